@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Counting Bloom filters: many small counts in little memory, never too low.
+//!
+//! This room knows nothing of mail. An element is 128 uniformly distributed bits (`u128`); a filter answers how often
+//! that element was added, possibly too high and never too low.
+
+mod cells;
+mod probe;
+mod refined;
+
+pub use cells::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
+pub use probe::{CELLS_PER_ELEMENT, Probe};
+pub use refined::{BLOCK_BYTES, Refined, blocks_for};

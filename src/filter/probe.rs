@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From an element to its cells.
+
+use super::cells::CELLS_PER_BLOCK;
+
+/// Cells per element (the paper's k): three in each of two blocks.
+pub const CELLS_PER_ELEMENT: usize = 6;
+
+const CELLS_PER_HALF: usize = CELLS_PER_ELEMENT / 2;
+
+/// The cells of one element in a filter of a given number of blocks.
+///
+/// Each 64-bit half of the element, read as a fraction of 2^64, is multiplied by the number of blocks: the whole part
+/// is the block, and what remains is multiplied by 102 for the first cell, its remainder for the second, and so on.
+/// So every cell of every block is reachable as long as blocks * 102^3 stays far below 2^64, which is the paper's
+/// requirement of a full *utilisable size* (section 3): at 2^32 blocks (256 GiB) 12 bits are still to spare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The two blocks; they may be the same one.
+    pub blocks: [usize; 2],
+    /// Three cells in each block; they may coincide, so they are a set (H2 of the paper).
+    pub cells: [[u8; CELLS_PER_HALF]; 2],
+}
+
+impl Probe {
+    /// The cells of `element` in a filter of `blocks` blocks (at least one, below 2^32).
+    #[must_use]
+    pub fn new(element: u128, blocks: usize) -> Self {
+        let [low, high] = [(element & u128::from(u64::MAX)) as u64, (element >> 64) as u64];
+        let (a, cells_a) = half(high, blocks);
+        let (b, cells_b) = half(low, blocks);
+        Self { blocks: [a, b], cells: [cells_a, cells_b] }
+    }
+}
+
+fn half(word: u64, blocks: usize) -> (usize, [u8; CELLS_PER_HALF]) {
+    let (block, mut rest) = scale(word, blocks as u64);
+    let cells = std::array::from_fn(|_| {
+        let (cell, remainder) = scale(rest, CELLS_PER_BLOCK as u64);
+        rest = remainder;
+        cell as u8
+    });
+    (block as usize, cells)
+}
+
+/// `fraction / 2^64 * n` as its whole part, below `n`, and the fraction that remains.
+const fn scale(fraction: u64, n: u64) -> (u64, u64) {
+    let product = fraction as u128 * n as u128;
+    ((product >> 64) as u64, product as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 128 bits from a counter, by the finaliser of SplitMix64.
+    fn element(i: u64) -> u128 {
+        let mix = |mut z: u64| {
+            z = z.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            z ^ (z >> 31)
+        };
+        (u128::from(mix(2 * i + 1)) << 64) | u128::from(mix(2 * i + 2))
+    }
+
+    /// The paper's figures 1 and 2: with cells cut from a digest some cells are never reached. Here each one is, by
+    /// both halves, and evenly.
+    #[test]
+    fn every_cell_is_reached_evenly() {
+        for blocks in [1, 2, 3, 97, 1000] {
+            let cells = blocks * CELLS_PER_BLOCK;
+            let elements = cells as u64 * 40;
+            for half in 0..2 {
+                let mut hits = vec![0u32; cells];
+                for i in 0..elements {
+                    let probe = Probe::new(element(i), blocks);
+                    for cell in probe.cells[half] {
+                        hits[probe.blocks[half] * CELLS_PER_BLOCK + usize::from(cell)] += 1;
+                    }
+                }
+                // 120 hits are expected in each cell; 8 standard deviations either side.
+                assert!(hits.iter().all(|&h| (32..=208).contains(&h)), "{blocks} blocks, half {half}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cells_are_inside_the_filter(element: u128, blocks in 1usize..=u32::MAX as usize) {
+            let probe = Probe::new(element, blocks);
+            prop_assert!(probe.blocks.iter().all(|&b| b < blocks));
+            prop_assert!(probe.cells.iter().flatten().all(|&c| usize::from(c) < CELLS_PER_BLOCK));
+        }
+    }
+}

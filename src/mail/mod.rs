@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From a raw message to its content: decoded text, visible text of HTML, attachments.
+//!
+//! [`RawMessage`] collects what matters of a message; [`RawMessage::visit`] shows its content, part by part, to a
+//! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes.
+
+mod decode;
+mod html;
+mod mime;
+mod raw;
+
+pub use decode::Fields;
+pub use html::{Visible, visible};
+pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
+pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A message as it came: the few header fields that matter, and the body.
+
+use super::decode::{self, Fields};
+use super::mime::{self, Visitor};
+
+/// Bytes of body that are kept. Postfix takes 10 MB by default and sites that raise it stay near 25 to 50 MB; what is
+/// larger is never sent in bulk, and many such messages at once must not exhaust the machine.
+pub const MAX_BODY: usize = 32 << 20;
+
+/// Bytes of kept header fields. Those that matter are a few hundred bytes; Postfix cuts each field at 100 KiB.
+pub const MAX_HEADERS: usize = 256 << 10;
+
+/// The header fields that say how to read the body or who sent it; all others are dropped on arrival, so that neither
+/// their number nor their content matters.
+const KEPT: [&str; 6] =
+    ["content-type", "content-transfer-encoding", "content-disposition", "from", "list-id", "message-id"];
+
+/// A message is over one of the bounds of this room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    /// The body is longer than [`MAX_BODY`].
+    #[error("the body is longer than {MAX_BODY} bytes")]
+    Body,
+    /// The header fields that matter are longer than [`MAX_HEADERS`] together.
+    #[error("the header fields are longer than {MAX_HEADERS} bytes")]
+    Headers,
+}
+
+/// A message under construction, and complete once its last body chunk was added.
+#[derive(Debug, Default)]
+pub struct RawMessage {
+    /// The kept header fields, the empty line once the body began, and the body.
+    bytes: Vec<u8>,
+    /// Where the body begins; 0 until it did.
+    body: usize,
+    over: Option<TooLarge>,
+}
+
+impl RawMessage {
+    /// An empty message.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A whole message in its wire or file form, with CRLF or LF line ends. An mbox `From ` line in front is ignored.
+    ///
+    /// # Errors
+    /// [`TooLarge`] when it is over a bound.
+    pub fn from_bytes(raw: &[u8]) -> Result<Self, TooLarge> {
+        let mut message = Self::new();
+        let raw = if raw.starts_with(b"From ") { mime::after_line(raw) } else { raw };
+        let (head, body) = mime::split_entity(raw);
+        for field in decode::fields_of(head) {
+            if let Some(colon) = memchr::memchr(b':', field) {
+                message.header(&field[..colon], &field[colon + 1..]);
+            }
+        }
+        message.body(body);
+        message.over.map_or(Ok(message), Err)
+    }
+
+    /// Adds a header field, in order. Values may have folded lines.
+    pub fn header(&mut self, name: &[u8], value: &[u8]) {
+        let name = name.trim_ascii();
+        if !KEPT.iter().any(|kept| name.eq_ignore_ascii_case(kept.as_bytes())) {
+            return;
+        }
+        if self.bytes.len() + name.len() + value.len() > MAX_HEADERS {
+            self.over = Some(TooLarge::Headers);
+            return;
+        }
+        self.bytes.extend_from_slice(name);
+        self.bytes.extend_from_slice(b": ");
+        self.bytes.extend_from_slice(value.trim_ascii());
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    /// Adds a piece of the body; pieces may end anywhere. Past [`MAX_BODY`] they are dropped.
+    pub fn body(&mut self, chunk: &[u8]) {
+        if self.body == 0 {
+            self.bytes.extend_from_slice(b"\r\n");
+            self.body = self.bytes.len();
+        }
+        if self.bytes.len() - self.body + chunk.len() > MAX_BODY {
+            self.over = Some(TooLarge::Body);
+            self.bytes = Vec::new();
+            self.body = 0;
+        }
+        if self.over.is_none() {
+            self.bytes.extend_from_slice(chunk);
+        }
+    }
+
+    /// The bound that this message is over, if any. Its content is then incomplete and must not be judged.
+    #[must_use]
+    pub const fn over(&self) -> Option<TooLarge> {
+        self.over
+    }
+
+    /// Bytes that this message holds in memory.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing was added yet.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Sender, list and message id as the header says.
+    #[must_use]
+    pub fn fields(&self) -> Fields {
+        Fields::of(mime::split_entity(&self.bytes).0)
+    }
+
+    /// Shows the content to `visitor`, in the order of the message.
+    pub fn visit(&self, visitor: &mut dyn Visitor) {
+        mime::walk(&self.bytes, visitor);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_whatever_stands_around_them() {
+        let raw = b"From mbox Sat Nov 21\r\nReceived: x\r\n y\r\nFROM: \"A, B\" <a@example.org>, b@Example.Net\r\n\
+                    List-Id: News <news.Example.org>\r\nMessage-ID: <1@x>\r\nSubject: a\r\n b\r\n\r\nbody";
+        let fields = RawMessage::from_bytes(raw).unwrap().fields();
+        assert_eq!(fields.from, ["a@example.org", "b@example.net"]);
+        assert_eq!(fields.list_id.as_deref(), Some("news.example.org"));
+        assert_eq!(fields.message_id.as_deref(), Some("<1@x>"));
+        let lf = raw.iter().copied().filter(|&b| b != b'\r').collect::<Vec<_>>();
+        assert_eq!(RawMessage::from_bytes(&lf).unwrap().fields(), fields);
+    }
+
+    #[test]
+    fn bounds_are_kept() {
+        let mut message = RawMessage::new();
+        for _ in 0..100_000 {
+            message.header(b"Received", &[b'x'; 100]);
+        }
+        assert!(message.is_empty() && message.over().is_none());
+        for _ in 0..10_000 {
+            message.header(b"From", &[b'x'; 100]);
+        }
+        assert_eq!(message.over(), Some(TooLarge::Headers));
+        assert!(message.len() <= MAX_HEADERS + 8);
+
+        let mut message = RawMessage::new();
+        for _ in 0..1000 {
+            message.body(&[b'x'; 65535]);
+        }
+        assert_eq!(message.over(), Some(TooLarge::Body));
+        assert!(message.len() < 65536);
+    }
+}

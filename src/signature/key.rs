@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The federation's key: who does not have it can neither test guesses nor aim at cells.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::fmt;
+
+/// The key of a site that shares its counts with nobody. It is public: with it, anybody can compute signatures, which
+/// tells them nothing, since nobody but the site sees its counts.
+const PUBLIC: &[u8] = b"bulkmark: the public key of sites without a federation, version 1";
+
+/// Bytes that a key must have at least: the strength of a signature.
+const MIN_LEN: usize = 16;
+
+/// Bytes of a key id.
+pub(crate) const ID_LEN: usize = 8;
+
+/// A key, and its precomputed HMAC state.
+#[derive(Clone)]
+pub struct FederationKey {
+    mac: Hmac<Sha256>,
+    id: [u8; ID_LEN],
+}
+
+/// A key cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum KeyError {
+    /// It is too short to be secret.
+    #[error("the key has {0} bytes, expected at least {MIN_LEN}; make one with: openssl rand -hex 32")]
+    TooShort(usize),
+}
+
+impl FederationKey {
+    /// A key from the bytes of its file; white space around them is not part of it.
+    ///
+    /// # Errors
+    /// When it is shorter than 16 bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+        let bytes = bytes.trim_ascii();
+        if bytes.len() < MIN_LEN { Err(KeyError::TooShort(bytes.len())) } else { Ok(Self::new(bytes)) }
+    }
+
+    /// The key of a site of its own.
+    #[must_use]
+    pub fn public() -> Self {
+        Self::new(PUBLIC)
+    }
+
+    fn new(bytes: &[u8]) -> Self {
+        // HMAC takes keys of any length (RFC 2104, section 2).
+        let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(bytes).unwrap_or_else(|_| unreachable!());
+        let digest = mac.clone().chain_update(b"key id").finalize().into_bytes();
+        Self { mac, id: std::array::from_fn(|i| digest[i]) }
+    }
+
+    /// Names the key without giving it away; holders of filters compare it before they exchange anything.
+    #[must_use]
+    pub const fn id(&self) -> [u8; ID_LEN] {
+        self.id
+    }
+
+    /// A fresh HMAC-SHA-256 under this key.
+    pub(super) fn mac(&self) -> Hmac<Sha256> {
+        self.mac.clone()
+    }
+}
+
+impl fmt::Debug for FederationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FederationKey(id {})", u64::from_be_bytes(self.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_told_apart_and_short_ones_refused() {
+        assert_eq!(FederationKey::from_bytes(b" short \n").unwrap_err(), KeyError::TooShort(5));
+        let a = FederationKey::from_bytes(b"0123456789abcdef\n").unwrap();
+        let b = FederationKey::from_bytes(b"0123456789abcdeF").unwrap();
+        assert_eq!(a.id(), FederationKey::from_bytes(b"0123456789abcdef").unwrap().id());
+        assert_ne!(a.id(), b.id());
+        assert_ne!(a.id(), FederationKey::public().id());
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the configuration says of signatures.
+
+use serde::Deserialize;
+use std::num::NonZeroUsize;
+
+/// `[signature]` of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Settings {
+    /// Distinct words below which a message without attachment gets no signature.
+    pub min_words: NonZeroUsize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        // As DCC's Fuz2: the usual one-line bodies ("Sent from my Samsung Galaxy smartphone") stay below eight words.
+        Self { min_words: NonZeroUsize::MIN.saturating_add(7) }
+    }
+}

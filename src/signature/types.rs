@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the other rooms know of signatures.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a signature was made from. The name carries the version of its canonical form: another version is another kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// All text, links and attachments, exactly.
+    Body,
+}
+
+impl Kind {
+    /// The name that is hashed with the content, so that kinds never meet.
+    #[must_use]
+    pub const fn domain(self) -> &'static str {
+        match self {
+            Self::Body => "body/1",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Body => "body",
+        })
+    }
+}
+
+/// 128 bits that stand for a message; written as 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Signature(u128);
+
+impl Signature {
+    /// From its 16 bytes, first byte most significant.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes.iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte)))
+    }
+
+    /// Its 16 bytes, as [`from_bytes`](Self::from_bytes) takes them.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; 16] {
+        std::array::from_fn(|i| (self.0 >> (120 - 8 * i) & 0xFF) as u8)
+    }
+
+    /// As the element of a filter.
+    #[must_use]
+    pub const fn bits(self) -> u128 {
+        self.0
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// A text is no signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a signature of 32 hexadecimal digits")]
+pub struct ParseSignatureError;
+
+impl FromStr for Signature {
+    type Err = ParseSignatureError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(ParseSignatureError);
+        }
+        u128::from_str_radix(text, 16).map(Self).map_err(|_| ParseSignatureError)
+    }
+}
+
+/// The message says too little for a signature: unrelated messages would share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("low information: {words} distinct words and no attachment, {wanted} words are needed")]
+pub struct LowInformation {
+    /// Distinct words that were found.
+    pub words: usize,
+    /// Distinct words that are needed (`min-words`).
+    pub wanted: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_bytes_agree() {
+        let text = "00112233445566778899aabbccddeeff";
+        let signature: Signature = text.parse().unwrap();
+        assert_eq!(signature.to_string(), text);
+        assert_eq!(signature.to_bytes()[..3], [0x00, 0x11, 0x22]);
+        assert_eq!(Signature::from_bytes(signature.to_bytes()), signature);
+        for bad in ["", "0011", "+0112233445566778899aabbccddeeff", "g0112233445566778899aabbccddeeff"] {
+            assert_eq!(bad.parse::<Signature>(), Err(ParseSignatureError));
+        }
+    }
+}
