@@ -58,14 +58,7 @@ impl Canonical {
     /// Text without white space and control characters: wrapping, trailing blanks and format=flowed leave no trace.
     fn characters(&mut self, text: &str) {
         for piece in pieces(text) {
-            if piece.is_ascii() {
-                push_graphic(&mut self.pending, piece.as_bytes());
-            } else {
-                let mut utf8 = [0; 4];
-                for c in piece.chars().filter(|&c| !is_blank(c)) {
-                    self.pending.extend_from_slice(c.encode_utf8(&mut utf8).as_bytes());
-                }
-            }
+            push_graphic(&mut self.pending, piece);
             if self.pending.len() >= PIECE {
                 self.mac.update(&self.pending);
                 self.pending.clear();
@@ -144,8 +137,24 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Appends the bytes of ASCII text that are no blank or control character.
-fn push_graphic(out: &mut Vec<u8>, ascii: &[u8]) {
+/// Appends the characters that are not blank, as UTF-8.
+fn push_graphic(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let ascii = rest.bytes().position(|b| !b.is_ascii()).unwrap_or(rest.len());
+        push_graphic_ascii(out, &rest.as_bytes()[..ascii]);
+        rest = &rest[ascii..];
+        while let Some(c) = rest.chars().next().filter(|c| !c.is_ascii()) {
+            let (bytes, after) = rest.split_at(c.len_utf8());
+            if !is_blank(c) {
+                out.extend_from_slice(bytes.as_bytes());
+            }
+            rest = after;
+        }
+    }
+}
+
+fn push_graphic_ascii(out: &mut Vec<u8>, ascii: &[u8]) {
     let mut end = out.len();
     out.resize(end + ascii.len(), 0);
     // Each byte is written and the next one overwrites it unless it stays: no branch to mispredict at every word.
