@@ -10,4 +10,4 @@ mod refined;
 
 pub use cells::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
 pub use probe::{CELLS_PER_ELEMENT, Probe};
-pub use refined::{BLOCK_BYTES, Refined, blocks_for};
+pub use refined::{Refined, blocks_for};

@@ -4,9 +4,6 @@
 use super::cells::{self, Block, CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
 use super::probe::Probe;
 
-/// Bytes of one block of a filter.
-pub const BLOCK_BYTES: usize = cells::BYTES;
-
 /// Cells per element at capacity (the paper's m/n). Eight cells of five bits, 40 bits an element: in two blocks with
 /// k = 6 no element that was never added showed a count of 20 in 20 million questions (docs/filter.md).
 const CELLS_PER_ELEMENT_AT_CAPACITY: usize = 8;
@@ -35,14 +32,8 @@ impl Refined {
 
     /// The number of blocks.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn blocks(&self) -> usize {
         self.blocks.len()
-    }
-
-    /// Always false: a filter has at least one block.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
     }
 
     /// The cells of `element` in this filter.
@@ -80,14 +71,6 @@ impl Refined {
         target
     }
 
-    /// The share of cells that are not zero, 0 to 1.
-    #[must_use]
-    pub fn fill(&self) -> f64 {
-        let used: usize =
-            self.blocks.iter().map(|b| (0..CELLS_PER_BLOCK).filter(|&i| b.get(i) != 0).count()).sum();
-        used as f64 / (self.blocks.len() * CELLS_PER_BLOCK) as f64
-    }
-
     /// The bytes of the blocks `range`, 64 each, in order.
     #[must_use]
     pub fn bytes(&self, range: std::ops::Range<usize>) -> Vec<u8> {
@@ -98,7 +81,7 @@ impl Refined {
     /// they are not a whole number of blocks inside the filter.
     #[must_use]
     pub fn restore(&mut self, first: usize, bytes: &[u8]) -> bool {
-        let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
+        let (blocks, rest) = bytes.as_chunks::<{ cells::BYTES }>();
         let Some(target) = first.checked_add(blocks.len()).and_then(|end| self.blocks.get_mut(first..end)) else {
             return false;
         };

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The counts in memory: one refined filter for each window of time.
+
+use super::Settings;
+use super::window::{Calendar, Window};
+use crate::filter::{Refined, blocks_for};
+use crate::signature::Signature;
+
+/// Blocks that are written to disk together: 64,000 bytes, so that a chunk with its key fills one 64 KiB page.
+pub(super) const CHUNK_BLOCKS: usize = 1000;
+
+/// The filter of one window.
+pub(super) struct Generation {
+    pub(super) window: Window,
+    /// Signatures that it was made for.
+    pub(super) capacity: u32,
+    /// Additions to it.
+    pub(super) reports: u64,
+    /// Additions of signatures that showed a count of zero.
+    pub(super) distinct: u64,
+    pub(super) filter: Refined,
+    /// For each chunk, whether it changed since it was written.
+    pub(super) dirty: Vec<bool>,
+}
+
+impl Generation {
+    pub(super) fn new(window: Window, capacity: u32) -> Self {
+        let filter = Refined::new(blocks_for(capacity as usize));
+        let dirty = vec![false; filter.blocks().div_ceil(CHUNK_BLOCKS)];
+        Self { window, capacity, reports: 0, distinct: 0, filter, dirty }
+    }
+
+    fn count(&self, signature: Signature) -> u32 {
+        u32::from(self.filter.count(&self.filter.probe(signature.bits())))
+    }
+
+    fn add(&mut self, signature: Signature, times: u32) {
+        let probe = self.filter.probe(signature.bits());
+        let before = self.filter.count(&probe);
+        self.filter.add(&probe, times);
+        self.reports += u64::from(times);
+        self.distinct += u64::from(before == 0);
+        for block in probe.blocks {
+            self.dirty[block / CHUNK_BLOCKS] = true;
+        }
+        if before == 0 && self.distinct == u64::from(self.capacity) {
+            log::warn!(
+                "the running generation holds {} signatures, as many as [ledger] capacity says; beyond that counts \
+                 may show too high: raise the capacity",
+                self.capacity
+            );
+        }
+    }
+}
+
+/// All generations, and the rules by which they come and go.
+pub(super) struct Generations {
+    calendar: Calendar,
+    capacity: u32,
+    all: Vec<Generation>,
+}
+
+impl Generations {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { calendar: Calendar::new(settings), capacity: settings.capacity.get(), all: Vec::new() }
+    }
+
+    /// Puts a generation back that was read from disk.
+    pub(super) fn restore(&mut self, generation: Generation) {
+        self.all.push(generation);
+    }
+
+    /// How often `signature` was reported in the windows that count at the time `now`: never less than the truth, each
+    /// window taken up to [`MAX_COUNT`](super::MAX_COUNT).
+    pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
+        let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
+        live.map(|g| g.count(signature)).fold(0, u32::saturating_add)
+    }
+
+    /// The window of a report that is made at the time `now`.
+    pub(super) const fn window_at(&self, now: u64) -> Window {
+        self.calendar.at(now)
+    }
+
+    /// Adds `times` reports of `signature` to `window`, whose generation is made when it is missing.
+    pub(super) fn add(&mut self, window: Window, signature: Signature, times: u32) {
+        let at = self.all.iter().position(|g| g.window == window).unwrap_or_else(|| {
+            self.all.push(Generation::new(window, self.capacity));
+            self.all.len() - 1
+        });
+        self.all[at].add(signature, times);
+    }
+
+    /// Takes out generations that are of no more use, and returns their windows.
+    ///
+    /// One more than the live ones is kept, and what goes is what is farthest from `now`: a clock that jumps ahead for
+    /// a while makes one generation too many and does not empty the ledger.
+    pub(super) fn take_expired(&mut self, now: u64) -> Vec<Window> {
+        let start = self.calendar.at(now).start;
+        self.all.sort_by_key(|g| g.window.start.abs_diff(start));
+        let keep = (self.calendar.live() + 1).min(self.all.len());
+        self.all.drain(keep..).map(|g| g.window).collect()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Generation> {
+        self.all.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Generation> {
+        self.all.iter_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU32;
+
+    const DAY: u64 = 86_400;
+    const NOW: u64 = 20_000 * DAY + 1000;
+
+    fn generations() -> Generations {
+        Generations::new(&Settings { capacity: NonZeroU32::new(1000).unwrap(), ..Settings::default() })
+    }
+
+    fn add(generations: &mut Generations, signature: Signature, now: u64) {
+        generations.add(generations.window_at(now), signature, 1);
+    }
+
+    #[test]
+    fn a_report_counts_for_the_retention() {
+        let (mut generations, signature) = (generations(), Signature::from_bytes([7; 16]));
+        for day in 0..9 {
+            add(&mut generations, signature, NOW + day * DAY);
+            assert_eq!(u64::from(generations.count(signature, NOW + day * DAY)), (day + 1).min(7));
+        }
+        assert_eq!(generations.count(signature, NOW + 14 * DAY), 1);
+        assert_eq!(generations.count(signature, NOW + 15 * DAY), 0);
+        assert_eq!(generations.take_expired(NOW + 8 * DAY).len(), 1);
+        assert_eq!(generations.count(signature, NOW + 8 * DAY), 7);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_loses_nothing() {
+        let (mut generations, signature) = (generations(), Signature::from_bytes([7; 16]));
+        for day in 0..7 {
+            add(&mut generations, signature, NOW + day * DAY);
+        }
+        let far = NOW + 10_000 * DAY;
+        add(&mut generations, signature, far);
+        assert_eq!(generations.count(signature, far), 1);
+        assert!(generations.take_expired(far).is_empty());
+        assert_eq!(generations.count(signature, NOW + 6 * DAY), 7);
+        add(&mut generations, signature, NOW + 7 * DAY);
+        assert_eq!(generations.take_expired(NOW + 7 * DAY).len(), 1, "the one in the future goes");
+        assert_eq!(generations.count(signature, NOW + 7 * DAY), 7);
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the configuration says of the ledger.
+
+use crate::filter::CELL_MAX;
+use serde::Deserialize;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The largest count that one generation can hold, and so the largest threshold that is always reached.
+pub const MAX_COUNT: u32 = CELL_MAX as u32;
+
+/// When a report is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// When it is on disk: what was answered survives a crash and a power loss.
+    #[default]
+    Strict,
+    /// At once; it is on disk within `commit-interval`.
+    Relaxed,
+}
+
+/// `[ledger]` of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Settings {
+    /// Signatures that one generation holds with the stated accuracy.
+    pub capacity: NonZeroU32,
+    /// The length of a generation's window.
+    #[serde(with = "humantime_serde")]
+    pub window: Duration,
+    /// How long a report counts, from the end of its window.
+    #[serde(with = "humantime_serde")]
+    pub retention: Duration,
+    /// When a report is answered.
+    pub durability: Durability,
+    /// The longest time that a relaxed report is not yet on disk.
+    #[serde(with = "humantime_serde")]
+    pub commit_interval: Duration,
+    /// The file of the federation's key; none for a site of its own.
+    pub federation_key_file: Option<PathBuf>,
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            capacity: const { NonZeroU32::new(1_000_000).unwrap() },
+            window: DAY,
+            retention: DAY.saturating_mul(7),
+            durability: Durability::default(),
+            commit_interval: Duration::from_secs(1),
+            federation_key_file: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The first key whose value cannot work, and what was expected of it.
+    ///
+    /// # Errors
+    /// The key's name and the sentence for the administrator.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.window < Duration::from_secs(60) || !self.window.as_secs().is_multiple_of(60) {
+            return Err(("window", "expected whole minutes, for example \"1d\" or \"6h\"".to_owned()));
+        }
+        if self.retention < self.window || self.retention > self.window.saturating_mul(366) {
+            let of = humantime_serde::re::humantime::format_duration(self.window);
+            return Err(("retention", format!("expected 1 to 366 times the window of {of}")));
+        }
+        if self.commit_interval.is_zero() {
+            return Err(("commit-interval", "expected more than 0s".to_owned()));
+        }
+        Ok(())
+    }
+}

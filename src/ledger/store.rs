@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The ledger's file: cells in chunks as of the last checkpoint, and a journal of the reports since.
+//!
+//! Every value carries a CRC-32 over its table, key and content, so that a damaged, truncated or misplaced one is
+//! found when the file is opened. The format is described in docs/ledger.md.
+
+use super::Settings;
+use super::generations::{CHUNK_BLOCKS, Generation, Generations};
+use super::retries::{Retries, RetryKey};
+use super::window::Window;
+use crate::filter::Refined;
+use crate::signature::{FederationKey, Signature};
+use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// The name of the ledger's file in the state directory.
+pub const FILE_NAME: &str = "ledger.redb";
+
+const FORMAT: &str = "bulkmark ledger 1";
+
+/// The row of `meta` that is there when the file was once found damaged.
+const DAMAGED: &str = "damaged";
+
+const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+const GENERATIONS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("generations");
+const CELLS: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("cells");
+const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
+const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
+
+/// The page cache of the database. All counts are in memory anyway; this is for the pages of one checkpoint.
+const CACHE_BYTES: usize = 4 << 20;
+
+/// The ledger's file cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The directory or file cannot be used at all.
+    #[error("cannot open the ledger {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another process holds it.
+    #[error("the ledger {path} is in use by another process; is a milter already running on this state directory?")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its content is not what was written.
+    #[error(
+        "the ledger {path} is damaged ({what}). Restore it from a backup, or move it away to begin with empty counts"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// It was written under other parameters.
+    #[error("the ledger {path} has {name} {found}, but this configuration needs {expected}")]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// The parameter.
+        name: &'static str,
+        /// Its value in the file.
+        found: String,
+        /// The value that is needed.
+        expected: String,
+    },
+}
+
+/// A change did not reach the disk.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the ledger: {0}")]
+pub(super) struct WriteError(String);
+
+impl<E: Into<redb::Error>> From<E> for WriteError {
+    fn from(error: E) -> Self {
+        Self(error.into().to_string())
+    }
+}
+
+/// One report as the journal holds it.
+pub(super) struct Entry {
+    pub(super) window: Window,
+    pub(super) signature: Signature,
+    pub(super) times: u32,
+}
+
+/// The open file.
+pub(super) struct Store {
+    db: Database,
+    next_journal_key: u64,
+    journalled: u64,
+}
+
+/// All that the file holds.
+pub(super) struct Loaded {
+    pub(super) store: Store,
+    pub(super) generations: Generations,
+    pub(super) retries: Retries,
+}
+
+/// What a failed step of opening found, before the path is known to it.
+enum Fault {
+    Damaged(String),
+    Io(io::Error),
+    InUse,
+    Other { name: &'static str, found: String, expected: String },
+}
+
+fn damaged(what: impl Into<String>) -> Fault {
+    Fault::Damaged(what.into())
+}
+
+impl<E: Into<redb::Error>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        match error.into() {
+            redb::Error::Io(error) => Self::Io(error),
+            redb::Error::DatabaseAlreadyOpen => Self::InUse,
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl Fault {
+    fn at(self, path: PathBuf) -> OpenError {
+        match self {
+            // redb tells a file that is none of its own, or is cut short, by these kinds.
+            Self::Io(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+                OpenError::Damaged { path, what: e.to_string() }
+            }
+            Self::Io(source) => OpenError::Io { path, source },
+            Self::InUse => OpenError::InUse { path },
+            Self::Damaged(what) => OpenError::Damaged { path, what },
+            Self::Other { name, found, expected } => OpenError::Other { path, name, found, expected },
+        }
+    }
+}
+
+/// Opens the ledger in `directory`, or begins a new one when there is none, and reads all of it.
+///
+/// # Errors
+/// See [`OpenError`]. A file that fails any check is never used and never replaced.
+pub(super) fn open(directory: &Path, settings: &Settings, key: &FederationKey) -> Result<Loaded, OpenError> {
+    let path = directory.join(FILE_NAME);
+    // redb may panic on pages that no version of it has written.
+    catch_unwind(AssertUnwindSafe(|| open_checked(&path, settings, key)))
+        .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
+        .map_err(|fault| fault.at(path))
+}
+
+/// Reads the count of `signature` at the time `now` from the ledger in `directory`, which no daemon may have open.
+///
+/// # Errors
+/// See [`OpenError`]; a ledger that is not there is an error.
+pub fn read(
+    directory: &Path,
+    settings: &Settings,
+    key: &FederationKey,
+    signature: Signature,
+    now: u64,
+) -> Result<u32, OpenError> {
+    let path = directory.join(FILE_NAME);
+    if let Err(source) = path.metadata() {
+        return Err(OpenError::Io { path, source });
+    }
+    Ok(open(directory, settings, key)?.generations.count(signature, now))
+}
+
+fn open_checked(path: &Path, settings: &Settings, key: &FederationKey) -> Result<Loaded, Fault> {
+    let exists = match path.metadata() {
+        Ok(meta) if meta.len() == 0 => return Err(damaged("it is empty")),
+        Ok(_) => true,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => false,
+        Err(e) => return Err(Fault::Io(e)),
+    };
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    let mut db = if exists { builder.open(path) } else { builder.create(path) }?;
+    let sound = !exists || db.check_integrity()?;
+    let txn = db.begin_write()?;
+    if !sound {
+        // redb went back to an older state that is whole. That must not pass for the ledger at the next start.
+        txn.open_table(META)?.insert(DAMAGED, &[][..])?;
+        txn.commit()?;
+        return Err(damaged("pages failed their checksums"));
+    }
+    check_parameters(&txn, exists, key)?;
+    let mut generations = Generations::new(settings);
+    load_generations(&txn, &mut generations)?;
+    let mut store = Store { db, next_journal_key: 0, journalled: 0 };
+    store.replay(&txn, &mut generations)?;
+    let retries = load_retries(&txn)?;
+    txn.commit()?;
+    Ok(Loaded { store, generations, retries })
+}
+
+/// A new file is given the parameters, an old one must have them.
+fn check_parameters(txn: &WriteTransaction, exists: bool, key: &FederationKey) -> Result<(), Fault> {
+    let mut meta = txn.open_table(META)?;
+    if meta.get(DAMAGED)?.is_some() {
+        return Err(damaged("pages failed their checksums at an earlier start"));
+    }
+    let parameters = [
+        ("format", FORMAT.to_owned()),
+        ("layout", Refined::layout()),
+        ("federation key id", format!("{:016x}", u64::from_le_bytes(key.id()))),
+    ];
+    for (name, expected) in parameters {
+        let found = meta.get(name)?.map(|row| unseal("meta", name.as_bytes(), row.value()).map(<[u8]>::to_vec));
+        match found {
+            None if !exists => {
+                meta.insert(name, &*seal("meta", name.as_bytes(), expected.as_bytes()))?;
+            }
+            None => return Err(damaged(format!("it has no {name}"))),
+            Some(found) => {
+                let found = String::from_utf8_lossy(&found?).into_owned();
+                if found != expected {
+                    return Err(Fault::Other { name, found, expected });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn load_generations(txn: &WriteTransaction, generations: &mut Generations) -> Result<(), Fault> {
+    let table = txn.open_table(GENERATIONS)?;
+    let cells = txn.open_table(CELLS)?;
+    for row in table.range::<u64>(..)? {
+        let (start, record) = row?;
+        let start = start.value();
+        let record = Record::decode(unseal("generations", &start.to_le_bytes(), record.value())?)?;
+        let window = Window { start, length: record.length };
+        let mut generation = Generation::new(window, record.capacity);
+        (generation.reports, generation.distinct) = (record.reports, record.distinct);
+        let mut chunks = 0;
+        for row in cells.range((start, 0)..=(start, u32::MAX))? {
+            let (key, bytes) = row?;
+            let chunk = key.value().1;
+            let bytes = unseal("cells", &cells_key(start, chunk), bytes.value())?;
+            if !generation.filter.restore(chunk as usize * CHUNK_BLOCKS, bytes) {
+                return Err(damaged(format!("chunk {chunk} of the window {start} does not fit its filter")));
+            }
+            chunks += 1;
+        }
+        if chunks != record.chunks {
+            return Err(damaged(format!("the window {start} has {chunks} chunks of {}", record.chunks)));
+        }
+        generations.restore(generation);
+    }
+    Ok(())
+}
+
+fn load_retries(txn: &WriteTransaction) -> Result<Retries, Fault> {
+    let mut rows = Vec::new();
+    for row in txn.open_table(RETRIES)?.range::<&[u8; 16]>(..)? {
+        let (key, at) = row?;
+        rows.push((at.value(), RetryKey::from_bytes(*key.value())));
+    }
+    rows.sort_by_key(|&(at, _)| at);
+    let mut retries = Retries::default();
+    for (at, key) in rows {
+        retries.remember(key, at);
+    }
+    Ok(retries)
+}
+
+impl Store {
+    fn replay(&mut self, txn: &WriteTransaction, generations: &mut Generations) -> Result<(), Fault> {
+        let mut expected = None;
+        for row in txn.open_table(JOURNAL)?.range::<u64>(..)? {
+            let (key, batch) = row?;
+            let key = key.value();
+            if expected.is_some_and(|expected| expected != key) {
+                return Err(damaged(format!("the journal has a gap before batch {key}")));
+            }
+            for entry in decode_batch(unseal("journal", &key.to_le_bytes(), batch.value())?)? {
+                generations.add(entry.window, entry.signature, entry.times);
+                self.journalled += 1;
+            }
+            expected = Some(key + 1);
+        }
+        self.next_journal_key = expected.unwrap_or(0);
+        Ok(())
+    }
+
+    /// Reports in the journal, that is, since the last checkpoint.
+    pub(super) const fn journalled(&self) -> u64 {
+        self.journalled
+    }
+
+    /// Commits a batch of reports and of refused messages; on return they are on disk.
+    pub(super) fn append(&mut self, entries: &[Entry], refused: &[(RetryKey, u64)]) -> Result<(), WriteError> {
+        let txn = self.db.begin_write()?;
+        if !entries.is_empty() {
+            let key = self.next_journal_key;
+            let batch = seal("journal", &key.to_le_bytes(), &encode_batch(entries));
+            txn.open_table(JOURNAL)?.insert(key, &*batch)?;
+        }
+        if !refused.is_empty() {
+            let mut table = txn.open_table(RETRIES)?;
+            for (key, at) in refused {
+                table.insert(key.bytes(), at)?;
+            }
+        }
+        txn.commit()?;
+        self.next_journal_key += u64::from(!entries.is_empty());
+        self.journalled += entries.len() as u64;
+        Ok(())
+    }
+
+    /// Writes all changed chunks, takes out what expired, and empties the journal, in one transaction.
+    pub(super) fn checkpoint(
+        &mut self,
+        generations: &mut Generations,
+        expired: &[Window],
+        forgotten: &[RetryKey],
+    ) -> Result<(), WriteError> {
+        let txn = self.db.begin_write()?;
+        {
+            let mut table = txn.open_table(GENERATIONS)?;
+            let mut cells = txn.open_table(CELLS)?;
+            for window in expired {
+                table.remove(window.start)?;
+                cells.retain_in((window.start, 0)..=(window.start, u32::MAX), |_, _| false)?;
+            }
+            for generation in generations.iter() {
+                write_generation(generation, &mut table, &mut cells)?;
+            }
+            txn.open_table(JOURNAL)?.retain(|_, _| false)?;
+            let mut retries = txn.open_table(RETRIES)?;
+            for key in forgotten {
+                retries.remove(key.bytes())?;
+            }
+        }
+        txn.commit()?;
+        for generation in generations.iter_mut() {
+            generation.dirty.fill(false);
+        }
+        (self.next_journal_key, self.journalled) = (0, 0);
+        Ok(())
+    }
+}
+
+type Rows<'a, K> = redb::Table<'a, K, &'static [u8]>;
+
+fn write_generation(
+    generation: &Generation,
+    table: &mut Rows<'_, u64>,
+    cells: &mut Rows<'_, (u64, u32)>,
+) -> Result<(), WriteError> {
+    let start = generation.window.start;
+    let changed = generation.dirty.iter().enumerate().filter(|(_, dirty)| **dirty);
+    let mut any = false;
+    for (chunk, _) in changed {
+        any = true;
+        let first = chunk * CHUNK_BLOCKS;
+        let bytes = generation.filter.bytes(first..generation.filter.blocks().min(first + CHUNK_BLOCKS));
+        let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
+        cells.insert((start, chunk), &*seal("cells", &cells_key(start, chunk), &bytes))?;
+    }
+    if any {
+        let chunks = cells.range((start, 0)..=(start, u32::MAX))?.count() as u64;
+        let record = Record {
+            length: generation.window.length,
+            reports: generation.reports,
+            distinct: generation.distinct,
+            chunks,
+            capacity: generation.capacity,
+        };
+        table.insert(start, &*seal("generations", &start.to_le_bytes(), &record.encode()))?;
+    }
+    Ok(())
+}
+
+/// The row of a generation, beside its cells.
+struct Record {
+    length: u64,
+    reports: u64,
+    distinct: u64,
+    chunks: u64,
+    capacity: u32,
+}
+
+impl Record {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(36);
+        for field in [self.length, self.reports, self.distinct, self.chunks] {
+            bytes.extend_from_slice(&field.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.capacity.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut reader = Reader(bytes);
+        let record = Self {
+            length: reader.u64()?,
+            reports: reader.u64()?,
+            distinct: reader.u64()?,
+            chunks: reader.u64()?,
+            capacity: reader.u32()?,
+        };
+        if record.capacity == 0 || record.length == 0 { Err(damaged("a generation of no size")) } else { Ok(record) }
+    }
+}
+
+/// Bytes of one report in a batch: start and length of its window, signature, number of times.
+const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
+
+fn encode_batch(entries: &[Entry]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
+    for entry in entries {
+        bytes.extend_from_slice(&entry.window.start.to_le_bytes());
+        bytes.extend_from_slice(&entry.window.length.to_le_bytes());
+        bytes.extend_from_slice(&entry.signature.to_bytes());
+        bytes.extend_from_slice(&entry.times.to_le_bytes());
+    }
+    bytes
+}
+
+fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+    let (entries, []) = bytes.as_chunks::<ENTRY_BYTES>() else {
+        return Err(damaged("a journal batch of odd length"));
+    };
+    let decode = |entry: &[u8; ENTRY_BYTES]| {
+        let mut reader = Reader(entry);
+        Ok(Entry {
+            window: Window { start: reader.u64()?, length: reader.u64()? },
+            signature: Signature::from_bytes(reader.take()?),
+            times: reader.u32()?,
+        })
+    };
+    entries.iter().map(decode).collect()
+}
+
+/// Reads fixed-size little-endian fields.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (field, rest) = self.0.split_first_chunk::<N>().ok_or_else(|| damaged("a row is too short"))?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    fn u64(&mut self) -> Result<u64, Fault> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, Fault> {
+        self.take().map(u32::from_le_bytes)
+    }
+}
+
+fn cells_key(start: u64, chunk: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&start.to_le_bytes());
+    key[8..].copy_from_slice(&chunk.to_le_bytes());
+    key
+}
+
+fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; 4] {
+    let mut hash = crc32fast::Hasher::new();
+    for part in [table.as_bytes(), key, value] {
+        hash.update(part);
+    }
+    hash.finalize().to_le_bytes()
+}
+
+/// The value with its checksum behind it.
+fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
+    [value, &checksum(table, key, value)].concat()
+}
+
+/// The value without its checksum, which must be right.
+fn unseal<'a>(table: &str, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
+    match sealed.split_last_chunk::<4>() {
+        Some((value, sum)) if *sum == checksum(table, key, value) => Ok(value),
+        _ => Err(damaged(format!("a row of the table {table} fails its checksum"))),
+    }
+}

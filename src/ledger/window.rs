@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Windows of time: which generation a report belongs to, and which generations count.
+
+use super::Settings;
+
+/// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines cut time at the same places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Window {
+    pub(super) start: u64,
+    pub(super) length: u64,
+}
+
+/// How time is cut.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Calendar {
+    length: u64,
+    retention: u64,
+}
+
+impl Calendar {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { length: settings.window.as_secs().max(1), retention: settings.retention.as_secs() }
+    }
+
+    /// The window that a report of the time `now` falls into.
+    pub(super) const fn at(&self, now: u64) -> Window {
+        Window { start: now - now % self.length, length: self.length }
+    }
+
+    /// Whether reports of `window` count at the time `now`. The running window and those before it, as many as the
+    /// retention holds; never one that has yet to begin (a clock that was wrong may have left one).
+    pub(super) const fn is_live(&self, window: Window, now: u64) -> bool {
+        let end_of_running = self.at(now).start + self.length;
+        window.start <= now && window.start + self.retention >= end_of_running
+    }
+
+    /// The number of windows that are live at a time.
+    pub(super) const fn live(&self) -> usize {
+        self.retention.div_ceil(self.length) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 86_400;
+
+    #[test]
+    fn a_week_of_days() {
+        let calendar = Calendar::new(&Settings::default());
+        let now = 20_000 * DAY + 5;
+        assert_eq!(calendar.at(now), Window { start: 20_000 * DAY, length: DAY });
+        assert_eq!(calendar.live(), 7);
+        let live = |days_ago: u64| calendar.is_live(calendar.at(now - days_ago * DAY), now);
+        assert!((0..7).all(live));
+        assert!(!live(7));
+        assert!(!calendar.is_live(calendar.at(now + DAY), now), "a window in the future");
+    }
+}

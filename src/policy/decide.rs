@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The verdict on a message.
+
+use super::settings::{Action, Thresholds};
+use super::whitelist::{Match, WhiteList};
+use crate::signature::Signature;
+use std::fmt;
+use std::net::IpAddr;
+
+/// What was found of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Its count is below the threshold.
+    Clean,
+    /// Its count has reached the threshold.
+    Bulk,
+    /// The white list wants it, whatever its count.
+    Whitelisted,
+    /// It was not looked at.
+    Exempt,
+    /// Nothing could be found out.
+    Unknown,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Clean => "clean",
+            Self::Bulk => "bulk",
+            Self::Whitelisted => "whitelisted",
+            Self::Exempt => "exempt",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// What is known of a message besides its count. Addresses stand without angle brackets.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The client's address.
+    pub client_ip: Option<IpAddr>,
+    /// The client's name, if the MTA verified one.
+    pub client_host: Option<&'a str>,
+    /// The envelope sender; empty for the null sender.
+    pub sender: &'a str,
+    /// The envelope recipients.
+    pub recipients: &'a [String],
+    /// The addresses of the From field.
+    pub from: &'a [String],
+    /// The list id.
+    pub list_id: Option<&'a str>,
+    /// The `body` signature.
+    pub signature: Option<Signature>,
+}
+
+/// A verdict, what is to be done, and by which entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What was found.
+    pub verdict: Verdict,
+    /// What is to be done.
+    pub action: Action,
+    /// The entry that wants the message, or some recipient's copy of it.
+    pub whitelist: Option<Match>,
+}
+
+/// Decides on a message whose `body` signature has been seen `count` times, this one included.
+///
+/// A message that some recipients want (`recipient` entries) is bulk for the others, but it is never refused: a
+/// refusal would be one for all.
+#[must_use]
+pub fn decide(count: u32, thresholds: &Thresholds, bulk: Action, list: &WhiteList, facts: &Facts<'_>) -> Decision {
+    let whitelisted =
+        |entry| Decision { verdict: Verdict::Whitelisted, action: Action::Mark, whitelist: Some(entry) };
+    if let Some(entry) = list.message(facts) {
+        return whitelisted(entry);
+    }
+    let mut wanted = facts.recipients.iter().map(|r| list.recipient(r));
+    let some = wanted.clone().flatten().next();
+    let all = wanted.all(|entry| entry.is_some());
+    match some {
+        Some(entry) if all => whitelisted(entry),
+        _ if count < thresholds.body.get() => {
+            Decision { verdict: Verdict::Clean, action: Action::Mark, whitelist: None }
+        }
+        Some(entry) => Decision { verdict: Verdict::Bulk, action: Action::Mark, whitelist: Some(entry) },
+        None => Decision { verdict: Verdict::Bulk, action: bulk, whitelist: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::path::PathBuf;
+
+    fn decide_for(count: u32, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
+        let read = |_: &std::path::Path| -> io::Result<String> { Ok(list.to_owned()) };
+        let list = WhiteList::load(&[PathBuf::from("l")], &read).unwrap();
+        let recipients: Vec<_> = recipients.iter().map(|&r| r.to_owned()).collect();
+        let facts = Facts {
+            client_ip: None,
+            client_host: None,
+            sender: "a@example.org",
+            recipients: &recipients,
+            from: &[],
+            list_id: None,
+            signature: None,
+        };
+        let d = decide(count, &Thresholds::default(), Action::Reject, &list, &facts);
+        (d.verdict, d.action, d.whitelist.map(|m| m.to_string()))
+    }
+
+    #[test]
+    fn the_threshold_is_reached_by_the_twentieth() {
+        assert_eq!(decide_for(19, "", &["x@y.z"]), (Verdict::Clean, Action::Mark, None));
+        assert_eq!(decide_for(20, "", &["x@y.z"]), (Verdict::Bulk, Action::Reject, None));
+    }
+
+    #[test]
+    fn wanted_mail_is_never_refused() {
+        let wanted = (Verdict::Whitelisted, Action::Mark, Some("l:1".to_owned()));
+        assert_eq!(decide_for(99, "sender example.org", &["x@y.z"]), wanted);
+        assert_eq!(decide_for(99, "recipient x@y.z", &["x@y.z"]), wanted);
+        let kept = (Verdict::Bulk, Action::Mark, Some("l:1".to_owned()));
+        assert_eq!(decide_for(99, "recipient x@y.z", &["u@y.z", "x@y.z", "v@y.z"]), kept);
+        assert_eq!(decide_for(9, "recipient x@y.z", &["u@y.z", "x@y.z"]).0, Verdict::Clean);
+    }
+}

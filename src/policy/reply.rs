@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The answers by which a message is refused.
+
+use serde::Deserialize;
+
+/// The longest text of an answer: an SMTP line of 512 bytes less codes and line end (RFC 5321, 4.5.3.1.5), with room
+/// for what the fields expand to.
+const MAX_TEXT: usize = 300;
+
+/// `[actions.reject]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RejectReply {
+    /// An SMTP code of 500 to 559.
+    pub code: Code<5>,
+    /// An enhanced status code (RFC 3463) of the same class.
+    pub status: Status<5>,
+    /// The text behind the codes.
+    pub text: Text,
+}
+
+/// `[actions.tempfail]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TempfailReply {
+    /// An SMTP code of 400 to 459.
+    pub code: Code<4>,
+    /// An enhanced status code (RFC 3463) of the same class.
+    pub status: Status<4>,
+    /// The text behind the codes.
+    pub text: Text,
+}
+
+impl Default for RejectReply {
+    fn default() -> Self {
+        Self {
+            code: Code("550".to_owned()),
+            status: Status("5.7.1".to_owned()),
+            text: Text("bulk mail refused: seen {count} times, threshold {threshold} (id {id})".to_owned()),
+        }
+    }
+}
+
+impl Default for TempfailReply {
+    fn default() -> Self {
+        Self {
+            code: Code("451".to_owned()),
+            status: Status("4.7.1".to_owned()),
+            text: Text("bulk mail: seen {count} times, threshold {threshold}, try again later (id {id})".to_owned()),
+        }
+    }
+}
+
+/// A three-digit reply code of one class.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "i64")]
+pub struct Code<const CLASS: u8>(String);
+
+impl<const CLASS: u8> Code<CLASS> {
+    /// The three digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<const CLASS: u8> TryFrom<i64> for Code<CLASS> {
+    type Error = String;
+
+    fn try_from(code: i64) -> Result<Self, String> {
+        let first = i64::from(CLASS) * 100;
+        if (first..first + 60).contains(&code) {
+            Ok(Self(code.to_string()))
+        } else {
+            Err(format!("found {code}, expected {first} to {}", first + 59))
+        }
+    }
+}
+
+/// An enhanced status code of one class.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Status<const CLASS: u8>(String);
+
+impl<const CLASS: u8> Status<CLASS> {
+    /// In the form `class.subject.detail`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<const CLASS: u8> TryFrom<String> for Status<CLASS> {
+    type Error = String;
+
+    fn try_from(status: String) -> Result<Self, String> {
+        let number = |s: &str| {
+            matches!(s.len(), 1..=3) && s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'))
+        };
+        let mut fields = status.split('.');
+        let valid = fields.next() == Some(&CLASS.to_string())
+            && fields.next().is_some_and(number)
+            && fields.next().is_some_and(number)
+            && fields.next().is_none();
+        if valid {
+            Ok(Self(status))
+        } else {
+            Err(format!("found \"{status}\", expected an enhanced status code such as \"{CLASS}.7.1\""))
+        }
+    }
+}
+
+/// The text of an answer, in which fields in braces are filled in.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Text(String);
+
+/// What can be filled in.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplyFields<'a> {
+    /// `{count}`
+    pub count: u32,
+    /// `{threshold}`
+    pub threshold: u32,
+    /// `{id}`, the MTA's queue id.
+    pub id: &'a str,
+    /// `{host}`, this mail server.
+    pub host: &'a str,
+    /// `{signature}`
+    pub signature: &'a str,
+}
+
+impl ReplyFields<'_> {
+    fn get(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "count" => self.count.to_string(),
+            "threshold" => self.threshold.to_string(),
+            "id" => self.id.to_owned(),
+            "host" => self.host.to_owned(),
+            "signature" => self.signature.to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+impl Text {
+    /// The text with its fields filled in.
+    #[must_use]
+    pub fn fill(&self, fields: &ReplyFields<'_>) -> String {
+        self.expand(fields).unwrap_or_else(|_| self.0.clone())
+    }
+
+    /// The name of the first unknown field is the error.
+    fn expand(&self, fields: &ReplyFields<'_>) -> Result<String, String> {
+        let mut filled = String::new();
+        let mut rest = &*self.0;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').ok_or_else(|| after.to_owned())?;
+            filled.push_str(before);
+            filled.push_str(&fields.get(name).ok_or_else(|| name.to_owned())?);
+            rest = after;
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+}
+
+impl TryFrom<String> for Text {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.is_empty() || text.len() > MAX_TEXT {
+            return Err(format!("found {} bytes, expected 1 to {MAX_TEXT}", text.len()));
+        }
+        // Sendmail reads % as the beginning of a format and drops the text.
+        if let Some(bad) = text.chars().find(|c| !matches!(c, ' '..='~') || *c == '%') {
+            return Err(format!("found {bad:?}, expected printable ASCII without %"));
+        }
+        let text = Self(text);
+        let probe = ReplyFields { count: 0, threshold: 0, id: "", host: "", signature: "" };
+        if let Err(name) = text.expand(&probe) {
+            return Err(format!("found the field {{{name}}}, expected {{count}}, {{threshold}}, {{id}}, {{host}} or {{signature}}"));
+        }
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_status_keep_their_class() {
+        assert!(Code::<5>::try_from(554).is_ok() && Code::<4>::try_from(421).is_ok());
+        for bad in [450, 560, 600, -1, 55] {
+            assert!(Code::<5>::try_from(bad).is_err());
+        }
+        assert!(Status::<5>::try_from("5.7.1".to_owned()).is_ok());
+        for bad in ["4.7.1", "5.7", "5.7.1.2", "5.07.1", "5.7.x", "5..1", "5.7.1000", ""] {
+            assert!(Status::<5>::try_from(bad.to_owned()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn texts_are_filled_and_checked() {
+        let fields = ReplyFields { count: 27, threshold: 20, id: "4ABC", host: "mx.example.org", signature: "00ff" };
+        let text = Text::try_from("{count}/{threshold} {id} {host} {signature}.".to_owned()).unwrap();
+        assert_eq!(text.fill(&fields), "27/20 4ABC mx.example.org 00ff.");
+        for bad in ["", "100 %", "two\nlines", "{nonsense}", "{count", &"x".repeat(301)] {
+            assert!(Text::try_from((*bad).to_owned()).is_err(), "{bad}");
+        }
+    }
+}

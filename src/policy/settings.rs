@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the configuration says of thresholds, actions and white lists.
+
+use super::reply::{RejectReply, TempfailReply};
+use serde::Deserialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The count from which on a message is bulk: 1 to 31, the largest count that a generation holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "i64")]
+pub struct Threshold(u32);
+
+impl Threshold {
+    /// The largest threshold that is always reached.
+    pub const MAX: u32 = 31;
+
+    /// As a number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for Threshold {
+    type Error = String;
+
+    fn try_from(value: i64) -> Result<Self, String> {
+        let in_range = u32::try_from(value).ok().filter(|value| (1..=Self::MAX).contains(value));
+        in_range.map(Self).ok_or_else(|| {
+            format!("found {value}, expected 1 to {}, the largest count that the ledger holds", Self::MAX)
+        })
+    }
+}
+
+/// `[thresholds]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Thresholds {
+    /// For the count of the `body` signature.
+    pub body: Threshold,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        // The paper, section 4: DCC's users usually take 20.
+        Self { body: Threshold(20) }
+    }
+}
+
+/// What is done with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// It is delivered with the header.
+    #[default]
+    Mark,
+    /// It is refused for good.
+    Reject,
+    /// It is refused for the moment.
+    Tempfail,
+    /// It is accepted and thrown away.
+    Discard,
+    /// It is accepted and held in the MTA's queue.
+    Quarantine,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mark => "mark",
+            Self::Reject => "reject",
+            Self::Tempfail => "tempfail",
+            Self::Discard => "discard",
+            Self::Quarantine => "quarantine",
+        })
+    }
+}
+
+/// `[actions]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Actions {
+    /// For bulk that is not wanted.
+    pub bulk: Action,
+    /// The answer of `reject`.
+    pub reject: RejectReply,
+    /// The answer of `tempfail`.
+    pub tempfail: TempfailReply,
+}
+
+/// What counts as one report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// Each recipient, so that a message to twenty is as bulky as twenty messages to one.
+    #[default]
+    Recipient,
+    /// Each message, whatever the number of its recipients.
+    Message,
+}
+
+/// `[whitelist]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct WhiteListFiles {
+    /// Files of one entry a line.
+    pub files: Vec<PathBuf>,
+}
