@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! x
+//! bulkmark finds bulk mail by counting.
+//!
+//! The way of a message, and the rooms on it:
+//!
+//! ```text
+//! SMTP -> milter -> mail (parse, decode, text) -> signature -> ledger (count) -> policy (white list, threshold)
+//!      -> verdict -> action to the MTA, header, log line
+//! ```
+//!
+//! `mail`, `signature`, `filter` and `policy` are pure: no clock, no file, no socket. `milter` and `ledger` are the
+//! edge. `config` fills the settings of all rooms from a file; `command` puts everything together. Which room may use
+//! which is held by `tests/layering.rs`.
+
+pub mod command;
+pub mod config;
 pub mod filter;
 pub mod ledger;
 pub mod mail;
+pub mod milter;
 pub mod policy;
 pub mod signature;
+pub mod telemetry;

@@ -59,7 +59,7 @@ mod tests {
 
     fn matches(pattern: &str, name: &str) -> bool {
         let mut patterns = Patterns::default();
-        assert!(patterns.add(pattern, Source::new("list", 1)), "{pattern}");
+        assert!(patterns.add(pattern, Source::new("list".into(), 1)), "{pattern}");
         patterns.find(name).is_some()
     }
 
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         for bad in ["", ".", "@", "a@", "a b@example.org", "a..b", "<a@example.org>", "example.org."] {
-            assert!(!Patterns::default().add(bad, Source::new("list", 1)), "{bad}");
+            assert!(!Patterns::default().add(bad, Source::new("list".into(), 1)), "{bad}");
         }
     }
 }

@@ -23,8 +23,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(file: &str, line: usize) -> Self {
-        Self { file: file.into(), line }
+    pub(super) const fn new(file: Arc<str>, line: usize) -> Self {
+        Self { file, line }
     }
 }
 
@@ -111,7 +111,7 @@ impl WhiteList {
                 let included = path.parent().unwrap_or(Path::new("")).join(value);
                 self.load_file(&included, read, depth + 1)?;
             } else {
-                self.add(form, value, Source { file: Arc::clone(&name), line: i + 1 }).map_err(line_error)?;
+                self.add(form, value, Source::new(Arc::clone(&name), i + 1)).map_err(line_error)?;
             }
         }
         Ok(())

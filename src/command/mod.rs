@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The command line: one file per subcommand.
+
+mod check;
+mod config;
+mod milter;
+mod signature;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Exit code of sysexits.h for a configuration that cannot be used.
+pub(crate) const EX_CONFIG: u8 = 78;
+
+/// Finds bulk mail by counting message bodies in counting Bloom filters.
+///
+/// The milter daemon hashes the body of each message to a signature and counts it. A signature that was seen 20 times
+/// is bulk: its messages are marked with a header, or refused. White lists say which bulk is wanted.
+#[derive(Debug, Parser)]
+#[command(name = "bulkmark", version, after_help = AFTER_HELP)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+To begin: bulkmark milter --config /etc/bulkmark/milter.toml, and in Postfix's main.cf
+  smtpd_milters = inet:127.0.0.1:8892
+  milter_default_action = accept
+The configuration is described in bulkmark.toml(5), white lists in bulkmark-whitelist(5).";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Milter(milter::Args),
+    Check(check::Args),
+    Signature(signature::Args),
+    #[command(subcommand)]
+    Config(config::Command),
+}
+
+impl Cli {
+    /// Runs the command; errors that end it are for standard error.
+    ///
+    /// # Errors
+    /// Whatever stopped the command.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Milter(args) => milter::run(&args),
+            Command::Check(args) => check::run(&args),
+            Command::Signature(args) => signature::run(&args),
+            Command::Config(command) => config::run(&command),
+        }
+    }
+}

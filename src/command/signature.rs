@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark signature`
+
+use crate::config;
+use crate::mail::RawMessage;
+use crate::signature::{self, FederationKey, Kind, Settings};
+use anyhow::Context;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Print the signatures of messages.
+///
+/// One line each: the file, the kind of signature and 32 hexadecimal digits, separated by tabs. A message that says too
+/// little to be told from others has the kind "none" and the reason. "-" reads a message from standard input.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The configuration whose key and limits apply; without it, those of a site of its own.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Messages, one a file.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (key, settings) = match &args.config {
+        Some(path) => {
+            let checked = config::load(path)?;
+            (checked.key, checked.file.signature)
+        }
+        None => (FederationKey::public(), Settings::default()),
+    };
+    let mut out = std::io::stdout().lock();
+    let mut code = ExitCode::SUCCESS;
+    for file in &args.files {
+        let name = file.display();
+        match read_message(file) {
+            Ok(message) => match signature::body(&message, &key, &settings) {
+                Ok(signature) => writeln!(out, "{name}\t{}\t{signature}", Kind::Body)?,
+                Err(reason) => writeln!(out, "{name}\tnone\t{reason}")?,
+            },
+            Err(e) => {
+                eprintln!("bulkmark: {e:#}");
+                code = ExitCode::from(2);
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Reads one message; `-` is standard input.
+pub(super) fn read_message(path: &Path) -> anyhow::Result<RawMessage> {
+    let mut raw = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut raw)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut raw))
+    };
+    read.with_context(|| format!("cannot read {}", path.display()))?;
+    RawMessage::from_bytes(&raw).with_context(|| path.display().to_string())
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Errors of the configuration, for the person who has to mend them.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A configuration cannot be used.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    path: PathBuf,
+    /// Line, column (both from 1), and the line itself with the width of what is wrong in it.
+    place: Option<Place>,
+    /// The key, with its tables: `ledger.window`.
+    key: Option<String>,
+    message: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    line: usize,
+    column: usize,
+    text: String,
+    width: usize,
+}
+
+impl std::error::Error for ConfigError {}
+
+impl ConfigError {
+    /// An error of the whole file.
+    pub(super) fn file(path: &Path, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), place: None, key: None, message: message.into() }
+    }
+
+    /// An error at a place in the text of the file.
+    pub(super) fn at(path: &Path, text: &str, span: Option<Range<usize>>, key: Option<String>, message: String) -> Self {
+        Self { path: path.to_owned(), place: span.map(|span| Place::new(text, &span)), key, message }
+    }
+}
+
+impl Place {
+    fn new(text: &str, span: &Range<usize>) -> Self {
+        let start = text.floor_char_boundary(span.start.min(text.len()));
+        let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
+        let line_text = text[line_start..].lines().next().unwrap_or("");
+        let before = text[line_start..start].chars().count();
+        let end = text.floor_char_boundary(span.end.clamp(start, text.len()));
+        let width = text[start..end].lines().next().map_or(0, |marked| marked.chars().count());
+        Self {
+            line: text[..line_start].matches('\n').count() + 1,
+            column: before + 1,
+            text: line_text.to_owned(),
+            width: width.max(1),
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(place) = &self.place {
+            write!(f, ":{}:{}", place.line, place.column)?;
+        }
+        if let Some(key) = &self.key {
+            write!(f, ": {key}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(Place { line, column, text, width }) = &self.place {
+            let number = line.to_string();
+            let margin = " ".repeat(number.len());
+            let blank = " ".repeat(column - 1);
+            write!(f, "\n {margin} |\n {number} | {text}\n {margin} | {blank}{}", "^".repeat(*width))?;
+        }
+        Ok(())
+    }
+}
+
+/// Says in our words what serde says of a value: `found ..., expected ...`, with the nearest name where one is unknown.
+/// Also tells the unknown key, if that is what is wrong.
+pub(super) fn in_words(message: &str) -> (String, Option<String>) {
+    let message = message.trim();
+    for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
+        if let Some(rest) = message.strip_prefix(prefix) {
+            let rest = rest.replace("a nonzero usize", "a whole number above 0").replace("a nonzero u32", WHOLE_U32);
+            return (format!("found {}", rest.replace(" i64", " a whole number")), None);
+        }
+    }
+    let unknown = |what: &str| {
+        let rest = message.strip_prefix(what)?;
+        let mut names = rest.split('`').skip(1).step_by(2);
+        Some((names.next()?.to_owned(), names.map(str::to_owned).collect::<Vec<_>>()))
+    };
+    if let Some((found, known)) = unknown("unknown field ") {
+        return (format!("unknown key, {}", suggestion(&found, &known)), Some(found));
+    }
+    if let Some((found, known)) = unknown("unknown variant ") {
+        return (format!("found \"{found}\", {}", suggestion(&found, &known)), None);
+    }
+    (message.to_owned(), None)
+}
+
+const WHOLE_U32: &str = "a whole number from 1 to 4294967295";
+
+fn suggestion(found: &str, known: &[String]) -> String {
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::jaro_winkler(&found.to_lowercase(), name), name))
+        .filter(|(similarity, _)| *similarity > 0.75)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    match nearest {
+        Some((_, name)) => format!("did you mean {name}?"),
+        None => format!("expected one of {}", known.join(", ")),
+    }
+}

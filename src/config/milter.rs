@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `milter.toml`: every key, and what it becomes.
+
+use super::error::ConfigError;
+use super::source::Source;
+use crate::milter::{HeaderName, Listen, Mode, OnFailure, Rules};
+use crate::policy::{Actions, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles};
+use crate::signature::FederationKey;
+use crate::{ledger, signature, telemetry};
+use ipnet::IpNet;
+use serde::Deserialize;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// Where the file is unless a command is told otherwise.
+pub const DEFAULT_PATH: &str = "/etc/bulkmark/milter.toml";
+
+/// `[counting]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Counting {
+    /// What counts as one report.
+    pub per: Per,
+}
+
+/// The file as it is written; every key has a default.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "conf/milter.toml and bulkmark.toml(5) describe the keys")]
+pub struct MilterFile {
+    pub listen: Listen,
+    pub listen_mode: Mode,
+    pub control: PathBuf,
+    pub state_dir: PathBuf,
+    pub max_connections: NonZeroUsize,
+    pub hostname: String,
+    pub header: HeaderName,
+    pub exempt_loopback: bool,
+    pub exempt_networks: Vec<IpNet>,
+    pub exempt_authenticated: bool,
+    pub on_failure: OnFailure,
+    pub counting: Counting,
+    pub thresholds: Thresholds,
+    pub actions: Actions,
+    pub whitelist: WhiteListFiles,
+    pub signature: signature::Settings,
+    pub ledger: ledger::Settings,
+    pub log: telemetry::Settings,
+}
+
+impl Default for MilterFile {
+    fn default() -> Self {
+        Self {
+            listen: Listen::default(),
+            listen_mode: Mode::default(),
+            control: "/run/bulkmark/milter.sock".into(),
+            state_dir: "/var/lib/bulkmark/milter".into(),
+            max_connections: NonZeroUsize::MIN.saturating_add(999),
+            hostname: String::new(),
+            header: HeaderName::default(),
+            exempt_loopback: true,
+            exempt_networks: Vec::new(),
+            exempt_authenticated: true,
+            on_failure: OnFailure::default(),
+            counting: Counting::default(),
+            thresholds: Thresholds::default(),
+            actions: Actions::default(),
+            whitelist: WhiteListFiles::default(),
+            signature: signature::Settings::default(),
+            ledger: ledger::Settings::default(),
+            log: telemetry::Settings::default(),
+        }
+    }
+}
+
+/// A configuration that can be used, with all files that it names read.
+#[derive(Debug)]
+pub struct Checked {
+    /// The keys.
+    pub file: MilterFile,
+    /// The federation's key.
+    pub key: FederationKey,
+    /// The entries of all white lists.
+    pub whitelist: WhiteList,
+}
+
+/// Reads and checks the file at `path` and the files that it names.
+///
+/// # Errors
+/// [`ConfigError`], which names the place.
+pub fn load(path: &Path) -> Result<Checked, ConfigError> {
+    let source = Source::read(path)?;
+    let file: MilterFile = source.parse()?;
+    file.ledger.check().map_err(|(key, message)| source.error(&format!("ledger.{key}"), message))?;
+    if let Some(bad) = file.hostname.chars().find(|c| !c.is_ascii_graphic()) {
+        return Err(source.error("hostname", format!("found {bad:?}, expected the name of this mail server")));
+    }
+    let key = match &file.ledger.federation_key_file {
+        None => FederationKey::public(),
+        Some(path) => read_key(path).map_err(|message| source.error("ledger.federation-key-file", message))?,
+    };
+    let whitelist = WhiteList::load(&file.whitelist.files, &|path| std::fs::read_to_string(path)).map_err(|e| {
+        match e {
+            // A list that cannot be read may be misnamed here; one that can be has its own place to show.
+            WhiteListError::Read { .. } => source.error("whitelist.files", e.to_string()),
+            WhiteListError::Entry { path, line, what } => {
+                ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
+            }
+        }
+    })?;
+    Ok(Checked { file, key, whitelist })
+}
+
+fn read_key(path: &Path) -> Result<FederationKey, String> {
+    let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    FederationKey::from_bytes(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+impl Checked {
+    /// What messages are judged by.
+    #[must_use]
+    pub fn into_rules(self) -> Rules {
+        let file = self.file;
+        Rules {
+            hostname: Some(file.hostname).filter(|name| !name.is_empty()),
+            header: file.header,
+            exempt_networks: file.exempt_networks,
+            exempt_loopback: file.exempt_loopback,
+            exempt_authenticated: file.exempt_authenticated,
+            on_failure: file.on_failure,
+            per: file.counting.per,
+            thresholds: file.thresholds,
+            actions: file.actions,
+            whitelist: self.whitelist,
+            signature: file.signature,
+            key: self.key,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No threshold can be set that the ledger's cells never reach.
+    #[test]
+    fn thresholds_fit_the_ledger() {
+        assert_eq!(crate::policy::Threshold::MAX, ledger::MAX_COUNT);
+    }
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The configuration files: TOML text to checked settings, or an error that names file, line, column and key.
+//!
+//! Each room has a settings struct of its own; here they are put together, filled, and checked against one another.
+
+mod error;
+mod milter;
+mod source;
+
+pub use error::ConfigError;
+pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, load};

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The milter protocol: translates between `indymilter` and a [`Session`], and decides what the MTA is asked for.
+
+use super::judge::{Outcome, judge};
+use super::serve::Service;
+use super::session::Session;
+use crate::policy::Action;
+use indymilter::{
+    ActionError, Actions, Callbacks, Context, ContextActions, EomActions, EomContext, MacroStage, Macros,
+    NegotiateContext, ProtoOpts, SetErrorReply, SocketInfo, Status,
+};
+use std::borrow::Cow;
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+/// What is done to messages, where the MTA offers it.
+const WANTED_ACTIONS: Actions = Actions::ADD_HEADER.union(Actions::CHANGE_HEADER).union(Actions::QUARANTINE);
+
+/// Answers that the MTA need not wait for. Those of DATA and of the end of a message stay: without the former, Postfix
+/// sends the headers as a second small segment, which then waits for a delayed acknowledgement.
+const UNANSWERED: ProtoOpts = ProtoOpts::NOREPLY_CONNECT
+    .union(ProtoOpts::NOREPLY_MAIL)
+    .union(ProtoOpts::NOREPLY_RCPT)
+    .union(ProtoOpts::NOREPLY_HEADER)
+    .union(ProtoOpts::NOREPLY_BODY);
+
+/// What each connection knows.
+pub(super) struct State {
+    session: Session,
+    /// Stages that are not answered, as agreed with this MTA.
+    unanswered: ProtoOpts,
+    actions: Actions,
+}
+
+impl State {
+    /// Goes on after a stage.
+    fn on(&self, stage: ProtoOpts) -> Status {
+        if self.unanswered.contains(stage) { Status::Noreply } else { Status::Continue }
+    }
+}
+
+pub(super) fn callbacks(service: Arc<Service>) -> Callbacks<State> {
+    Callbacks::new()
+        .on_negotiate(move |cx, actions, opts| {
+            let service = Arc::clone(&service);
+            Box::pin(async move { negotiate(cx, service, actions, opts) })
+        })
+        .on_connect(|cx, host, socket| Box::pin(async move { connect(cx, &host, &socket) }))
+        .on_mail(|cx, args| Box::pin(async move { mail(cx, &args) }))
+        .on_rcpt(|cx, args| Box::pin(async move { rcpt(cx, &args) }))
+        .on_data(|_| Box::pin(async { Status::Continue }))
+        .on_header(|cx, name, value| {
+            Box::pin(async move {
+                step(cx, ProtoOpts::NOREPLY_HEADER, |s| {
+                    if let Some(message) = &mut s.message {
+                        message.header(name.to_bytes(), value.to_bytes());
+                    }
+                })
+            })
+        })
+        .on_body(|cx, chunk| {
+            Box::pin(async move {
+                step(cx, ProtoOpts::NOREPLY_BODY, |s| {
+                    if let Some(message) = &mut s.message {
+                        message.body(&chunk);
+                    }
+                })
+            })
+        })
+        .on_eom(|cx| Box::pin(eom(cx)))
+        .on_abort(|cx| {
+            Box::pin(async move {
+                if let Some(state) = &mut cx.data {
+                    state.session.message = None;
+                }
+                Status::Continue
+            })
+        })
+        .on_close(|cx| {
+            Box::pin(async move {
+                cx.data = None;
+                Status::Continue
+            })
+        })
+}
+
+fn negotiate(
+    cx: &mut NegotiateContext<State>,
+    service: Arc<Service>,
+    offered_actions: Actions,
+    offered: ProtoOpts,
+) -> Status {
+    let actions = WANTED_ACTIONS & offered_actions;
+    if !actions.contains(Actions::ADD_HEADER) {
+        log::warn!("the MTA does not let this milter add headers: its verdicts will not be seen");
+    }
+    let unanswered = UNANSWERED & offered;
+    cx.requested_actions = actions | (Actions::REQUEST_MACROS & offered_actions);
+    // The library proposes to leave out the stages without a callback (HELO, end of header, unknown commands); an MTA
+    // that cannot leave them out gets its answers from the library.
+    cx.requested_opts = (cx.requested_opts & offered) - ProtoOpts::SKIP | unanswered;
+    if offered_actions.contains(Actions::REQUEST_MACROS) {
+        for (stage, names) in [
+            (MacroStage::Connect, c"j"),
+            (MacroStage::Mail, c"i {auth_authen} {auth_type}"),
+            (MacroStage::Data, c"i"),
+            (MacroStage::Eom, c"i"),
+        ] {
+            cx.requested_macros.insert(stage, names.into());
+        }
+    }
+    cx.data = Some(State { session: Session::new(service), unanswered, actions });
+    Status::Continue
+}
+
+fn step(cx: &mut Context<State>, stage: ProtoOpts, act: impl FnOnce(&mut Session)) -> Status {
+    let Some(state) = &mut cx.data else { return Status::Continue };
+    act(&mut state.session);
+    state.on(stage)
+}
+
+fn connect(cx: &mut Context<State>, host: &CStr, socket: &SocketInfo) -> Status {
+    let ip = match socket {
+        SocketInfo::Inet(address) => Some(address.ip()),
+        SocketInfo::Unix(_) | SocketInfo::Unknown => None,
+    };
+    step(cx, ProtoOpts::NOREPLY_CONNECT, |session| session.connect(&host.to_string_lossy(), ip))
+}
+
+fn mail(cx: &mut Context<State>, args: &[CString]) -> Status {
+    let is_set = |name: &CStr| cx.macros.get(name).is_some_and(|value| !value.is_empty());
+    let authenticated = is_set(c"{auth_authen}") || is_set(c"{auth_type}");
+    step(cx, ProtoOpts::NOREPLY_MAIL, |session| session.mail(&first(args), authenticated))
+}
+
+fn rcpt(cx: &mut Context<State>, args: &[CString]) -> Status {
+    step(cx, ProtoOpts::NOREPLY_RCPT, |session| {
+        if let Some(message) = &mut session.message {
+            message.rcpt(&first(args));
+        }
+    })
+}
+
+/// The first argument of an SMTP command: the address.
+fn first(args: &[CString]) -> Cow<'_, str> {
+    args.first().map_or(Cow::Borrowed(""), |address| address.to_string_lossy())
+}
+
+async fn eom(cx: &mut EomContext<State>) -> Status {
+    let Some(state) = &mut cx.data else { return Status::Continue };
+    let Some(message) = state.session.message.take() else { return Status::Continue };
+    let (id, host) = (text(&cx.macros, c"i"), text(&cx.macros, c"j"));
+    // What a network of our own marked stays; whoever else wrote our header forged it.
+    let keeps_ours = matches!(message.exempt, Some("loopback" | "network"));
+    let forged = if keeps_ours { 0 } else { message.forged };
+    let name = message.rules.header.as_str().to_owned();
+    let id = id.as_deref().unwrap_or("NOQUEUE");
+    let outcome = judge(message, &state.session.service.ledger, id, host.as_deref()).await;
+    match outcome.action {
+        Action::Discard => return Status::Discard,
+        Action::Reject | Action::Tempfail => return refuse(&mut cx.reply, outcome),
+        Action::Mark | Action::Quarantine => (),
+    }
+    if let Err(e) = change(&cx.actions, state.actions, &name, forged, outcome).await {
+        log::warn!("{id}: the message could not be marked: {e}");
+    }
+    Status::Continue
+}
+
+fn text(macros: &Macros, name: &CStr) -> Option<String> {
+    macros.get(name).map(|value| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+}
+
+fn refuse(reply: &mut indymilter::SmtpReply, outcome: Outcome) -> Status {
+    if let Some((code, status, text)) = outcome.reply
+        && let Err(e) = reply.set_error_reply(&code, Some(&status), [text])
+    {
+        log::warn!("the text of the answer is not valid and was left out: {e}");
+    }
+    if outcome.action == Action::Reject { Status::Reject } else { Status::Tempfail }
+}
+
+async fn change(
+    eom: &EomActions,
+    available: Actions,
+    name: &str,
+    forged: usize,
+    outcome: Outcome,
+) -> Result<(), ActionError> {
+    if available.contains(Actions::CHANGE_HEADER) {
+        // From the last to the first, since an MTA may renumber those behind a removed one.
+        for index in (1..=forged).rev() {
+            eom.change_header(name, i32::try_from(index).unwrap_or(i32::MAX), None::<&str>).await?;
+        }
+    }
+    if available.contains(Actions::ADD_HEADER) {
+        eom.add_header(name, outcome.header).await?;
+    }
+    if outcome.action == Action::Quarantine {
+        eom.quarantine("bulk mail (bulkmark)").await?;
+    }
+    Ok(())
+}

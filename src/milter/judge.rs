@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! At the end of a message: signature, count, decision, and all that is said of them.
+
+use super::header::HeaderValue;
+use super::rules::{OnFailure, Rules};
+use super::session::Message;
+use crate::ledger::{Ledger, Report, RetryKey};
+use crate::mail::RawMessage;
+use crate::policy::{Action, Decision, Facts, Per, ReplyFields, Verdict, decide};
+use crate::signature::{self, LowInformation, Signature};
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Messages above this size are hashed on a thread of their own, so that small ones do not wait behind them.
+const LARGE: usize = 256 << 10;
+
+/// Recipients that are named in a log line.
+const LOGGED_RECIPIENTS: usize = 5;
+
+/// What is to be done with a message, and said about it.
+pub(super) struct Outcome {
+    pub(super) verdict: Verdict,
+    pub(super) action: Action,
+    /// The value of the header.
+    pub(super) header: String,
+    /// The SMTP answer of a refusal: code, status, text.
+    pub(super) reply: Option<(String, String, String)>,
+}
+
+/// What was found out of a message's content.
+struct Content {
+    from: Vec<String>,
+    list_id: Option<String>,
+    message_id: Option<String>,
+    signature: Result<Signature, LowInformation>,
+}
+
+/// How far the judging came.
+enum Finding {
+    /// Not looked at, and why.
+    Exempt(&'static str),
+    /// Not judged, and why; the second text is for the log alone.
+    Unknown(&'static str, String),
+    Counted { count: u32, signature: Signature, decision: Decision },
+}
+
+/// Judges a complete message. `id` is the MTA's queue id and `mta` its host name.
+pub(super) async fn judge(message: Message, ledger: &Ledger, id: &str, mta: Option<&str>) -> Outcome {
+    let rules = Arc::clone(&message.rules);
+    let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
+    let mut message = message;
+    let finding = find(&mut message, ledger).await;
+    let outcome = conclude(&rules, &finding, id, host);
+    log_message(&message, &finding, &outcome, id, &rules);
+    outcome
+}
+
+async fn find(message: &mut Message, ledger: &Ledger) -> Finding {
+    if let Some(reason) = message.exempt {
+        return Finding::Exempt(reason);
+    }
+    if let Some(over) = message.raw.over() {
+        return Finding::Unknown("too-large", over.to_string());
+    }
+    if let Some(reason) = message.unjudged {
+        return Finding::Unknown(reason, String::new());
+    }
+    let raw = std::mem::take(&mut message.raw);
+    let Some(content) = content(raw, &message.rules).await else {
+        return Finding::Unknown("internal-error", "the message could not be read".to_owned());
+    };
+    match content.signature {
+        Ok(signature) => count(message, &content, signature, ledger).await,
+        Err(_) => Finding::Exempt("low-information"),
+    }
+}
+
+/// None when reading it panicked, which costs this message its verdict and nothing else.
+async fn content(raw: RawMessage, rules: &Arc<Rules>) -> Option<Content> {
+    let rules = Arc::clone(rules);
+    let large = raw.len() > LARGE;
+    let read = move || {
+        let fields = raw.fields();
+        let signature = signature::body(&raw, &rules.key, &rules.signature);
+        Content { from: fields.from, list_id: fields.list_id, message_id: fields.message_id, signature }
+    };
+    if large {
+        tokio::task::spawn_blocking(read).await.ok()
+    } else {
+        catch_unwind(AssertUnwindSafe(read)).ok()
+    }
+}
+
+async fn count(message: &Message, content: &Content, signature: Signature, ledger: &Ledger) -> Finding {
+    let rules = &message.rules;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    // Keys cost a hash for each recipient; they are needed only where something is ever refused for the moment.
+    let tempfails = rules.actions.bulk == Action::Tempfail || ledger.remembers_refused();
+    let keys = if tempfails { retry_keys(message, content, signature) } else { Vec::new() };
+    let times = match rules.per {
+        Per::Recipient => u32::try_from(message.recipients.len()).unwrap_or(u32::MAX).max(1),
+        Per::Message => 1,
+    };
+    let count = match ledger.report(Report { signature, times, keys: keys.clone(), now }).await {
+        Ok(count) => count,
+        Err(e) => return Finding::Unknown("ledger-unavailable", e.to_string()),
+    };
+    let facts = Facts {
+        client_ip: message.client.ip,
+        client_host: message.client.host.as_deref(),
+        sender: &message.sender,
+        recipients: &message.recipients,
+        from: &content.from,
+        list_id: content.list_id.as_deref(),
+        signature: Some(signature),
+    };
+    let decision = decide(count, &rules.thresholds, rules.actions.bulk, &rules.whitelist, &facts);
+    if decision.action == Action::Tempfail
+        && let Err(e) = ledger.refused(keys, now).await
+    {
+        log::warn!("a message is refused for the moment and may be counted again when it returns: {e}");
+    }
+    Finding::Counted { count, signature, decision }
+}
+
+/// One key for each recipient, or one for the message where it counts once.
+fn retry_keys(message: &Message, content: &Content, signature: Signature) -> Vec<RetryKey> {
+    let ip = message.client.ip.map(|ip| ip.to_string()).unwrap_or_default();
+    let id = content.message_id.as_deref().unwrap_or_default();
+    let key = |recipient: &str| {
+        let signature = signature.to_bytes();
+        RetryKey::new(&[id.as_bytes(), message.sender.as_bytes(), ip.as_bytes(), &signature, recipient.as_bytes()])
+    };
+    match message.rules.per {
+        Per::Recipient => message.recipients.iter().map(|r| key(r)).collect(),
+        Per::Message => vec![key("")],
+    }
+}
+
+fn conclude(rules: &Rules, finding: &Finding, id: &str, host: &str) -> Outcome {
+    let plain = |verdict, reason: &str, action| Outcome {
+        verdict,
+        action,
+        header: HeaderValue::new(verdict).field("reason", reason).field("host", host).into_string(),
+        reply: None,
+    };
+    match finding {
+        Finding::Exempt(reason) => plain(Verdict::Exempt, reason, Action::Mark),
+        Finding::Unknown(reason, _) => match rules.on_failure {
+            OnFailure::Accept => plain(Verdict::Unknown, reason, Action::Mark),
+            OnFailure::Tempfail => plain(Verdict::Unknown, reason, Action::Tempfail),
+        },
+        Finding::Counted { count, signature, decision } => {
+            let threshold = rules.thresholds.body.get();
+            let mut header = HeaderValue::new(decision.verdict)
+                .field("body", count)
+                .field("threshold", threshold)
+                .field("host", host);
+            if let Some(entry) = &decision.whitelist {
+                header = header.field("whitelist", entry);
+            }
+            let signature = signature.to_string();
+            let fields = ReplyFields { count: *count, threshold, id, host, signature: &signature };
+            Outcome {
+                verdict: decision.verdict,
+                action: decision.action,
+                header: header.into_string(),
+                reply: reply(rules, decision.action, &fields),
+            }
+        }
+    }
+}
+
+fn reply(rules: &Rules, action: Action, fields: &ReplyFields<'_>) -> Option<(String, String, String)> {
+    let (code, status, text) = match action {
+        Action::Reject => {
+            let reply = &rules.actions.reject;
+            (reply.code.as_str(), reply.status.as_str(), &reply.text)
+        }
+        Action::Tempfail => {
+            let reply = &rules.actions.tempfail;
+            (reply.code.as_str(), reply.status.as_str(), &reply.text)
+        }
+        Action::Mark | Action::Discard | Action::Quarantine => return None,
+    };
+    Some((code.to_owned(), status.to_owned(), text.fill(fields)))
+}
+
+/// The one line of a message. Addresses come from outside; the logger takes control characters out of them.
+fn log_message(message: &Message, finding: &Finding, outcome: &Outcome, id: &str, rules: &Rules) {
+    let mut line = format!("{id}: client={}[", message.client.host.as_deref().unwrap_or("unknown"));
+    // Writing to a String does not fail.
+    let _ = match message.client.ip {
+        Some(ip) => write!(line, "{ip}]"),
+        None => write!(line, "local]"),
+    };
+    let _ = write!(line, " from=<{}> to=", message.sender);
+    for (i, recipient) in message.recipients.iter().take(LOGGED_RECIPIENTS).enumerate() {
+        let _ = write!(line, "{}<{recipient}>", if i > 0 { "," } else { "" });
+    }
+    let _ = write!(line, " nrcpt={} verdict={}", message.recipients.len(), outcome.verdict);
+    match finding {
+        Finding::Exempt(reason) => drop(write!(line, " reason={reason}")),
+        Finding::Unknown(reason, detail) if detail.is_empty() => drop(write!(line, " reason={reason}")),
+        Finding::Unknown(reason, detail) => drop(write!(line, " reason={reason} ({detail})")),
+        Finding::Counted { count, signature, decision } => {
+            let _ = write!(line, " body={count} threshold={} signature={signature}", rules.thresholds.body.get());
+            if let Some(entry) = &decision.whitelist {
+                let _ = write!(line, " whitelist={entry}");
+            }
+        }
+    }
+    let elapsed = message.started.elapsed().as_secs_f64() * 1000.0;
+    let _ = write!(line, " action={} ms={elapsed:.1}", outcome.action);
+    match finding {
+        Finding::Unknown(..) => log::warn!("{line}"),
+        _ => log::info!("{line}"),
+    }
+}

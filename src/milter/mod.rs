@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The milter: what the MTA asks about every message.
+//!
+//! [`serve`] runs the sessions on a bound [`Socket`]. A session ([`session`]) collects a message, has it judged
+//! ([`judge`]), and answers the MTA with a header ([`header`]) or a refusal. [`control`] is the socket by which
+//! `bulkmark check` asks the running daemon.
+
+mod budget;
+mod callbacks;
+pub mod control;
+mod header;
+mod judge;
+mod listen;
+mod rules;
+mod serve;
+mod session;
+mod stream;
+
+pub use header::HeaderName;
+pub use listen::{BindError, Listen, Mode, Socket};
+pub use rules::{OnFailure, Rules};
+pub use serve::{Service, serve};

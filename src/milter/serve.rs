@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The service: what all sessions share, and its life from the first connection to the last.
+
+use super::budget::Budget;
+use super::callbacks::callbacks;
+use super::listen::Socket;
+use super::rules::Rules;
+use crate::ledger::Ledger;
+use arc_swap::ArcSwap;
+use indymilter::Listener;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a shutdown waits for messages that are being sent. Below systemd's usual 90 s and long enough for a slow
+/// client to finish; what is cut then is tried again by its sender.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The time after which an idle connection is closed; libmilter's own value, above all timeouts of MTAs.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(7210);
+
+/// What all sessions share.
+pub struct Service {
+    /// The rules in force; a reload stores new ones.
+    pub rules: ArcSwap<Rules>,
+    /// The counts.
+    pub ledger: Ledger,
+    pub(super) budget: Budget,
+    /// The number of messages that are being received.
+    in_flight: watch::Sender<usize>,
+}
+
+impl Service {
+    /// A service with these rules on this ledger.
+    #[must_use]
+    pub fn new(rules: Rules, ledger: Ledger) -> Arc<Self> {
+        Arc::new(Self {
+            rules: ArcSwap::from_pointee(rules),
+            ledger,
+            budget: Budget::default(),
+            in_flight: watch::Sender::new(0),
+        })
+    }
+
+    pub(super) fn begin_message(self: &Arc<Self>) -> InFlight {
+        self.in_flight.send_modify(|n| *n += 1);
+        InFlight(Arc::clone(self))
+    }
+}
+
+/// A message that is being received, until dropped.
+pub(super) struct InFlight(Arc<Service>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.send_modify(|n| *n = n.saturating_sub(1));
+    }
+}
+
+/// Runs sessions until `shutdown` completes; then takes no more connections, lets the messages that are being sent
+/// come to their end (for 20 seconds at most), and returns.
+///
+/// # Errors
+/// None is known: connections that cannot be taken are logged and tried again.
+pub async fn serve(
+    socket: Socket,
+    max_connections: usize,
+    service: Arc<Service>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let (stopped, mut stop) = watch::channel(false);
+    let accepting = Accepting {
+        socket: Some(socket),
+        stop: Box::pin(async move {
+            shutdown.await;
+            stopped.send_replace(true);
+        }),
+    };
+    let mut in_flight = service.in_flight.subscribe();
+    let drained = async move {
+        // The sender lives in `accepting`; when that is gone, so is the service.
+        let _ = stop.wait_for(|stopped| *stopped).await;
+        let idle = in_flight.wait_for(|n| *n == 0);
+        if tokio::time::timeout(DRAIN_TIMEOUT, idle).await.is_err() {
+            log::warn!("shutting down while messages are being received; their senders will try again");
+        }
+    };
+    let config =
+        indymilter::Config { max_connections, connection_timeout: CONNECTION_TIMEOUT, ..Default::default() };
+    indymilter::run(accepting, callbacks(service), config, drained).await
+}
+
+/// Takes connections until it is told to stop; then the socket is closed and the MTA finds nobody there.
+struct Accepting {
+    socket: Option<Socket>,
+    stop: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Listener for Accepting {
+    type Io = <Socket as Listener>::Io;
+
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Io>> {
+        if self.socket.is_some() && self.stop.as_mut().poll(cx).is_ready() {
+            self.socket = None;
+        }
+        self.socket.as_mut().map_or(Poll::Pending, |socket| socket.poll_accept(cx))
+    }
+}

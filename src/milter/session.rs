@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! One connection of the MTA, and the message that is on its way through it. Knows nothing of the milter protocol.
+
+use super::budget::Account;
+use super::rules::Rules;
+use super::serve::{InFlight, Service};
+use crate::mail::RawMessage;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Recipients of one message that are kept. Postfix takes 1,000 by default.
+const MAX_RECIPIENTS: usize = 10_000;
+
+/// Fields of our own name that are counted, to be removed. More than a mail system would ever add.
+const MAX_FORGED: usize = 1000;
+
+/// A connection.
+pub(super) struct Session {
+    pub(super) service: Arc<Service>,
+    pub(super) client: Client,
+    pub(super) message: Option<Message>,
+}
+
+/// Who speaks SMTP to the MTA.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Client {
+    /// None for local submission.
+    pub(super) ip: Option<IpAddr>,
+    /// The verified name.
+    pub(super) host: Option<String>,
+}
+
+/// A message under way.
+pub(super) struct Message {
+    pub(super) rules: Arc<Rules>,
+    pub(super) client: Client,
+    pub(super) sender: String,
+    pub(super) recipients: Vec<String>,
+    /// Why the message is not looked at.
+    pub(super) exempt: Option<&'static str>,
+    /// Why it cannot be judged.
+    pub(super) unjudged: Option<&'static str>,
+    pub(super) raw: RawMessage,
+    /// Header fields of our own name that came with it.
+    pub(super) forged: usize,
+    pub(super) started: Instant,
+    account: Account,
+    _in_flight: InFlight,
+}
+
+impl Session {
+    pub(super) fn new(service: Arc<Service>) -> Self {
+        Self { service, client: Client::default(), message: None }
+    }
+
+    /// The MTA tells who connected. A host name in brackets, or "unknown", is none.
+    pub(super) fn connect(&mut self, host: &str, ip: Option<IpAddr>) {
+        let verified = !host.is_empty() && !host.starts_with('[') && !host.eq_ignore_ascii_case("unknown");
+        self.client = Client { ip: ip.map(|ip| ip.to_canonical()), host: verified.then(|| host.to_owned()) };
+    }
+
+    /// A message begins.
+    pub(super) fn mail(&mut self, sender: &str, authenticated: bool) {
+        let rules = self.service.rules.load_full();
+        let exempt = rules
+            .exempt_client(self.client.ip)
+            .or_else(|| (rules.exempt_authenticated && authenticated).then_some("authenticated"));
+        self.message = Some(Message {
+            rules,
+            client: self.client.clone(),
+            sender: address(sender).to_owned(),
+            recipients: Vec::new(),
+            exempt,
+            unjudged: None,
+            raw: RawMessage::new(),
+            forged: 0,
+            started: Instant::now(),
+            account: self.service.budget.account(),
+            _in_flight: self.service.begin_message(),
+        });
+    }
+}
+
+impl Message {
+    /// The MTA accepted a recipient.
+    pub(super) fn rcpt(&mut self, recipient: &str) {
+        if self.recipients.len() < MAX_RECIPIENTS {
+            self.recipients.push(address(recipient).to_owned());
+        } else {
+            self.unjudged = Some("too-many-recipients");
+        }
+    }
+
+    /// A header field.
+    pub(super) fn header(&mut self, name: &[u8], value: &[u8]) {
+        if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
+            self.forged = (self.forged + 1).min(MAX_FORGED);
+        }
+        if self.exempt.is_none() {
+            self.raw.header(name, value);
+        }
+    }
+
+    /// A piece of the body.
+    pub(super) fn body(&mut self, chunk: &[u8]) {
+        if self.exempt.is_some() || self.unjudged.is_some() {
+            return;
+        }
+        if self.account.take(chunk.len()) {
+            self.raw.body(chunk);
+        } else {
+            self.unjudged = Some("overloaded");
+            self.raw = RawMessage::new();
+        }
+    }
+}
+
+/// An address as SMTP gives it, without its angle brackets.
+fn address(smtp: &str) -> &str {
+    smtp.strip_prefix('<').and_then(|a| a.strip_suffix('>')).unwrap_or(smtp)
+}

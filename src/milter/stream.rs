@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A connection on which the whole answer at the end of a message leaves in one write.
+//!
+//! `indymilter` flushes after each packet. Over TCP a header packet and the reply after it would then be two small
+//! segments, and the second may wait 40 ms for the acknowledgement of the first. So packets that change the message
+//! are held back until the reply that must follow them.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Packets that are always followed by another: add, insert and change header, quarantine.
+const HELD: [u8; 4] = [b'h', b'i', b'm', b'q'];
+
+/// Bytes that are held back at most.
+const MAX_HELD: usize = 64 << 10;
+
+/// A stream of milter packets.
+#[derive(Debug)]
+pub struct Coalescing<S> {
+    inner: S,
+    pending: Vec<u8>,
+    /// How much of `pending` is made of whole packets that are held back.
+    held: usize,
+}
+
+impl<S> Coalescing<S> {
+    pub(super) const fn new(inner: S) -> Self {
+        Self { inner, pending: Vec::new(), held: 0 }
+    }
+
+    /// Whether all that is pending may be held back: whole packets of a kind that another one follows.
+    fn may_hold(&mut self) -> bool {
+        while let Some((length, [kind, ..])) = self.pending[self.held..].split_first_chunk::<4>() {
+            let end = self.held + 4 + u32::from_be_bytes(*length) as usize;
+            if !HELD.contains(kind) || end > self.pending.len() {
+                return false;
+            }
+            self.held = end;
+        }
+        self.held == self.pending.len() && self.held <= MAX_HELD
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Coalescing<S> {
+    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.held = 0;
+        while !self.pending.is_empty() {
+            match ready!(Pin::new(&mut self.inner).poll_write(cx, &self.pending))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => drop(self.pending.drain(..written)),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Coalescing<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        // Whoever reads waits for the other side, which must therefore have everything.
+        if !self.pending.is_empty() {
+            ready!(self.poll_drain(cx))?;
+        }
+        Pin::new(&mut self.inner).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Coalescing<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.pending.len() > MAX_HELD {
+            ready!(self.poll_drain(cx))?;
+        }
+        self.pending.extend_from_slice(buf);
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.pending.is_empty() && self.may_hold() {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(self.poll_drain(cx))?;
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_drain(cx))?;
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len() + 1).unwrap();
+        [&length.to_be_bytes(), &[kind][..], payload].concat()
+    }
+
+    async fn write(stream: &mut Coalescing<impl AsyncWrite + Unpin>, packet: &[u8]) {
+        // As indymilter does it: in pieces, then a flush.
+        for piece in packet.chunks(5) {
+            stream.write_all(piece).await.unwrap();
+        }
+        stream.flush().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_answer_leaves_in_one_write() {
+        let (near, mut far) = duplex(1000);
+        let mut stream = Coalescing::new(near);
+        let (header, reply) = (packet(b'h', b"X-Bulkmark\0bulk\0"), packet(b'c', b""));
+        write(&mut stream, &header).await;
+        write(&mut stream, &packet(b'q', b"held\0")).await;
+        let mut buffer = [0; 1000];
+        tokio::select! {
+            biased;
+            _ = far.read(&mut buffer) => panic!("a packet left before its reply"),
+            () = std::future::ready(()) => (),
+        }
+        write(&mut stream, &reply).await;
+        let n = far.read(&mut buffer).await.unwrap();
+        assert_eq!(buffer[..n], [header, packet(b'q', b"held\0"), reply].concat());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_held_when_the_other_side_is_waited_for() {
+        let (near, mut far) = duplex(1000);
+        let mut stream = Coalescing::new(near);
+        write(&mut stream, &packet(b'h', b"a\0b\0")).await;
+        let mut buffer = [0; 100];
+        let (n, _) = tokio::join!(far.read(&mut buffer), async {
+            tokio::time::timeout(std::time::Duration::from_millis(1), stream.read(&mut [0; 1])).await
+        });
+        assert_eq!(n.unwrap(), 9);
+        // A progress packet stands alone and leaves at once.
+        write(&mut stream, &packet(b'p', b"")).await;
+        assert_eq!(far.read(&mut buffer).await.unwrap(), 5);
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The logger: never blocks a session, never lets a message forge a line.
+
+use super::settings::{Level, Settings};
+use super::sink::Sink;
+use log::{LevelFilter, Log, Metadata, Record};
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// Lines that may wait for a slow log daemon; at 200 bytes each, 2 MB.
+const QUEUE: usize = 10_000;
+
+/// How long a daemon waits at its end for its last lines to be written.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+enum Item {
+    Line(log::Level, String),
+    Flush(SyncSender<()>),
+}
+
+struct Logger {
+    queue: SyncSender<Item>,
+    dropped: &'static AtomicU64,
+}
+
+/// Lines that found the queue full.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// Starts logging as `settings` say. To be called once.
+///
+/// # Errors
+/// When it was called before, or no thread can be started.
+pub fn init(settings: &Settings) -> std::io::Result<()> {
+    let (queue, items) = sync_channel(QUEUE);
+    let sink = Sink::new(settings);
+    thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(sink, &items))?;
+    log::set_boxed_logger(Box::new(Logger { queue, dropped: &DROPPED })).map_err(std::io::Error::other)?;
+    set_level(settings.level);
+    Ok(())
+}
+
+/// Changes the least urgent level that is written.
+pub fn set_level(level: Level) {
+    log::set_max_level(level.into());
+}
+
+fn write_lines(mut sink: Sink, items: &Receiver<Item>) {
+    for item in items {
+        let dropped = DROPPED.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            sink.write(log::Level::Warn, &format!("{dropped} log lines were lost: the log daemon is too slow"));
+        }
+        match item {
+            Item::Line(level, line) => sink.write(level, &line),
+            // Whoever asked may have given up waiting.
+            Item::Flush(done) => drop(done.send(())),
+        }
+    }
+}
+
+impl Log for Logger {
+    /// Our own lines at the configured level; of libraries, only what they warn of.
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        let ours = metadata.target().starts_with("bulkmark");
+        metadata.level() <= if ours { log::max_level() } else { LevelFilter::Warn }
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata())
+            && self.queue.try_send(Item::Line(record.level(), escape(&record.args().to_string()))).is_err()
+        {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn flush(&self) {
+        let (done, flushed) = sync_channel(1);
+        if self.queue.try_send(Item::Flush(done)).is_ok() {
+            let _ = flushed.recv_timeout(FLUSH_TIMEOUT);
+        }
+    }
+}
+
+/// The text with every control character, line breaks among them, in the form `\u{..}`.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            // Writing to a String does not fail.
+            let _ = write!(escaped, "{}", c.escape_unicode());
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_can_be_forged() {
+        assert_eq!(escape("a\r\nNov 21 sshd: ok\u{2028}b\0é"), "a\\u{d}\\u{a}Nov 21 sshd: ok\\u{2028}b\\u{0}é");
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Logs. Everybody logs through the `log` crate; here the lines go to syslog, the journal or standard error.
+
+mod logger;
+mod settings;
+mod sink;
+
+pub use logger::{escape, init, set_level};
+pub use settings::{Facility, Level, Settings, Target};

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Where log lines end up.
+
+use super::settings::{Settings, Target};
+use std::io::{self, Write};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use syslog::{Formatter3164, LoggerBackend};
+
+const IDENTIFIER: &str = "bulkmark";
+
+/// The journal's socket for its native protocol.
+const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
+
+/// One of the targets. A daemon that went away is looked for again at each line.
+pub(super) enum Sink {
+    Syslog { open: Option<syslog::Logger<LoggerBackend, Formatter3164>>, facility: syslog::Facility, socket: Option<PathBuf> },
+    Journal { socket: Option<UnixDatagram>, path: PathBuf, facility: syslog::Facility },
+    Stderr,
+}
+
+impl Sink {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let facility = settings.facility.into();
+        match settings.target {
+            Target::Syslog => Self::Syslog { open: None, facility, socket: settings.socket.clone() },
+            Target::Journald => {
+                let path = settings.socket.clone().unwrap_or_else(|| JOURNAL_SOCKET.into());
+                Self::Journal { socket: UnixDatagram::unbound().ok(), path, facility }
+            }
+            Target::Stderr => Self::Stderr,
+        }
+    }
+
+    /// Writes one line, which has no control characters. Where it cannot be written it goes to standard error, so
+    /// that a daemon without a log daemon is not silent.
+    pub(super) fn write(&mut self, level: log::Level, line: &str) {
+        let written = match self {
+            Self::Syslog { open, facility, socket } => {
+                send_syslog(open, *facility, socket.as_deref(), level, line)
+            }
+            Self::Journal { socket, path, facility } => send_journal(socket.as_ref(), path, *facility, level, line),
+            Self::Stderr => Err(io::ErrorKind::Unsupported.into()),
+        };
+        if written.is_err() {
+            // There is nowhere left to say that standard error is closed.
+            let _ = writeln!(io::stderr(), "bulkmark: {}: {line}", level.as_str().to_lowercase());
+        }
+    }
+}
+
+fn send_syslog(
+    open: &mut Option<syslog::Logger<LoggerBackend, Formatter3164>>,
+    facility: syslog::Facility,
+    socket: Option<&Path>,
+    level: log::Level,
+    line: &str,
+) -> io::Result<()> {
+    // A logger that was open fails once after the daemon was restarted; a fresh one tells whether it is there.
+    for _ in 0..2 {
+        let mut logger = match open.take() {
+            Some(logger) => logger,
+            None => connect_syslog(facility, socket)?,
+        };
+        let sent = match level {
+            log::Level::Error => logger.err(line),
+            log::Level::Warn => logger.warning(line),
+            log::Level::Info => logger.info(line),
+            log::Level::Debug | log::Level::Trace => logger.debug(line),
+        };
+        if sent.is_ok() {
+            *open = Some(logger);
+            return Ok(());
+        }
+    }
+    Err(io::ErrorKind::NotConnected.into())
+}
+
+fn connect_syslog(
+    facility: syslog::Facility,
+    socket: Option<&Path>,
+) -> io::Result<syslog::Logger<LoggerBackend, Formatter3164>> {
+    let formatter =
+        Formatter3164 { facility, hostname: None, process: IDENTIFIER.to_owned(), pid: std::process::id() };
+    match socket {
+        Some(path) => syslog::unix_custom(formatter, path),
+        None => syslog::unix(formatter),
+    }
+    .map_err(io::Error::other)
+}
+
+/// One datagram of `FIELD=value` lines (systemd.journal-fields). The line has no line breaks, so it needs no framing.
+fn send_journal(
+    socket: Option<&UnixDatagram>,
+    path: &Path,
+    facility: syslog::Facility,
+    level: log::Level,
+    line: &str,
+) -> io::Result<()> {
+    let socket = socket.ok_or(io::ErrorKind::NotConnected)?;
+    let priority = match level {
+        log::Level::Error => 3,
+        log::Level::Warn => 4,
+        log::Level::Info => 6,
+        log::Level::Debug | log::Level::Trace => 7,
+    };
+    let facility = facility as u32 >> 3;
+    let entry = format!(
+        "PRIORITY={priority}\nSYSLOG_FACILITY={facility}\nSYSLOG_IDENTIFIER={IDENTIFIER}\nMESSAGE={line}\n"
+    );
+    socket.send_to(entry.as_bytes(), path).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::Facility;
+    use super::*;
+
+    fn settings(target: Target, path: &Path) -> Settings {
+        Settings { target, socket: Some(path.to_owned()), facility: Facility::Mail, ..Settings::default() }
+    }
+
+    fn receive(socket: &UnixDatagram) -> String {
+        let mut buffer = [0; 1000];
+        let n = socket.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..n]).into_owned()
+    }
+
+    #[test]
+    fn syslog_is_found_again_after_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mut sink = Sink::new(&settings(Target::Syslog, &path));
+        sink.write(log::Level::Info, "nobody listens: this goes to standard error");
+        for round in 0..3 {
+            let daemon = UnixDatagram::bind(&path).unwrap();
+            sink.write(log::Level::Warn, &format!("round {round}"));
+            let line = receive(&daemon);
+            assert!(line.starts_with("<20>") && line.contains("bulkmark["), "{line}");
+            assert!(line.ends_with(&format!("round {round}")), "{line}");
+            drop(daemon);
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_journal_gets_fields() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let journal = UnixDatagram::bind(&path).unwrap();
+        Sink::new(&settings(Target::Journald, &path)).write(log::Level::Error, "disk full");
+        assert_eq!(
+            receive(&journal),
+            "PRIORITY=3\nSYSLOG_FACILITY=2\nSYSLOG_IDENTIFIER=bulkmark\nMESSAGE=disk full\n"
+        );
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the tests share: the real program as a child process, in a directory of its own.
+#![allow(dead_code, reason = "each test binary uses a part of this")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a test waits for what must happen before it fails.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program under test.
+pub const BULKMARK: &str = env!("CARGO_BIN_EXE_bulkmark");
+
+/// The lines that a child wrote to its standard error, growing.
+#[derive(Clone, Default)]
+pub struct Log(Arc<(Mutex<Vec<String>>, Condvar)>);
+
+impl Log {
+    fn follow(&self, stream: impl std::io::Read + Send + 'static) {
+        let log = self.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                log.0.0.lock().unwrap().push(line);
+                log.0.1.notify_all();
+            }
+        });
+    }
+
+    /// All lines so far.
+    pub fn lines(&self) -> Vec<String> {
+        self.0.0.lock().unwrap().clone()
+    }
+
+    /// Waits until a line, after the first `skip` ones, contains `text`, and returns it.
+    pub fn wait_for(&self, skip: usize, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut lines = self.0.0.lock().unwrap();
+        loop {
+            if let Some(line) = lines.iter().skip(skip).find(|line| line.contains(text)) {
+                return line.clone();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "no line with {text:?} came; the log is:\n{}", lines.join("\n"));
+            lines = self.0.1.wait_timeout(lines, left).unwrap().0;
+        }
+    }
+}
+
+/// A state directory with a configuration, in which the daemon is started any number of times.
+pub struct Site {
+    pub directory: TempDir,
+    /// TOML below the fixed keys: tables, or keys that `Site` does not set.
+    pub extra: String,
+    pub listen: String,
+}
+
+impl Site {
+    /// A site that listens on a port that the system chooses. `extra` is put into the configuration.
+    pub fn new(extra: &str) -> Self {
+        Self {
+            directory: tempfile::Builder::new().prefix("bulkmark-test-").tempdir().unwrap(),
+            extra: extra.to_owned(),
+            listen: "inet:127.0.0.1:0".to_owned(),
+        }
+    }
+
+    /// The same, on a Unix socket in its directory.
+    pub fn unix(extra: &str) -> Self {
+        let mut site = Self::new(extra);
+        site.listen = format!("unix:{}", site.path("m.sock").display());
+        site
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The configuration file, written anew at each call.
+    pub fn config(&self) -> PathBuf {
+        let path = self.path("milter.toml");
+        let state = self.path("state");
+        fs::create_dir_all(&state).unwrap();
+        let log = if self.extra.contains("[log]") { "" } else { "\n[log]\ntarget = \"stderr\"\n" };
+        let text = format!(
+            "listen = \"{}\"\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{}{log}",
+            self.listen,
+            self.path("control.sock").display(),
+            state.display(),
+            self.extra
+        );
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Starts the daemon and waits until it listens.
+    pub fn start(&self) -> Daemon {
+        let daemon = self.spawn();
+        let line = daemon.log.wait_for(0, " listens on ");
+        let address = line.rsplit(' ').next().unwrap().to_owned();
+        Daemon { address, ..daemon }
+    }
+
+    /// Starts the daemon without waiting: for those that are to fail.
+    pub fn spawn(&self) -> Daemon {
+        let mut child = Command::new(BULKMARK)
+            .args(["milter", "--config"])
+            .arg(self.config())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Log::default();
+        log.follow(child.stderr.take().unwrap());
+        Daemon { child, log, address: String::new() }
+    }
+
+    /// Runs `bulkmark check --json` on a message and returns exit code and output.
+    pub fn check(&self, message: &[u8]) -> (i32, String) {
+        let file = self.path("check.eml");
+        fs::write(&file, message).unwrap();
+        let config = self.config();
+        let output = Command::new(BULKMARK).args(["check", "--json", "--config"]).arg(config).arg(file).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// A running daemon; killed when dropped.
+pub struct Daemon {
+    pub child: Child,
+    pub log: Log,
+    /// As Postfix writes it: `inet:127.0.0.1:12345` or `unix:/path`.
+    pub address: String,
+}
+
+impl Daemon {
+    /// Host and port, for a TCP listener.
+    pub fn tcp(&self) -> &str {
+        self.address.strip_prefix("inet:").unwrap()
+    }
+
+    /// The path, for a Unix listener.
+    pub fn unix(&self) -> &Path {
+        Path::new(self.address.strip_prefix("unix:").unwrap())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Sends SIGHUP and returns the line that tells how the reload went.
+    pub fn reload(&self) -> String {
+        let skip = self.log.lines().len();
+        self.signal("HUP");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let lines = self.log.lines();
+            let told = |line: &&String| line.contains("read again") || line.contains("stays in force");
+            if let Some(line) = lines.iter().skip(skip).find(told) {
+                return line.clone();
+            }
+            assert!(Instant::now() < deadline, "the reload was not logged:\n{}", lines.join("\n"));
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits for the end of the process.
+    pub fn wait(mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the daemon did not end:\n{}", self.log.lines().join("\n"));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends it with SIGTERM.
+    pub fn terminate(self) -> ExitStatus {
+        self.signal("TERM");
+        self.wait()
+    }
+
+    /// Kills it with SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A message with CRLF line ends from a text with LF ones.
+pub fn crlf(text: &str) -> Vec<u8> {
+    text.replace('\n', "\r\n").into_bytes()
+}
