@@ -15,7 +15,10 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 41;
 
 fn main() {
-    println!("{:<28} {:>9} {:>11} {:>9} {:>12} {:>8}", "message", "bytes", "us/message", "MB/s", "SHA-256 MB/s", "ratio");
+    println!(
+        "{:<28} {:>9} {:>11} {:>9} {:>12} {:>8}",
+        "message", "bytes", "us/message", "MB/s", "SHA-256 MB/s", "ratio"
+    );
     for size in [5_000, 50_000, 1_000_000] {
         case("plain text", &plain(size));
         case("plain text, base64", &base64(size));
@@ -34,7 +37,8 @@ fn case(name: &str, raw: &[u8]) {
         black_box(Sha256::digest(black_box(raw)));
     };
     let repeats = (2_000_000 / raw.len()).max(1);
-    let (mut a, mut b): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| (time(repeats, ours), time(repeats, theirs))).unzip();
+    let (mut a, mut b): (Vec<_>, Vec<_>) =
+        (0..ROUNDS).map(|_| (time(repeats, ours), time(repeats, theirs))).unzip();
     a.sort();
     b.sort();
     let micros = |times: &[Duration]| times[ROUNDS / 2].as_secs_f64() * 1e6 / repeats as f64;
@@ -81,7 +85,8 @@ fn prose(size: usize) -> String {
     text
 }
 
-const HEAD: &str = "From: News <news@example.org>\r\nTo: you@example.net\r\nSubject: prices\r\nMIME-Version: 1.0\r\n";
+const HEAD: &str =
+    "From: News <news@example.org>\r\nTo: you@example.net\r\nSubject: prices\r\nMIME-Version: 1.0\r\n";
 
 fn plain(size: usize) -> Vec<u8> {
     format!("{HEAD}Content-Type: text/plain; charset=utf-8\r\n\r\n{}", prose(size)).into_bytes()
@@ -113,7 +118,8 @@ fn quoted_printable(size: usize) -> Vec<u8> {
 
 /// A newsletter of tables: about half of its bytes are tags and attributes.
 fn html(size: usize) -> Vec<u8> {
-    let mut body = String::from("<html><head><title>News</title><style>td { color: #333 }</style></head><body><table>");
+    let mut body =
+        String::from("<html><head><title>News</title><style>td { color: #333 }</style></head><body><table>");
     for (i, line) in prose(size).lines().enumerate() {
         if body.len() >= size {
             break;
@@ -123,5 +129,6 @@ fn html(size: usize) -> Vec<u8> {
              Item {i}</a>\r\n<p>{line} &nbsp;</p></td></tr>\r\n"
         ));
     }
-    format!("{HEAD}Content-Type: text/html; charset=utf-8\r\n\r\n{body}</table></body></html>\r\n").into_bytes()
+    format!("{HEAD}Content-Type: text/html; charset=utf-8\r\n\r\n{body}</table></body></html>\r\n")
+        .into_bytes()
 }

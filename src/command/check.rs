@@ -99,7 +99,8 @@ fn judged(checked: &Checked, fields: &Fields, signature: Signature, count: u32) 
         signature: Some(signature),
     };
     let thresholds = &checked.file.thresholds;
-    let Decision { verdict, whitelist, .. } = decide(count, thresholds, Action::Mark, &checked.whitelist, &facts);
+    let Decision { verdict, whitelist, .. } =
+        decide(count, thresholds, Action::Mark, &checked.whitelist, &facts);
     Answer {
         verdict: verdict.to_string(),
         body: Some(Count { signature: signature.to_string(), count, threshold: thresholds.body.get() }),
@@ -125,7 +126,10 @@ fn count(checked: &Checked, signature: Signature) -> anyhow::Result<u32> {
 fn print_for_people(file: &Path, answer: &Answer) {
     println!("{}: {}", file.display(), answer.verdict);
     if let Some(body) = &answer.body {
-        println!("  body signature {}: seen {} times, threshold {}", body.signature, body.count, body.threshold);
+        println!(
+            "  body signature {}: seen {} times, threshold {}",
+            body.signature, body.count, body.threshold
+        );
     }
     if let Some(entry) = &answer.whitelist {
         println!("  wanted by the white list entry {entry}");

@@ -33,6 +33,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     telemetry::init(&checked.file.log).context("cannot start logging")?;
+    std::panic::set_hook(Box::new(|panic| log::error!("internal error, please report it: {panic}")));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(daemon(&args.config, checked));
     if let Err(e) = &result {
@@ -60,8 +61,12 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     let control = tokio::spawn(control.serve(Arc::clone(&service)));
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     notify(&[sd_notify::NotifyState::Ready]);
-    let sessions =
-        tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ended(terminate, interrupt)));
+    let sessions = tokio::spawn(serve(
+        socket,
+        file.max_connections.get(),
+        Arc::clone(&service),
+        ended(terminate, interrupt),
+    ));
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
@@ -91,7 +96,10 @@ async fn ended(mut terminate: Signal, mut interrupt: Signal) {
 fn reload(path: &Path, service: &Service, in_force: &mut MilterFile) {
     match config::load(path) {
         Ok(checked) if checked.key.id() != service.rules.load().key.id() => {
-            log::error!("{}: the federation key was changed; the old configuration stays in force", path.display());
+            log::error!(
+                "{}: the federation key was changed; the old configuration stays in force",
+                path.display()
+            );
         }
         Ok(mut checked) => {
             for key in keep_fixed(&mut checked.file, in_force) {

@@ -33,7 +33,13 @@ impl ConfigError {
     }
 
     /// An error at a place in the text of the file.
-    pub(super) fn at(path: &Path, text: &str, span: Option<Range<usize>>, key: Option<String>, message: String) -> Self {
+    pub(super) fn at(
+        path: &Path,
+        text: &str,
+        span: Option<Range<usize>>,
+        key: Option<String>,
+        message: String,
+    ) -> Self {
         Self { path: path.to_owned(), place: span.map(|span| Place::new(text, &span)), key, message }
     }
 }
@@ -81,7 +87,8 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
     let message = message.trim();
     for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
         if let Some(rest) = message.strip_prefix(prefix) {
-            let rest = rest.replace("a nonzero usize", "a whole number above 0").replace("a nonzero u32", WHOLE_U32);
+            let rest =
+                rest.replace("a nonzero usize", "a whole number above 0").replace("a nonzero u32", WHOLE_U32);
             return (format!("found {}", rest.replace(" i64", " a whole number")), None);
         }
     }

@@ -97,17 +97,20 @@ pub fn load(path: &Path) -> Result<Checked, ConfigError> {
     }
     let key = match &file.ledger.federation_key_file {
         None => FederationKey::public(),
-        Some(path) => read_key(path).map_err(|message| source.error("ledger.federation-key-file", message))?,
-    };
-    let whitelist = WhiteList::load(&file.whitelist.files, &|path| std::fs::read_to_string(path)).map_err(|e| {
-        match e {
-            // A list that cannot be read may be misnamed here; one that can be has its own place to show.
-            WhiteListError::Read { .. } => source.error("whitelist.files", e.to_string()),
-            WhiteListError::Entry { path, line, what } => {
-                ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
-            }
+        Some(path) => {
+            read_key(path).map_err(|message| source.error("ledger.federation-key-file", message))?
         }
-    })?;
+    };
+    let whitelist =
+        WhiteList::load(&file.whitelist.files, &|path| std::fs::read_to_string(path)).map_err(|e| {
+            match e {
+                // A list that cannot be read may be misnamed here; one that can be has its own place to show.
+                WhiteListError::Read { .. } => source.error("whitelist.files", e.to_string()),
+                WhiteListError::Entry { path, line, what } => {
+                    ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
+                }
+            }
+        })?;
     Ok(Checked { file, key, whitelist })
 }
 

@@ -14,7 +14,8 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|e| ConfigError::file(path, format!("cannot read: {e}")))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| ConfigError::file(path, format!("cannot read: {e}")))?;
         Ok(Self { path: path.to_owned(), text })
     }
 

@@ -33,7 +33,8 @@ impl Block {
     pub(super) fn get(&self, i: usize) -> u8 {
         let (byte, shift) = Self::window(i);
         let window = u16::from_le_bytes([self.0[byte], self.0[byte + 1]]);
-        ((window >> shift) & u16::from(CELL_MAX)) as u8
+        let [low, _] = (window >> shift).to_le_bytes();
+        low & CELL_MAX
     }
 
     /// Sets cell `i`, which must be below [`CELLS_PER_BLOCK`], to a value of at most [`CELL_MAX`].

@@ -26,13 +26,17 @@ impl Probe {
     /// The cells of `element` in a filter of `blocks` blocks (at least one, below 2^32).
     #[must_use]
     pub fn new(element: u128, blocks: usize) -> Self {
-        let [low, high] = [(element & u128::from(u64::MAX)) as u64, (element >> 64) as u64];
+        let (high, low) = halves(element);
         let (a, cells_a) = half(high, blocks);
         let (b, cells_b) = half(low, blocks);
         Self { blocks: [a, b], cells: [cells_a, cells_b] }
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a block is below the number of blocks, a cell below 102"
+)]
 fn half(word: u64, blocks: usize) -> (usize, [u8; CELLS_PER_HALF]) {
     let (block, mut rest) = scale(word, blocks as u64);
     let cells = std::array::from_fn(|_| {
@@ -45,8 +49,13 @@ fn half(word: u64, blocks: usize) -> (usize, [u8; CELLS_PER_HALF]) {
 
 /// `fraction / 2^64 * n` as its whole part, below `n`, and the fraction that remains.
 const fn scale(fraction: u64, n: u64) -> (u64, u64) {
-    let product = fraction as u128 * n as u128;
-    ((product >> 64) as u64, product as u64)
+    halves(fraction as u128 * n as u128)
+}
+
+/// The upper and the lower 64 bits.
+#[expect(clippy::cast_possible_truncation, reason = "that is what it is for")]
+const fn halves(bits: u128) -> (u64, u64) {
+    ((bits >> 64) as u64, bits as u64)
 }
 
 #[cfg(test)]

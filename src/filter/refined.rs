@@ -59,7 +59,8 @@ impl Refined {
     /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of what it was and the
     /// smallest plus `times`; a cell on which two probes fall is thereby raised once (H2).
     pub fn add(&mut self, probe: &Probe, times: u32) -> u8 {
-        let target = u32::from(self.count(probe)).saturating_add(times).min(u32::from(CELL_MAX)) as u8;
+        let times = u8::try_from(times).unwrap_or(u8::MAX);
+        let target = self.count(probe).saturating_add(times).min(CELL_MAX);
         for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
             let block = &mut self.blocks[block];
             for &cell in cells {
@@ -82,7 +83,8 @@ impl Refined {
     #[must_use]
     pub fn restore(&mut self, first: usize, bytes: &[u8]) -> bool {
         let (blocks, rest) = bytes.as_chunks::<{ cells::BYTES }>();
-        let Some(target) = first.checked_add(blocks.len()).and_then(|end| self.blocks.get_mut(first..end)) else {
+        let Some(target) = first.checked_add(blocks.len()).and_then(|end| self.blocks.get_mut(first..end))
+        else {
             return false;
         };
         if !rest.is_empty() {
@@ -118,7 +120,8 @@ mod tests {
 
     /// Elements from a small set, so that histories repeat and cells collide.
     fn history() -> impl Strategy<Value = Vec<(u128, u32)>> {
-        let element = (0u128..60).prop_map(|i| (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
+        let element =
+            (0u128..60).prop_map(|i| (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
         prop::collection::vec((element, 1u32..6), 0..200)
     }
 

@@ -98,7 +98,7 @@ impl Generations {
     pub(super) fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let start = self.calendar.at(now).start;
         self.all.sort_by_key(|g| g.window.start.abs_diff(start));
-        let keep = (self.calendar.live() + 1).min(self.all.len());
+        let keep = self.calendar.live().saturating_add(1).min(self.all.len());
         self.all.drain(keep..).map(|g| g.window).collect()
     }
 

@@ -2,9 +2,10 @@
 //! The keeper: the one thread that owns counts and file, and the handle by which others reach it.
 
 use super::retries::RetryKey;
-use super::store::{self, Entry, Loaded, OpenError, WriteError};
+use super::store::{self, Entry, Loaded, OpenError};
 use super::{Durability, Settings};
 use crate::signature::{FederationKey, Signature};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -93,8 +94,10 @@ impl Ledger {
             remembered: Arc::clone(&remembered),
         };
         let io = |source| OpenError::Io { path: directory.to_owned(), source };
-        let thread =
-            thread::Builder::new().name("ledger".to_owned()).spawn(move || keeper.run(&receiver)).map_err(io)?;
+        let thread = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || keeper.run(&receiver))
+            .map_err(io)?;
         Ok(Self { requests, remembered, thread: Arc::new(std::sync::Mutex::new(Some(thread))) })
     }
 
@@ -154,7 +157,10 @@ impl Ledger {
 enum State {
     Open(Loaded),
     /// The disk failed: the counts in memory were ahead of it and are gone.
-    Failed { reason: String, retry_at: Instant },
+    Failed {
+        reason: String,
+        retry_at: Instant,
+    },
 }
 
 /// What waits for a commit.
@@ -208,7 +214,13 @@ impl Keeper {
                 Err(RecvTimeoutError::Disconnected) => return self.shut_down(),
             };
             let round = first.into_iter().chain(std::iter::from_fn(|| requests.try_recv().ok())).take(BATCH);
-            if let Some(answer) = self.round(round) {
+            // A panic must not end the only thread that counts: it is treated as a failure of the disk.
+            let close = catch_unwind(AssertUnwindSafe(|| self.round(round))).unwrap_or_else(|_| {
+                self.uncommitted = Batch::default();
+                self.fail("internal error in the ledger");
+                None
+            });
+            if let Some(answer) = close {
                 self.shut_down();
                 let _ = answer.send(match self.state {
                     State::Open(_) => Ok(()),
@@ -299,7 +311,7 @@ impl Keeper {
             && !batch.is_empty()
             && let Err(e) = loaded.store.append(&batch.entries, &batch.refused)
         {
-            self.fail(&e);
+            self.fail(&e.to_string());
         }
     }
 
@@ -319,19 +331,22 @@ impl Keeper {
     fn checkpoint(&mut self, now: u64) {
         self.commit();
         let State::Open(Loaded { store, generations, retries }) = &mut self.state else { return };
-        let (expired, forgotten) =
-            if now == 0 { Default::default() } else { (generations.take_expired(now), retries.take_expired(now)) };
+        let (expired, forgotten) = if now == 0 {
+            Default::default()
+        } else {
+            (generations.take_expired(now), retries.take_expired(now))
+        };
         self.remembered.store(retries.len(), Ordering::Relaxed);
         let result = store.checkpoint(generations, &expired, &forgotten);
         self.last_checkpoint = Instant::now();
         if let Err(e) = result {
-            self.fail(&e);
+            self.fail(&e.to_string());
         }
     }
 
-    fn fail(&mut self, error: &WriteError) {
-        log::error!("{error}; messages pass unjudged until the ledger can be written again");
-        self.state = State::Failed { reason: error.to_string(), retry_at: Instant::now() + RETRY_AFTER };
+    fn fail(&mut self, reason: &str) {
+        log::error!("{reason}; messages pass unjudged until the ledger can be written again");
+        self.state = State::Failed { reason: reason.to_owned(), retry_at: Instant::now() + RETRY_AFTER };
     }
 
     /// After a failure the file is read again, since what is on disk is what was answered.

@@ -66,14 +66,23 @@ impl Settings {
         let shown = humantime_serde::re::humantime::format_duration;
         if self.window < Duration::from_secs(60) || !self.window.as_secs().is_multiple_of(60) {
             let found = shown(self.window);
-            return Err(("window", format!("found {found}, expected whole minutes, for example \"1d\" or \"6h\"")));
+            return Err((
+                "window",
+                format!("found {found}, expected whole minutes, for example \"1d\" or \"6h\""),
+            ));
         }
         if self.retention < self.window || self.retention > self.window.saturating_mul(366) {
             let (found, window) = (shown(self.retention), shown(self.window));
-            return Err(("retention", format!("found {found}, expected 1 to 366 times the window of {window}")));
+            return Err((
+                "retention",
+                format!("found {found}, expected 1 to 366 times the window of {window}"),
+            ));
         }
         if self.commit_interval.is_zero() {
-            return Err(("commit-interval", "found 0s, expected a longer time, for example \"1s\"".to_owned()));
+            return Err((
+                "commit-interval",
+                "found 0s, expected a longer time, for example \"1s\"".to_owned(),
+            ));
         }
         Ok(())
     }

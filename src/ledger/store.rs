@@ -44,7 +44,9 @@ pub enum OpenError {
         source: io::Error,
     },
     /// Another process holds it.
-    #[error("the ledger {path} is in use by another process; is a milter already running on this state directory?")]
+    #[error(
+        "the ledger {path} is in use by another process; is a milter already running on this state directory?"
+    )]
     InUse {
         /// The file.
         path: PathBuf,
@@ -209,10 +211,11 @@ fn check_parameters(txn: &WriteTransaction, exists: bool, key: &FederationKey) -
     let parameters = [
         ("format", FORMAT.to_owned()),
         ("layout", Refined::layout()),
-        ("federation key id", format!("{:016x}", u64::from_le_bytes(key.id()))),
+        ("federation key id", format!("{:016x}", key.id())),
     ];
     for (name, expected) in parameters {
-        let found = meta.get(name)?.map(|row| unseal("meta", name.as_bytes(), row.value()).map(<[u8]>::to_vec));
+        let found =
+            meta.get(name)?.map(|row| unseal("meta", name.as_bytes(), row.value()).map(<[u8]>::to_vec));
         match found {
             None if !exists => {
                 meta.insert(name, &*seal("meta", name.as_bytes(), expected.as_bytes()))?;
@@ -296,7 +299,11 @@ impl Store {
     }
 
     /// Commits a batch of reports and of refused messages; on return they are on disk.
-    pub(super) fn append(&mut self, entries: &[Entry], refused: &[(RetryKey, u64)]) -> Result<(), WriteError> {
+    pub(super) fn append(
+        &mut self,
+        entries: &[Entry],
+        refused: &[(RetryKey, u64)],
+    ) -> Result<(), WriteError> {
         let txn = self.db.begin_write()?;
         if !entries.is_empty() {
             let key = self.next_journal_key;
@@ -407,7 +414,11 @@ impl Record {
             chunks: reader.u64()?,
             capacity: reader.u32()?,
         };
-        if record.capacity == 0 || record.length == 0 { Err(damaged("a generation of no size")) } else { Ok(record) }
+        if record.capacity == 0 || record.length == 0 {
+            Err(damaged("a generation of no size"))
+        } else {
+            Ok(record)
+        }
     }
 }
 

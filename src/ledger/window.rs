@@ -35,8 +35,8 @@ impl Calendar {
     }
 
     /// The number of windows that are live at a time.
-    pub(super) const fn live(&self) -> usize {
-        self.retention.div_ceil(self.length) as usize
+    pub(super) fn live(&self) -> usize {
+        usize::try_from(self.retention.div_ceil(self.length)).unwrap_or(usize::MAX)
     }
 }
 

@@ -186,7 +186,8 @@ mod tests {
         assert_eq!(decode("Content-Type: text/plain; charset=ISO-8859-1\r\n\r\n", b"Gr\xfc\xdfe"), "Grüße");
         let qp = "content-transfer-encoding: Quoted-Printable\r\nContent-Type: text/plain; charset=\"utf-8\"\r\n\r\n";
         assert_eq!(decode(qp, b"Gr=C3=\r\n=BC=C3=9Fe"), "Grüße");
-        let base64 = "Content-Type: text/plain;\r\n charset=utf-8\r\nContent-Transfer-Encoding: BASE64\r\n\r\n";
+        let base64 =
+            "Content-Type: text/plain;\r\n charset=utf-8\r\nContent-Transfer-Encoding: BASE64\r\n\r\n";
         assert_eq!(decode(base64, b"R3LDvMOf\r\nZQ==\r\n"), "Grüße");
         let jis = "Content-Type: text/plain; charset=ISO-2022-JP\r\n\r\n";
         assert_eq!(decode(jis, b"\x1b$B4A;z\x1b(B"), "漢字");

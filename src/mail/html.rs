@@ -117,7 +117,10 @@ mod tests {
 
     #[test]
     fn link_targets() {
-        assert_eq!(seen("<A HREF=' http://a.example/?x=1&amp;y=2 '>here</a>"), "[http://a.example/?x=1&y=2]here");
+        assert_eq!(
+            seen("<A HREF=' http://a.example/?x=1&amp;y=2 '>here</a>"),
+            "[http://a.example/?x=1&y=2]here"
+        );
         assert_eq!(seen("<img src=\"cid:1@x\"><img src=http://b.example/i.png>"), "[http://b.example/i.png]");
     }
 }

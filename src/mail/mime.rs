@@ -123,7 +123,12 @@ struct Delimiters<'a> {
 impl<'a> Delimiters<'a> {
     fn new(body: &'a [u8], boundary: &str) -> Self {
         let needle = format!("--{boundary}");
-        Self { body, finder: memmem::Finder::new(needle.as_bytes()).into_owned(), needle: needle.len(), at: 0 }
+        Self {
+            body,
+            finder: memmem::Finder::new(needle.as_bytes()).into_owned(),
+            needle: needle.len(),
+            at: 0,
+        }
     }
 }
 
@@ -141,9 +146,9 @@ impl Iterator for Delimiters<'_> {
             if !at_line_start || !rest[..line_end].iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let before = self.body[..start].strip_suffix(b"\n").map_or(&self.body[..start], |line| {
-                line.strip_suffix(b"\r").unwrap_or(line)
-            });
+            let before = self.body[..start]
+                .strip_suffix(b"\n")
+                .map_or(&self.body[..start], |line| line.strip_suffix(b"\r").unwrap_or(line));
             let after = self.body.len() - rest.len() + line_end;
             self.at = after;
             return Some(Delimiter { before: before.len(), after, closes });

@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn fields_are_found_whatever_stands_around_them() {
-        let raw = b"From mbox Sat Nov 21\r\nReceived: x\r\n y\r\nFROM: \"A, B\" <a@example.org>, b@Example.Net\r\n\
+        let raw =
+            b"From mbox Sat Nov 21\r\nReceived: x\r\n y\r\nFROM: \"A, B\" <a@example.org>, b@Example.Net\r\n\
                     List-Id: News <news.Example.org>\r\nMessage-ID: <1@x>\r\nSubject: a\r\n b\r\n\r\nbody";
         let fields = RawMessage::from_bytes(raw).unwrap().fields();
         assert_eq!(fields.from, ["a@example.org", "b@example.net"]);

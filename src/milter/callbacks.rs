@@ -98,7 +98,7 @@ fn negotiate(
     cx.requested_actions = actions | (Actions::REQUEST_MACROS & offered_actions);
     // The library proposes to leave out the stages without a callback (HELO, end of header, unknown commands); an MTA
     // that cannot leave them out gets its answers from the library.
-    cx.requested_opts = (cx.requested_opts & offered) - ProtoOpts::SKIP | unanswered;
+    cx.requested_opts = ((cx.requested_opts & offered) - ProtoOpts::SKIP) | unanswered;
     if offered_actions.contains(Actions::REQUEST_MACROS) {
         for (stage, names) in [
             (MacroStage::Connect, c"j"),

@@ -43,7 +43,11 @@ enum Finding {
     Exempt(&'static str),
     /// Not judged, and why; the second text is for the log alone.
     Unknown(&'static str, String),
-    Counted { count: u32, signature: Signature, decision: Decision },
+    Counted {
+        count: u32,
+        signature: Signature,
+        decision: Decision,
+    },
 }
 
 /// Judges a complete message. `id` is the MTA's queue id and `mta` its host name.
@@ -131,7 +135,13 @@ fn retry_keys(message: &Message, content: &Content, signature: Signature) -> Vec
     let id = content.message_id.as_deref().unwrap_or_default();
     let key = |recipient: &str| {
         let signature = signature.to_bytes();
-        RetryKey::new(&[id.as_bytes(), message.sender.as_bytes(), ip.as_bytes(), &signature, recipient.as_bytes()])
+        RetryKey::new(&[
+            id.as_bytes(),
+            message.sender.as_bytes(),
+            ip.as_bytes(),
+            &signature,
+            recipient.as_bytes(),
+        ])
     };
     match message.rules.per {
         Per::Recipient => message.recipients.iter().map(|r| key(r)).collect(),
@@ -206,7 +216,8 @@ fn log_message(message: &Message, finding: &Finding, outcome: &Outcome, id: &str
         Finding::Unknown(reason, detail) if detail.is_empty() => drop(write!(line, " reason={reason}")),
         Finding::Unknown(reason, detail) => drop(write!(line, " reason={reason} ({detail})")),
         Finding::Counted { count, signature, decision } => {
-            let _ = write!(line, " body={count} threshold={} signature={signature}", rules.thresholds.body.get());
+            let _ =
+                write!(line, " body={count} threshold={} signature={signature}", rules.thresholds.body.get());
             if let Some(entry) = &decision.whitelist {
                 let _ = write!(line, " whitelist={entry}");
             }

@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -44,7 +45,9 @@ impl FromStr for Listen {
         let unix = text.strip_prefix("unix:").or_else(|| text.strip_prefix("local:"));
         match (inet, unix) {
             (Some(address), _)
-                if address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) =>
+                if address
+                    .rsplit_once(':')
+                    .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) =>
             {
                 Ok(Self::Inet(address.to_owned()))
             }
@@ -106,6 +109,7 @@ pub struct BindError {
 pub struct Socket {
     kind: SocketKind,
     back_off: Option<Pin<Box<Sleep>>>,
+    open: Arc<()>,
 }
 
 #[derive(Debug)]
@@ -122,10 +126,12 @@ impl Socket {
     pub async fn bind(listen: &Listen, mode: Mode) -> Result<Self, BindError> {
         let bound = match listen {
             Listen::Inet(address) => TcpListener::bind(address).await.map(SocketKind::Tcp),
-            Listen::Unix(path) => bind_unix(path, mode).await.map(|socket| SocketKind::Unix(socket, path.clone())),
+            Listen::Unix(path) => {
+                bind_unix(path, mode).await.map(|socket| SocketKind::Unix(socket, path.clone()))
+            }
         };
         match bound {
-            Ok(kind) => Ok(Self { kind, back_off: None }),
+            Ok(kind) => Ok(Self { kind, back_off: None, open: Arc::default() }),
             Err(source) => Err(BindError { address: listen.to_string(), source }),
         }
     }
@@ -141,13 +147,23 @@ impl Socket {
         }
     }
 
-    fn poll_accept_once(&self, cx: &mut Context<'_>) -> Poll<io::Result<EitherStream<TcpStream, UnixStream>>> {
+    /// The number of connections that were taken and are still open.
+    pub(super) fn connections(&self) -> usize {
+        Arc::strong_count(&self.open) - 1
+    }
+
+    fn poll_accept_once(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<EitherStream<TcpStream, UnixStream>>> {
         Poll::Ready(match &self.kind {
             SocketKind::Tcp(socket) => ready!(socket.poll_accept(cx)).and_then(|(stream, _)| {
                 stream.set_nodelay(true)?;
                 Ok(EitherStream::Tcp(stream))
             }),
-            SocketKind::Unix(socket, _) => ready!(socket.poll_accept(cx)).map(|(stream, _)| EitherStream::Unix(stream)),
+            SocketKind::Unix(socket, _) => {
+                ready!(socket.poll_accept(cx)).map(|(stream, _)| EitherStream::Unix(stream))
+            }
         })
     }
 }
@@ -186,7 +202,9 @@ impl Listener for Socket {
                 self.back_off = None;
             }
             match ready!(self.poll_accept_once(cx)) {
-                Ok(stream) => return Poll::Ready(Ok(Coalescing::new(stream))),
+                Ok(stream) => {
+                    return Poll::Ready(Ok(Coalescing::new(stream, Arc::clone(&self.open))));
+                }
                 Err(e) => {
                     log::error!("cannot take a connection: {e}; trying again in {} ms", BACK_OFF.as_millis());
                     self.back_off = Some(Box::pin(sleep(BACK_OFF)));
@@ -205,7 +223,9 @@ mod tests {
         for good in ["inet:127.0.0.1:8892", "inet:[::1]:8892", "inet:localhost:0", "unix:/run/b.sock"] {
             assert_eq!(good.parse::<Listen>().unwrap().to_string(), good);
         }
-        for bad in ["", "inet:8892", "inet:127.0.0.1:99999", "unix:run/b.sock", "127.0.0.1:8892", "inet::8892"] {
+        for bad in
+            ["", "inet:8892", "inet:127.0.0.1:99999", "unix:run/b.sock", "127.0.0.1:8892", "inet::8892"]
+        {
             assert!(bad.parse::<Listen>().is_err(), "{bad}");
         }
         assert_eq!(Mode::try_from("0640".to_owned()).unwrap().0, 0o640);

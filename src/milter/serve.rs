@@ -11,8 +11,8 @@ use indymilter::Listener;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// How long a shutdown waits for messages that are being sent. Below systemd's usual 90 s and long enough for a slow
@@ -21,6 +21,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The time after which an idle connection is closed; libmilter's own value, above all timeouts of MTAs.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(7210);
+
+/// How often it is said that all connections are taken.
+const WARN_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What all sessions share.
 pub struct Service {
@@ -74,6 +77,8 @@ pub async fn serve(
     let (stopped, mut stop) = watch::channel(false);
     let accepting = Accepting {
         socket: Some(socket),
+        max_connections,
+        warned: None,
         stop: Box::pin(async move {
             shutdown.await;
             stopped.send_replace(true);
@@ -96,6 +101,9 @@ pub async fn serve(
 /// Takes connections until it is told to stop; then the socket is closed and the MTA finds nobody there.
 struct Accepting {
     socket: Option<Socket>,
+    max_connections: usize,
+    /// When it was last said that no more connections are taken.
+    warned: Option<Instant>,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -106,6 +114,17 @@ impl Listener for Accepting {
         if self.socket.is_some() && self.stop.as_mut().poll(cx).is_ready() {
             self.socket = None;
         }
-        self.socket.as_mut().map_or(Poll::Pending, |socket| socket.poll_accept(cx))
+        let Some(socket) = &mut self.socket else { return Poll::Pending };
+        let accepted = ready!(socket.poll_accept(cx));
+        if socket.connections() >= self.max_connections
+            && self.warned.is_none_or(|at| at.elapsed() >= WARN_INTERVAL)
+        {
+            self.warned = Some(Instant::now());
+            log::warn!(
+                "{} connections are open, as many as max-connections allows: the MTA has to wait for more",
+                socket.connections()
+            );
+        }
+        Poll::Ready(accepted)
     }
 }

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -23,17 +24,20 @@ pub struct Coalescing<S> {
     pending: Vec<u8>,
     /// How much of `pending` is made of whole packets that are held back.
     held: usize,
+    /// One share for each open connection; who holds the original counts them.
+    _open: Arc<()>,
 }
 
 impl<S> Coalescing<S> {
-    pub(super) const fn new(inner: S) -> Self {
-        Self { inner, pending: Vec::new(), held: 0 }
+    pub(super) const fn new(inner: S, open: Arc<()>) -> Self {
+        Self { inner, pending: Vec::new(), held: 0, _open: open }
     }
 
     /// Whether all that is pending may be held back: whole packets of a kind that another one follows.
     fn may_hold(&mut self) -> bool {
         while let Some((length, [kind, ..])) = self.pending[self.held..].split_first_chunk::<4>() {
-            let end = self.held + 4 + u32::from_be_bytes(*length) as usize;
+            let length = length.iter().fold(0, |n, &byte| n << 8 | usize::from(byte));
+            let end = self.held + 4 + length;
             if !HELD.contains(kind) || end > self.pending.len() {
                 return false;
             }
@@ -57,7 +61,11 @@ impl<S: AsyncWrite + Unpin> Coalescing<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Coalescing<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         // Whoever reads waits for the other side, which must therefore have everything.
         if !self.pending.is_empty() {
             ready!(self.poll_drain(cx))?;
@@ -95,8 +103,8 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(payload.len() + 1).unwrap();
-        [&length.to_be_bytes(), &[kind][..], payload].concat()
+        let length = u8::try_from(payload.len() + 1).unwrap();
+        [&[0, 0, 0, length, kind], payload].concat()
     }
 
     async fn write(stream: &mut Coalescing<impl AsyncWrite + Unpin>, packet: &[u8]) {
@@ -110,7 +118,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_leaves_in_one_write() {
         let (near, mut far) = duplex(1000);
-        let mut stream = Coalescing::new(near);
+        let mut stream = Coalescing::new(near, Arc::default());
         let (header, reply) = (packet(b'h', b"X-Bulkmark\0bulk\0"), packet(b'c', b""));
         write(&mut stream, &header).await;
         write(&mut stream, &packet(b'q', b"held\0")).await;
@@ -128,7 +136,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_held_when_the_other_side_is_waited_for() {
         let (near, mut far) = duplex(1000);
-        let mut stream = Coalescing::new(near);
+        let mut stream = Coalescing::new(near, Arc::default());
         write(&mut stream, &packet(b'h', b"a\0b\0")).await;
         let mut buffer = [0; 100];
         let (n, _) = tokio::join!(far.read(&mut buffer), async {

@@ -69,7 +69,13 @@ pub struct Decision {
 /// A message that some recipients want (`recipient` entries) is bulk for the others, but it is never refused: a
 /// refusal would be one for all.
 #[must_use]
-pub fn decide(count: u32, thresholds: &Thresholds, bulk: Action, list: &WhiteList, facts: &Facts<'_>) -> Decision {
+pub fn decide(
+    count: u32,
+    thresholds: &Thresholds,
+    bulk: Action,
+    list: &WhiteList,
+    facts: &Facts<'_>,
+) -> Decision {
     let whitelisted =
         |entry| Decision { verdict: Verdict::Whitelisted, action: Action::Mark, whitelist: Some(entry) };
     if let Some(entry) = list.message(facts) {

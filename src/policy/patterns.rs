@@ -24,7 +24,8 @@ impl Patterns {
             Some(domain) => (&mut self.below, domain),
             None => (&mut self.exact, text.strip_prefix('@').unwrap_or(&text)),
         };
-        let domain = name.rsplit_once('@').map_or(name, |(user, domain)| if user.is_empty() { "" } else { domain });
+        let domain =
+            name.rsplit_once('@').map_or(name, |(user, domain)| if user.is_empty() { "" } else { domain });
         let valid = !domain.is_empty()
             && !name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '<' || c == '>')
             && domain.split('.').all(|label| !label.is_empty());
@@ -70,7 +71,9 @@ mod tests {
         assert!(matches("example.org", "x@example.org") && matches("@example.org", "x@example.org"));
         assert!(!matches("example.org", "x@mail.example.org") && !matches("example.org", "x@badexample.org"));
         assert!(matches(".example.org", "x@example.org") && matches(".example.org", "x@a.b.example.org"));
-        assert!(!matches(".example.org", "x@badexample.org") && !matches(".example.org", "example.org@evil.test"));
+        assert!(
+            !matches(".example.org", "x@badexample.org") && !matches(".example.org", "example.org@evil.test")
+        );
         assert!(matches("mail.example.org", "mail.example.org."));
     }
 

@@ -46,7 +46,9 @@ impl Default for TempfailReply {
         Self {
             code: Code("451".to_owned()),
             status: Status("4.7.1".to_owned()),
-            text: Text("bulk mail: seen {count} times, threshold {threshold}, try again later (id {id})".to_owned()),
+            text: Text(
+                "bulk mail: seen {count} times, threshold {threshold}, try again later (id {id})".to_owned(),
+            ),
         }
     }
 }
@@ -95,7 +97,9 @@ impl<const CLASS: u8> TryFrom<String> for Status<CLASS> {
 
     fn try_from(status: String) -> Result<Self, String> {
         let number = |s: &str| {
-            matches!(s.len(), 1..=3) && s.bytes().all(|b| b.is_ascii_digit()) && (s == "0" || !s.starts_with('0'))
+            matches!(s.len(), 1..=3)
+                && s.bytes().all(|b| b.is_ascii_digit())
+                && (s == "0" || !s.starts_with('0'))
         };
         let mut fields = status.split('.');
         let valid = fields.next() == Some(&CLASS.to_string())
@@ -179,7 +183,9 @@ impl TryFrom<String> for Text {
         let text = Self(text);
         let probe = ReplyFields { count: 0, threshold: 0, id: "", host: "", signature: "" };
         if let Err(name) = text.expand(&probe) {
-            return Err(format!("found the field {{{name}}}, expected {{count}}, {{threshold}}, {{id}}, {{host}} or {{signature}}"));
+            return Err(format!(
+                "found the field {{{name}}}, expected {{count}}, {{threshold}}, {{id}}, {{host}} or {{signature}}"
+            ));
         }
         Ok(text)
     }
@@ -203,7 +209,8 @@ mod tests {
 
     #[test]
     fn texts_are_filled_and_checked() {
-        let fields = ReplyFields { count: 27, threshold: 20, id: "4ABC", host: "mx.example.org", signature: "00ff" };
+        let fields =
+            ReplyFields { count: 27, threshold: 20, id: "4ABC", host: "mx.example.org", signature: "00ff" };
         let text = Text::try_from("{count}/{threshold} {id} {host} {signature}.".to_owned()).unwrap();
         assert_eq!(text.fill(&fields), "27/20 4ABC mx.example.org 00ff.");
         for bad in ["", "100 %", "two\nlines", "{nonsense}", "{count", &"x".repeat(301)] {

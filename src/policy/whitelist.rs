@@ -79,7 +79,10 @@ impl WhiteList {
     ///
     /// # Errors
     /// At the first file that cannot be read and the first line that is no entry.
-    pub fn load(files: &[PathBuf], read: &dyn Fn(&Path) -> io::Result<String>) -> Result<Self, WhiteListError> {
+    pub fn load(
+        files: &[PathBuf],
+        read: &dyn Fn(&Path) -> io::Result<String>,
+    ) -> Result<Self, WhiteListError> {
         let mut list = Self::default();
         for file in files {
             list.load_file(file, read, 0)?;
@@ -108,7 +111,7 @@ impl WhiteList {
                 if depth + 1 >= MAX_INCLUDES {
                     return Err(line_error(format!("more than {MAX_INCLUDES} files include one another")));
                 }
-                let included = path.parent().unwrap_or(Path::new("")).join(value);
+                let included = path.parent().map_or_else(|| value.into(), |folder| folder.join(value));
                 self.load_file(&included, read, depth + 1)?;
             } else {
                 self.add(form, value, Source::new(Arc::clone(&name), i + 1)).map_err(line_error)?;
@@ -130,10 +133,16 @@ impl WhiteList {
                 self.null_sender.get_or_insert(source);
                 (true, "")
             }
-            "sender" => (self.senders.add(bare.unwrap_or(value), source), "an address, a domain, .domain or <>"),
+            "sender" => {
+                (self.senders.add(bare.unwrap_or(value), source), "an address, a domain, .domain or <>")
+            }
             "from" => (self.from.add(bare.unwrap_or(value), source), "an address, a domain or .domain"),
-            "recipient" => (self.recipients.add(bare.unwrap_or(value), source), "an address, a domain or .domain"),
-            "list-id" => (self.list_ids.add(bare.unwrap_or(value), source), "a list id such as <news.example.org>"),
+            "recipient" => {
+                (self.recipients.add(bare.unwrap_or(value), source), "an address, a domain or .domain")
+            }
+            "list-id" => {
+                (self.list_ids.add(bare.unwrap_or(value), source), "a list id such as <news.example.org>")
+            }
             "signature" => {
                 let signature = value.parse::<Signature>();
                 let added = signature.map(|s| self.signatures.entry(s).or_insert(source)).is_ok();
@@ -216,15 +225,15 @@ mod tests {
         ] {
             let list = load(&[("/etc/list", &format!("# comment\n\n{entry}\n"))]).unwrap();
             let from = ["news@example.net".to_owned()];
-            let facts = Facts { from: &from, ..facts() };
-            assert_eq!(list.message(&facts).expect(entry).to_string(), "/etc/list:3");
+            let known = Facts { from: &from, ..facts() };
+            assert_eq!(list.message(&known).expect(entry).to_string(), "/etc/list:3");
             let nobody = Facts {
                 client_ip: Some("2001:db8::1".parse().unwrap()),
                 client_host: None,
                 sender: "",
                 list_id: None,
                 signature: None,
-                ..super::tests::facts()
+                ..facts()
             };
             assert_eq!(list.message(&nobody), None, "{entry}");
         }
@@ -248,9 +257,18 @@ mod tests {
     #[test]
     fn errors_name_line_and_expectation() {
         for (line, message) in [
-            ("iq 1", "found \"iq\", expected ip, host, sender, from, recipient, list-id, signature or include"),
-            ("ip 192.0.2.0/40", "found \"192.0.2.0/40\" after ip, expected an IP address or network such as 192.0.2.0/24"),
-            ("signature 12", "found \"12\" after signature, expected 32 hexadecimal digits, as bulkmark signature prints them"),
+            (
+                "iq 1",
+                "found \"iq\", expected ip, host, sender, from, recipient, list-id, signature or include",
+            ),
+            (
+                "ip 192.0.2.0/40",
+                "found \"192.0.2.0/40\" after ip, expected an IP address or network such as 192.0.2.0/24",
+            ),
+            (
+                "signature 12",
+                "found \"12\" after signature, expected 32 hexadecimal digits, as bulkmark signature prints them",
+            ),
             ("from", "found \"\" after from, expected an address, a domain or .domain"),
         ] {
             let error = load(&[("/a", &format!("\n{line}"))]).unwrap_err().to_string();

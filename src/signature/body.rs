@@ -26,7 +26,11 @@ mod mark {
 ///
 /// # Errors
 /// [`LowInformation`] when the message says too little to be told from unrelated ones.
-pub fn body(message: &RawMessage, key: &FederationKey, settings: &Settings) -> Result<Signature, LowInformation> {
+pub fn body(
+    message: &RawMessage,
+    key: &FederationKey,
+    settings: &Settings,
+) -> Result<Signature, LowInformation> {
     let mut canonical = Canonical::new(key, settings.min_words.get());
     message.visit(&mut canonical);
     canonical.guard.verdict()?;

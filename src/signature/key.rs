@@ -12,14 +12,11 @@ const PUBLIC: &[u8] = b"bulkmark: the public key of sites without a federation, 
 /// Bytes that a key must have at least: the strength of a signature.
 const MIN_LEN: usize = 16;
 
-/// Bytes of a key id.
-pub(crate) const ID_LEN: usize = 8;
-
 /// A key, and its precomputed HMAC state.
 #[derive(Clone)]
 pub struct FederationKey {
     mac: Hmac<Sha256>,
-    id: [u8; ID_LEN],
+    id: u64,
 }
 
 /// A key cannot be used.
@@ -50,12 +47,12 @@ impl FederationKey {
         // HMAC takes keys of any length (RFC 2104, section 2).
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(bytes).unwrap_or_else(|_| unreachable!());
         let digest = mac.clone().chain_update(b"key id").finalize().into_bytes();
-        Self { mac, id: std::array::from_fn(|i| digest[i]) }
+        Self { mac, id: u64::from_le_bytes(std::array::from_fn(|i| digest[i])) }
     }
 
     /// Names the key without giving it away; holders of filters compare it before they exchange anything.
     #[must_use]
-    pub const fn id(&self) -> [u8; ID_LEN] {
+    pub const fn id(&self) -> u64 {
         self.id
     }
 
@@ -67,7 +64,7 @@ impl FederationKey {
 
 impl fmt::Debug for FederationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FederationKey(id {})", u64::from_be_bytes(self.id))
+        write!(f, "FederationKey(id {:016x})", self.id)
     }
 }
 

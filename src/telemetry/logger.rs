@@ -51,7 +51,10 @@ fn write_lines(mut sink: Sink, items: &Receiver<Item>) {
     for item in items {
         let dropped = DROPPED.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            sink.write(log::Level::Warn, &format!("{dropped} log lines were lost: the log daemon is too slow"));
+            sink.write(
+                log::Level::Warn,
+                &format!("{dropped} log lines were lost: the log daemon is too slow"),
+            );
         }
         match item {
             Item::Line(level, line) => sink.write(level, &line),
@@ -105,6 +108,9 @@ mod tests {
 
     #[test]
     fn no_line_can_be_forged() {
-        assert_eq!(escape("a\r\nNov 21 sshd: ok\u{2028}b\0é"), "a\\u{d}\\u{a}Nov 21 sshd: ok\\u{2028}b\\u{0}é");
+        assert_eq!(
+            escape("a\r\nNov 21 sshd: ok\u{2028}b\0é"),
+            "a\\u{d}\\u{a}Nov 21 sshd: ok\\u{2028}b\\u{0}é"
+        );
     }
 }

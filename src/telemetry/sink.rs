@@ -14,8 +14,16 @@ const JOURNAL_SOCKET: &str = "/run/systemd/journal/socket";
 
 /// One of the targets. A daemon that went away is looked for again at each line.
 pub(super) enum Sink {
-    Syslog { open: Option<syslog::Logger<LoggerBackend, Formatter3164>>, facility: syslog::Facility, socket: Option<PathBuf> },
-    Journal { socket: Option<UnixDatagram>, path: PathBuf, facility: syslog::Facility },
+    Syslog {
+        open: Option<syslog::Logger<LoggerBackend, Formatter3164>>,
+        facility: syslog::Facility,
+        socket: Option<PathBuf>,
+    },
+    Journal {
+        socket: Option<UnixDatagram>,
+        path: PathBuf,
+        facility: syslog::Facility,
+    },
     Stderr,
 }
 
@@ -39,7 +47,9 @@ impl Sink {
             Self::Syslog { open, facility, socket } => {
                 send_syslog(open, *facility, socket.as_deref(), level, line)
             }
-            Self::Journal { socket, path, facility } => send_journal(socket.as_ref(), path, *facility, level, line),
+            Self::Journal { socket, path, facility } => {
+                send_journal(socket.as_ref(), path, *facility, level, line)
+            }
             Self::Stderr => Err(io::ErrorKind::Unsupported.into()),
         };
         if written.is_err() {

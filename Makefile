@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# make demo: see it work. make test: all tests. make install: binary, configuration, manuals, unit.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+DESTDIR ?=
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+PROGRAM := $(TARGET)/release/bulkmark
+
+.PHONY: all build demo test lint bench install clean
+
+all: build
+
+build:
+	$(CARGO) build --release --locked
+
+demo: build
+	tests/demo
+
+# What the tests need besides Rust (Postfix, miltertest, ...) is installed by apt when it is missing.
+test:
+	tests/mta/install
+	$(CARGO) test --locked
+
+lint:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+
+bench:
+	$(CARGO) bench --locked --bench signature
+	$(CARGO) bench --locked --bench milter
+	$(CARGO) bench --locked --bench accuracy
+	benches/postfix/run
+
+install: build
+	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/bulkmark
+	test -e $(DESTDIR)$(SYSCONFDIR)/bulkmark/milter.toml || \
+		install -D -m 0644 conf/milter.toml $(DESTDIR)$(SYSCONFDIR)/bulkmark/milter.toml
+	for page in man/*; do \
+		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
+	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf
+	install -d $(DESTDIR)$(SYSCONFDIR)/systemd/system
+	sed 's|/usr/bin/bulkmark|$(PREFIX)/bin/bulkmark|' systemd/bulkmark-milter.service \
+		> $(DESTDIR)$(SYSCONFDIR)/systemd/system/bulkmark-milter.service
+
+clean:
+	$(CARGO) clean

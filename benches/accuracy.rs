@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How accurate is the refined filter in the size that is shipped, and what does one operation cost?
+//!
+//!     cargo bench --bench accuracy -- [SIGNATURES]
+//!
+//! A filter made for SIGNATURES (1,000,000 unless given) is filled with 1, 1.5 and 2 times as many. How often each is
+//! added follows Pareto(1), capped: c times or more with probability 1/c, so 5 % are bulk (20 times or more). All
+//! additions come in random order. Then the counts of all signatures, and those of others that were never added, are
+//! asked. The pseudo-random numbers are the same in each run.
+
+use bulkmark::filter::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, Refined, blocks_for};
+use std::hint::black_box;
+use std::time::Instant;
+
+const SIGNATURES: u32 = 1_000_000;
+
+/// The most additions of one signature; cells hold no more than 31 of them.
+const MOST: u32 = 1000;
+
+/// Elements that were never added and are asked for.
+const UNSEEN: u64 = 20_000_000;
+
+const THRESHOLD: u8 = 20;
+
+fn main() {
+    // `cargo bench` adds `--bench` to the arguments.
+    let capacity = std::env::args()
+        .skip(1)
+        .find(|arg| !arg.starts_with("--"))
+        .map_or(SIGNATURES, |arg| arg.replace('_', "").parse().expect("expected a number of signatures"));
+    let blocks = blocks_for(capacity as usize);
+    let bits = blocks * CELLS_PER_BLOCK * CELL_BITS;
+    println!("capacity {capacity} signatures: {blocks} blocks, {} bytes", blocks * 64);
+    println!("{} bits of cells for each signature at capacity", bits / capacity as usize);
+    println!(
+        "{:>5} {:>11} {:>11} {:>10} {:>10} {:>11} {:>12} {:>7} {:>9}",
+        "load",
+        "signatures",
+        "additions",
+        "too high",
+        "false bulk",
+        "unseen >= 2",
+        "unseen >= 20",
+        "ns/add",
+        "ns/count"
+    );
+    for (load, signatures) in [("1", capacity), ("1.5", capacity / 2 * 3), ("2", capacity * 2)] {
+        measure(load, signatures, blocks);
+    }
+}
+
+fn measure(load: &str, signatures: u32, blocks: usize) {
+    let mut random = Random(1);
+    let counts: Vec<u32> = (0..signatures).map(|_| random.pareto()).collect();
+    let mut order: Vec<u32> = (0..signatures).flat_map(|i| (0..counts[i as usize]).map(move |_| i)).collect();
+    random.shuffle(&mut order);
+
+    let mut filter = Refined::new(blocks);
+    let start = Instant::now();
+    for &i in &order {
+        let probe = filter.probe(element(u64::from(i)));
+        filter.add(&probe, 1);
+    }
+    let ns_per_add = start.elapsed().as_secs_f64() * 1e9 / order.len() as f64;
+
+    let (mut too_high, mut false_bulk, mut below) = (0u32, 0u32, 0u32);
+    for (i, &truth) in (0..).zip(&counts) {
+        let shown = filter.count(&filter.probe(element(i)));
+        let truth = truth.min(u32::from(CELL_MAX));
+        assert!(u32::from(shown) >= truth, "an undercount");
+        too_high += u32::from(u32::from(shown) > truth);
+        if truth < u32::from(THRESHOLD) {
+            below += 1;
+            false_bulk += u32::from(shown >= THRESHOLD);
+        }
+    }
+
+    let (mut two, mut bulk) = (0u32, 0u32);
+    let first = u64::from(u32::MAX);
+    let start = Instant::now();
+    for i in first..first + UNSEEN {
+        let shown = black_box(filter.count(&filter.probe(element(i))));
+        two += u32::from(shown >= 2);
+        bulk += u32::from(shown >= THRESHOLD);
+    }
+    let ns_per_count = start.elapsed().as_secs_f64() * 1e9 / UNSEEN as f64;
+    println!(
+        "{load:>5} {signatures:>11} {:>11} {:>10.1e} {:>10.1e} {two:>11} {bulk:>12} {ns_per_add:>7.0} {ns_per_count:>9.0}",
+        order.len(),
+        f64::from(too_high) / f64::from(signatures),
+        f64::from(false_bulk) / f64::from(below),
+    );
+}
+
+/// The finaliser of SplitMix64.
+const fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// 128 bits that stand for signature `i`.
+fn element(i: u64) -> u128 {
+    u128::from(mix(2 * i + 1)) << 64 | u128::from(mix(2 * i + 2))
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 += 1;
+        mix(self.0 ^ 0xB0B0_B0B0_0000_0000)
+    }
+
+    /// c or more with probability 1/c.
+    fn pareto(&mut self) -> u32 {
+        let u = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        (1.0 / u).min(f64::from(MOST)) as u32
+    }
+
+    /// Fisher-Yates.
+    fn shuffle(&mut self, items: &mut [u32]) {
+        for i in (1..items.len()).rev() {
+            let j = (u128::from(self.next()) * (i as u128 + 1) >> 64) as usize;
+            items.swap(i, j);
+        }
+    }
+}

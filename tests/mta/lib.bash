@@ -1,0 +1,119 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What the scripts of this directory share; to be sourced.
+
+set -euo pipefail
+umask 022
+PATH=$PATH:/usr/sbin:/sbin
+export LC_ALL=C
+
+# Exit code of sysexits.h: something is needed that is not there. The tests then skip what needs it.
+readonly EX_UNAVAILABLE=69
+
+me=${0##*/}
+
+die() {
+    printf '%s: %s\n' "$me" "$*" >&2
+    exit 1
+}
+
+lacks() {
+    printf '%s: %s\n' "$me" "$*" >&2
+    exit "$EX_UNAVAILABLE"
+}
+
+need_root() {
+    [[ $EUID -eq 0 ]] || lacks "needs root, since a mail server changes to other users"
+}
+
+need_program() {
+    local program
+    for program; do
+        command -v "$program" >/dev/null || lacks "$program is missing; run tests/mta/install as root"
+    done
+}
+
+# The arguments that all servers have in common.
+check_arguments() {
+    local base=$1 port=$2 milter=$3
+    [[ $base == /* && $base != / ]] || die "BASE is \"$base\", expected an absolute path"
+    [[ $port =~ ^[0-9]{1,5}$ ]] || die "SMTP_PORT is \"$port\", expected a number"
+    [[ $milter == inet:*:* || $milter == unix:/* ]] ||
+        die "MILTER is \"$milter\", expected inet:HOST:PORT or unix:/PATH"
+    # Postfix binds with SO_REUSEPORT and would quietly take a part of somebody else's connections.
+    if answers "$port"; then
+        die "port $port on 127.0.0.1 is taken"
+    fi
+}
+
+# Whether somebody listens on a port of 127.0.0.1.
+answers() {
+    (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# Mail servers deliver as users of their own, who must get through to BASE.
+check_traversable() {
+    local directory=$1
+    while [[ $directory != / ]]; do
+        case $(stat -c %A "$directory") in
+        *[xt]) ;;
+        *) die "$directory can be entered by its owner only, expected a directory for everybody (TMPDIR says where tests work)" ;;
+        esac
+        directory=${directory%/*}
+        directory=${directory:-/}
+    done
+}
+
+# The processes that work in directory $1.
+working_in() {
+    local cwd
+    for cwd in /proc/[0-9]*/cwd; do
+        # A process that ended meanwhile works nowhere.
+        case $(readlink "$cwd" 2>/dev/null || true) in
+        "$1" | "$1"/*)
+            cwd=${cwd#/proc/}
+            printf '%s\n' "${cwd%/cwd}"
+            ;;
+        esac
+    done
+}
+
+# Waits until nobody works in directory $1 any more; kills whoever still does after 10 seconds.
+wait_until_left() {
+    local deadline=$((SECONDS + 10)) left
+    while left=$(working_in "$1") && [[ -n $left ]]; do
+        if ((SECONDS >= deadline)); then
+            # shellcheck disable=SC2086 # a list of numbers
+            kill -KILL $left 2>/dev/null || true
+        fi
+        sleep 0.02
+    done
+}
+
+# Starts a server, says "ready", and stops it when standard input ends: however the parent went away. BASE goes, too.
+run() {
+    local base=$1
+    # shellcheck disable=SC2064 # base is to be expanded now
+    trap "trap '' INT TERM HUP; stop '$base'; rm -rf '$base'" EXIT
+    trap 'exit 130' INT TERM HUP
+    start "$@"
+    echo ready
+    while read -r _; do :; done
+}
+
+# What the user asked for.
+main() {
+    local usage="usage: $me start|run BASE SMTP_PORT MILTER [$1], or $me stop BASE"
+    shift
+    case ${1:-} in
+    start | run)
+        (($# >= 4)) || die "$usage"
+        "$@"
+        ;;
+    stop)
+        (($# == 2)) || die "$usage"
+        stop "$2"
+        ;;
+    *) die "$usage" ;;
+    esac
+}
