@@ -34,14 +34,24 @@ impl Guard {
         }
     }
 
-    /// Sees text of any origin. Words are runs of letters and digits, whatever their case; in scripts without spaces
-    /// each character is one.
+    /// Sees text of any origin. Words are runs of letters and digits, whatever their case; an address of a page is one
+    /// word; in scripts without spaces each character is one.
     pub(super) fn visible(&mut self, text: &str) {
-        let mut word = String::new();
-        for c in text.chars() {
+        for token in text.split_whitespace() {
             if self.is_satisfied() {
                 return;
             }
+            if token.contains("://") || token.starts_with("www.") {
+                self.target(token);
+            } else {
+                self.words_of(token);
+            }
+        }
+    }
+
+    fn words_of(&mut self, token: &str) {
+        let mut word = String::new();
+        for c in token.chars() {
             let alone = stands_alone(c);
             if c.is_alphanumeric() && !alone {
                 word.extend(c.to_lowercase());
@@ -109,6 +119,7 @@ mod tests {
         assert_eq!(words("Thanks,\r\n\r\nthanks -- THANKS!"), 1);
         assert_eq!(words("Sent from my Samsung Galaxy smartphone"), 6);
         assert_eq!(words("谢谢您的帮助"), 5);
+        assert_eq!(words("see http://www.example.org/a/long/path-of-many?words=here or www.example.net/x"), 4);
         assert_eq!(words("one two\n-- \nJohn Smith, Sales Manager"), 2);
     }
 }

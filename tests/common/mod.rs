@@ -2,6 +2,8 @@
 //! What the tests share: the real program as a child process, in a directory of its own.
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
+pub mod milter;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -99,10 +101,10 @@ impl Site {
 
     /// Starts the daemon and waits until it listens.
     pub fn start(&self) -> Daemon {
-        let daemon = self.spawn();
+        let mut daemon = self.spawn();
         let line = daemon.log.wait_for(0, " listens on ");
-        let address = line.rsplit(' ').next().unwrap().to_owned();
-        Daemon { address, ..daemon }
+        daemon.address = line.rsplit(' ').next().unwrap().to_owned();
+        daemon
     }
 
     /// Starts the daemon without waiting: for those that are to fail.
