@@ -20,4 +20,5 @@ pub mod mail;
 pub mod milter;
 pub mod policy;
 pub mod signature;
+pub mod simulate;
 pub mod telemetry;

@@ -5,6 +5,7 @@ mod check;
 mod config;
 mod milter;
 mod signature;
+mod simulate;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ enum Command {
     Milter(milter::Args),
     Check(check::Args),
     Signature(signature::Args),
+    Simulate(simulate::Args),
     #[command(subcommand)]
     Config(config::Command),
 }
@@ -48,6 +50,7 @@ impl Cli {
             Command::Milter(args) => milter::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Signature(args) => signature::run(&args),
+            Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),
         }
     }

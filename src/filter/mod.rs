@@ -5,9 +5,11 @@
 //! that element was added, possibly too high and never too low.
 
 mod cells;
+mod extension;
 mod probe;
 mod refined;
 
 pub use cells::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
+pub use extension::{Cells, Wide, add_intuitive, add_refined, count};
 pub use probe::{CELLS_PER_ELEMENT, Probe};
 pub use refined::{Refined, blocks_for};
