@@ -4,12 +4,18 @@
 //! This room knows nothing of mail. An element is 128 uniformly distributed bits (`u128`); a filter answers how often
 //! that element was added, possibly too high and never too low.
 
+mod bloom;
 mod cells;
+mod estimate;
 mod extension;
+mod params;
 mod probe;
 mod refined;
 
+pub use bloom::{Bloom, Nominations};
 pub use cells::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
+pub use estimate::false_bulk;
 pub use extension::{Cells, Wide, add_intuitive, add_refined, count};
+pub use params::ParameterError;
 pub use probe::{CELLS_PER_ELEMENT, Probe};
 pub use refined::{Refined, blocks_for};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Parameters that cannot be used, or do not go together.
+
+use std::fmt;
+
+/// Why a filter cannot be made or two filters cannot be merged. Names the parameter and its values.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub struct ParameterError {
+    name: &'static str,
+    problem: Problem,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Problem {
+    Range { found: u64, least: u64, most: u64 },
+    Differ { ours: u64, theirs: u64 },
+    Memory { found: u64 },
+    Rate { found: f64 },
+}
+
+impl ParameterError {
+    /// Holds a value against its bounds.
+    pub(super) fn check(name: &'static str, found: u64, least: u64, most: u64) -> Result<(), Self> {
+        if (least..=most).contains(&found) {
+            Ok(())
+        } else {
+            Err(Self { name, problem: Problem::Range { found, least, most } })
+        }
+    }
+
+    /// Two filters must agree in this.
+    pub(super) fn same(name: &'static str, ours: u64, theirs: u64) -> Result<(), Self> {
+        if ours == theirs { Ok(()) } else { Err(Self { name, problem: Problem::Differ { ours, theirs } }) }
+    }
+
+    /// More than this machine can address.
+    pub(super) const fn memory(name: &'static str, found: u64) -> Self {
+        Self { name, problem: Problem::Memory { found } }
+    }
+
+    /// An error rate that is none.
+    pub(super) const fn rate(found: f64) -> Self {
+        Self { name: "f", problem: Problem::Rate { found } }
+    }
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name;
+        match self.problem {
+            Problem::Range { found, least, most } => write!(f, "{name} is {found}, expected {least} to {most}"),
+            Problem::Differ { ours, theirs } => {
+                write!(f, "the filters do not go together: {name} is {ours} in one and {theirs} in the other")
+            }
+            Problem::Memory { found } => write!(f, "{name} is {found}, more than this machine can address"),
+            Problem::Rate { found } => write!(f, "{name} is {found}, expected more than 0 and less than 1"),
+        }
+    }
+}
