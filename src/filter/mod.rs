@@ -8,6 +8,7 @@ mod bloom;
 mod cells;
 mod estimate;
 mod extension;
+mod overflow;
 mod params;
 mod probe;
 mod refined;
