@@ -122,7 +122,7 @@ impl Random {
     /// Fisher-Yates.
     fn shuffle(&mut self, items: &mut [u32]) {
         for i in (1..items.len()).rev() {
-            let j = (u128::from(self.next()) * (i as u128 + 1) >> 64) as usize;
+            let j = usize::try_from((u128::from(self.next()) * (i as u128 + 1)) >> 64).unwrap_or(i);
             items.swap(i, j);
         }
     }

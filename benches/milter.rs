@@ -7,13 +7,6 @@
 //! 10 messages each, then anew; 7 header fields; every body is different. CPU seconds are user + system of the daemon
 //! (from /proc). No other program takes part, so the figures are absolute: compare them only on one machine.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::big_endian_bytes,
-    reason = "figures are small, and the milter protocol is big-endian"
-)]
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

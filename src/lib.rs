@@ -12,6 +12,11 @@
 //! edge. `config` fills the settings of all rooms from a file; `command` puts everything together. Which room may use
 //! which is held by `tests/layering.rs`.
 
+// Beside the lints of Cargo.toml, for the program only: tests unwrap, and speak the milter's big-endian protocol.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
+
 pub mod command;
 pub mod config;
 pub mod filter;

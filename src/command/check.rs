@@ -91,8 +91,7 @@ fn judged(checked: &Checked, fields: &Fields, signature: Signature, count: u32) 
     let facts = Facts {
         client_ip: None,
         client_host: None,
-        // No address, so it matches no entry; an empty one would be the null sender.
-        sender: "unknown",
+        sender: None,
         recipients: &[],
         from: &fields.from,
         list_id: fields.list_id.as_deref(),

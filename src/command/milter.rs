@@ -32,11 +32,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(EX_CONFIG));
         }
     };
+    let target = checked.file.log.target;
     telemetry::init(&checked.file.log).context("cannot start logging")?;
     std::panic::set_hook(Box::new(|panic| log::error!("internal error, please report it: {panic}")));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(daemon(&args.config, checked));
-    if let Err(e) = &result {
+    // Standard error gets it from main.
+    if let Err(e) = &result
+        && target != telemetry::Target::Stderr
+    {
         log::error!("{e:#}");
     }
     log::logger().flush();

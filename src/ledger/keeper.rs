@@ -91,9 +91,10 @@ impl Ledger {
             last_checkpoint: Instant::now(),
             uncommitted: Batch::default(),
             commit_due: None,
+            recovering: false,
             remembered: Arc::clone(&remembered),
         };
-        let io = |source| OpenError::Io { path: directory.to_owned(), source };
+        let io = |reason| OpenError::Io { path: directory.to_owned(), reason };
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
             .spawn(move || keeper.run(&receiver))
@@ -201,6 +202,8 @@ struct Keeper {
     /// Relaxed reports that were answered and are not on disk yet; empty between rounds when strict.
     uncommitted: Batch,
     commit_due: Option<Instant>,
+    /// The disk failed, the file was read again, and nothing was written since.
+    recovering: bool,
     remembered: Arc<AtomicUsize>,
 }
 
@@ -309,9 +312,14 @@ impl Keeper {
         let batch = std::mem::take(&mut self.uncommitted);
         if let State::Open(loaded) = &mut self.state
             && !batch.is_empty()
-            && let Err(e) = loaded.store.append(&batch.entries, &batch.refused)
         {
-            self.fail(&e.to_string());
+            match loaded.store.append(&batch.entries, &batch.refused) {
+                Ok(()) if std::mem::take(&mut self.recovering) => {
+                    log::warn!("the ledger can be written again")
+                }
+                Ok(()) => (),
+                Err(e) => self.fail(&e.to_string()),
+            }
         }
     }
 
@@ -357,9 +365,9 @@ impl Keeper {
         }
         match store::open(&self.directory, &self.settings, &self.key) {
             Ok(loaded) => {
-                log::warn!("the ledger can be written again");
                 self.remembered.store(loaded.retries.len(), Ordering::Relaxed);
                 self.state = State::Open(loaded);
+                self.recovering = true;
             }
             Err(e) => {
                 self.state = State::Failed { reason: e.to_string(), retry_at: Instant::now() + RETRY_AFTER };
@@ -392,5 +400,21 @@ mod tests {
             assert_eq!(ledger.count(signature, now).await, Err(LedgerError::Closed));
         }
         assert_eq!(store::read(directory.path(), &settings, &key, signature, now).unwrap(), 15);
+    }
+
+    /// Windows of another length that begin at the same time are generations of their own.
+    #[tokio::test]
+    async fn another_window_length_loses_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = FederationKey::public();
+        let signature = Signature::from_bytes([9; 16]);
+        let midnight = 20_000 * 86_400;
+        for (n, hours) in [24, 12, 24, 6].into_iter().enumerate() {
+            let settings = Settings { window: Duration::from_secs(hours * 3600), ..Settings::default() };
+            let ledger = Ledger::open(directory.path(), &settings, &key).unwrap();
+            let report = Report { signature, times: 2, keys: Vec::new(), now: midnight };
+            assert_eq!(ledger.report(report).await, Ok(2 * (u32::try_from(n).unwrap() + 1)));
+            ledger.close().await.unwrap();
+        }
     }
 }

@@ -30,7 +30,7 @@ pub struct Settings {
     /// The length of a generation's window.
     #[serde(with = "humantime_serde")]
     pub window: Duration,
-    /// How long a report counts, from the end of its window.
+    /// How long a report counts, from the beginning of its window; in whole windows.
     #[serde(with = "humantime_serde")]
     pub retention: Duration,
     /// When a report is answered.

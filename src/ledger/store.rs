@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The ledger's file: cells in chunks as of the last checkpoint, and a journal of the reports since.
 //!
-//! Every value carries a CRC-32 over its table, key and content, so that a damaged, truncated or misplaced one is
-//! found when the file is opened. The format is described in docs/ledger.md.
+//! Every value that counts are made of carries a CRC-32 over its table, key and content, so that a damaged, truncated
+//! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
 use super::Settings;
 use super::generations::{CHUNK_BLOCKS, Generation, Generations};
@@ -11,6 +11,7 @@ use super::window::Window;
 use crate::filter::Refined;
 use crate::signature::{FederationKey, Signature};
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -24,8 +25,8 @@ const FORMAT: &str = "bulkmark ledger 1";
 const DAMAGED: &str = "damaged";
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const GENERATIONS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("generations");
-const CELLS: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("cells");
+const GENERATIONS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("generations");
+const CELLS: TableDefinition<'_, (u64, u64, u32), &[u8]> = TableDefinition::new("cells");
 const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
 const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
 
@@ -36,12 +37,12 @@ const CACHE_BYTES: usize = 4 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The directory or file cannot be used at all.
-    #[error("cannot open the ledger {path}: {source}")]
+    #[error("cannot open the ledger {path}: {reason}")]
     Io {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// Another process holds it.
     #[error(
@@ -136,7 +137,7 @@ impl Fault {
             Self::Io(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
                 OpenError::Damaged { path, what: e.to_string() }
             }
-            Self::Io(source) => OpenError::Io { path, source },
+            Self::Io(reason) => OpenError::Io { path, reason },
             Self::InUse => OpenError::InUse { path },
             Self::Damaged(what) => OpenError::Damaged { path, what },
             Self::Other { name, found, expected } => OpenError::Other { path, name, found, expected },
@@ -168,23 +169,20 @@ pub fn read(
     now: u64,
 ) -> Result<u32, OpenError> {
     let path = directory.join(FILE_NAME);
-    if let Err(source) = path.metadata() {
-        return Err(OpenError::Io { path, source });
+    if let Err(reason) = path.metadata() {
+        return Err(OpenError::Io { path, reason });
     }
     Ok(open(directory, settings, key)?.generations.count(signature, now))
 }
 
 fn open_checked(path: &Path, settings: &Settings, key: &FederationKey) -> Result<Loaded, Fault> {
-    let exists = match path.metadata() {
-        Ok(meta) if meta.len() == 0 => return Err(damaged("it is empty")),
-        Ok(_) => true,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => false,
+    match path.metadata() {
+        Ok(_) => (),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, key)?,
         Err(e) => return Err(Fault::Io(e)),
-    };
-    let mut builder = Database::builder();
-    builder.set_cache_size(CACHE_BYTES);
-    let mut db = if exists { builder.open(path) } else { builder.create(path) }?;
-    let sound = !exists || db.check_integrity()?;
+    }
+    let mut db = builder().open(path)?;
+    let sound = db.check_integrity()?;
     let txn = db.begin_write()?;
     if !sound {
         // redb went back to an older state that is whole. That must not pass for the ledger at the next start.
@@ -192,7 +190,7 @@ fn open_checked(path: &Path, settings: &Settings, key: &FederationKey) -> Result
         txn.commit()?;
         return Err(damaged("pages failed their checksums"));
     }
-    check_parameters(&txn, exists, key)?;
+    check_parameters(&txn, key)?;
     let mut generations = Generations::new(settings);
     load_generations(&txn, &mut generations)?;
     let mut store = Store { db, next_journal_key: 0, journalled: 0 };
@@ -202,31 +200,53 @@ fn open_checked(path: &Path, settings: &Settings, key: &FederationKey) -> Result
     Ok(Loaded { store, generations, retries })
 }
 
-/// A new file is given the parameters, an old one must have them.
-fn check_parameters(txn: &WriteTransaction, exists: bool, key: &FederationKey) -> Result<(), Fault> {
-    let mut meta = txn.open_table(META)?;
-    if meta.get(DAMAGED)?.is_some() {
-        return Err(damaged("pages failed their checksums at an earlier start"));
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
+/// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
+/// than half of one.
+fn create(path: &Path, key: &FederationKey) -> Result<(), Fault> {
+    let unfinished = path.with_extension("new");
+    match fs::remove_file(&unfinished) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Fault::Io(e)),
+        _ => (),
     }
-    let parameters = [
+    let db = builder().create(&unfinished)?;
+    let txn = db.begin_write()?;
+    {
+        let mut meta = txn.open_table(META)?;
+        for (name, value) in parameters(key) {
+            meta.insert(name, &*seal("meta", name.as_bytes(), value.as_bytes()))?;
+        }
+    }
+    txn.commit()?;
+    drop(db);
+    let directory = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::rename(&unfinished, path).and_then(|()| fs::File::open(directory)?.sync_all()).map_err(Fault::Io)
+}
+
+/// What a ledger's cells are only right for.
+fn parameters(key: &FederationKey) -> [(&'static str, String); 3] {
+    [
         ("format", FORMAT.to_owned()),
         ("layout", Refined::layout()),
         ("federation key id", format!("{:016x}", key.id())),
-    ];
-    for (name, expected) in parameters {
-        let found =
-            meta.get(name)?.map(|row| unseal("meta", name.as_bytes(), row.value()).map(<[u8]>::to_vec));
-        match found {
-            None if !exists => {
-                meta.insert(name, &*seal("meta", name.as_bytes(), expected.as_bytes()))?;
-            }
-            None => return Err(damaged(format!("it has no {name}"))),
-            Some(found) => {
-                let found = String::from_utf8_lossy(&found?).into_owned();
-                if found != expected {
-                    return Err(Fault::Other { name, found, expected });
-                }
-            }
+    ]
+}
+
+fn check_parameters(txn: &WriteTransaction, key: &FederationKey) -> Result<(), Fault> {
+    let meta = txn.open_table(META)?;
+    if meta.get(DAMAGED)?.is_some() {
+        return Err(damaged("pages failed their checksums at an earlier start"));
+    }
+    for (name, expected) in parameters(key) {
+        let row = meta.get(name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
+        let found = String::from_utf8_lossy(unseal("meta", name.as_bytes(), row.value())?).into_owned();
+        if found != expected {
+            return Err(Fault::Other { name, found, expected });
         }
     }
     Ok(())
@@ -235,25 +255,24 @@ fn check_parameters(txn: &WriteTransaction, exists: bool, key: &FederationKey) -
 fn load_generations(txn: &WriteTransaction, generations: &mut Generations) -> Result<(), Fault> {
     let table = txn.open_table(GENERATIONS)?;
     let cells = txn.open_table(CELLS)?;
-    for row in table.range::<u64>(..)? {
-        let (start, record) = row?;
-        let start = start.value();
-        let record = Record::decode(unseal("generations", &start.to_le_bytes(), record.value())?)?;
-        let window = Window { start, length: record.length };
+    for row in table.range::<(u64, u64)>(..)? {
+        let (window, record) = row?;
+        let window = Window::from(window.value());
+        let record = Record::decode(unseal("generations", &window.to_bytes(), record.value())?)?;
         let mut generation = Generation::new(window, record.capacity);
         (generation.reports, generation.distinct) = (record.reports, record.distinct);
         let mut chunks = 0;
-        for row in cells.range((start, 0)..=(start, u32::MAX))? {
+        for row in cells.range(chunks_of(window))? {
             let (key, bytes) = row?;
-            let chunk = key.value().1;
-            let bytes = unseal("cells", &cells_key(start, chunk), bytes.value())?;
+            let chunk = key.value().2;
+            let bytes = unseal("cells", &cells_key(window, chunk), bytes.value())?;
             if !generation.filter.restore(chunk as usize * CHUNK_BLOCKS, bytes) {
-                return Err(damaged(format!("chunk {chunk} of the window {start} does not fit its filter")));
+                return Err(damaged(format!("chunk {chunk} of the window {window} does not fit its filter")));
             }
             chunks += 1;
         }
         if chunks != record.chunks {
-            return Err(damaged(format!("the window {start} has {chunks} chunks of {}", record.chunks)));
+            return Err(damaged(format!("the window {window} has {chunks} chunks of {}", record.chunks)));
         }
         generations.restore(generation);
     }
@@ -334,8 +353,8 @@ impl Store {
             let mut table = txn.open_table(GENERATIONS)?;
             let mut cells = txn.open_table(CELLS)?;
             for window in expired {
-                table.remove(window.start)?;
-                cells.retain_in((window.start, 0)..=(window.start, u32::MAX), |_, _| false)?;
+                table.remove(window.key())?;
+                cells.retain_in(chunks_of(*window), |_, _| false)?;
             }
             for generation in generations.iter() {
                 write_generation(generation, &mut table, &mut cells)?;
@@ -359,10 +378,10 @@ type Rows<'a, K> = redb::Table<'a, K, &'static [u8]>;
 
 fn write_generation(
     generation: &Generation,
-    table: &mut Rows<'_, u64>,
-    cells: &mut Rows<'_, (u64, u32)>,
+    table: &mut Rows<'_, (u64, u64)>,
+    cells: &mut Rows<'_, (u64, u64, u32)>,
 ) -> Result<(), WriteError> {
-    let start = generation.window.start;
+    let window = generation.window;
     let changed = generation.dirty.iter().enumerate().filter(|(_, dirty)| **dirty);
     let mut any = false;
     for (chunk, _) in changed {
@@ -370,25 +389,23 @@ fn write_generation(
         let first = chunk * CHUNK_BLOCKS;
         let bytes = generation.filter.bytes(first..generation.filter.blocks().min(first + CHUNK_BLOCKS));
         let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
-        cells.insert((start, chunk), &*seal("cells", &cells_key(start, chunk), &bytes))?;
+        let (start, length) = window.key();
+        cells.insert((start, length, chunk), &*seal("cells", &cells_key(window, chunk), &bytes))?;
     }
     if any {
-        let chunks = cells.range((start, 0)..=(start, u32::MAX))?.count() as u64;
         let record = Record {
-            length: generation.window.length,
             reports: generation.reports,
             distinct: generation.distinct,
-            chunks,
+            chunks: cells.range(chunks_of(window))?.count() as u64,
             capacity: generation.capacity,
         };
-        table.insert(start, &*seal("generations", &start.to_le_bytes(), &record.encode()))?;
+        table.insert(window.key(), &*seal("generations", &window.to_bytes(), &record.encode()))?;
     }
     Ok(())
 }
 
 /// The row of a generation, beside its cells.
 struct Record {
-    length: u64,
     reports: u64,
     distinct: u64,
     chunks: u64,
@@ -397,8 +414,8 @@ struct Record {
 
 impl Record {
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(36);
-        for field in [self.length, self.reports, self.distinct, self.chunks] {
+        let mut bytes = Vec::with_capacity(28);
+        for field in [self.reports, self.distinct, self.chunks] {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
         bytes.extend_from_slice(&self.capacity.to_le_bytes());
@@ -408,17 +425,12 @@ impl Record {
     fn decode(bytes: &[u8]) -> Result<Self, Fault> {
         let mut reader = Reader(bytes);
         let record = Self {
-            length: reader.u64()?,
             reports: reader.u64()?,
             distinct: reader.u64()?,
             chunks: reader.u64()?,
             capacity: reader.u32()?,
         };
-        if record.capacity == 0 || record.length == 0 {
-            Err(damaged("a generation of no size"))
-        } else {
-            Ok(record)
-        }
+        if record.capacity == 0 { Err(damaged("a generation of no size")) } else { Ok(record) }
     }
 }
 
@@ -428,8 +440,7 @@ const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
 fn encode_batch(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
     for entry in entries {
-        bytes.extend_from_slice(&entry.window.start.to_le_bytes());
-        bytes.extend_from_slice(&entry.window.length.to_le_bytes());
+        bytes.extend_from_slice(&entry.window.to_bytes());
         bytes.extend_from_slice(&entry.signature.to_bytes());
         bytes.extend_from_slice(&entry.times.to_le_bytes());
     }
@@ -443,7 +454,7 @@ fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
     let decode = |entry: &[u8; ENTRY_BYTES]| {
         let mut reader = Reader(entry);
         Ok(Entry {
-            window: Window { start: reader.u64()?, length: reader.u64()? },
+            window: Window::from((reader.u64()?, reader.u64()?)),
             signature: Signature::from_bytes(reader.take()?),
             times: reader.u32()?,
         })
@@ -470,11 +481,14 @@ impl Reader<'_> {
     }
 }
 
-fn cells_key(start: u64, chunk: u32) -> [u8; 12] {
-    let mut key = [0; 12];
-    key[..8].copy_from_slice(&start.to_le_bytes());
-    key[8..].copy_from_slice(&chunk.to_le_bytes());
-    key
+/// The keys of all chunks of a window.
+fn chunks_of(window: Window) -> std::ops::RangeInclusive<(u64, u64, u32)> {
+    let (start, length) = window.key();
+    (start, length, 0)..=(start, length, u32::MAX)
+}
+
+fn cells_key(window: Window, chunk: u32) -> Vec<u8> {
+    [&window.to_bytes()[..], &chunk.to_le_bytes()].concat()
 }
 
 fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; 4] {

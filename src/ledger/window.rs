@@ -2,12 +2,40 @@
 //! Windows of time: which generation a report belongs to, and which generations count.
 
 use super::Settings;
+use std::fmt;
 
 /// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines cut time at the same places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Window {
     pub(super) start: u64,
     pub(super) length: u64,
+}
+
+impl Window {
+    /// As the keys of the ledger's tables have it.
+    pub(super) const fn key(self) -> (u64, u64) {
+        (self.start, self.length)
+    }
+
+    /// Start and length, little-endian.
+    pub(super) fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.start.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.length.to_le_bytes());
+        bytes
+    }
+}
+
+impl From<(u64, u64)> for Window {
+    fn from((start, length): (u64, u64)) -> Self {
+        Self { start, length }
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.start, self.length)
+    }
 }
 
 /// How time is cut.

@@ -114,7 +114,7 @@ async fn count(message: &Message, content: &Content, signature: Signature, ledge
     let facts = Facts {
         client_ip: message.client.ip,
         client_host: message.client.host.as_deref(),
-        sender: &message.sender,
+        sender: Some(&message.sender),
         recipients: &message.recipients,
         from: &content.from,
         list_id: content.list_id.as_deref(),

@@ -98,10 +98,10 @@ impl TryFrom<String> for Mode {
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {source}")]
+#[error("cannot listen on {address}: {reason}")]
 pub struct BindError {
     address: String,
-    source: io::Error,
+    reason: io::Error,
 }
 
 /// A bound socket.
@@ -132,7 +132,7 @@ impl Socket {
         };
         match bound {
             Ok(kind) => Ok(Self { kind, back_off: None, open: Arc::default() }),
-            Err(source) => Err(BindError { address: listen.to_string(), source }),
+            Err(reason) => Err(BindError { address: listen.to_string(), reason }),
         }
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let socket = Socket::bind(&listen, Mode(0o600)).await.unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let error = Socket::bind(&listen, Mode(0o600)).await.unwrap_err();
-        assert_eq!(error.source.kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(error.reason.kind(), io::ErrorKind::AddrInUse);
         drop(socket);
         assert!(!path.exists());
         fs::write(&path, "a file of somebody").unwrap();

@@ -74,20 +74,21 @@ pub async fn serve(
     service: Arc<Service>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let (stopped, mut stop) = watch::channel(false);
+    let (stopped, stop) = watch::channel(false);
     let accepting = Accepting {
         socket: Some(socket),
         max_connections,
         warned: None,
-        stop: Box::pin(async move {
-            shutdown.await;
-            stopped.send_replace(true);
-        }),
+        stop: Box::pin(wait_until_true(stop.clone())),
     };
+    // Apart from accepting, which rests while all connections are taken.
+    tokio::spawn(async move {
+        shutdown.await;
+        stopped.send_replace(true);
+    });
     let mut in_flight = service.in_flight.subscribe();
     let drained = async move {
-        // The sender lives in `accepting`; when that is gone, so is the service.
-        let _ = stop.wait_for(|stopped| *stopped).await;
+        wait_until_true(stop).await;
         let idle = in_flight.wait_for(|n| *n == 0);
         if tokio::time::timeout(DRAIN_TIMEOUT, idle).await.is_err() {
             log::warn!("shutting down while messages are being received; their senders will try again");
@@ -96,6 +97,11 @@ pub async fn serve(
     let config =
         indymilter::Config { max_connections, connection_timeout: CONNECTION_TIMEOUT, ..Default::default() };
     indymilter::run(accepting, callbacks(service), config, drained).await
+}
+
+async fn wait_until_true(mut flag: watch::Receiver<bool>) {
+    // The sender is dropped only after it sent.
+    let _ = flag.wait_for(|flag| *flag).await;
 }
 
 /// Takes connections until it is told to stop; then the socket is closed and the MTA finds nobody there.

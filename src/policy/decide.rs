@@ -41,8 +41,8 @@ pub struct Facts<'a> {
     pub client_ip: Option<IpAddr>,
     /// The client's name, if the MTA verified one.
     pub client_host: Option<&'a str>,
-    /// The envelope sender; empty for the null sender.
-    pub sender: &'a str,
+    /// The envelope sender, if it is known; empty for the null sender.
+    pub sender: Option<&'a str>,
     /// The envelope recipients.
     pub recipients: &'a [String],
     /// The addresses of the From field.
@@ -107,7 +107,7 @@ mod tests {
         let facts = Facts {
             client_ip: None,
             client_host: None,
-            sender: "a@example.org",
+            sender: Some("a@example.org"),
             recipients: &recipients,
             from: &[],
             list_id: None,

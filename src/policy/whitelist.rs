@@ -42,12 +42,12 @@ impl fmt::Display for Match {
 #[derive(Debug, thiserror::Error)]
 pub enum WhiteListError {
     /// A file cannot be read.
-    #[error("{}: cannot read the white list: {source}", path.display())]
+    #[error("{}: cannot read the white list: {reason}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A line is no entry.
     #[error("{}:{line}: {what}", path.display())]
@@ -96,7 +96,7 @@ impl WhiteList {
         read: &dyn Fn(&Path) -> io::Result<String>,
         depth: usize,
     ) -> Result<(), WhiteListError> {
-        let text = read(path).map_err(|source| WhiteListError::Read { path: path.to_owned(), source })?;
+        let text = read(path).map_err(|reason| WhiteListError::Read { path: path.to_owned(), reason })?;
         let name: Arc<str> = path.display().to_string().into();
         for (i, line) in text.lines().enumerate() {
             let line_error =
@@ -164,8 +164,9 @@ impl WhiteList {
             let ip = facts.client_ip?.to_canonical();
             self.networks.iter().find(|(network, _)| network.contains(&ip)).map(|(_, source)| source)
         };
-        let by_sender = || {
-            if facts.sender.is_empty() { self.null_sender.as_ref() } else { self.senders.find(facts.sender) }
+        let by_sender = || match facts.sender? {
+            "" => self.null_sender.as_ref(),
+            sender => self.senders.find(sender),
         };
         by_ip()
             .or_else(|| self.hosts.find(facts.client_host?))
@@ -200,7 +201,7 @@ mod tests {
         Facts {
             client_ip: Some("192.0.2.7".parse().unwrap()),
             client_host: Some("mail.example.org"),
-            sender: "bounce@example.org",
+            sender: Some("bounce@example.org"),
             recipients: &[],
             from: &[],
             list_id: Some("news.example.org"),
@@ -230,7 +231,7 @@ mod tests {
             let nobody = Facts {
                 client_ip: Some("2001:db8::1".parse().unwrap()),
                 client_host: None,
-                sender: "",
+                sender: None,
                 list_id: None,
                 signature: None,
                 ..facts()
@@ -239,7 +240,7 @@ mod tests {
         }
         let list = load(&[("l", "recipient postmaster@example.com\nsender <>\nip 2001:db8::/32")]).unwrap();
         assert_eq!(list.recipient("Postmaster@example.com").unwrap().to_string(), "l:1");
-        assert_eq!(list.message(&Facts { sender: "", ..facts() }).unwrap().to_string(), "l:2");
+        assert_eq!(list.message(&Facts { sender: Some(""), ..facts() }).unwrap().to_string(), "l:2");
         let mapped = Facts { client_ip: Some("::ffff:192.0.2.7".parse().unwrap()), ..facts() };
         assert!(load(&[("l", "ip 192.0.2.7")]).unwrap().message(&mapped).is_some());
     }

@@ -119,7 +119,10 @@ mod tests {
         assert_eq!(words("Thanks,\r\n\r\nthanks -- THANKS!"), 1);
         assert_eq!(words("Sent from my Samsung Galaxy smartphone"), 6);
         assert_eq!(words("谢谢您的帮助"), 5);
-        assert_eq!(words("see http://www.example.org/a/long/path-of-many?words=here or www.example.net/x"), 4);
+        assert_eq!(
+            words("see http://www.example.org/a/long/path-of-many?words=here or www.example.net/x"),
+            4
+        );
         assert_eq!(words("one two\n-- \nJohn Smith, Sales Manager"), 2);
     }
 }
