@@ -8,17 +8,16 @@ use super::probe::Probe;
 
 /// Eighths of a cell per element at capacity (the paper's m/n): 7.75 cells of five bits, 38.75 bits an element. With
 /// what bulk needs beyond 31 that makes 43 bits (docs/filter.md).
-const EIGHTHS_AT_CAPACITY: usize = 62;
+const EIGHTHS_AT_CAPACITY: u64 = 62;
 
 /// The largest filter: 2^32 blocks, 256 GiB.
 const MAX_BLOCKS: u64 = 1 << 32;
 
-/// The number of blocks of a filter that is to hold `capacity` elements.
+/// The number of blocks of a filter that is to hold `capacity` elements; at least one, and below 2^29.
 #[must_use]
-pub const fn blocks_for(capacity: usize) -> usize {
-    let blocks = (capacity as u128 * EIGHTHS_AT_CAPACITY as u128).div_ceil(8 * CELLS_PER_BLOCK as u128);
-    // A capacity that no machine has memory for is refused by `Refined::new`.
-    if blocks == 0 { 1 } else if blocks > usize::MAX as u128 { usize::MAX } else { blocks as usize }
+pub fn blocks_for(capacity: u32) -> usize {
+    let eighths = u64::from(capacity) * EIGHTHS_AT_CAPACITY;
+    usize::try_from(eighths.div_ceil(8 * CELLS_PER_BLOCK as u64)).unwrap_or(usize::MAX).max(1)
 }
 
 /// A counting filter with conservative update: of an element's cells only the smallest are raised.
@@ -41,7 +40,17 @@ impl Refined {
     /// When `blocks` is 0 or above 2^32.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, MAX_BLOCKS)?;
-        Ok(Self { blocks: vec![Block::EMPTY; blocks], overflow: Overflow::new(blocks) })
+        Ok(Self::of(blocks))
+    }
+
+    /// An empty filter that is to hold `capacity` elements.
+    #[must_use]
+    pub fn with_capacity(capacity: u32) -> Self {
+        Self::of(blocks_for(capacity))
+    }
+
+    fn of(blocks: usize) -> Self {
+        Self { blocks: vec![Block::EMPTY; blocks], overflow: Overflow::new(blocks) }
     }
 
     /// The number of blocks.
@@ -80,8 +89,12 @@ impl Refined {
         if base < CELL_MAX {
             return base.into();
         }
-        let further = Self::split(probe).map(|cell| self.overflow.get(cell)).min().unwrap_or(0);
-        u32::from(CELL_MAX).saturating_add(further)
+        self.further(probe).saturating_add(CELL_MAX.into())
+    }
+
+    /// What the cells of the first block hold beyond 31; the smallest of them.
+    fn further(&self, probe: &Probe) -> u32 {
+        Self::split(probe).map(|cell| self.overflow.get(cell)).min().unwrap_or(0)
     }
 
     /// Adds the element behind `probe` `times` times and returns its new count.
@@ -89,24 +102,38 @@ impl Refined {
     /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of what it was and the
     /// smallest plus `times` (H1); a cell on which two probes fall is thereby raised once (H2).
     pub fn add(&mut self, probe: &Probe, times: u32) -> u32 {
-        let target = self.count(probe).saturating_add(times);
-        let base = u8::try_from(target).unwrap_or(CELL_MAX).min(CELL_MAX);
+        let base = self.base(probe);
+        let to_full = u32::from(CELL_MAX - base);
+        if times <= to_full {
+            let target = base + u8::try_from(times).unwrap_or(0);
+            self.raise_base(probe, target);
+        } else {
+            self.raise_base(probe, CELL_MAX);
+            // Where the cells of the first block had more from others, that is now the element's count, too, and the
+            // additions that are left come on top of it, as if they came one by one.
+            self.raise_further(probe, self.further(probe).saturating_add(times - to_full));
+        }
+        self.count(probe)
+    }
+
+    fn raise_base(&mut self, probe: &Probe, target: u8) {
         for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
             let block = &mut self.blocks[block];
             for &cell in cells {
-                if block.get(usize::from(cell)) < base {
-                    block.set(usize::from(cell), base);
+                if block.get(usize::from(cell)) < target {
+                    block.set(usize::from(cell), target);
                 }
             }
         }
-        if let Some(further) = target.checked_sub(CELL_MAX.into()).filter(|&further| further > 0) {
-            for cell in Self::split(probe) {
-                if self.overflow.get(cell) < further {
-                    self.overflow.set(cell, further);
-                }
+    }
+
+    fn raise_further(&mut self, probe: &Probe, target: u32) {
+        let target = target.min(u32::MAX - u32::from(CELL_MAX));
+        for cell in Self::split(probe) {
+            if self.overflow.get(cell) < target {
+                self.overflow.set(cell, target);
             }
         }
-        target
     }
 
     /// The blocks `range` as bytes: 64 for each block, then 8 for each count beyond 31 (cell from the start of the range,

@@ -3,11 +3,18 @@
 
 use super::Settings;
 use super::window::{Calendar, Window};
-use crate::filter::{Refined, blocks_for};
+use crate::filter::Refined;
 use crate::signature::Signature;
+use std::ops::Range;
 
 /// Blocks that are written to disk together: 64,000 bytes, so that a chunk with its key fills one 64 KiB page.
 pub(super) const CHUNK_BLOCKS: usize = 1000;
+
+/// The blocks of a chunk in a filter of `blocks` blocks.
+pub(super) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
+    let first = chunk.saturating_mul(CHUNK_BLOCKS).min(blocks);
+    first..first.saturating_add(CHUNK_BLOCKS).min(blocks)
+}
 
 /// The filter of one window.
 pub(super) struct Generation {
@@ -25,13 +32,13 @@ pub(super) struct Generation {
 
 impl Generation {
     pub(super) fn new(window: Window, capacity: u32) -> Self {
-        let filter = Refined::new(blocks_for(capacity as usize));
+        let filter = Refined::with_capacity(capacity);
         let dirty = vec![false; filter.blocks().div_ceil(CHUNK_BLOCKS)];
         Self { window, capacity, reports: 0, distinct: 0, filter, dirty }
     }
 
     fn count(&self, signature: Signature) -> u32 {
-        u32::from(self.filter.count(&self.filter.probe(signature.bits())))
+        self.filter.count(&self.filter.probe(signature.bits()))
     }
 
     fn add(&mut self, signature: Signature, times: u32) {
@@ -70,8 +77,7 @@ impl Generations {
         self.all.push(generation);
     }
 
-    /// How often `signature` was reported in the windows that count at the time `now`: never less than the truth, each
-    /// window taken up to [`MAX_COUNT`](super::MAX_COUNT).
+    /// How often `signature` was reported in the windows that count at the time `now`: never less than the truth.
     pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
         live.map(|g| g.count(signature)).fold(0, u32::saturating_add)

@@ -5,7 +5,7 @@
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
 use super::Settings;
-use super::generations::{CHUNK_BLOCKS, Generation, Generations};
+use super::generations::{Generation, Generations, blocks_of};
 use super::retries::{Retries, RetryKey};
 use super::window::Window;
 use crate::filter::Refined;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The name of the ledger's file in the state directory.
 pub const FILE_NAME: &str = "ledger.redb";
 
-const FORMAT: &str = "bulkmark ledger 1";
+const FORMAT: &str = "bulkmark ledger 2";
 
 /// The row of `meta` that is there when the file was once found damaged.
 const DAMAGED: &str = "damaged";
@@ -266,7 +266,7 @@ fn load_generations(txn: &WriteTransaction, generations: &mut Generations) -> Re
             let (key, bytes) = row?;
             let chunk = key.value().2;
             let bytes = unseal("cells", &cells_key(window, chunk), bytes.value())?;
-            if !generation.filter.restore(chunk as usize * CHUNK_BLOCKS, bytes) {
+            if !generation.filter.restore(blocks_of(chunk as usize, generation.filter.blocks()), bytes) {
                 return Err(damaged(format!("chunk {chunk} of the window {window} does not fit its filter")));
             }
             chunks += 1;
@@ -386,8 +386,7 @@ fn write_generation(
     let mut any = false;
     for (chunk, _) in changed {
         any = true;
-        let first = chunk * CHUNK_BLOCKS;
-        let bytes = generation.filter.bytes(first..generation.filter.blocks().min(first + CHUNK_BLOCKS));
+        let bytes = generation.filter.bytes(blocks_of(chunk, generation.filter.blocks()));
         let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
         let (start, length) = window.key();
         cells.insert((start, length, chunk), &*seal("cells", &cells_key(window, chunk), &bytes))?;
