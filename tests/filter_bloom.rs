@@ -29,13 +29,19 @@ fn table_1_of_the_paper() {
             filter.insert(element(i));
         }
         let estimate = filter.false_positive_rate();
-        assert!((estimate / f - 1.0).abs() < 0.1, "m/n = {ratio}, k = {k}: estimated {estimate:e}, expected {f:e}");
+        assert!(
+            (estimate / f - 1.0).abs() < 0.1,
+            "m/n = {ratio}, k = {k}: estimated {estimate:e}, expected {f:e}"
+        );
         let asked = 400_000;
         let shown = (0..asked).filter(|i| filter.contains(element(1 << 40 | i))).count() as f64;
         // Shown ones are a Poisson number: six deviations either side, and one where hardly any is expected.
         let expected = f * asked as f64;
         let margin = 6.0 * expected.sqrt() + 1.0;
-        assert!((shown - expected).abs() <= margin, "m/n = {ratio}, k = {k}: {shown} shown, expected {expected:.1}");
+        assert!(
+            (shown - expected).abs() <= margin,
+            "m/n = {ratio}, k = {k}: {shown} shown, expected {expected:.1}"
+        );
     }
 }
 

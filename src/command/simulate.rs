@@ -75,7 +75,8 @@ fn configurations(args: &Args) -> anyhow::Result<Vec<Configuration>> {
         "all" => Experiment::all().collect(),
         number => vec![number.parse().with_context(|| format!("--experiment {number}"))?],
     };
-    let ks = if args.k.is_empty() { HASH_NUMBERS.to_vec() } else { args.k.iter().map(|&k| k.into()).collect() };
+    let ks =
+        if args.k.is_empty() { HASH_NUMBERS.to_vec() } else { args.k.iter().map(|&k| k.into()).collect() };
     let mut all = Vec::new();
     for experiment in experiments {
         let sizes = if args.m.is_empty() { experiment.filter_sizes() } else { args.m.clone() };
@@ -90,14 +91,21 @@ fn print_outcomes(outcomes: &[Outcome], format: Format) {
     match format {
         Format::Csv => println!("experiment,extension,m,k,rounds,mean,std_dev"),
         Format::Table => {
-            println!("{:>10} {:<9} {:>7} {:>2} {:>6} {:>10} {:>10}", "experiment", "extension", "m", "k", "rounds", "mean", "std. dev.");
+            println!(
+                "{:>10} {:<9} {:>7} {:>2} {:>6} {:>10} {:>10}",
+                "experiment", "extension", "m", "k", "rounds", "mean", "std. dev."
+            );
         }
     }
-    for Outcome { configuration: Configuration { experiment, m, k }, extension, rounds, mean, std_dev } in outcomes {
+    for Outcome { configuration: Configuration { experiment, m, k }, extension, rounds, mean, std_dev } in
+        outcomes
+    {
         match format {
             Format::Csv => println!("{experiment},{extension},{m},{k},{rounds},{mean:e},{std_dev:e}"),
             Format::Table => {
-                println!("{experiment:>10} {extension:<9} {m:>7} {k:>2} {rounds:>6} {mean:>10.3e} {std_dev:>10.3e}");
+                println!(
+                    "{experiment:>10} {extension:<9} {m:>7} {k:>2} {rounds:>6} {mean:>10.3e} {std_dev:>10.3e}"
+                );
             }
         }
     }
@@ -106,7 +114,9 @@ fn print_outcomes(outcomes: &[Outcome], format: Format) {
 fn print_comparisons(comparisons: &[Comparison], format: Format) {
     match format {
         Format::Csv => {
-            println!("experiment,extension,m,k,rounds,mean,std_dev,published_mean,published_std_dev,standard_errors,agrees");
+            println!(
+                "experiment,extension,m,k,rounds,mean,std_dev,published_mean,published_std_dev,standard_errors,agrees"
+            );
         }
         Format::Table => println!(
             "{:>10} {:<9} {:>7} {:>2} {:>10} {:>10} {:>10} {:>10} {:>6}",
@@ -114,7 +124,8 @@ fn print_comparisons(comparisons: &[Comparison], format: Format) {
         ),
     }
     for Comparison { ours, theirs, standard_errors, agrees } in comparisons {
-        let Outcome { configuration: Configuration { experiment, m, k }, extension, rounds, mean, std_dev } = ours;
+        let Outcome { configuration: Configuration { experiment, m, k }, extension, rounds, mean, std_dev } =
+            ours;
         match format {
             Format::Csv => println!(
                 "{experiment},{extension},{m},{k},{rounds},{mean:e},{std_dev:e},{:e},{:e},{standard_errors:.2},{agrees}",

@@ -140,14 +140,3 @@ impl Checked {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// No threshold can be set that the ledger's cells never reach.
-    #[test]
-    fn thresholds_fit_the_ledger() {
-        assert_eq!(crate::policy::Threshold::MAX, ledger::MAX_COUNT);
-    }
-}

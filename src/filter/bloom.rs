@@ -44,7 +44,11 @@ impl Bloom {
         let ln2 = std::f64::consts::LN_2;
         let m = (-(n as f64) * f.ln() / (ln2 * ln2)).ceil();
         let k = (m / n as f64 * ln2).round().clamp(1.0, f64::from(MAX_HASHES));
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "both are positive; new checks m")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "both are positive; new checks m"
+        )]
         Self::new(m as u64, k as u32)
     }
 

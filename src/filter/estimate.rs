@@ -42,7 +42,10 @@ mod tests {
         {
             let n = 1_000_000;
             let estimate = false_bulk(n, ratio * n, k, 1);
-            assert!((estimate / f - 1.0).abs() < 2e-3, "m/n = {ratio}, k = {k}: {estimate:e}, expected {f:e}");
+            assert!(
+                (estimate / f - 1.0).abs() < 2e-3,
+                "m/n = {ratio}, k = {k}: {estimate:e}, expected {f:e}"
+            );
         }
     }
 

@@ -6,17 +6,23 @@
 
 mod bloom;
 mod cells;
+mod counting;
 mod estimate;
 mod extension;
+mod intuitive;
 mod overflow;
 mod params;
 mod probe;
 mod refined;
+mod scaling;
 
 pub use bloom::{Bloom, Nominations};
 pub use cells::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
+pub use counting::{Counting, RemoveError};
 pub use estimate::false_bulk;
 pub use extension::{Cells, Wide, add_intuitive, add_refined, count};
+pub use intuitive::Intuitive;
 pub use params::ParameterError;
 pub use probe::{CELLS_PER_ELEMENT, Probe};
-pub use refined::{Refined, blocks_for};
+pub use refined::Refined;
+pub use scaling::{Added, Scaling, Slice, error_bound};

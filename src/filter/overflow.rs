@@ -103,7 +103,9 @@ impl Overflow {
     /// Bytes on the heap, without what the allocator adds.
     pub(super) fn heap_bytes(&self) -> usize {
         let lists: usize = self.chunks.iter().map(|c| c.capacity() * size_of::<u32>()).sum();
-        lists + self.chunks.capacity() * size_of::<Vec<u32>>() + self.large.capacity() * size_of::<(Cell, u32)>()
+        lists
+            + self.chunks.capacity() * size_of::<Vec<u32>>()
+            + self.large.capacity() * size_of::<(Cell, u32)>()
     }
 }
 

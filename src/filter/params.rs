@@ -48,7 +48,9 @@ impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name;
         match self.problem {
-            Problem::Range { found, least, most } => write!(f, "{name} is {found}, expected {least} to {most}"),
+            Problem::Range { found, least, most } => {
+                write!(f, "{name} is {found}, expected {least} to {most}")
+            }
             Problem::Differ { ours, theirs } => {
                 write!(f, "the filters do not go together: {name} is {ours} in one and {theirs} in the other")
             }

@@ -31,6 +31,12 @@ impl Probe {
         let (b, cells_b) = half(low, blocks);
         Self { blocks: [a, b], cells: [cells_a, cells_b] }
     }
+
+    /// All six cells, with their blocks.
+    pub fn all(&self) -> impl Iterator<Item = (usize, u8)> + use<> {
+        let of = |half: usize| self.cells[half].map(|cell| (self.blocks[half], cell));
+        of(0).into_iter().chain(of(1))
+    }
 }
 
 #[expect(

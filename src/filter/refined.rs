@@ -2,22 +2,24 @@
 //! The refined counting filter (Yan & Cho, section 4, heuristics H1 and H2).
 
 use super::cells::{self, Block, CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
+use super::counting::{Counting, RemoveError};
 use super::overflow::{Cell, Overflow};
 use super::params::ParameterError;
 use super::probe::Probe;
 
-/// Eighths of a cell per element at capacity (the paper's m/n): 7.75 cells of five bits, 38.75 bits an element. With
-/// what bulk needs beyond 31 that makes 43 bits (docs/filter.md).
-const EIGHTHS_AT_CAPACITY: u64 = 62;
-
 /// The largest filter: 2^32 blocks, 256 GiB.
 const MAX_BLOCKS: u64 = 1 << 32;
 
-/// The number of blocks of a filter that is to hold `capacity` elements; at least one, and below 2^29.
-#[must_use]
-pub fn blocks_for(capacity: u32) -> usize {
-    let eighths = u64::from(capacity) * EIGHTHS_AT_CAPACITY;
-    usize::try_from(eighths.div_ceil(8 * CELLS_PER_BLOCK as u64)).unwrap_or(usize::MAX).max(1)
+/// The number of blocks of a filter that is to hold `capacity` elements with `cells` cells for each; at least one. With
+/// 50 cells, more than any slice of a row gets, it is still below 2^32.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive, and bounded just before"
+)]
+pub(super) fn blocks_for(capacity: u32, cells: f64) -> usize {
+    let blocks = (f64::from(capacity) * cells.clamp(1.0, 50.0) / CELLS_PER_BLOCK as f64).ceil();
+    (blocks as usize).max(1)
 }
 
 /// A counting filter with conservative update: of an element's cells only the smallest are raised.
@@ -43,26 +45,8 @@ impl Refined {
         Ok(Self::of(blocks))
     }
 
-    /// An empty filter that is to hold `capacity` elements.
-    #[must_use]
-    pub fn with_capacity(capacity: u32) -> Self {
-        Self::of(blocks_for(capacity))
-    }
-
     fn of(blocks: usize) -> Self {
         Self { blocks: vec![Block::EMPTY; blocks], overflow: Overflow::new(blocks) }
-    }
-
-    /// The number of blocks.
-    #[must_use]
-    pub fn blocks(&self) -> usize {
-        self.blocks.len()
-    }
-
-    /// The cells of `element` in this filter.
-    #[must_use]
-    pub fn probe(&self, element: u128) -> Probe {
-        Probe::new(element, self.blocks.len())
     }
 
     /// The smallest of the five-bit cells.
@@ -82,38 +66,9 @@ impl Refined {
         probe.cells[0].into_iter().map(move |cell| Cell { block, cell })
     }
 
-    /// How often the element behind `probe` was added: the smallest of its cells. Never below the truth.
-    #[must_use]
-    pub fn count(&self, probe: &Probe) -> u32 {
-        let base = self.base(probe);
-        if base < CELL_MAX {
-            return base.into();
-        }
-        self.further(probe).saturating_add(CELL_MAX.into())
-    }
-
     /// What the cells of the first block hold beyond 31; the smallest of them.
     fn further(&self, probe: &Probe) -> u32 {
         Self::split(probe).map(|cell| self.overflow.get(cell)).min().unwrap_or(0)
-    }
-
-    /// Adds the element behind `probe` `times` times and returns its new count.
-    ///
-    /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of what it was and the
-    /// smallest plus `times` (H1); a cell on which two probes fall is thereby raised once (H2).
-    pub fn add(&mut self, probe: &Probe, times: u32) -> u32 {
-        let base = self.base(probe);
-        let to_full = u32::from(CELL_MAX - base);
-        if times <= to_full {
-            let target = base + u8::try_from(times).unwrap_or(0);
-            self.raise_base(probe, target);
-        } else {
-            self.raise_base(probe, CELL_MAX);
-            // Where the cells of the first block had more from others, that is now the element's count, too, and the
-            // additions that are left come on top of it, as if they came one by one.
-            self.raise_further(probe, self.further(probe).saturating_add(times - to_full));
-        }
-        self.count(probe)
     }
 
     fn raise_base(&mut self, probe: &Probe, target: u8) {
@@ -155,12 +110,18 @@ impl Refined {
     #[must_use]
     pub fn restore(&mut self, range: std::ops::Range<usize>, bytes: &[u8]) -> bool {
         let Some(target) = self.blocks.get_mut(range.clone()) else { return false };
-        let Some((blocks, further)) = bytes.split_at_checked(target.len() * cells::BYTES) else { return false };
+        let Some((blocks, further)) = bytes.split_at_checked(target.len() * cells::BYTES) else {
+            return false;
+        };
         let (further, []) = further.as_chunks::<8>() else { return false };
         let entry = |[a, b, c, d, e, f, g, h]: &[u8; 8]| {
             (u32::from_le_bytes([*a, *b, *c, *d]) as usize, u32::from_le_bytes([*e, *f, *g, *h]))
         };
-        if further.iter().map(entry).any(|(index, value)| index >= target.len() * CELLS_PER_BLOCK || value == 0) {
+        if further
+            .iter()
+            .map(entry)
+            .any(|(index, value)| index >= target.len() * CELLS_PER_BLOCK || value == 0)
+        {
             return false;
         }
         for (block, bytes) in target.iter_mut().zip(blocks.as_chunks::<{ cells::BYTES }>().0) {
@@ -183,6 +144,46 @@ impl Refined {
     #[must_use]
     pub fn layout() -> String {
         format!("refined, 2 blocks of {CELLS_PER_BLOCK} cells of {CELL_BITS} bits, k=6, split at 31")
+    }
+}
+
+impl Counting for Refined {
+    fn sized(capacity: u32, cells: f64) -> Self {
+        Self::of(blocks_for(capacity, cells))
+    }
+
+    fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The smallest of the cells.
+    fn count(&self, probe: &Probe) -> u32 {
+        let base = self.base(probe);
+        if base < CELL_MAX {
+            return base.into();
+        }
+        self.further(probe).saturating_add(CELL_MAX.into())
+    }
+
+    /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of what it was and the
+    /// smallest plus `times` (H1); a cell on which two probes fall is thereby raised once (H2).
+    fn add(&mut self, probe: &Probe, times: u32) -> u32 {
+        let base = self.base(probe);
+        let to_full = u32::from(CELL_MAX - base);
+        if times <= to_full {
+            let target = base + u8::try_from(times).unwrap_or(0);
+            self.raise_base(probe, target);
+        } else {
+            self.raise_base(probe, CELL_MAX);
+            // Where the cells of the first block had more from others, that is now the element's count, too, and the
+            // additions that are left come on top of it, as if they came one by one.
+            self.raise_further(probe, self.further(probe).saturating_add(times - to_full));
+        }
+        self.count(probe)
+    }
+
+    fn remove(&mut self, _: &Probe) -> Result<(), RemoveError> {
+        Err(RemoveError::Refined)
     }
 }
 

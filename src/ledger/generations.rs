@@ -3,12 +3,12 @@
 
 use super::Settings;
 use super::window::{Calendar, Window};
-use crate::filter::Refined;
+use crate::filter::{Counting, Refined, Scaling};
 use crate::signature::Signature;
 use std::ops::Range;
 
 /// Blocks that are written to disk together: 64,000 bytes, so that a chunk with its key fills one 64 KiB page.
-pub(super) const CHUNK_BLOCKS: usize = 1000;
+const CHUNK_BLOCKS: usize = 1000;
 
 /// The blocks of a chunk in a filter of `blocks` blocks.
 pub(super) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
@@ -16,46 +16,44 @@ pub(super) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
     first..first.saturating_add(CHUNK_BLOCKS).min(blocks)
 }
 
-/// The filter of one window.
+/// The counts of one window.
 pub(super) struct Generation {
     pub(super) window: Window,
-    /// Signatures that it was made for.
-    pub(super) capacity: u32,
-    /// Additions to it.
-    pub(super) reports: u64,
-    /// Additions of signatures that showed a count of zero.
-    pub(super) distinct: u64,
-    pub(super) filter: Refined,
-    /// For each chunk, whether it changed since it was written.
-    pub(super) dirty: Vec<bool>,
+    pub(super) row: Scaling<Refined>,
+    /// For each slice and chunk, whether it changed since it was written.
+    pub(super) dirty: Vec<Vec<bool>>,
 }
 
 impl Generation {
-    pub(super) fn new(window: Window, capacity: u32) -> Self {
-        let filter = Refined::with_capacity(capacity);
-        let dirty = vec![false; filter.blocks().div_ceil(CHUNK_BLOCKS)];
-        Self { window, capacity, reports: 0, distinct: 0, filter, dirty }
+    pub(super) const fn new(window: Window, capacity: u32) -> Self {
+        Self { window, row: Scaling::new(capacity), dirty: Vec::new() }
     }
 
-    fn count(&self, signature: Signature) -> u32 {
-        self.filter.count(&self.filter.probe(signature.bits()))
+    /// Makes room for what was read of a slice.
+    pub(super) fn join(&mut self, from: u64, capacity: u32) {
+        self.row.join(from, capacity);
+        self.watch_new_slices();
     }
 
-    fn add(&mut self, signature: Signature, times: u32) {
-        let probe = self.filter.probe(signature.bits());
-        let before = self.filter.count(&probe);
-        self.filter.add(&probe, times);
-        self.reports += u64::from(times);
-        self.distinct += u64::from(before == 0);
-        for block in probe.blocks {
-            self.dirty[block / CHUNK_BLOCKS] = true;
+    fn watch_new_slices(&mut self) {
+        for slice in self.row.slices().iter().skip(self.dirty.len()) {
+            self.dirty.push(vec![false; slice.filter.blocks().div_ceil(CHUNK_BLOCKS)]);
         }
-        if before == 0 && self.distinct == u64::from(self.capacity) {
-            log::warn!(
-                "the running generation holds {} signatures, as many as [ledger] capacity says; beyond that counts \
-                 may show too high: raise the capacity",
-                self.capacity
-            );
+    }
+
+    fn add(&mut self, id: u64, signature: Signature, times: u32) {
+        let added = self.row.add(id, signature.bits(), times);
+        if added.slice >= self.dirty.len() {
+            self.watch_new_slices();
+            if added.slice > 0 {
+                let capacity = self.row.slices()[added.slice].capacity;
+                log::info!(
+                    "the running generation is at its capacity; a slice for {capacity} more signatures joined it"
+                );
+            }
+        }
+        for block in added.blocks {
+            self.dirty[added.slice][block / CHUNK_BLOCKS] = true;
         }
     }
 }
@@ -80,7 +78,7 @@ impl Generations {
     /// How often `signature` was reported in the windows that count at the time `now`: never less than the truth.
     pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
-        live.map(|g| g.count(signature)).fold(0, u32::saturating_add)
+        live.map(|g| g.row.count(signature.bits())).fold(0, u32::saturating_add)
     }
 
     /// The window of a report that is made at the time `now`.
@@ -88,13 +86,14 @@ impl Generations {
         self.calendar.at(now)
     }
 
-    /// Adds `times` reports of `signature` to `window`, whose generation is made when it is missing.
-    pub(super) fn add(&mut self, window: Window, signature: Signature, times: u32) {
+    /// Adds `times` reports of `signature` to `window`, whose generation is made when it is missing. `id` grows with
+    /// each report: the sequence number of the change.
+    pub(super) fn add(&mut self, window: Window, id: u64, signature: Signature, times: u32) {
         let at = self.all.iter().position(|g| g.window == window).unwrap_or_else(|| {
             self.all.push(Generation::new(window, self.capacity));
             self.all.len() - 1
         });
-        self.all[at].add(signature, times);
+        self.all[at].add(id, signature, times);
     }
 
     /// Takes out generations that are of no more use, and returns their windows.
@@ -130,7 +129,7 @@ mod tests {
     }
 
     fn add(generations: &mut Generations, signature: Signature, now: u64) {
-        generations.add(generations.window_at(now), signature, 1);
+        generations.add(generations.window_at(now), now, signature, 1);
     }
 
     #[test]

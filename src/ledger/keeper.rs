@@ -274,7 +274,8 @@ impl Keeper {
         let times = report.times.saturating_sub(u32::try_from(again).unwrap_or(u32::MAX));
         if times > 0 {
             let window = loaded.generations.window_at(report.now);
-            loaded.generations.add(window, report.signature, times);
+            let id = loaded.store.next() + self.uncommitted.entries.len() as u64;
+            loaded.generations.add(window, id, report.signature, times);
             self.uncommitted.entries.push(Entry { window, signature: report.signature, times });
         }
         loaded.generations.count(report.signature, report.now)

@@ -14,5 +14,5 @@ mod window;
 
 pub use keeper::{Ledger, LedgerError, Report};
 pub use retries::RetryKey;
-pub use settings::{Durability, MAX_COUNT, Settings};
+pub use settings::{Durability, Settings};
 pub use store::{FILE_NAME, OpenError, read};

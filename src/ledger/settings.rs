@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of the ledger.
 
-use crate::filter::CELL_MAX;
 use serde::Deserialize;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// The largest count that one generation can hold, and so the largest threshold that is always reached.
-pub const MAX_COUNT: u32 = CELL_MAX as u32;
 
 /// When a report is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
@@ -25,7 +21,7 @@ pub enum Durability {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// Signatures that one generation holds with the stated accuracy.
+    /// Signatures that the first slice of a generation holds with the stated accuracy; twice as many in the next.
     pub capacity: NonZeroU32,
     /// The length of a generation's window.
     #[serde(with = "humantime_serde")]

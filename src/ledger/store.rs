@@ -8,7 +8,7 @@ use super::Settings;
 use super::generations::{Generation, Generations, blocks_of};
 use super::retries::{Retries, RetryKey};
 use super::window::Window;
-use crate::filter::Refined;
+use crate::filter::{Counting, Refined};
 use crate::signature::{FederationKey, Signature};
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
 use std::fs;
@@ -21,12 +21,21 @@ pub const FILE_NAME: &str = "ledger.redb";
 
 const FORMAT: &str = "bulkmark ledger 2";
 
+/// Beginning and length of the window, and number of the slice.
+type SliceKey = (u64, u64, u32);
+
+/// The same, and number of the chunk.
+type ChunkKey = (u64, u64, u32, u32);
+
+/// The row of `meta` that has the sequence number of the last checkpoint.
+const CHECKPOINT: &str = "checkpoint";
+
 /// The row of `meta` that is there when the file was once found damaged.
 const DAMAGED: &str = "damaged";
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const GENERATIONS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("generations");
-const CELLS: TableDefinition<'_, (u64, u64, u32), &[u8]> = TableDefinition::new("cells");
+const SLICES: TableDefinition<'_, SliceKey, &[u8]> = TableDefinition::new("slices");
+const CELLS: TableDefinition<'_, ChunkKey, &[u8]> = TableDefinition::new("cells");
 const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
 const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
 
@@ -95,10 +104,16 @@ pub(super) struct Entry {
 }
 
 /// The open file.
+///
+/// Every report has a sequence number, one more than that of the report before it. What the cells hold is that of all
+/// reports before `checkpoint`, and the journal goes on from there without a gap: so the position to replay from is
+/// known, and a half-written state is none, since a transaction has all of it or nothing (dablooms' change sequence
+/// numbers, by other means).
 pub(super) struct Store {
     db: Database,
-    next_journal_key: u64,
-    journalled: u64,
+    checkpoint: u64,
+    /// The number of the next report.
+    next: u64,
 }
 
 /// All that the file holds.
@@ -193,8 +208,9 @@ fn open_checked(path: &Path, settings: &Settings, key: &FederationKey) -> Result
     check_parameters(&txn, key)?;
     let mut generations = Generations::new(settings);
     load_generations(&txn, &mut generations)?;
-    let mut store = Store { db, next_journal_key: 0, journalled: 0 };
-    store.replay(&txn, &mut generations)?;
+    let checkpoint = load_checkpoint(&txn)?;
+    let next = replay(&txn, &mut generations, checkpoint)?;
+    let store = Store { db, checkpoint, next };
     let retries = load_retries(&txn)?;
     txn.commit()?;
     Ok(Loaded { store, generations, retries })
@@ -221,6 +237,7 @@ fn create(path: &Path, key: &FederationKey) -> Result<(), Fault> {
         for (name, value) in parameters(key) {
             meta.insert(name, &*seal("meta", name.as_bytes(), value.as_bytes()))?;
         }
+        meta.insert(CHECKPOINT, &*seal("meta", CHECKPOINT.as_bytes(), &0u64.to_le_bytes()))?;
     }
     txn.commit()?;
     drop(db);
@@ -252,31 +269,77 @@ fn check_parameters(txn: &WriteTransaction, key: &FederationKey) -> Result<(), F
     Ok(())
 }
 
+fn load_checkpoint(txn: &WriteTransaction) -> Result<u64, Fault> {
+    let meta = txn.open_table(META)?;
+    let row = meta.get(CHECKPOINT)?.ok_or_else(|| damaged("it has no checkpoint"))?;
+    Reader(unseal("meta", CHECKPOINT.as_bytes(), row.value())?).u64()
+}
+
 fn load_generations(txn: &WriteTransaction, generations: &mut Generations) -> Result<(), Fault> {
-    let table = txn.open_table(GENERATIONS)?;
+    let slices = txn.open_table(SLICES)?;
     let cells = txn.open_table(CELLS)?;
-    for row in table.range::<(u64, u64)>(..)? {
-        let (window, record) = row?;
-        let window = Window::from(window.value());
-        let record = Record::decode(unseal("generations", &window.to_bytes(), record.value())?)?;
-        let mut generation = Generation::new(window, record.capacity);
-        (generation.reports, generation.distinct) = (record.reports, record.distinct);
-        let mut chunks = 0;
-        for row in cells.range(chunks_of(window))? {
-            let (key, bytes) = row?;
-            let chunk = key.value().2;
-            let bytes = unseal("cells", &cells_key(window, chunk), bytes.value())?;
-            if !generation.filter.restore(blocks_of(chunk as usize, generation.filter.blocks()), bytes) {
-                return Err(damaged(format!("chunk {chunk} of the window {window} does not fit its filter")));
-            }
-            chunks += 1;
+    let mut loaded: Vec<Generation> = Vec::new();
+    for row in slices.range::<SliceKey>(..)? {
+        let (key, record) = row?;
+        let (start, length, number) = key.value();
+        let window = Window::from((start, length));
+        let record = Record::decode(unseal("slices", &slice_key(window, number), record.value())?)?;
+        if loaded.last().is_none_or(|generation| generation.window != window) {
+            loaded.push(Generation::new(window, record.capacity));
         }
-        if chunks != record.chunks {
-            return Err(damaged(format!("the window {window} has {chunks} chunks of {}", record.chunks)));
-        }
-        generations.restore(generation);
+        let Some(generation) = loaded.last_mut().filter(|g| g.row.slices().len() == number as usize) else {
+            return Err(damaged(format!("the window {window} has no slice before {number}")));
+        };
+        load_slice(&cells, generation, number, &record)?;
     }
+    loaded.into_iter().for_each(|generation| generations.restore(generation));
     Ok(())
+}
+
+fn load_slice(
+    cells: &impl ReadableTable<ChunkKey, &'static [u8]>,
+    generation: &mut Generation,
+    number: u32,
+    record: &Record,
+) -> Result<(), Fault> {
+    let window = generation.window;
+    generation.join(record.from, record.capacity);
+    let Some(slice) = generation.row.slice_mut(number as usize) else {
+        return Err(damaged("a slice is missing"));
+    };
+    slice.distinct = record.distinct;
+    let mut chunks = 0;
+    for row in cells.range(chunks_of(window, number))? {
+        let (key, bytes) = row?;
+        let chunk = key.value().3;
+        let bytes = unseal("cells", &chunk_key(window, number, chunk), bytes.value())?;
+        if !slice.filter.restore(blocks_of(chunk as usize, slice.filter.blocks()), bytes) {
+            return Err(damaged(format!("chunk {chunk} of the window {window} does not fit its filter")));
+        }
+        chunks += 1;
+    }
+    if chunks == record.chunks {
+        Ok(())
+    } else {
+        Err(damaged(format!("the window {window} has {chunks} chunks of {}", record.chunks)))
+    }
+}
+
+/// Applies the journal; returns the number of the next report.
+fn replay(txn: &WriteTransaction, generations: &mut Generations, checkpoint: u64) -> Result<u64, Fault> {
+    let mut next = checkpoint;
+    for row in txn.open_table(JOURNAL)?.range::<u64>(..)? {
+        let (key, batch) = row?;
+        let key = key.value();
+        if key != next {
+            return Err(damaged(format!("the journal goes on at report {key} instead of {next}")));
+        }
+        for entry in decode_batch(unseal("journal", &key.to_le_bytes(), batch.value())?)? {
+            generations.add(entry.window, next, entry.signature, entry.times);
+            next += 1;
+        }
+    }
+    Ok(next)
 }
 
 fn load_retries(txn: &WriteTransaction) -> Result<Retries, Fault> {
@@ -294,27 +357,14 @@ fn load_retries(txn: &WriteTransaction) -> Result<Retries, Fault> {
 }
 
 impl Store {
-    fn replay(&mut self, txn: &WriteTransaction, generations: &mut Generations) -> Result<(), Fault> {
-        let mut expected = None;
-        for row in txn.open_table(JOURNAL)?.range::<u64>(..)? {
-            let (key, batch) = row?;
-            let key = key.value();
-            if expected.is_some_and(|expected| expected != key) {
-                return Err(damaged(format!("the journal has a gap before batch {key}")));
-            }
-            for entry in decode_batch(unseal("journal", &key.to_le_bytes(), batch.value())?)? {
-                generations.add(entry.window, entry.signature, entry.times);
-                self.journalled += 1;
-            }
-            expected = Some(key + 1);
-        }
-        self.next_journal_key = expected.unwrap_or(0);
-        Ok(())
+    /// Reports since the last checkpoint.
+    pub(super) const fn journalled(&self) -> u64 {
+        self.next - self.checkpoint
     }
 
-    /// Reports in the journal, that is, since the last checkpoint.
-    pub(super) const fn journalled(&self) -> u64 {
-        self.journalled
+    /// The number of the next report.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
     }
 
     /// Commits a batch of reports and of refused messages; on return they are on disk.
@@ -325,9 +375,8 @@ impl Store {
     ) -> Result<(), WriteError> {
         let txn = self.db.begin_write()?;
         if !entries.is_empty() {
-            let key = self.next_journal_key;
-            let batch = seal("journal", &key.to_le_bytes(), &encode_batch(entries));
-            txn.open_table(JOURNAL)?.insert(key, &*batch)?;
+            let batch = seal("journal", &self.next.to_le_bytes(), &encode_batch(entries));
+            txn.open_table(JOURNAL)?.insert(self.next, &*batch)?;
         }
         if !refused.is_empty() {
             let mut table = txn.open_table(RETRIES)?;
@@ -336,8 +385,7 @@ impl Store {
             }
         }
         txn.commit()?;
-        self.next_journal_key += u64::from(!entries.is_empty());
-        self.journalled += entries.len() as u64;
+        self.next += entries.len() as u64;
         Ok(())
     }
 
@@ -350,15 +398,18 @@ impl Store {
     ) -> Result<(), WriteError> {
         let txn = self.db.begin_write()?;
         {
-            let mut table = txn.open_table(GENERATIONS)?;
+            let mut slices = txn.open_table(SLICES)?;
             let mut cells = txn.open_table(CELLS)?;
             for window in expired {
-                table.remove(window.key())?;
-                cells.retain_in(chunks_of(*window), |_, _| false)?;
+                let (start, length) = window.key();
+                slices.retain_in((start, length, 0)..=(start, length, u32::MAX), |_, _| false)?;
+                cells.retain_in((start, length, 0, 0)..=(start, length, u32::MAX, u32::MAX), |_, _| false)?;
             }
             for generation in generations.iter() {
-                write_generation(generation, &mut table, &mut cells)?;
+                write_generation(generation, &mut slices, &mut cells)?;
             }
+            let checkpoint = seal("meta", CHECKPOINT.as_bytes(), &self.next.to_le_bytes());
+            txn.open_table(META)?.insert(CHECKPOINT, &*checkpoint)?;
             txn.open_table(JOURNAL)?.retain(|_, _| false)?;
             let mut retries = txn.open_table(RETRIES)?;
             for key in forgotten {
@@ -367,9 +418,9 @@ impl Store {
         }
         txn.commit()?;
         for generation in generations.iter_mut() {
-            generation.dirty.fill(false);
+            generation.dirty.iter_mut().for_each(|slice| slice.fill(false));
         }
-        (self.next_journal_key, self.journalled) = (0, 0);
+        self.checkpoint = self.next;
         Ok(())
     }
 }
@@ -378,34 +429,39 @@ type Rows<'a, K> = redb::Table<'a, K, &'static [u8]>;
 
 fn write_generation(
     generation: &Generation,
-    table: &mut Rows<'_, (u64, u64)>,
-    cells: &mut Rows<'_, (u64, u64, u32)>,
+    slices: &mut Rows<'_, SliceKey>,
+    cells: &mut Rows<'_, ChunkKey>,
 ) -> Result<(), WriteError> {
     let window = generation.window;
-    let changed = generation.dirty.iter().enumerate().filter(|(_, dirty)| **dirty);
-    let mut any = false;
-    for (chunk, _) in changed {
-        any = true;
-        let bytes = generation.filter.bytes(blocks_of(chunk, generation.filter.blocks()));
-        let chunk = u32::try_from(chunk).unwrap_or(u32::MAX);
-        let (start, length) = window.key();
-        cells.insert((start, length, chunk), &*seal("cells", &cells_key(window, chunk), &bytes))?;
-    }
-    if any {
+    let (start, length) = window.key();
+    for ((number, slice), dirty) in (0..).zip(generation.row.slices()).zip(&generation.dirty) {
+        if !dirty.contains(&true) {
+            continue;
+        }
+        for (chunk, _) in (0..).zip(dirty).filter(|(_, dirty)| **dirty) {
+            let bytes = slice.filter.bytes(blocks_of(chunk as usize, slice.filter.blocks()));
+            cells.insert(
+                (start, length, number, chunk),
+                &*seal("cells", &chunk_key(window, number, chunk), &bytes),
+            )?;
+        }
         let record = Record {
-            reports: generation.reports,
-            distinct: generation.distinct,
-            chunks: cells.range(chunks_of(window))?.count() as u64,
-            capacity: generation.capacity,
+            from: slice.from,
+            distinct: slice.distinct,
+            chunks: cells.range(chunks_of(window, number))?.count() as u64,
+            capacity: slice.capacity,
         };
-        table.insert(window.key(), &*seal("generations", &window.to_bytes(), &record.encode()))?;
+        slices.insert(
+            (start, length, number),
+            &*seal("slices", &slice_key(window, number), &record.encode()),
+        )?;
     }
     Ok(())
 }
 
-/// The row of a generation, beside its cells.
+/// The row of a slice, beside its cells.
 struct Record {
-    reports: u64,
+    from: u64,
     distinct: u64,
     chunks: u64,
     capacity: u32,
@@ -414,7 +470,7 @@ struct Record {
 impl Record {
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(28);
-        for field in [self.reports, self.distinct, self.chunks] {
+        for field in [self.from, self.distinct, self.chunks] {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
         bytes.extend_from_slice(&self.capacity.to_le_bytes());
@@ -424,12 +480,12 @@ impl Record {
     fn decode(bytes: &[u8]) -> Result<Self, Fault> {
         let mut reader = Reader(bytes);
         let record = Self {
-            reports: reader.u64()?,
+            from: reader.u64()?,
             distinct: reader.u64()?,
             chunks: reader.u64()?,
             capacity: reader.u32()?,
         };
-        if record.capacity == 0 { Err(damaged("a generation of no size")) } else { Ok(record) }
+        if record.capacity == 0 { Err(damaged("a slice of no size")) } else { Ok(record) }
     }
 }
 
@@ -480,14 +536,18 @@ impl Reader<'_> {
     }
 }
 
-/// The keys of all chunks of a window.
-fn chunks_of(window: Window) -> std::ops::RangeInclusive<(u64, u64, u32)> {
+/// The keys of all chunks of a slice.
+fn chunks_of(window: Window, slice: u32) -> std::ops::RangeInclusive<ChunkKey> {
     let (start, length) = window.key();
-    (start, length, 0)..=(start, length, u32::MAX)
+    (start, length, slice, 0)..=(start, length, slice, u32::MAX)
 }
 
-fn cells_key(window: Window, chunk: u32) -> Vec<u8> {
-    [&window.to_bytes()[..], &chunk.to_le_bytes()].concat()
+fn slice_key(window: Window, slice: u32) -> Vec<u8> {
+    [&window.to_bytes()[..], &slice.to_le_bytes()].concat()
+}
+
+fn chunk_key(window: Window, slice: u32, chunk: u32) -> Vec<u8> {
+    [slice_key(window, slice), chunk.to_le_bytes().to_vec()].concat()
 }
 
 fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; 4] {

@@ -6,14 +6,14 @@ use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The count from which on a message is bulk: 1 to 31, the largest count that a generation holds.
+/// The count from which on a message is bulk: 1 to 2^24.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "i64")]
 pub struct Threshold(u32);
 
 impl Threshold {
-    /// The largest threshold that is always reached.
-    pub const MAX: u32 = 31;
+    /// The largest threshold.
+    pub const MAX: u32 = 1 << 24;
 
     /// As a number.
     #[must_use]
@@ -27,9 +27,7 @@ impl TryFrom<i64> for Threshold {
 
     fn try_from(value: i64) -> Result<Self, String> {
         let in_range = u32::try_from(value).ok().filter(|value| (1..=Self::MAX).contains(value));
-        in_range.map(Self).ok_or_else(|| {
-            format!("found {value}, expected 1 to {}, the largest count that the ledger holds", Self::MAX)
-        })
+        in_range.map(Self).ok_or_else(|| format!("found {value}, expected 1 to {}", Self::MAX))
     }
 }
 

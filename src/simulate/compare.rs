@@ -29,15 +29,15 @@ pub struct Comparison {
 #[must_use]
 pub fn compare(outcomes: &[Outcome]) -> Vec<Comparison> {
     let find = |theirs: Published| {
-        let same =
-            |o: &&Outcome| o.configuration == theirs.configuration && o.extension == theirs.extension;
+        let same = |o: &&Outcome| o.configuration == theirs.configuration && o.extension == theirs.extension;
         outcomes.iter().find(same).map(|ours| compare_one(*ours, theirs))
     };
     published().filter_map(find).collect()
 }
 
 fn compare_one(ours: Outcome, theirs: Published) -> Comparison {
-    let error = variance_of_mean(ours.std_dev, ours.rounds) + variance_of_mean(theirs.std_dev, Published::ROUNDS);
+    let error =
+        variance_of_mean(ours.std_dev, ours.rounds) + variance_of_mean(theirs.std_dev, Published::ROUNDS);
     let difference = (ours.mean - theirs.mean).abs();
     let allowed = TOLERANCE * error.sqrt()
         + if ours.configuration.experiment.drew_once() { DRAWN_ONCE * theirs.mean } else { 0.0 };

@@ -74,7 +74,10 @@ fn draw(path: &Path, experiment: Experiment, outcomes: &[Outcome]) -> Result<(),
             let legend = move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], style);
             let label = format!("k = {k}, {extension}");
             if extension == Extension::Intuitive {
-                chart.draw_series(DashedLineSeries::new(points.clone(), 6, 4, style))?.label(label).legend(legend);
+                chart
+                    .draw_series(DashedLineSeries::new(points.clone(), 6, 4, style))?
+                    .label(label)
+                    .legend(legend);
             } else {
                 chart.draw_series(LineSeries::new(points.clone(), style))?.label(label).legend(legend);
             }

@@ -91,7 +91,9 @@ fn sequence(times: &[u32], order: Order, random: &mut impl Rng) -> Vec<u16> {
     let keys = || (0..).zip(times);
     if order == Order::Rounds {
         let rounds = times.iter().max().copied().unwrap_or(0);
-        return (0..rounds).flat_map(|round| keys().filter(move |(_, c)| **c > round).map(|(i, _)| i)).collect();
+        return (0..rounds)
+            .flat_map(|round| keys().filter(move |(_, c)| **c > round).map(|(i, _)| i))
+            .collect();
     }
     let mut all: Vec<u16> = keys().flat_map(|(i, &c)| std::iter::repeat_n(i, c as usize)).collect();
     if order == Order::Shuffled {

@@ -49,7 +49,12 @@ pub struct Outcome {
 
 /// Runs `rounds` rounds of each configuration; `progress` is told after each round. Two outcomes a configuration, the
 /// intuitive one first.
-pub fn run(configurations: &[Configuration], rounds: u64, seed: u64, progress: &(dyn Fn() + Sync)) -> Vec<Outcome> {
+pub fn run(
+    configurations: &[Configuration],
+    rounds: u64,
+    seed: u64,
+    progress: &(dyn Fn() + Sync),
+) -> Vec<Outcome> {
     let all = configurations.len() * rounds as usize;
     let next = AtomicUsize::new(0);
     let rates = Mutex::new(vec![None; all]);

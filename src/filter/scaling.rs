@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A filter that grows: a row of slices, as in dablooms.
+//!
+//! When the newest slice holds as many elements as it was made for, a larger one joins, whose share of wrong counts is
+//! smaller by the tightening ratio. So the sum of all shares stays bounded, however many slices there are.
+
+use super::counting::{Counting, RemoveError};
+
+/// Each slice is made for twice as many elements as the one before it.
+const GROWTH: u32 = 2;
+
+/// dablooms' tightening ratio r: the error bound of slice i is the first one's times r^i.
+const TIGHTENING: f64 = 0.9;
+
+/// Cells per element in the first slice (the paper's m/n). With what bulk needs beyond 31 that makes 43 bits an element
+/// (docs/filter.md).
+const CELLS: f64 = 7.75;
+
+/// Cells of an element (the paper's k).
+const K: f64 = super::probe::CELLS_PER_ELEMENT as f64;
+
+/// The chance that all cells of a strange element were hit by others, at `cells` cells per element: the share of wrong
+/// counts of the intuitive extension, and a bound on that of the refined one.
+fn error(cells: f64) -> f64 {
+    (1.0 - (-K / cells).exp()).powf(K)
+}
+
+/// Cells per element in slice `i`: the inverse of [`error`] at the first slice's error times r^i.
+fn cells_per_element(i: usize) -> f64 {
+    let bound = error(CELLS) * TIGHTENING.powf(i as f64);
+    -K / (-bound.powf(1.0 / K)).ln_1p()
+}
+
+/// A bound on the chance that a strange element shows a count, whatever the number of slices: the geometric series of
+/// their errors.
+#[must_use]
+pub fn error_bound() -> f64 {
+    error(CELLS) / (1.0 - TIGHTENING)
+}
+
+/// One filter of the row.
+pub struct Slice<F> {
+    /// The identifier of the first element that was added to it.
+    pub from: u64,
+    /// Elements that it was made for.
+    pub capacity: u32,
+    /// Additions of elements that showed no count in it.
+    pub distinct: u64,
+    /// The counts.
+    pub filter: F,
+}
+
+/// Where an addition went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Added {
+    /// The number of the slice.
+    pub slice: usize,
+    /// The blocks of the element in it.
+    pub blocks: [usize; 2],
+}
+
+/// A row of slices, the newest last.
+pub struct Scaling<F> {
+    slices: Vec<Slice<F>>,
+    capacity: u32,
+}
+
+impl<F: Counting> Scaling<F> {
+    /// An empty row whose first slice will hold `capacity` elements.
+    #[must_use]
+    pub const fn new(capacity: u32) -> Self {
+        Self { slices: Vec::new(), capacity }
+    }
+
+    /// The slices, the newest last.
+    #[must_use]
+    pub fn slices(&self) -> &[Slice<F>] {
+        &self.slices
+    }
+
+    /// A slice, to put back what was in it.
+    pub fn slice_mut(&mut self, i: usize) -> Option<&mut Slice<F>> {
+        self.slices.get_mut(i)
+    }
+
+    /// Joins an empty slice for `capacity` elements.
+    pub fn join(&mut self, from: u64, capacity: u32) {
+        let filter = F::sized(capacity, cells_per_element(self.slices.len()));
+        self.slices.push(Slice { from, capacity, distinct: 0, filter });
+    }
+
+    /// How often `element` was added: the sum over the slices, each of which may show too much and none too little.
+    #[must_use]
+    pub fn count(&self, element: u128) -> u32 {
+        self.slices.iter().map(|s| s.filter.count(&s.filter.probe(element))).fold(0, u32::saturating_add)
+    }
+
+    /// Adds `element`, whose identifier `id` is at least that of what was added before, `times` times to the newest
+    /// slice. A new one joins first when that is at its capacity.
+    pub fn add(&mut self, id: u64, element: u128, times: u32) -> Added {
+        let next = match self.slices.last() {
+            None => Some(self.capacity),
+            Some(newest) if newest.distinct >= newest.capacity.into() => {
+                Some(newest.capacity.saturating_mul(GROWTH))
+            }
+            Some(_) => None,
+        };
+        if let Some(capacity) = next {
+            self.join(id, capacity);
+        }
+        let last = self.slices.len() - 1;
+        let slice = &mut self.slices[last];
+        let probe = slice.filter.probe(element);
+        slice.distinct += u64::from(slice.filter.count(&probe) == 0);
+        slice.filter.add(&probe, times);
+        Added { slice: last, blocks: probe.blocks }
+    }
+
+    /// Takes one addition of `element` back from the slice that it is in, which its identifier tells: so no slice is
+    /// touched that merely seems to have it.
+    ///
+    /// # Errors
+    /// As [`Counting::remove`]; and when the identifier is older than all slices.
+    pub fn remove(&mut self, id: u64, element: u128) -> Result<(), RemoveError> {
+        let slice = self.slices.iter_mut().rfind(|s| s.from <= id).ok_or(RemoveError::TooOld(id))?;
+        let probe = slice.filter.probe(element);
+        slice.filter.remove(&probe)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Intuitive, Refined};
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn element(n: u64) -> u128 {
+        u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+    }
+
+    /// 100,000 elements in a row that was made for 500: eight slices, and the error stays below its bound.
+    #[test]
+    fn the_error_is_bounded_over_many_slices() {
+        let mut row = Scaling::<Refined>::new(500);
+        for n in 0..100_000 {
+            row.add(n, element(n), 1);
+        }
+        assert_eq!(row.slices().len(), 8);
+        assert!(row.slices().windows(2).all(|s| s[1].capacity == 2 * s[0].capacity && s[1].from > s[0].from));
+        assert!((0..100_000).all(|n| row.count(element(n)) >= 1));
+        let strange = (1 << 40..(1 << 40) + 200_000).filter(|&n| row.count(element(n)) > 0).count();
+        let share = strange as f64 / 200_000.0;
+        assert!(
+            share < error_bound(),
+            "{share} of strange elements are shown, the bound is {}",
+            error_bound()
+        );
+    }
+
+    #[test]
+    fn tightening_inverts_the_error() {
+        assert!((cells_per_element(0) - CELLS).abs() < 1e-9);
+        for i in 0..20 {
+            let expected = error(CELLS) * TIGHTENING.powi(i);
+            assert!((error(cells_per_element(i as usize)) / expected - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_refined_extension_refuses_removal() {
+        let mut row = Scaling::<Refined>::new(10);
+        row.add(1, element(1), 1);
+        assert_eq!(row.remove(1, element(1)), Err(RemoveError::Refined));
+    }
+
+    proptest! {
+        /// Removal by identifier finds the right slice: what stays is never undercounted, whatever was removed.
+        #[test]
+        fn removal_leaves_the_others(removed in prop::collection::vec(any::<bool>(), 300)) {
+            let mut row = Scaling::<Intuitive>::new(20);
+            let mut model = HashMap::new();
+            for n in 0..300 {
+                row.add(n, element(n), 1);
+                model.insert(n, 1);
+            }
+            for (n, _) in (0..).zip(&removed).filter(|(_, removed)| **removed) {
+                prop_assert_eq!(row.remove(n, element(n)), Ok(()));
+                model.remove(&n);
+            }
+            for (&n, &truth) in &model {
+                prop_assert!(row.count(element(n)) >= truth);
+            }
+            prop_assert!(row.slices().len() > 3);
+        }
+    }
+}
