@@ -61,7 +61,7 @@ impl Bloom {
         (0..self.k.into()).map(move |i: u64| {
             let fraction = start.wrapping_add(step.wrapping_mul(i));
             #[expect(clippy::cast_possible_truncation, reason = "below m, whose words are in memory")]
-            let bit = (u128::from(fraction) * m >> 64) as u64;
+            let bit = ((u128::from(fraction) * m) >> 64) as u64;
             ((bit / WORD) as usize, 1 << (bit % WORD))
         })
     }

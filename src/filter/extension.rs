@@ -36,8 +36,8 @@ pub fn add_refined<C: Cells>(cells: &mut C, at: &[u32], times: u32) {
     }
 }
 
-/// Cells of 16 bits, for studies in which none may saturate.
-pub struct Wide(Vec<u16>);
+/// Cells of 32 bits, for studies in which none may saturate.
+pub struct Wide(Vec<u32>);
 
 impl Wide {
     /// A row of `cells` zeros.
@@ -48,13 +48,13 @@ impl Wide {
 }
 
 impl Cells for Wide {
-    const MAX: u32 = u16::MAX as u32;
+    const MAX: u32 = u32::MAX;
 
     fn get(&self, i: u32) -> u32 {
-        self.0[i as usize].into()
+        self.0[i as usize]
     }
 
     fn set(&mut self, i: u32, value: u32) {
-        self.0[i as usize] = value as u16;
+        self.0[i as usize] = value;
     }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The keeper: the one thread that owns counts and file, and the handle by which others reach it.
 
+use super::errors::OpenError;
+use super::format::Entry;
 use super::retries::RetryKey;
-use super::store::{self, Entry, Loaded, OpenError};
+use super::store::{self, Loaded};
 use super::{Durability, Settings};
 use crate::signature::{FederationKey, Signature};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -5,6 +5,8 @@
 //! memory ([`generations`]) and the file ([`store`]). It takes all reports that wait, applies them, commits them in one
 //! transaction, and answers them; so a count that was answered is on disk, and many messages share one fsync.
 
+mod errors;
+mod format;
 mod generations;
 mod keeper;
 mod retries;
@@ -12,7 +14,8 @@ mod settings;
 mod store;
 mod window;
 
+pub use errors::OpenError;
 pub use keeper::{Ledger, LedgerError, Report};
 pub use retries::RetryKey;
 pub use settings::{Durability, Settings};
-pub use store::{FILE_NAME, OpenError, read};
+pub use store::{FILE_NAME, read};

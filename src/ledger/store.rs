@@ -5,6 +5,11 @@
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
 use super::Settings;
+use super::errors::{Fault, OpenError, WriteError, damaged};
+use super::format::{
+    ChunkKey, Entry, Reader, Record, SliceKey, chunk_key, chunks_of, decode_batch, encode_batch, seal,
+    slice_key, unseal,
+};
 use super::generations::{Generation, Generations, blocks_of};
 use super::retries::{Retries, RetryKey};
 use super::window::Window;
@@ -14,18 +19,12 @@ use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
 use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The name of the ledger's file in the state directory.
 pub const FILE_NAME: &str = "ledger.redb";
 
 const FORMAT: &str = "bulkmark ledger 2";
-
-/// Beginning and length of the window, and number of the slice.
-type SliceKey = (u64, u64, u32);
-
-/// The same, and number of the chunk.
-type ChunkKey = (u64, u64, u32, u32);
 
 /// The row of `meta` that has the sequence number of the last checkpoint.
 const CHECKPOINT: &str = "checkpoint";
@@ -41,67 +40,6 @@ const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retri
 
 /// The page cache of the database. All counts are in memory anyway; this is for the pages of one checkpoint.
 const CACHE_BYTES: usize = 4 << 20;
-
-/// The ledger's file cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The directory or file cannot be used at all.
-    #[error("cannot open the ledger {path}: {reason}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: io::Error,
-    },
-    /// Another process holds it.
-    #[error(
-        "the ledger {path} is in use by another process; is a milter already running on this state directory?"
-    )]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Its content is not what was written.
-    #[error(
-        "the ledger {path} is damaged ({what}). Restore it from a backup, or move it away to begin with empty counts"
-    )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        what: String,
-    },
-    /// It was written under other parameters.
-    #[error("the ledger {path} has {name} {found}, but this configuration needs {expected}")]
-    Other {
-        /// The file.
-        path: PathBuf,
-        /// The parameter.
-        name: &'static str,
-        /// Its value in the file.
-        found: String,
-        /// The value that is needed.
-        expected: String,
-    },
-}
-
-/// A change did not reach the disk.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write the ledger: {0}")]
-pub(super) struct WriteError(String);
-
-impl<E: Into<redb::Error>> From<E> for WriteError {
-    fn from(error: E) -> Self {
-        Self(error.into().to_string())
-    }
-}
-
-/// One report as the journal holds it.
-pub(super) struct Entry {
-    pub(super) window: Window,
-    pub(super) signature: Signature,
-    pub(super) times: u32,
-}
 
 /// The open file.
 ///
@@ -121,43 +59,6 @@ pub(super) struct Loaded {
     pub(super) store: Store,
     pub(super) generations: Generations,
     pub(super) retries: Retries,
-}
-
-/// What a failed step of opening found, before the path is known to it.
-enum Fault {
-    Damaged(String),
-    Io(io::Error),
-    InUse,
-    Other { name: &'static str, found: String, expected: String },
-}
-
-fn damaged(what: impl Into<String>) -> Fault {
-    Fault::Damaged(what.into())
-}
-
-impl<E: Into<redb::Error>> From<E> for Fault {
-    fn from(error: E) -> Self {
-        match error.into() {
-            redb::Error::Io(error) => Self::Io(error),
-            redb::Error::DatabaseAlreadyOpen => Self::InUse,
-            other => Self::Damaged(other.to_string()),
-        }
-    }
-}
-
-impl Fault {
-    fn at(self, path: PathBuf) -> OpenError {
-        match self {
-            // redb tells a file that is none of its own, or is cut short, by these kinds.
-            Self::Io(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
-                OpenError::Damaged { path, what: e.to_string() }
-            }
-            Self::Io(reason) => OpenError::Io { path, reason },
-            Self::InUse => OpenError::InUse { path },
-            Self::Damaged(what) => OpenError::Damaged { path, what },
-            Self::Other { name, found, expected } => OpenError::Other { path, name, found, expected },
-        }
-    }
 }
 
 /// Opens the ledger in `directory`, or begins a new one when there is none, and reads all of it.
@@ -457,116 +358,4 @@ fn write_generation(
         )?;
     }
     Ok(())
-}
-
-/// The row of a slice, beside its cells.
-struct Record {
-    from: u64,
-    distinct: u64,
-    chunks: u64,
-    capacity: u32,
-}
-
-impl Record {
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(28);
-        for field in [self.from, self.distinct, self.chunks] {
-            bytes.extend_from_slice(&field.to_le_bytes());
-        }
-        bytes.extend_from_slice(&self.capacity.to_le_bytes());
-        bytes
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let mut reader = Reader(bytes);
-        let record = Self {
-            from: reader.u64()?,
-            distinct: reader.u64()?,
-            chunks: reader.u64()?,
-            capacity: reader.u32()?,
-        };
-        if record.capacity == 0 { Err(damaged("a slice of no size")) } else { Ok(record) }
-    }
-}
-
-/// Bytes of one report in a batch: start and length of its window, signature, number of times.
-const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
-
-fn encode_batch(entries: &[Entry]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
-    for entry in entries {
-        bytes.extend_from_slice(&entry.window.to_bytes());
-        bytes.extend_from_slice(&entry.signature.to_bytes());
-        bytes.extend_from_slice(&entry.times.to_le_bytes());
-    }
-    bytes
-}
-
-fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
-    let (entries, []) = bytes.as_chunks::<ENTRY_BYTES>() else {
-        return Err(damaged("a journal batch of odd length"));
-    };
-    let decode = |entry: &[u8; ENTRY_BYTES]| {
-        let mut reader = Reader(entry);
-        Ok(Entry {
-            window: Window::from((reader.u64()?, reader.u64()?)),
-            signature: Signature::from_bytes(reader.take()?),
-            times: reader.u32()?,
-        })
-    };
-    entries.iter().map(decode).collect()
-}
-
-/// Reads fixed-size little-endian fields.
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        let (field, rest) = self.0.split_first_chunk::<N>().ok_or_else(|| damaged("a row is too short"))?;
-        self.0 = rest;
-        Ok(*field)
-    }
-
-    fn u64(&mut self) -> Result<u64, Fault> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Result<u32, Fault> {
-        self.take().map(u32::from_le_bytes)
-    }
-}
-
-/// The keys of all chunks of a slice.
-fn chunks_of(window: Window, slice: u32) -> std::ops::RangeInclusive<ChunkKey> {
-    let (start, length) = window.key();
-    (start, length, slice, 0)..=(start, length, slice, u32::MAX)
-}
-
-fn slice_key(window: Window, slice: u32) -> Vec<u8> {
-    [&window.to_bytes()[..], &slice.to_le_bytes()].concat()
-}
-
-fn chunk_key(window: Window, slice: u32, chunk: u32) -> Vec<u8> {
-    [slice_key(window, slice), chunk.to_le_bytes().to_vec()].concat()
-}
-
-fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; 4] {
-    let mut hash = crc32fast::Hasher::new();
-    for part in [table.as_bytes(), key, value] {
-        hash.update(part);
-    }
-    hash.finalize().to_le_bytes()
-}
-
-/// The value with its checksum behind it.
-fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
-    [value, &checksum(table, key, value)].concat()
-}
-
-/// The value without its checksum, which must be right.
-fn unseal<'a>(table: &str, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
-    match sealed.split_last_chunk::<4>() {
-        Some((value, sum)) if *sum == checksum(table, key, value) => Ok(value),
-        _ => Err(damaged(format!("a row of the table {table} fails its checksum"))),
-    }
 }

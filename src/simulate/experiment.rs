@@ -42,7 +42,7 @@ impl fmt::Display for Experiment {
 enum Times {
     Twenty,
     /// Uniform on 0 to a largest number.
-    Uniform(u64),
+    Uniform(u32),
     Poisson(f64),
 }
 
@@ -100,20 +100,23 @@ impl Experiment {
     }
 
     /// Draws the number of insertions of each key.
-    pub(super) fn draw_times(self, random: &mut impl Rng) -> Vec<u32> {
-        let mut draw: Box<dyn FnMut(&mut dyn Rng) -> u32> = match self.times() {
-            Times::Twenty => Box::new(|_| 20),
-            Times::Uniform(most) => Box::new(move |mut random| below(&mut random, most + 1) as u32),
+    pub(super) fn draw_times(self, random: &mut dyn Rng) -> Vec<u32> {
+        let keys = 0..KEYS;
+        match self.times() {
+            Times::Twenty => keys.map(|_| 20).collect(),
+            Times::Uniform(most) => keys.map(|_| below(random, most + 1)).collect(),
             Times::Poisson(mean) => {
                 let cumulated = poisson(mean);
-                Box::new(move |random| {
-                    let u = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-                    cumulated.partition_point(|&p| p <= u) as u32
-                })
+                keys.map(|_| draw_from(&cumulated, random)).collect()
             }
-        };
-        (0..KEYS).map(|_| draw(random)).collect()
+        }
     }
+}
+
+/// Draws from a distribution by its cumulated probabilities.
+fn draw_from(cumulated: &[f64], random: &mut dyn Rng) -> u32 {
+    let u = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    u32::try_from(cumulated.partition_point(|&p| p <= u)).unwrap_or(u32::MAX)
 }
 
 /// The cumulated probabilities of a Poisson distribution, until they reach one.

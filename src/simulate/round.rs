@@ -38,7 +38,7 @@ pub struct Rates {
 /// Inserts what `experiment` says into filters of `m` cells with `k` hashes, both extensions with the same hashes and
 /// keys, and returns how often they count wrongly (section 5).
 #[must_use]
-pub fn round(experiment: Experiment, m: u32, k: usize, random: &mut impl Rng) -> Rates {
+pub fn round(experiment: Experiment, m: u32, k: usize, random: &mut dyn Rng) -> Rates {
     let hashes: Vec<_> = (0..k).map(|_| Universal::draw(random, m)).collect();
     let cells: Vec<u32> =
         distinct_keys(random).iter().flat_map(|&key| hashes.iter().map(move |hash| hash.cell(key))).collect();
@@ -74,11 +74,11 @@ pub fn round(experiment: Experiment, m: u32, k: usize, random: &mut impl Rng) ->
 }
 
 /// Keys from 1 to p - 1. One double among them would show as a wrong count.
-fn distinct_keys(random: &mut impl Rng) -> Vec<u32> {
+fn distinct_keys(random: &mut dyn Rng) -> Vec<u32> {
     let mut seen = HashSet::with_capacity(KEYS);
     let mut keys = Vec::with_capacity(KEYS);
     while keys.len() < KEYS {
-        let key = 1 + below(random, PRIME - 1) as u32;
+        let key = 1 + below(random, PRIME - 1);
         if seen.insert(key) {
             keys.push(key);
         }
@@ -87,7 +87,7 @@ fn distinct_keys(random: &mut impl Rng) -> Vec<u32> {
 }
 
 /// The keys, by number, in the order of their insertions.
-fn sequence(times: &[u32], order: Order, random: &mut impl Rng) -> Vec<u16> {
+fn sequence(times: &[u32], order: Order, random: &mut dyn Rng) -> Vec<u16> {
     let keys = || (0..).zip(times);
     if order == Order::Rounds {
         let rounds = times.iter().max().copied().unwrap_or(0);
@@ -98,8 +98,8 @@ fn sequence(times: &[u32], order: Order, random: &mut impl Rng) -> Vec<u16> {
     let mut all: Vec<u16> = keys().flat_map(|(i, &c)| std::iter::repeat_n(i, c as usize)).collect();
     if order == Order::Shuffled {
         // Fisher-Yates, as in the paper.
-        for i in (1..all.len()).rev() {
-            all.swap(i, below(random, i as u64 + 1) as usize);
+        for i in (1..u32::try_from(all.len()).unwrap_or(u32::MAX)).rev() {
+            all.swap(i as usize, below(random, i + 1) as usize);
         }
     }
     all

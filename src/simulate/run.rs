@@ -55,7 +55,8 @@ pub fn run(
     seed: u64,
     progress: &(dyn Fn() + Sync),
 ) -> Vec<Outcome> {
-    let all = configurations.len() * rounds as usize;
+    let rounds_each = usize::try_from(rounds).unwrap_or(usize::MAX).max(1);
+    let all = configurations.len() * rounds_each;
     let next = AtomicUsize::new(0);
     let rates = Mutex::new(vec![None; all]);
     let work = || {
@@ -64,7 +65,7 @@ pub fn run(
             if i >= all {
                 return;
             }
-            let configuration = &configurations[i / rounds as usize];
+            let configuration = &configurations[i / rounds_each];
             let mut random = configuration.random(seed, i as u64 % rounds);
             let Configuration { experiment, m, k } = *configuration;
             let result = round(experiment, m, k, &mut random);
@@ -78,7 +79,7 @@ pub fn run(
     let rates: Vec<Rates> = rates.into_iter().flatten().collect();
     configurations
         .iter()
-        .zip(rates.chunks(rounds.max(1) as usize))
+        .zip(rates.chunks(rounds_each))
         .flat_map(|(&configuration, rates)| {
             let outcome = |extension, rate: fn(&Rates) -> f64| {
                 let (mean, std_dev) = mean_and_deviation(rates.iter().map(rate));

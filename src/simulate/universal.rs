@@ -4,14 +4,16 @@
 use rand_xoshiro::rand_core::Rng;
 
 /// The study's prime, above all keys.
-pub(super) const PRIME: u64 = 2_100_000_011;
+pub(super) const PRIME: u32 = 2_100_000_011;
 
-/// A number below `bound`, without bias (Lemire's multiplication; the rejected part is below one in 2^32).
-pub(super) fn below(random: &mut impl Rng, bound: u64) -> u64 {
+/// A number below `bound`, which is not 0, without bias (Lemire's multiplication with rejection).
+pub(super) fn below(random: &mut dyn Rng, bound: u32) -> u32 {
     loop {
-        let product = u128::from(random.next_u64()) * u128::from(bound);
-        let (high, low) = ((product >> 64) as u64, product as u64);
-        if low >= bound.wrapping_neg() % bound {
+        let product = u64::from(random.next_u32()) * u64::from(bound);
+        #[expect(clippy::cast_possible_truncation, reason = "the halves of a number of 64 bits")]
+        let (high, low) = ((product >> 32) as u32, product as u32);
+        // The first test is the second's bound: it spares a division nearly always.
+        if low >= bound || low >= bound.wrapping_neg() % bound {
             return high;
         }
     }
@@ -20,19 +22,21 @@ pub(super) fn below(random: &mut impl Rng, bound: u64) -> u64 {
 /// `h(x) = ((c x + d) mod p) mod m` with 0 < c < p and 0 <= d < p.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Universal {
-    c: u64,
-    d: u64,
-    m: u64,
+    c: u32,
+    d: u32,
+    m: u32,
 }
 
 impl Universal {
     /// Draws a function into `0 .. m`.
-    pub(super) fn draw(random: &mut impl Rng, m: u32) -> Self {
-        Self { c: 1 + below(random, PRIME - 1), d: below(random, PRIME), m: m.into() }
+    pub(super) fn draw(random: &mut dyn Rng, m: u32) -> Self {
+        Self { c: 1 + below(random, PRIME - 1), d: below(random, PRIME), m }
     }
 
     /// The cell of `key`, which is below [`PRIME`]: `c x + d` stays below 2^63.
     pub(super) const fn cell(&self, key: u32) -> u32 {
-        ((self.c * key as u64 + self.d) % PRIME % self.m) as u32
+        #[expect(clippy::cast_possible_truncation, reason = "below m")]
+        let cell = ((self.c as u64 * key as u64 + self.d as u64) % PRIME as u64 % self.m as u64) as u32;
+        cell
     }
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The rows of the ledger's tables: keys, values, checksums. Described in docs/ledger.md.
+
+use super::errors::{Fault, damaged};
+use super::window::Window;
+use crate::signature::Signature;
+
+/// Beginning and length of the window, and number of the slice.
+pub(super) type SliceKey = (u64, u64, u32);
+
+/// The same, and number of the chunk.
+pub(super) type ChunkKey = (u64, u64, u32, u32);
+
+/// One report as the journal holds it.
+pub(super) struct Entry {
+    pub(super) window: Window,
+    pub(super) signature: Signature,
+    pub(super) times: u32,
+}
+
+/// The row of a slice, beside its cells.
+pub(super) struct Record {
+    pub(super) from: u64,
+    pub(super) distinct: u64,
+    pub(super) chunks: u64,
+    pub(super) capacity: u32,
+}
+
+impl Record {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(28);
+        for field in [self.from, self.distinct, self.chunks] {
+            bytes.extend_from_slice(&field.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.capacity.to_le_bytes());
+        bytes
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut reader = Reader(bytes);
+        let record = Self {
+            from: reader.u64()?,
+            distinct: reader.u64()?,
+            chunks: reader.u64()?,
+            capacity: reader.u32()?,
+        };
+        if record.capacity == 0 { Err(damaged("a slice of no size")) } else { Ok(record) }
+    }
+}
+
+/// Bytes of one report in a batch: start and length of its window, signature, number of times.
+const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
+
+pub(super) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
+    for entry in entries {
+        bytes.extend_from_slice(&entry.window.to_bytes());
+        bytes.extend_from_slice(&entry.signature.to_bytes());
+        bytes.extend_from_slice(&entry.times.to_le_bytes());
+    }
+    bytes
+}
+
+pub(super) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+    let (entries, []) = bytes.as_chunks::<ENTRY_BYTES>() else {
+        return Err(damaged("a journal batch of odd length"));
+    };
+    let decode = |entry: &[u8; ENTRY_BYTES]| {
+        let mut reader = Reader(entry);
+        Ok(Entry {
+            window: Window::from((reader.u64()?, reader.u64()?)),
+            signature: Signature::from_bytes(reader.take()?),
+            times: reader.u32()?,
+        })
+    };
+    entries.iter().map(decode).collect()
+}
+
+/// Reads fixed-size little-endian fields.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl Reader<'_> {
+    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (field, rest) = self.0.split_first_chunk::<N>().ok_or_else(|| damaged("a row is too short"))?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Fault> {
+        self.take().map(u32::from_le_bytes)
+    }
+}
+
+/// The keys of all chunks of a slice.
+pub(super) fn chunks_of(window: Window, slice: u32) -> std::ops::RangeInclusive<ChunkKey> {
+    let (start, length) = window.key();
+    (start, length, slice, 0)..=(start, length, slice, u32::MAX)
+}
+
+pub(super) fn slice_key(window: Window, slice: u32) -> Vec<u8> {
+    [&window.to_bytes()[..], &slice.to_le_bytes()].concat()
+}
+
+pub(super) fn chunk_key(window: Window, slice: u32, chunk: u32) -> Vec<u8> {
+    [slice_key(window, slice), chunk.to_le_bytes().to_vec()].concat()
+}
+
+fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; 4] {
+    let mut hash = crc32fast::Hasher::new();
+    for part in [table.as_bytes(), key, value] {
+        hash.update(part);
+    }
+    hash.finalize().to_le_bytes()
+}
+
+/// The value with its checksum behind it.
+pub(super) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
+    [value, &checksum(table, key, value)].concat()
+}
+
+/// The value without its checksum, which must be right.
+pub(super) fn unseal<'a>(table: &str, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
+    match sealed.split_last_chunk::<4>() {
+        Some((value, sum)) if *sum == checksum(table, key, value) => Ok(value),
+        _ => Err(damaged(format!("a row of the table {table} fails its checksum"))),
+    }
+}
