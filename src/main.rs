@@ -7,6 +7,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match bulkmark::command::Cli::parse().run() {
         Ok(code) => code,
+        // Whoever read our output has had enough: nothing to say.
+        Err(e)
+            if e.downcast_ref::<std::io::Error>()
+                .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) =>
+        {
+            ExitCode::SUCCESS
+        }
         Err(e) => {
             eprintln!("bulkmark: {e:#}");
             ExitCode::FAILURE

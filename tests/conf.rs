@@ -29,7 +29,8 @@ fn known_keys() -> BTreeSet<String> {
         fs::write(path, format!("{header}{NOBODY} = 0\n")).unwrap();
         let error = config::load(path).expect_err("an unknown key was taken").to_string();
         let first_line = error.lines().next().unwrap_or_default();
-        let Some((_, names)) = first_line.split_once(": unknown key, expected one of ") else { return false };
+        let Some((_, names)) = first_line.split_once(": unknown key, expected ") else { return false };
+        let names = names.trim_start_matches("one of ");
         for name in names.split(", ") {
             let key = if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
             if !ask(&key, path, keys) {

@@ -10,7 +10,7 @@ use crate::policy::{Action, Decision, Facts, Verdict, decide};
 use crate::signature::{self, LowInformation, Signature};
 use anyhow::Context;
 use serde::Serialize;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -54,10 +54,11 @@ struct Count {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match check(args) {
         Ok(answer) => {
+            let mut out = io::stdout().lock();
             if args.json {
-                println!("{}", serde_json::to_string(&answer)?);
+                writeln!(out, "{}", serde_json::to_string(&answer)?)?;
             } else {
-                print_for_people(&args.file, &answer);
+                print_for_people(&mut out, &args.file, &answer)?;
             }
             let bulk = answer.verdict == Verdict::Bulk.to_string();
             Ok(ExitCode::from(u8::from(bulk)))
@@ -122,18 +123,16 @@ fn count(checked: &Checked, signature: Signature) -> anyhow::Result<u32> {
     }
 }
 
-fn print_for_people(file: &Path, answer: &Answer) {
-    println!("{}: {}", file.display(), answer.verdict);
-    if let Some(body) = &answer.body {
-        println!(
-            "  body signature {}: seen {} times, threshold {}",
-            body.signature, body.count, body.threshold
-        );
+fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {
+    writeln!(out, "{}: {}", file.display(), answer.verdict)?;
+    if let Some(Count { signature, count, threshold }) = &answer.body {
+        writeln!(out, "  body signature {signature}: seen {count} times, threshold {threshold}")?;
     }
     if let Some(entry) = &answer.whitelist {
-        println!("  wanted by the white list entry {entry}");
+        writeln!(out, "  wanted by the white list entry {entry}")?;
     }
     if let Some(reason) = &answer.reason {
-        println!("  {reason}");
+        writeln!(out, "  {reason}")?;
     }
+    Ok(())
 }

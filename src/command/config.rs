@@ -4,6 +4,7 @@
 use super::EX_CONFIG;
 use crate::config::{self, DEFAULT_PATH};
 use clap::Subcommand;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,7 +23,7 @@ pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let Command::Check { file } = command;
     match config::load(file) {
         Ok(_) => {
-            println!("{}: ok", file.display());
+            writeln!(std::io::stdout(), "{}: ok", file.display())?;
             Ok(ExitCode::SUCCESS)
         }
         Err(e) => {

@@ -3,15 +3,21 @@
 
 use super::EX_CONFIG;
 use crate::config::{self, Checked, DEFAULT_PATH, MilterFile};
-use crate::ledger::{self, Ledger};
+use crate::ledger::{self, Ledger, OpenError};
 use crate::milter::control::Control;
 use crate::milter::{Service, Socket, serve};
+use crate::signature::FederationKey;
 use crate::telemetry;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long a ledger that is in use is waited for, and how often it is tried.
+const LEDGER_PATIENCE: Duration = Duration::from_secs(2);
+const LEDGER_PAUSE: Duration = Duration::from_millis(50);
 
 /// Run the milter daemon that Postfix or Sendmail asks about every message.
 ///
@@ -52,7 +58,7 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let file = checked.file.clone();
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let ledger = Ledger::open(&file.state_dir, &file.ledger, &checked.key)?;
+    let ledger = open_ledger(&file, &checked.key).await?;
     if new {
         log::info!("began a new ledger in {}", file.state_dir.display());
     }
@@ -85,6 +91,19 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
+}
+
+/// Opens the ledger; waits a little for whoever is just reading it (`bulkmark check`, or a daemon that is ending).
+async fn open_ledger(file: &MilterFile, key: &FederationKey) -> Result<Ledger, OpenError> {
+    let deadline = Instant::now() + LEDGER_PATIENCE;
+    loop {
+        match Ledger::open(&file.state_dir, &file.ledger, key) {
+            Err(OpenError::InUse { .. }) if Instant::now() < deadline => {
+                tokio::time::sleep(LEDGER_PAUSE).await
+            }
+            result => return result,
+        }
+    }
 }
 
 async fn ended(mut terminate: Signal, mut interrupt: Signal) {

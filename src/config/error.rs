@@ -87,9 +87,11 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
     let message = message.trim();
     for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
         if let Some(rest) = message.strip_prefix(prefix) {
-            let rest =
-                rest.replace("a nonzero usize", "a whole number above 0").replace("a nonzero u32", WHOLE_U32);
-            return (format!("found {}", rest.replace(" i64", " a whole number")), None);
+            let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, "something else"));
+            return (
+                format!("found {}, expected {}", found_in_words(found), expected_in_words(expected)),
+                None,
+            );
         }
     }
     let unknown = |what: &str| {
@@ -98,12 +100,58 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
         Some((names.next()?.to_owned(), names.map(str::to_owned).collect::<Vec<_>>()))
     };
     if let Some((found, known)) = unknown("unknown field ") {
-        return (format!("unknown key, {}", suggestion(&found, &known)), Some(found));
+        let hint = if TOP_LEVEL.contains(&&*found) && !known.contains(&found) {
+            format!("{found} belongs above the first [table]")
+        } else {
+            suggestion(&found, &known)
+        };
+        return (format!("unknown key, {hint}"), Some(found));
     }
     if let Some((found, known)) = unknown("unknown variant ") {
         return (format!("found \"{found}\", {}", suggestion(&found, &known)), None);
     }
     (message.to_owned(), None)
+}
+
+/// Keys that are often written below a table by mistake, where TOML takes them for keys of the table.
+const TOP_LEVEL: [&str; 11] = [
+    "listen",
+    "listen-mode",
+    "control",
+    "state-dir",
+    "max-connections",
+    "hostname",
+    "header",
+    "exempt-loopback",
+    "exempt-networks",
+    "exempt-authenticated",
+    "on-failure",
+];
+
+fn found_in_words(found: &str) -> String {
+    let (kind, value) = found.split_once(' ').unwrap_or((found, ""));
+    match (kind, value.trim_matches('`')) {
+        ("map", _) => "a table".to_owned(),
+        ("sequence", _) => "a list".to_owned(),
+        ("integer" | "floating" | "boolean", value) => value.trim_start_matches("point `").to_owned(),
+        ("string", value) => value.to_owned(),
+        _ => found.to_owned(),
+    }
+}
+
+fn expected_in_words(expected: &str) -> &str {
+    match expected {
+        "a nonzero usize" => "a whole number above 0",
+        "a nonzero u32" => WHOLE_U32,
+        "i64" => "a whole number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list, as in [\"one\", \"another\"]",
+        "a duration" => "a time, as in \"7d\" or \"90s\"",
+        "path string" => "a path in quotes",
+        "a string" => "a text in quotes",
+        struct_name if struct_name.starts_with("struct ") => "a table, as in [ledger]",
+        other => other,
+    }
 }
 
 const WHOLE_U32: &str = "a whole number from 1 to 4294967295";
@@ -116,6 +164,7 @@ fn suggestion(found: &str, known: &[String]) -> String {
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     match nearest {
         Some((_, name)) => format!("did you mean {name}?"),
+        None if known.len() == 1 => format!("expected {}", known.join("")),
         None => format!("expected one of {}", known.join(", ")),
     }
 }

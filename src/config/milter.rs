@@ -4,10 +4,9 @@
 use super::error::ConfigError;
 use super::source::Source;
 use crate::milter::{HeaderName, Listen, Mode, OnFailure, Rules};
-use crate::policy::{Actions, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles};
+use crate::policy::{Actions, Network, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles};
 use crate::signature::FederationKey;
 use crate::{ledger, signature, telemetry};
-use ipnet::IpNet;
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -36,7 +35,7 @@ pub struct MilterFile {
     pub hostname: String,
     pub header: HeaderName,
     pub exempt_loopback: bool,
-    pub exempt_networks: Vec<IpNet>,
+    pub exempt_networks: Vec<Network>,
     pub exempt_authenticated: bool,
     pub on_failure: OnFailure,
     pub counting: Counting,

@@ -98,12 +98,14 @@ impl Generations {
 
     /// Takes out generations that are of no more use, and returns their windows.
     ///
-    /// One more than the live ones is kept, and what goes is what is farthest from `now`: a clock that jumps ahead for
-    /// a while makes one generation too many and does not empty the ledger.
+    /// Of those that do not count now, what is farthest from `now` goes, as long as there are more than the live ones
+    /// and one: a clock that jumps ahead for a while makes one generation too many and does not empty the ledger.
     pub(super) fn take_expired(&mut self, now: u64) -> Vec<Window> {
-        let start = self.calendar.at(now).start;
-        self.all.sort_by_key(|g| g.window.start.abs_diff(start));
-        let keep = self.calendar.live().saturating_add(1).min(self.all.len());
+        let calendar = self.calendar;
+        let start = calendar.at(now).start;
+        self.all.sort_by_key(|g| (!calendar.is_live(g.window, now), g.window.start.abs_diff(start)));
+        let live = self.all.iter().filter(|g| calendar.is_live(g.window, now)).count();
+        let keep = calendar.live().saturating_add(1).max(live).min(self.all.len());
         self.all.drain(keep..).map(|g| g.window).collect()
     }
 

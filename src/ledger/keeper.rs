@@ -237,6 +237,10 @@ impl Keeper {
     }
 
     fn next_due(&self) -> Instant {
+        // Nothing is due to a failed ledger; the next request sees whether it can be opened again.
+        if matches!(self.state, State::Failed { .. }) {
+            return Instant::now() + RETRY_AFTER;
+        }
         let checkpoint = self.last_checkpoint + CHECKPOINT_INTERVAL;
         self.commit_due.map_or(checkpoint, |due| due.min(checkpoint))
     }

@@ -76,6 +76,26 @@ pub(super) fn name_and_value(field: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((field[..colon].trim_ascii(), field[colon + 1..].trim_ascii()))
 }
 
+/// Bytes of MIME fields of one part that are looked at; a long file name takes some hundreds.
+const MAX_MIME: usize = 16 << 10;
+
+/// The fields that say how to read a part. The parser makes much of every field, of which a part may have millions.
+fn mime_fields(head: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::new();
+    for field in fields_of(head) {
+        let Some((name, _)) = name_and_value(field) else { continue };
+        let wanted = ["content-type", "content-transfer-encoding", "content-disposition"];
+        if wanted.iter().any(|w| name.eq_ignore_ascii_case(w.as_bytes()))
+            && kept.len() + field.len() <= MAX_MIME
+        {
+            kept.extend_from_slice(field);
+            kept.extend_from_slice(b"\r\n");
+        }
+    }
+    kept.extend_from_slice(b"\r\n");
+    kept
+}
+
 /// How the transfer encoding wraps a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Encoding {
@@ -108,7 +128,8 @@ impl Mime {
         if head.is_empty() {
             return mime;
         }
-        let message = MIME_PARSER.parse_headers(head);
+        let head = mime_fields(head);
+        let message = MIME_PARSER.parse_headers(&head);
         let headers: &[Header<'_>] = message.as_ref().map_or(&[], |m| m.headers());
         for header in headers {
             match (&header.name, &header.value) {

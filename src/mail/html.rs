@@ -21,22 +21,99 @@ pub enum Visible<'a> {
 /// Tokenised by the rules of browsers, since that is how readers see it. Comments, scripts, styles and the title are
 /// left out, and so are `cid:` and `mid:` targets: they name other parts by a label that differs in each copy.
 pub fn visible(html: &str, see: &mut dyn FnMut(Visible<'_>)) {
-    let sink = Sink { see: RefCell::new(see), hidden: Cell::new(false) };
+    let mut rest = html;
+    while !rest.is_empty() {
+        rest = match tokenize(rest, see) {
+            Stopped::AtEnd => "",
+            // The comment goes on, and is not seen; nor is its end tokenised.
+            Stopped::InComment(after) => after.split_once("-->").map_or("", |(_, after)| after),
+            Stopped::InTag(after) => {
+                see(Visible::Text(after));
+                ""
+            }
+        };
+    }
+}
+
+/// Bytes that are tokenised at a time.
+const PIECE: usize = 4 << 10;
+
+/// What may end an attribute, in one tag. The tokenizer compares each attribute of a tag with all before it, so a tag
+/// of a million would take minutes; of a tag with more than so many, the rest of the HTML is shown as it stands.
+const MAX_SEPARATORS: usize = 4096;
+
+/// How far [`tokenize`] came, and what it left.
+enum Stopped<'a> {
+    AtEnd,
+    InTag(&'a str),
+    InComment(&'a str),
+}
+
+/// Tokenises `html` until its end, or until so much of it made no token that it may be a tag without bounds.
+fn tokenize<'a>(html: &'a str, see: &mut dyn FnMut(Visible<'_>)) -> Stopped<'a> {
+    let sink = Sink::new(see);
     let tokenizer = Tokenizer::new(sink, html5ever::tokenizer::TokenizerOpts::default());
     let input = BufferQueue::default();
-    input.push_back(StrTendril::from_slice(html));
-    // The sink never asks to stop at a script, so one feed takes all of it.
-    let _ = tokenizer.feed(&input);
+    let mut rest = html;
+    while !rest.is_empty() && tokenizer.sink.separators.get() <= MAX_SEPARATORS {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE));
+        tokenizer.sink.separate(piece);
+        input.push_back(StrTendril::from_slice(piece));
+        // The sink never asks to stop at a script, so one feed takes all of the piece.
+        let _ = tokenizer.feed(&input);
+        rest = after;
+    }
+    tokenizer.sink.last_is_comment.set(false);
     tokenizer.end();
+    tokenizer.sink.end_text();
+    // Its end makes a token of an open comment, and none of an open tag. The comment's own end may have begun.
+    match (rest.is_empty(), tokenizer.sink.last_is_comment.get()) {
+        (true, _) => Stopped::AtEnd,
+        (false, false) => Stopped::InTag(rest),
+        (false, true) => {
+            let dashes =
+                html[..html.len() - rest.len()].bytes().rev().take(2).take_while(|&b| b == b'-').count();
+            Stopped::InComment(&html[html.len() - rest.len() - dashes..])
+        }
+    }
 }
 
 struct Sink<'a> {
     see: RefCell<&'a mut dyn FnMut(Visible<'_>)>,
     /// Inside an element whose text is not shown. Such elements hold only text, so they do not nest.
     hidden: Cell<bool>,
+    /// Text since the last tag. It comes in pieces, a letter that is written as a reference in one of its own; a word
+    /// must be seen whole.
+    text: RefCell<String>,
+    /// Bytes since the last token that may have ended an attribute, and those of the piece in which it came.
+    separators: Cell<usize>,
+    last_is_comment: Cell<bool>,
 }
 
-impl Sink<'_> {
+impl<'a> Sink<'a> {
+    fn new(see: &'a mut dyn FnMut(Visible<'_>)) -> Self {
+        Self {
+            see: RefCell::new(see),
+            hidden: Cell::new(false),
+            text: RefCell::default(),
+            separators: Cell::new(0),
+            last_is_comment: Cell::new(false),
+        }
+    }
+
+    fn separate(&self, piece: &str) {
+        let new = piece.bytes().filter(|b| b" \t\r\n\x0c/\"'".contains(b)).count();
+        self.separators.set(self.separators.get() + new);
+    }
+
+    fn end_text(&self) {
+        let mut text = self.text.borrow_mut();
+        if !text.is_empty() {
+            (self.see.borrow_mut())(Visible::Text(&text));
+            text.clear();
+        }
+    }
+
     fn targets(&self, tag: &Tag) {
         for attribute in &tag.attrs {
             let is_target = matches!(
@@ -77,16 +154,26 @@ impl TokenSink for Sink<'_> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        // No tokens of the text: a tag of many attributes may have as many errors.
+        if let Token::ParseError(_) | Token::EOFToken = token {
+            return TokenSinkResult::Continue;
+        }
+        self.separators.set(0);
+        self.last_is_comment.set(matches!(token, Token::CommentToken(_)));
         match token {
             Token::CharacterTokens(text) if !self.hidden.get() => {
-                (self.see.borrow_mut())(Visible::Text(&text));
+                self.text.borrow_mut().push_str(&text);
             }
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
+                self.end_text();
                 self.targets(&tag);
                 self.hidden.set(Self::is_hidden(&tag.name));
                 return Self::content_of(&tag.name);
             }
-            Token::TagToken(_) => self.hidden.set(false),
+            Token::TagToken(_) => {
+                self.end_text();
+                self.hidden.set(false);
+            }
             _ => (),
         }
         TokenSinkResult::Continue
@@ -113,6 +200,24 @@ mod tests {
         assert_eq!(seen("<head>no end <p title=\"a>b\">yes"), "no end yes");
         assert_eq!(seen("<textarea>a<b</textarea>c"), "a<bc");
         assert_eq!(seen("<script>never closed"), "");
+    }
+
+    /// A tag without bounds is not tokenised to its end, which would take minutes; a long comment hides nothing else.
+    #[test]
+    fn endless_tags_and_long_comments() {
+        let attributes = "a1 b2=c ".repeat(300_000);
+        let all = seen(&format!("one <p {attributes}>two"));
+        assert!(all.starts_with("one ") && all.ends_with(">two"));
+        let styles = "<w:LsdException Locked=\"false\" Priority=\"9\" Name=\"heading 1\"/>\n".repeat(2000);
+        assert_eq!(
+            seen(&format!("one <!--[if gte mso 9]>{styles}<![endif]-->two <b>three</b>")),
+            "one two three"
+        );
+        for padding in 0..12 {
+            let comment = " ".repeat(8192 - 12 + padding);
+            assert_eq!(seen(&format!("one <!--{comment}-->two")), "one two", "{padding}");
+        }
+        assert_eq!(seen(&format!("one <!--{styles}")), "one ");
     }
 
     #[test]

@@ -140,10 +140,12 @@ impl Iterator for Delimiters<'_> {
             let start = self.at + self.finder.find(self.body.get(self.at..)?)?;
             self.at = start + self.needle;
             let rest = &self.body[self.at..];
+            if start > 0 && self.body[start - 1] != b'\n' {
+                continue;
+            }
             let (rest, closes) = rest.strip_prefix(b"--").map_or((rest, false), |rest| (rest, true));
             let line_end = memchr::memchr(b'\n', rest).map_or(rest.len(), |i| i + 1);
-            let at_line_start = start == 0 || self.body[start - 1] == b'\n';
-            if !at_line_start || !rest[..line_end].iter().all(u8::is_ascii_whitespace) {
+            if !rest[..line_end].iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let before = self.body[..start]

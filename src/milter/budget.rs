@@ -43,11 +43,16 @@ impl Account {
         self.taken += if taken { bytes } else { 0 };
         taken
     }
+
+    /// Gives everything back.
+    pub(super) fn give_back(&mut self) {
+        self.left.0.fetch_add(std::mem::take(&mut self.taken), Ordering::Relaxed);
+    }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
-        self.left.0.fetch_add(self.taken, Ordering::Relaxed);
+        self.give_back();
     }
 }
 

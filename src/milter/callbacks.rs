@@ -22,6 +22,7 @@ const UNANSWERED: ProtoOpts = ProtoOpts::NOREPLY_CONNECT
     .union(ProtoOpts::NOREPLY_MAIL)
     .union(ProtoOpts::NOREPLY_RCPT)
     .union(ProtoOpts::NOREPLY_HEADER)
+    .union(ProtoOpts::NOREPLY_EOH)
     .union(ProtoOpts::NOREPLY_BODY);
 
 /// What each connection knows.
@@ -58,13 +59,18 @@ pub(super) fn callbacks(service: Arc<Service>) -> Callbacks<State> {
                 })
             })
         })
+        // Without this stage the library would not go from DATA to the body of a message without header fields.
+        .on_eoh(|cx| Box::pin(async move { step(cx, ProtoOpts::NOREPLY_EOH, |_| ()) }))
+        // Never `Noreply`: the library leaves that out itself, and body that comes with the end of the message needs
+        // `Continue` to reach that end.
         .on_body(|cx, chunk| {
             Box::pin(async move {
-                step(cx, ProtoOpts::NOREPLY_BODY, |s| {
+                step(cx, ProtoOpts::empty(), |s| {
                     if let Some(message) = &mut s.message {
                         message.body(&chunk);
                     }
-                })
+                });
+                Status::Continue
             })
         })
         .on_eom(|cx| Box::pin(eom(cx)))
@@ -78,7 +84,10 @@ pub(super) fn callbacks(service: Arc<Service>) -> Callbacks<State> {
         })
         .on_close(|cx| {
             Box::pin(async move {
-                cx.data = None;
+                // An MTA may use the milter connection for another SMTP client then.
+                if let Some(state) = &mut cx.data {
+                    state.session.disconnect();
+                }
                 Status::Continue
             })
         })

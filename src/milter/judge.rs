@@ -8,6 +8,7 @@ use crate::ledger::{Ledger, Report, RetryKey};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Decision, Facts, Per, ReplyFields, Verdict, decide};
 use crate::signature::{self, LowInformation, Signature};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -104,7 +105,7 @@ async fn count(message: &Message, content: &Content, signature: Signature, ledge
     let tempfails = rules.actions.bulk == Action::Tempfail || ledger.remembers_refused();
     let keys = if tempfails { retry_keys(message, content, signature) } else { Vec::new() };
     let times = match rules.per {
-        Per::Recipient => u32::try_from(message.recipients.len()).unwrap_or(u32::MAX).max(1),
+        Per::Recipient => distinct(&message.recipients).max(1),
         Per::Message => 1,
     };
     let count = match ledger.report(Report { signature, times, keys: keys.clone(), now }).await {
@@ -129,6 +130,12 @@ async fn count(message: &Message, content: &Content, signature: Signature, ledge
     Finding::Counted { count, signature, decision }
 }
 
+/// The number of different recipients: who is named twice still gets one copy.
+fn distinct(recipients: &[String]) -> u32 {
+    let different: HashSet<_> = recipients.iter().collect();
+    u32::try_from(different.len()).unwrap_or(u32::MAX)
+}
+
 /// One key for each recipient, or one for the message where it counts once.
 fn retry_keys(message: &Message, content: &Content, signature: Signature) -> Vec<RetryKey> {
     let ip = message.client.ip.map(|ip| ip.to_string()).unwrap_or_default();
@@ -144,7 +151,9 @@ fn retry_keys(message: &Message, content: &Content, signature: Signature) -> Vec
         ])
     };
     match message.rules.per {
-        Per::Recipient => message.recipients.iter().map(|r| key(r)).collect(),
+        Per::Recipient => {
+            message.recipients.iter().collect::<HashSet<_>>().into_iter().map(|r| key(r)).collect()
+        }
         Per::Message => vec![key("")],
     }
 }

@@ -171,10 +171,11 @@ impl Socket {
 /// Binds a Unix socket at `path` with `mode`.
 pub(super) async fn bind_unix(path: &Path, mode: Mode) -> io::Result<UnixListener> {
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
-        if UnixStream::connect(path).await.is_ok() {
-            return Err(io::ErrorKind::AddrInUse.into());
+        // Only a refused connection proves that nobody listens.
+        match UnixStream::connect(path).await {
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
+            _ => return Err(io::ErrorKind::AddrInUse.into()),
         }
-        fs::remove_file(path)?;
     }
     let socket = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode.0))?;

@@ -3,9 +3,8 @@
 //! which it began.
 
 use super::header::HeaderName;
-use crate::policy::{Actions, Per, Thresholds, WhiteList};
+use crate::policy::{Actions, Network, Per, Thresholds, WhiteList};
 use crate::signature::{self, FederationKey};
-use ipnet::IpNet;
 use serde::Deserialize;
 use std::net::IpAddr;
 
@@ -28,7 +27,7 @@ pub struct Rules {
     /// The name of the header.
     pub header: HeaderName,
     /// Clients whose mail is neither counted nor judged.
-    pub exempt_networks: Vec<IpNet>,
+    pub exempt_networks: Vec<Network>,
     /// Whether loopback clients and local submission are such.
     pub exempt_loopback: bool,
     /// Whether authenticated clients are such.
@@ -57,6 +56,6 @@ impl Rules {
             return Some("loopback");
         }
         let ip = ip?;
-        self.exempt_networks.iter().any(|network| network.contains(&ip)).then_some("network")
+        self.exempt_networks.iter().any(|network| network.contains(ip)).then_some("network")
     }
 }

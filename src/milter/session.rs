@@ -12,6 +12,9 @@ use std::time::Instant;
 /// Recipients of one message that are kept. Postfix takes 1,000 by default.
 const MAX_RECIPIENTS: usize = 10_000;
 
+/// Bytes of all their addresses: on average 100 for each.
+const MAX_RECIPIENT_BYTES: usize = MAX_RECIPIENTS * 100;
+
 /// Fields of our own name that are counted, to be removed. More than a mail system would ever add.
 const MAX_FORGED: usize = 1000;
 
@@ -37,6 +40,7 @@ pub(super) struct Message {
     pub(super) client: Client,
     pub(super) sender: String,
     pub(super) recipients: Vec<String>,
+    recipient_bytes: usize,
     /// Why the message is not looked at.
     pub(super) exempt: Option<&'static str>,
     /// Why it cannot be judged.
@@ -60,6 +64,12 @@ impl Session {
         self.client = Client { ip: ip.map(|ip| ip.to_canonical()), host: verified.then(|| host.to_owned()) };
     }
 
+    /// The SMTP client is gone.
+    pub(super) fn disconnect(&mut self) {
+        self.client = Client::default();
+        self.message = None;
+    }
+
     /// A message begins.
     pub(super) fn mail(&mut self, sender: &str, authenticated: bool) {
         let rules = self.service.rules.load_full();
@@ -71,6 +81,7 @@ impl Session {
             client: self.client.clone(),
             sender: address(sender).to_owned(),
             recipients: Vec::new(),
+            recipient_bytes: 0,
             exempt,
             unjudged: None,
             raw: RawMessage::new(),
@@ -85,8 +96,10 @@ impl Session {
 impl Message {
     /// The MTA accepted a recipient.
     pub(super) fn rcpt(&mut self, recipient: &str) {
-        if self.recipients.len() < MAX_RECIPIENTS {
-            self.recipients.push(address(recipient).to_owned());
+        let recipient = address(recipient);
+        self.recipient_bytes += recipient.len();
+        if self.recipients.len() < MAX_RECIPIENTS && self.recipient_bytes <= MAX_RECIPIENT_BYTES {
+            self.recipients.push(recipient.to_owned());
         } else {
             self.unjudged = Some("too-many-recipients");
         }
@@ -97,21 +110,27 @@ impl Message {
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
             self.forged = (self.forged + 1).min(MAX_FORGED);
         }
-        if self.exempt.is_none() {
-            self.raw.header(name, value);
-        }
+        self.collect(|raw| raw.header(name, value));
     }
 
     /// A piece of the body.
     pub(super) fn body(&mut self, chunk: &[u8]) {
-        if self.exempt.is_some() || self.unjudged.is_some() {
+        self.collect(|raw| raw.body(chunk));
+    }
+
+    /// Keeps a piece of a message that will be judged, as long as there is memory for it.
+    fn collect(&mut self, add: impl FnOnce(&mut RawMessage)) {
+        if self.exempt.is_some() || self.unjudged.is_some() || self.raw.over().is_some() {
             return;
         }
-        if self.account.take(chunk.len()) {
-            self.raw.body(chunk);
-        } else {
+        let before = self.raw.len();
+        add(&mut self.raw);
+        if self.raw.over().is_some() {
+            self.account.give_back();
+        } else if !self.account.take(self.raw.len() - before) {
             self.unjudged = Some("overloaded");
             self.raw = RawMessage::new();
+            self.account.give_back();
         }
     }
 }

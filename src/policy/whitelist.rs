@@ -2,13 +2,12 @@
 //! White lists: which bulk is wanted.
 
 use super::decide::Facts;
+use super::network::Network;
 use super::patterns::Patterns;
 use crate::signature::Signature;
-use ipnet::IpNet;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,7 +63,7 @@ pub enum WhiteListError {
 /// All entries of all files.
 #[derive(Debug, Default)]
 pub struct WhiteList {
-    networks: Vec<(IpNet, Source)>,
+    networks: Vec<(Network, Source)>,
     hosts: Patterns,
     senders: Patterns,
     null_sender: Option<Source>,
@@ -124,9 +123,9 @@ impl WhiteList {
         let bare = value.strip_prefix('<').and_then(|v| v.strip_suffix('>'));
         let (added, expected) = match form {
             "ip" => {
-                let network = value.parse::<IpNet>().or_else(|_| value.parse::<IpAddr>().map(IpNet::from));
-                let added = network.map(|n| self.networks.push((n.trunc(), source))).is_ok();
-                (added, "an IP address or network such as 192.0.2.0/24")
+                let network = value.parse::<Network>();
+                let added = network.map(|network| self.networks.push((network, source))).is_ok();
+                (added, "an address or network such as 192.0.2.0/24")
             }
             "host" => (self.hosts.add(value, source), "a host name, a domain, or .domain for all below it"),
             "sender" if value == "<>" => {
@@ -161,8 +160,8 @@ impl WhiteList {
     #[must_use]
     pub fn message(&self, facts: &Facts<'_>) -> Option<Match> {
         let by_ip = || {
-            let ip = facts.client_ip?.to_canonical();
-            self.networks.iter().find(|(network, _)| network.contains(&ip)).map(|(_, source)| source)
+            let ip = facts.client_ip?;
+            self.networks.iter().find(|(network, _)| network.contains(ip)).map(|(_, source)| source)
         };
         let by_sender = || match facts.sender? {
             "" => self.null_sender.as_ref(),
@@ -264,7 +263,7 @@ mod tests {
             ),
             (
                 "ip 192.0.2.0/40",
-                "found \"192.0.2.0/40\" after ip, expected an IP address or network such as 192.0.2.0/24",
+                "found \"192.0.2.0/40\" after ip, expected an address or network such as 192.0.2.0/24",
             ),
             (
                 "signature 12",

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the tests share: the real program as a child process, in a directory of its own.
-#![allow(dead_code, reason = "each test binary uses a part of this")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
+pub mod counts;
+pub mod encode;
 pub mod milter;
+pub mod mta;
+pub mod random;
+pub mod smtp;
+pub mod writing;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -101,21 +107,17 @@ impl Site {
 
     /// Starts the daemon and waits until it listens.
     pub fn start(&self) -> Daemon {
-        let mut daemon = self.spawn();
-        let line = daemon.log.wait_for(0, " listens on ");
-        daemon.address = line.rsplit(' ').next().unwrap().to_owned();
-        daemon
+        self.spawn().listening()
     }
 
     /// Starts the daemon without waiting: for those that are to fail.
     pub fn spawn(&self) -> Daemon {
-        let mut child = Command::new(BULKMARK)
-            .args(["milter", "--config"])
-            .arg(self.config())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        self.spawn_by(Command::new(BULKMARK).args(["milter", "--config"]).arg(self.config()))
+    }
+
+    /// Starts the daemon by a command of the test's own.
+    pub fn spawn_by(&self, command: &mut Command) -> Daemon {
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Log::default();
         log.follow(child.stderr.take().unwrap());
         Daemon { child, log, address: String::new() }
@@ -126,7 +128,12 @@ impl Site {
         let file = self.path("check.eml");
         fs::write(&file, message).unwrap();
         let config = self.config();
-        let output = Command::new(BULKMARK).args(["check", "--json", "--config"]).arg(config).arg(file).output().unwrap();
+        let output = Command::new(BULKMARK)
+            .args(["check", "--json", "--config"])
+            .arg(config)
+            .arg(file)
+            .output()
+            .unwrap();
         let text = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
     }
@@ -141,6 +148,13 @@ pub struct Daemon {
 }
 
 impl Daemon {
+    /// Waits until it listens.
+    pub fn listening(mut self) -> Self {
+        let line = self.log.wait_for(0, " listens on ");
+        self.address = line.rsplit(' ').next().unwrap().to_owned();
+        self
+    }
+
     /// Host and port, for a TCP listener.
     pub fn tcp(&self) -> &str {
         self.address.strip_prefix("inet:").unwrap()
@@ -156,7 +170,8 @@ impl Daemon {
     }
 
     pub fn signal(&self, name: &str) {
-        let status = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
+        let status =
+            Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
         assert!(status.success());
     }
 

@@ -92,13 +92,18 @@ wait_until_left() {
 
 # Starts a server, says "ready", and stops it when standard input ends: however the parent went away. BASE goes, too.
 run() {
-    local base=$1
-    # shellcheck disable=SC2064 # base is to be expanded now
-    trap "trap '' INT TERM HUP; stop '$base'; rm -rf '$base'" EXIT
+    started=$1
+    trap 'trap "" INT TERM HUP; stop "$started"; rm -rf "$started"' EXIT
     trap 'exit 130' INT TERM HUP
     start "$@"
     echo ready
     while read -r _; do :; done
+}
+
+# An interrupted start must not leave a server behind that nobody knows of; "run" sees to it itself.
+stop_when_interrupted() {
+    started=$1
+    [[ -n $(trap -p INT) ]] || trap 'stop "$started"; exit 130' INT TERM HUP
 }
 
 # What the user asked for.

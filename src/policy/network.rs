@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Networks of IP addresses.
+
+use ipnet::IpNet;
+use serde::Deserialize;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A network, written as `192.0.2.0/24` or `2001:db8::/32`; a single address is a network of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Network(IpNet);
+
+impl Network {
+    /// Whether the address is in it; an IPv4 address that is written as IPv6 is taken as what it is.
+    #[must_use]
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        self.0.contains(&ip.to_canonical())
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        network
+            .map(|network| Self(network.trunc()))
+            .map_err(|_| format!("found \"{text}\", expected an address or network such as 192.0.2.0/24"))
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}

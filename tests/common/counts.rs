@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What tests of the ledger share.
+
+use bulkmark::ledger::{Ledger, Report, RetryKey, Settings};
+use bulkmark::signature::{FederationKey, Signature};
+use std::num::NonZeroU32;
+use std::path::Path;
+
+pub const DAY: u64 = 86_400;
+/// Some noon.
+pub const NOW: u64 = 20_000 * DAY + DAY / 2;
+
+pub fn settings(capacity: u32) -> Settings {
+    Settings { capacity: NonZeroU32::new(capacity).unwrap(), ..Settings::default() }
+}
+
+pub fn open(directory: &Path, settings: &Settings) -> Ledger {
+    Ledger::open(directory, settings, &FederationKey::public()).unwrap()
+}
+
+/// The signature with this number: spread over the filter as real ones are.
+pub fn signature(number: u64) -> Signature {
+    // Two numbers are taken of each row, so that no half is shared.
+    let mut random = super::random::Random::new(2 * number);
+    let halves = [random.next().to_be_bytes(), random.next().to_be_bytes()].concat();
+    Signature::from_bytes(halves.try_into().unwrap())
+}
+
+pub fn key(number: u64) -> RetryKey {
+    RetryKey::new(&[b"key", &number.to_be_bytes()])
+}
+
+pub fn report(number: u64, times: u32, now: u64) -> Report {
+    Report { signature: signature(number), times, keys: Vec::new(), now }
+}
+
+/// Makes all reports at once, so that they share commits.
+pub async fn report_all(ledger: &Ledger, reports: impl IntoIterator<Item = Report>) {
+    let mut tasks = tokio::task::JoinSet::new();
+    for report in reports {
+        let ledger = ledger.clone();
+        tasks.spawn(async move { ledger.report(report).await.unwrap() });
+    }
+    tasks.join_all().await;
+}
+
+pub fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}

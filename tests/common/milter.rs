@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! An MTA's end of the milter protocol, byte by byte, so that tests can also speak it badly.
+
+use super::{Daemon, PATIENCE};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+/// All actions and all protocol options of version 6, as Sendmail offers them.
+pub const ALL_ACTIONS: u32 = 0x1FF;
+pub const ALL_OPTIONS: u32 = 0x1F_FFFF;
+
+pub const ADD_HEADER: u32 = 0x01;
+pub const CHANGE_HEADER: u32 = 0x10;
+pub const QUARANTINE: u32 = 0x20;
+pub const REQUEST_MACROS: u32 = 0x100;
+
+const NO_HELO: u32 = 0x02;
+const NO_EOH: u32 = 0x40;
+const NO_DATA: u32 = 0x200;
+pub const NOREPLY_HEADER: u32 = 0x80;
+pub const NOREPLY_CONNECT: u32 = 0x1000;
+const NOREPLY_HELO: u32 = 0x2000;
+pub const NOREPLY_MAIL: u32 = 0x4000;
+pub const NOREPLY_RCPT: u32 = 0x8000;
+const NOREPLY_DATA: u32 = 0x1_0000;
+const NOREPLY_EOH: u32 = 0x4_0000;
+pub const NOREPLY_BODY: u32 = 0x8_0000;
+
+/// Bytes of a body chunk, as MTAs send them.
+const CHUNK: usize = 65_535;
+
+trait Duplex: Read + Write + Send {}
+impl<T: Read + Write + Send> Duplex for T {}
+
+/// A connection, on which commands are collected until an answer is waited for.
+pub struct Client {
+    stream: Box<dyn Duplex>,
+    out: Vec<u8>,
+    pub version: u32,
+    /// What was agreed on.
+    pub actions: u32,
+    pub options: u32,
+    /// The macros that the milter asked for: stage and names.
+    pub macros: Vec<(u32, String)>,
+}
+
+impl Client {
+    /// Connects without a word.
+    pub fn open(daemon: &Daemon) -> Self {
+        let stream: Box<dyn Duplex> = if daemon.address.starts_with("unix:") {
+            let stream = UnixStream::connect(daemon.unix()).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_write_timeout(Some(PATIENCE)).unwrap();
+            Box::new(stream)
+        } else {
+            let stream = TcpStream::connect(daemon.tcp()).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_write_timeout(Some(PATIENCE)).unwrap();
+            stream.set_nodelay(true).unwrap();
+            Box::new(stream)
+        };
+        Self { stream, out: Vec::new(), version: 6, actions: 0, options: 0, macros: Vec::new() }
+    }
+
+    /// Connects and negotiates as an MTA that offers everything.
+    pub fn connect(daemon: &Daemon) -> Self {
+        Self::negotiated(daemon, 6, ALL_ACTIONS, ALL_OPTIONS)
+    }
+
+    /// Connects and negotiates as an MTA that offers this.
+    pub fn negotiated(daemon: &Daemon, version: u32, actions: u32, options: u32) -> Self {
+        let mut client = Self::open(daemon);
+        client.negotiate(version, actions, options);
+        client
+    }
+
+    pub fn negotiate(&mut self, version: u32, actions: u32, options: u32) {
+        self.send(b'O', &[version, actions, options].map(u32::to_be_bytes).concat());
+        let (kind, payload) = self.receive().expect("the negotiation is answered");
+        assert_eq!(kind, b'O');
+        let number = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().unwrap());
+        (self.version, self.actions, self.options) = (number(0), number(4), number(8));
+        assert!(self.version <= version, "a version that was not offered");
+        assert_eq!(self.actions & !actions, 0, "actions that were not offered");
+        assert_eq!(self.options & !options, 0, "options that were not offered");
+        let mut rest = &payload[12..];
+        while let Some((stage, after)) = rest.split_first_chunk::<4>() {
+            let end = after.iter().position(|&b| b == 0).unwrap();
+            self.macros
+                .push((u32::from_be_bytes(*stage), String::from_utf8_lossy(&after[..end]).into_owned()));
+            rest = &after[end + 1..];
+        }
+    }
+
+    /// Sends a packet; it leaves at the next [`receive`](Self::receive) or [`flush`](Self::flush).
+    pub fn send(&mut self, kind: u8, payload: &[u8]) {
+        let length = u32::try_from(payload.len() + 1).unwrap();
+        self.raw(&[&length.to_be_bytes(), &[kind][..], payload].concat());
+    }
+
+    /// Sends bytes that need not be a packet.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+        if self.out.len() > 1 << 20 {
+            self.flush();
+        }
+    }
+
+    pub fn flush(&mut self) {
+        self.stream.write_all(&self.out).unwrap();
+        self.out.clear();
+    }
+
+    /// As `flush`, where the other side may have closed already.
+    pub fn try_flush(&mut self) {
+        let _ = self.stream.write_all(&self.out);
+        self.out.clear();
+    }
+
+    /// One packet, or nothing when the milter closed the connection.
+    pub fn receive(&mut self) -> Option<(u8, Vec<u8>)> {
+        self.try_flush();
+        let mut head = [0; 5];
+        match self.stream.read_exact(&mut head) {
+            Ok(()) => (),
+            Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
+                return None;
+            }
+            Err(e) => panic!("no answer: {e}"),
+        }
+        let length = u32::from_be_bytes(head[..4].try_into().unwrap()) as usize;
+        let mut payload = vec![0; length - 1];
+        self.stream.read_exact(&mut payload).unwrap();
+        Some((head[4], payload))
+    }
+
+    /// What one read gives: the bytes that came in one segment or more.
+    pub fn read_once(&mut self) -> Vec<u8> {
+        self.flush();
+        let mut buffer = vec![0; 65_536];
+        let n = self.stream.read(&mut buffer).unwrap();
+        buffer.truncate(n);
+        buffer
+    }
+
+    /// Whether the milter closes the connection, whatever it says before.
+    pub fn is_closed(&mut self) -> bool {
+        self.try_flush();
+        let mut rest = Vec::new();
+        match self.stream.read_to_end(&mut rest) {
+            Ok(_) => true,
+            Err(e) => e.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+
+    /// A stage of the session; its answer is read unless it was agreed that there is none.
+    pub fn stage(&mut self, kind: u8, payload: &[u8], unanswered: u32) {
+        self.send(kind, payload);
+        if self.options & unanswered == 0 {
+            let answer = self.receive();
+            assert_eq!(answer, Some((b'c', Vec::new())), "after {:?}", char::from(kind));
+        }
+    }
+
+    /// Tells macros for the stage of the command `stage`.
+    pub fn macros(&mut self, stage: u8, pairs: &[(&str, &str)]) {
+        let mut payload = vec![stage];
+        for (name, value) in pairs {
+            payload.extend([name.as_bytes(), b"\0", value.as_bytes(), b"\0"].concat());
+        }
+        self.send(b'D', &payload);
+    }
+
+    /// The client of the SMTP session.
+    pub fn client(&mut self, host: &str, ip: &str) {
+        let family = if ip.contains(':') { b'6' } else { b'4' };
+        let payload = [host.as_bytes(), &[0, family], &25u16.to_be_bytes(), ip.as_bytes(), &[0]].concat();
+        self.stage(b'C', &payload, NOREPLY_CONNECT);
+        if self.options & NO_HELO == 0 {
+            self.stage(b'H', b"client.test\0", NOREPLY_HELO);
+        }
+    }
+
+    /// The stages of a message up to its end, and not its end.
+    pub fn begin(&mut self, mail: &Mail) {
+        self.macros(b'M', &[("i", &mail.id)]);
+        self.stage(b'M', format!("<{}>\0", mail.sender).as_bytes(), NOREPLY_MAIL);
+        for recipient in &mail.recipients {
+            self.stage(b'R', format!("<{recipient}>\0").as_bytes(), NOREPLY_RCPT);
+        }
+        if self.version >= 4 && self.options & NO_DATA == 0 {
+            self.stage(b'T', b"", NOREPLY_DATA);
+        }
+        for (name, value) in &mail.headers {
+            self.stage(b'L', &[name, &[0][..], value, &[0]].concat(), NOREPLY_HEADER);
+        }
+        if self.options & NO_EOH == 0 {
+            self.stage(b'N', b"", NOREPLY_EOH);
+        }
+        for chunk in mail.body.chunks(CHUNK) {
+            self.stage(b'B', chunk, NOREPLY_BODY);
+        }
+    }
+
+    /// A message and the answer to it.
+    pub fn message(&mut self, mail: &Mail) -> Answer {
+        self.begin(mail);
+        self.end()
+    }
+
+    /// The end of a message, and the answer to it.
+    pub fn end(&mut self) -> Answer {
+        self.try_end().expect("the connection was closed before the answer")
+    }
+
+    /// The same, or nothing when the connection ends before the final answer.
+    pub fn try_end(&mut self) -> Option<Answer> {
+        self.send(b'E', b"");
+        let mut answer = Answer::default();
+        loop {
+            let (kind, payload) = self.receive()?;
+            let fields: Vec<String> =
+                payload.split(|&b| b == 0).map(|f| String::from_utf8_lossy(f).into_owned()).collect();
+            match kind {
+                b'h' => answer.added.push((fields[0].clone(), fields[1].clone())),
+                b'm' => {
+                    assert!(payload.len() > 5 && payload.ends_with(&[0, 0]), "a change that is no removal");
+                    let name = payload[4..].split(|&b| b == 0).next().unwrap();
+                    let index = u32::from_be_bytes(payload[..4].try_into().unwrap());
+                    answer.removed.push((index, String::from_utf8_lossy(name).into_owned()));
+                }
+                b'q' => answer.quarantine = Some(fields[0].clone()),
+                b'y' => {
+                    answer.reply = fields[0].clone();
+                    return Some(answer);
+                }
+                b'c' | b'a' | b'r' | b't' | b'd' => {
+                    answer.reply = char::from(kind).to_string();
+                    return Some(answer);
+                }
+                other => panic!("an unknown answer {:?}", char::from(other)),
+            }
+        }
+    }
+}
+
+/// What the milter did with a message.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub added: Vec<(String, String)>,
+    /// Index and name.
+    pub removed: Vec<(u32, String)>,
+    pub quarantine: Option<String>,
+    /// `c` for continue, ..., or the text of an SMTP reply.
+    pub reply: String,
+}
+
+impl Answer {
+    /// The value of the one header that was added.
+    pub fn verdict(&self) -> &str {
+        assert_eq!(self.added.len(), 1, "{self:?}");
+        assert_eq!(self.added[0].0, "X-Bulkmark");
+        &self.added[0].1
+    }
+
+    /// The count in the header.
+    pub fn count(&self) -> Option<u32> {
+        let field = self.added.first()?.1.split("; ").find_map(|f| f.strip_prefix("body="))?;
+        field.parse().ok()
+    }
+}
+
+/// A message with its envelope.
+#[derive(Debug, Clone)]
+pub struct Mail {
+    pub id: String,
+    pub sender: String,
+    pub recipients: Vec<String>,
+    pub headers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub body: Vec<u8>,
+}
+
+impl Mail {
+    /// A message of text that is long enough to be counted; different texts are different messages.
+    pub fn text(text: &str) -> Self {
+        Self::raw(
+            format!("Subject: s\r\n\r\nThis is a message of many words, and it says: {text}\r\n").as_bytes(),
+        )
+    }
+
+    /// A message from its wire form, cut into fields as an MTA does it: what is no field begins the body.
+    pub fn raw(raw: &[u8]) -> Self {
+        let mut headers: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut rest = raw;
+        loop {
+            let end = rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |i| i + 1);
+            let line = rest[..end].strip_suffix(b"\n").unwrap_or(&rest[..end]);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                rest = &rest[end..];
+                break;
+            }
+            if line[0] == b' ' || line[0] == b'\t' {
+                let Some((_, value)) = headers.last_mut() else { break };
+                value.push(b'\n');
+                value.extend_from_slice(line);
+            } else {
+                let Some(colon) = line.iter().position(|&b| b == b':') else { break };
+                let name = &line[..colon];
+                if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
+                    break;
+                }
+                headers.push((name.to_vec(), line[colon + 1..].trim_ascii_start().to_vec()));
+            }
+            rest = &rest[end..];
+        }
+        Self {
+            id: "4TEST".to_owned(),
+            sender: "sender@example.org".to_owned(),
+            recipients: vec!["recipient@example.net".to_owned()],
+            headers,
+            body: rest.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which room may use which, the size of files, and their licence line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
+const ROOMS: [(&str, &[&str]); 9] = [
+    ("filter", &[]),
+    ("mail", &[]),
+    ("telemetry", &[]),
+    ("signature", &["mail"]),
+    ("ledger", &["filter", "signature"]),
+    ("policy", &["mail", "signature"]),
+    ("milter", &["mail", "signature", "ledger", "policy"]),
+    ("config", &["filter", "mail", "signature", "ledger", "policy", "milter", "telemetry"]),
+    ("command", &["filter", "mail", "signature", "ledger", "policy", "milter", "config", "telemetry"]),
+];
+
+const MAX_LINES: usize = 500;
+
+fn sources() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut directories, mut files) = (vec![root.clone()], Vec::new());
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                files.push((path.strip_prefix(&root).unwrap().to_owned(), text));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The room of a file: its first directory or its own name.
+fn room(path: &Path) -> String {
+    let first = path.iter().next().unwrap().to_string_lossy();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// The text without comments; what is in strings stays, which only makes the check stricter.
+fn code(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect()
+}
+
+/// The first names of all paths that begin with `crate::`, those in braces each for itself. `super` must not lead out
+/// of a room, so a room's own root may not be left by it.
+fn uses(text: &str) -> BTreeSet<String> {
+    let code = code(text);
+    let mut names = BTreeSet::new();
+    for (i, _) in code.match_indices("crate::") {
+        if code[..i].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        let rest = &code[i + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            None => {
+                names.extend(name(rest));
+            }
+            Some(list) => {
+                let mut depth = 0;
+                let mut at_name = true;
+                for (j, c) in list.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => at_name = true,
+                        c if at_name && !c.is_whitespace() => {
+                            names.extend(name(&list[j..]));
+                            at_name = false;
+                        }
+                        _ => (),
+                    }
+                }
+            }
+        }
+    }
+    names
+}
+
+fn name(text: &str) -> Option<String> {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    (end > 0).then(|| text[..end].to_owned())
+}
+
+/// Who uses whom, from what stands in the files.
+fn found() -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, text) in sources() {
+        let room = room(&path);
+        let mut used = uses(&text);
+        used.remove(&room);
+        all.entry(room).or_default().extend(used);
+    }
+    all
+}
+
+#[test]
+fn rooms_use_those_that_they_may() {
+    let rooms: BTreeMap<_, _> = ROOMS.into_iter().collect();
+    for (room, used) in found() {
+        if room == "main" || room == "lib" {
+            assert!(used.is_empty(), "{room}.rs uses {used:?}; it only declares the rooms or calls one");
+            continue;
+        }
+        let may = rooms.get(&*room).unwrap_or_else(|| panic!("src/{room} is not in the list of rooms"));
+        for other in used {
+            assert!(may.contains(&&*other), "src/{room} uses crate::{other}, but may use only {may:?}");
+        }
+    }
+    // What may be used by nobody else.
+    for (room, may) in ROOMS {
+        assert!(room == "command" || !may.contains(&"config"), "{room} may not use config");
+        assert!(
+            ["command", "config"].contains(&room) || !may.contains(&"telemetry"),
+            "{room} may not use telemetry"
+        );
+        assert!(!may.contains(&"command"), "{room} may not use command");
+    }
+}
+
+/// Taken from the files and not from the list: what uses nobody, or only such as were taken away before, is taken away
+/// until nothing is left.
+#[test]
+fn there_are_no_cycles() {
+    let mut left = found();
+    while !left.is_empty() {
+        let names: BTreeSet<_> = left.keys().cloned().collect();
+        let before = left.len();
+        left.retain(|_, used| used.iter().any(|other| names.contains(other)));
+        assert!(left.len() < before, "these use one another in a circle: {left:?}");
+    }
+}
+
+/// No path goes out of a room by `super`: in `src/room/mod.rs` one is already too many, in `src/room/file.rs` two are.
+#[test]
+fn no_room_is_left_by_super() {
+    for (path, text) in sources() {
+        let is_root = path.iter().count() == 1 || path.ends_with("mod.rs");
+        let code = code(&text);
+        // Inside `mod tests` one more `super` stays in the file.
+        let (body, tests) = code.split_once("#[cfg(test)]").unwrap_or((&code, ""));
+        let [in_body, in_tests] =
+            if is_root { ["super::", "super::super::"] } else { ["super::super::", "super::super::super::"] };
+        assert!(!body.contains(in_body), "{} leaves its room", path.display());
+        assert!(!tests.contains(in_tests), "{} leaves its room", path.display());
+    }
+}
+
+#[test]
+fn files_are_short_and_licensed() {
+    for (path, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= MAX_LINES, "src/{} has {lines} lines, more than {MAX_LINES}", path.display());
+        assert_eq!(
+            text.lines().next(),
+            Some("// SPDX-License-Identifier: GPL-3.0-or-later"),
+            "the first line of src/{}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn paths_are_found_in_all_forms() {
+    let text = "use crate::mail::{A, B};\nlet x: crate::filter::C = 1; // crate::comment::x\nuse crate::{ledger, policy::{D, \
+                E}, signature};\nmycrate::no();";
+    let names: Vec<_> = uses(text).into_iter().collect();
+    assert_eq!(names, ["filter", "ledger", "mail", "policy", "signature"]);
+}

@@ -1,0 +1,16 @@
+-- SPDX-License-Identifier: GPL-3.0-or-later
+-- A message is broken off in its body, another after its recipients; the next one on the connection knows nothing of them.
+dofile("lib.lua")
+local conn = connect_to_all()
+client(conn)
+begin(conn, {"a@box.test", "b@box.test"}, {from, subject, {"X-Bulkmark", "forged"}}, news)
+done(mt.abort(conn), "abort")
+mt.macro(conn, SMFIC_MAIL, "i", "QUEUEID2")
+go_on(conn, SMFIP_NR_MAIL, mt.mailfrom(conn, "<other@sender.test>"), "MAIL")
+go_on(conn, SMFIP_NR_RCPT, mt.rcptto(conn, "<c@box.test>"), "RCPT")
+done(mt.abort(conn), "abort")
+send(conn, {"d@box.test"}, {from, subject}, news)
+check_header(conn, "clean; body=1; threshold=20; host=mx.test")
+check(not mt.eom_check(conn, MT_HDRDELETE), "a header of the message before is deleted")
+mt.disconnect(conn)
+mt.echo("passed")
