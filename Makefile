@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test lint bench install clean
+.PHONY: all build demo test lint study bench install clean
 
 all: build
 
@@ -27,6 +27,10 @@ lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+
+# The paper's study with few rounds: all of its means must agree with ours within the error of so many rounds.
+study: build
+	$(PROGRAM) simulate --experiment all --rounds 50 --compare
 
 bench:
 	$(CARGO) bench --locked --bench signature

@@ -8,7 +8,7 @@
 //! additions come in random order. Then the counts of all signatures, and those of others that were never added, are
 //! asked. The pseudo-random numbers are the same in each run.
 
-use bulkmark::filter::{CELL_BITS, CELLS_PER_BLOCK, Refined, blocks_for};
+use bulkmark::filter::{CELL_BITS, CELLS_AT_CAPACITY, CELLS_PER_BLOCK, Counting, Refined};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ fn main() {
         .skip(1)
         .find(|arg| !arg.starts_with("--"))
         .map_or(SIGNATURES, |arg| arg.replace('_', "").parse().expect("expected a number of signatures"));
-    let blocks = blocks_for(capacity);
+    let blocks = Refined::sized(capacity, CELLS_AT_CAPACITY).blocks();
     let bits = blocks * CELLS_PER_BLOCK * CELL_BITS;
     println!("capacity {capacity} signatures: {blocks} blocks, {} bytes", blocks * 64);
     println!("{:.2} bits of cells for each signature at capacity", bits as f64 / f64::from(capacity));
@@ -46,17 +46,17 @@ fn main() {
         "bits/sig"
     );
     for (load, signatures) in [("1", capacity), ("1.5", capacity / 2 * 3), ("2", capacity * 2)] {
-        measure(load, signatures, blocks);
+        measure(load, signatures, capacity);
     }
 }
 
-fn measure(load: &str, signatures: u32, blocks: usize) {
+fn measure(load: &str, signatures: u32, capacity: u32) {
     let mut random = Random(1);
     let counts: Vec<u32> = (0..signatures).map(|_| random.pareto()).collect();
     let mut order: Vec<u32> = (0..signatures).flat_map(|i| (0..counts[i as usize]).map(move |_| i)).collect();
     random.shuffle(&mut order);
 
-    let mut filter = Refined::new(blocks).expect("a size that makes sense");
+    let mut filter = Refined::sized(capacity, CELLS_AT_CAPACITY);
     let start = Instant::now();
     for &i in &order {
         let probe = filter.probe(element(u64::from(i)));

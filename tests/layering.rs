@@ -5,16 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 10] = [
     ("filter", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
     ("ledger", &["filter", "signature"]),
+    ("simulate", &["filter"]),
     ("policy", &["mail", "signature"]),
     ("milter", &["mail", "signature", "ledger", "policy"]),
     ("config", &["filter", "mail", "signature", "ledger", "policy", "milter", "telemetry"]),
-    ("command", &["filter", "mail", "signature", "ledger", "policy", "milter", "config", "telemetry"]),
+    (
+        "command",
+        &["filter", "mail", "signature", "ledger", "policy", "milter", "config", "simulate", "telemetry"],
+    ),
 ];
 
 const MAX_LINES: usize = 500;

@@ -518,12 +518,12 @@ fn a_reload_changes_threshold_action_and_white_list() {
 fn a_wrong_configuration_is_named_and_the_old_one_stays() {
     let Some(mut rig) = rig("[thresholds]\nbody = 2\n[actions]\nbulk = \"reject\"\n") else { return };
     rig.send("a@box.test", &message("", NEWS)).expect(250);
-    rig.site.extra = "[thresholds]\nbody = 99\n[actions]\nbulk = \"mark\"\n".to_owned();
+    rig.site.extra = "[thresholds]\nbody = -1\n[actions]\nbulk = \"mark\"\n".to_owned();
     let path = rig.site.config();
     let line =
-        1 + std::fs::read_to_string(&path).unwrap().lines().position(|line| line == "body = 99").unwrap();
+        1 + std::fs::read_to_string(&path).unwrap().lines().position(|line| line == "body = -1").unwrap();
     let told = rig.daemon.reload();
-    assert!(told.contains(&format!("{}:{line}:8: thresholds.body: found 99", path.display())), "{told}");
+    assert!(told.contains(&format!("{}:{line}:8: thresholds.body: found -1", path.display())), "{told}");
     assert!(told.contains("the old configuration stays in force"), "{told}");
     rig.send("b@box.test", &message("", NEWS)).expect(550);
 }

@@ -60,9 +60,9 @@ impl Bloom {
         let m = u128::from(self.m);
         (0..self.k.into()).map(move |i: u64| {
             let fraction = start.wrapping_add(step.wrapping_mul(i));
-            #[expect(clippy::cast_possible_truncation, reason = "below m, whose words are in memory")]
-            let bit = ((u128::from(fraction) * m) >> 64) as u64;
-            ((bit / WORD) as usize, 1 << (bit % WORD))
+            // Below m, whose words are in memory.
+            let bit = u64::try_from((u128::from(fraction) * m) >> 64).unwrap_or(u64::MAX);
+            (usize::try_from(bit / WORD).unwrap_or(usize::MAX), 1 << (bit % WORD))
         })
     }
 

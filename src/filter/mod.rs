@@ -25,4 +25,4 @@ pub use intuitive::Intuitive;
 pub use params::ParameterError;
 pub use probe::{CELLS_PER_ELEMENT, Probe};
 pub use refined::Refined;
-pub use scaling::{Added, Scaling, Slice, error_bound};
+pub use scaling::{Added, CELLS_AT_CAPACITY, Scaling, Slice, error_bound};

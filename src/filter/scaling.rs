@@ -14,7 +14,7 @@ const TIGHTENING: f64 = 0.9;
 
 /// Cells per element in the first slice (the paper's m/n). With what bulk needs beyond 31 that makes 43 bits an element
 /// (docs/filter.md).
-const CELLS: f64 = 7.75;
+pub const CELLS_AT_CAPACITY: f64 = 7.75;
 
 /// Cells of an element (the paper's k).
 const K: f64 = super::probe::CELLS_PER_ELEMENT as f64;
@@ -27,7 +27,7 @@ fn error(cells: f64) -> f64 {
 
 /// Cells per element in slice `i`: the inverse of [`error`] at the first slice's error times r^i.
 fn cells_per_element(i: usize) -> f64 {
-    let bound = error(CELLS) * TIGHTENING.powf(i as f64);
+    let bound = error(CELLS_AT_CAPACITY) * TIGHTENING.powf(i as f64);
     -K / (-bound.powf(1.0 / K)).ln_1p()
 }
 
@@ -35,7 +35,7 @@ fn cells_per_element(i: usize) -> f64 {
 /// their errors.
 #[must_use]
 pub fn error_bound() -> f64 {
-    error(CELLS) / (1.0 - TIGHTENING)
+    error(CELLS_AT_CAPACITY) / (1.0 - TIGHTENING)
 }
 
 /// One filter of the row.
@@ -160,10 +160,10 @@ mod tests {
 
     #[test]
     fn tightening_inverts_the_error() {
-        assert!((cells_per_element(0) - CELLS).abs() < 1e-9);
-        for i in 0..20 {
-            let expected = error(CELLS) * TIGHTENING.powi(i);
-            assert!((error(cells_per_element(i as usize)) / expected - 1.0).abs() < 1e-9);
+        assert!((cells_per_element(0) - CELLS_AT_CAPACITY).abs() < 1e-9);
+        for i in 0..20u8 {
+            let expected = error(CELLS_AT_CAPACITY) * TIGHTENING.powi(i.into());
+            assert!((error(cells_per_element(i.into())) / expected - 1.0).abs() < 1e-9);
         }
     }
 
