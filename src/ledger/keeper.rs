@@ -52,7 +52,7 @@ pub enum LedgerError {
     /// The disk did not take it, or does not since a while.
     #[error("{0}")]
     Unavailable(String),
-    /// More requests wait than [`QUEUE`] holds.
+    /// 8,192 requests wait already.
     #[error("the ledger is overloaded")]
     Busy,
     /// It was closed.

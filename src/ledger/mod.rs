@@ -2,7 +2,7 @@
 //! The ledger: how often was each signature reported, kept over restarts and crashes.
 //!
 //! [`Ledger`] is the handle that everybody holds. Behind it one thread, the keeper, owns everything: the counts in
-//! memory ([`generations`]) and the file ([`store`]). It takes all reports that wait, applies them, commits them in one
+//! memory (`generations`) and the file (`store`). It takes all reports that wait, applies them, commits them in one
 //! transaction, and answers them; so a count that was answered is on disk, and many messages share one fsync.
 
 mod errors;

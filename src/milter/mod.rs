@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The milter: what the MTA asks about every message.
 //!
-//! [`serve`] runs the sessions on a bound [`Socket`]. A session ([`session`]) collects a message, has it judged
-//! ([`judge`]), and answers the MTA with a header ([`header`]) or a refusal. [`control`] is the socket by which
+//! [`serve`] runs the sessions on a bound [`Socket`]. A session (`session`) collects a message, has it judged
+//! (`judge`), and answers the MTA with a header (`header`) or a refusal. [`control`] is the socket by which
 //! `bulkmark check` asks the running daemon.
 
 mod budget;
