@@ -38,7 +38,9 @@ bench:
 	$(CARGO) bench --locked --bench accuracy
 	benches/postfix/run
 
-install: build
+# Not after `build`, since root may have no Rust.
+install:
+	@test -x $(PROGRAM) || { echo "there is no $(PROGRAM): run make build first" >&2; exit 1; }
 	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/bulkmark
 	test -e $(DESTDIR)$(SYSCONFDIR)/bulkmark/milter.toml || \
 		install -D -m 0644 conf/milter.toml $(DESTDIR)$(SYSCONFDIR)/bulkmark/milter.toml

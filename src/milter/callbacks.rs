@@ -105,8 +105,8 @@ fn negotiate(
     }
     let unanswered = UNANSWERED & offered;
     cx.requested_actions = actions | (Actions::REQUEST_MACROS & offered_actions);
-    // The library proposes to leave out the stages without a callback (HELO, end of header, unknown commands); an MTA
-    // that cannot leave them out gets its answers from the library.
+    // The library proposes to leave out the stages without a callback (HELO, unknown commands); an MTA that cannot leave
+    // them out gets its answers from the library.
     cx.requested_opts = ((cx.requested_opts & offered) - ProtoOpts::SKIP) | unanswered;
     if offered_actions.contains(Actions::REQUEST_MACROS) {
         for (stage, names) in [
