@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The Bloom filter and the pair of filters for nominations, against sets.
 
+mod common;
+
 use bulkmark::filter::{Bloom, Nominations, ParameterError};
+use common::random::element;
 use proptest::prelude::*;
 use std::collections::HashSet;
-
-/// 128 bits from a counter, by the finaliser of SplitMix64.
-fn element(i: u64) -> u128 {
-    let mix = |mut z: u64| {
-        z = z.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    };
-    (u128::from(mix(2 * i + 1)) << 64) | u128::from(mix(2 * i + 2))
-}
 
 /// Table 1 of the paper. Where the rate is too small to meet a strange element that is shown, it is the filter's own
 /// estimate from its fill that is held against the table.

@@ -20,10 +20,7 @@ pub fn open(directory: &Path, settings: &Settings) -> Ledger {
 
 /// The signature with this number: spread over the filter as real ones are.
 pub fn signature(number: u64) -> Signature {
-    // Two numbers are taken of each row, so that no half is shared.
-    let mut random = super::random::Random::new(2 * number);
-    let halves = [random.next().to_be_bytes(), random.next().to_be_bytes()].concat();
-    Signature::from_bytes(halves.try_into().unwrap())
+    Signature::from_bytes(super::random::element(number).to_be_bytes())
 }
 
 pub fn key(number: u64) -> RetryKey {

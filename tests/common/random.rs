@@ -21,3 +21,10 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 }
+
+/// 128 bits that stand for the element with this number: spread over a filter as signatures are.
+pub fn element(number: u64) -> u128 {
+    // Two numbers are taken of each row, so that no half is shared.
+    let mut random = Random::new(2 * number);
+    u128::from(random.next()) << 64 | u128::from(random.next())
+}
