@@ -36,6 +36,7 @@ bench:
 	$(CARGO) bench --locked --bench signature
 	$(CARGO) bench --locked --bench milter
 	$(CARGO) bench --locked --bench accuracy
+	$(CARGO) bench --locked --bench delta
 	benches/postfix/run
 
 # Not after `build`, since root may have no Rust.

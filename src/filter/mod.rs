@@ -7,21 +7,27 @@
 mod bloom;
 mod cells;
 mod counting;
+mod delta;
 mod estimate;
 mod extension;
 mod intuitive;
+mod merged;
 mod overflow;
 mod params;
 mod probe;
+mod range_coder;
 mod refined;
 mod scaling;
+mod split;
 
 pub use bloom::{Bloom, Nominations};
 pub use cells::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
 pub use counting::{Counting, RemoveError};
+pub use delta::{DecodeError, Delta};
 pub use estimate::false_bulk;
 pub use extension::{Cells, Wide, add_intuitive, add_refined, count};
 pub use intuitive::Intuitive;
+pub use merged::Merged;
 pub use params::ParameterError;
 pub use probe::{CELLS_PER_ELEMENT, Probe};
 pub use refined::Refined;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The refined counting filter (Yan & Cho, section 4, heuristics H1 and H2).
 
-use super::cells::{self, Block, CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
+use super::cells::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
 use super::counting::{Counting, RemoveError};
-use super::overflow::{Cell, Overflow};
 use super::params::ParameterError;
 use super::probe::Probe;
+use super::split::Split;
 
 /// The largest filter: 2^32 blocks, 256 GiB.
 const MAX_BLOCKS: u64 = 1 << 32;
@@ -31,8 +31,7 @@ pub(super) fn blocks_for(capacity: u32, cells: f64) -> usize {
 /// 31, which tells no more than "at least 31". So bulk costs half of the split storage, and its count, which no other
 /// element shares in so sparse a table, is as right as with six.
 pub struct Refined {
-    blocks: Vec<Block>,
-    overflow: Overflow,
+    pub(super) cells: Split,
 }
 
 impl Refined {
@@ -41,54 +40,12 @@ impl Refined {
     /// # Errors
     /// When `blocks` is 0 or above 2^32.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
-        ParameterError::check("blocks", blocks as u64, 1, MAX_BLOCKS)?;
-        Ok(Self::of(blocks))
+        Self::check_blocks(blocks)?;
+        Ok(Self { cells: Split::new(blocks) })
     }
 
-    fn of(blocks: usize) -> Self {
-        Self { blocks: vec![Block::EMPTY; blocks], overflow: Overflow::new(blocks) }
-    }
-
-    /// The smallest of the five-bit cells.
-    fn base(&self, probe: &Probe) -> u8 {
-        let mut least = CELL_MAX;
-        for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
-            for &cell in cells {
-                least = least.min(self.blocks[block].get(usize::from(cell)));
-            }
-        }
-        least
-    }
-
-    /// The cells of an element that have further bits.
-    fn split(probe: &Probe) -> impl Iterator<Item = Cell> + use<> {
-        let block = probe.blocks[0];
-        probe.cells[0].into_iter().map(move |cell| Cell { block, cell })
-    }
-
-    /// What the cells of the first block hold beyond 31; the smallest of them.
-    fn further(&self, probe: &Probe) -> u32 {
-        Self::split(probe).map(|cell| self.overflow.get(cell)).min().unwrap_or(0)
-    }
-
-    fn raise_base(&mut self, probe: &Probe, target: u8) {
-        for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
-            let block = &mut self.blocks[block];
-            for &cell in cells {
-                if block.get(usize::from(cell)) < target {
-                    block.set(usize::from(cell), target);
-                }
-            }
-        }
-    }
-
-    fn raise_further(&mut self, probe: &Probe, target: u32) {
-        let target = target.min(u32::MAX - u32::from(CELL_MAX));
-        for cell in Self::split(probe) {
-            if self.overflow.get(cell) < target {
-                self.overflow.set(cell, target);
-            }
-        }
+    pub(super) fn check_blocks(blocks: usize) -> Result<(), ParameterError> {
+        ParameterError::check("blocks", blocks as u64, 1, MAX_BLOCKS)
     }
 
     /// The blocks `range` as bytes: 64 for each block, then 8 for each count beyond 31 (cell from the start of the range,
@@ -96,48 +53,20 @@ impl Refined {
     /// end of the filter.
     #[must_use]
     pub fn bytes(&self, range: std::ops::Range<usize>) -> Vec<u8> {
-        let mut bytes: Vec<u8> = self.blocks[range.clone()].iter().flat_map(|b| b.0).collect();
-        for (Cell { block, cell }, further) in self.overflow.entries(range.clone()) {
-            let index = (block - range.start) * CELLS_PER_BLOCK + usize::from(cell);
-            bytes.extend_from_slice(&u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes());
-            bytes.extend_from_slice(&further.to_le_bytes());
-        }
-        bytes
+        self.cells.bytes(range)
     }
 
-    /// Puts back what [`bytes`](Self::bytes) gave for the blocks `range`. False when it does not fit them; then nothing
-    /// is changed.
+    /// Puts back what [`bytes`](Self::bytes) gave for the blocks `range`, which must still be empty. False when it does
+    /// not fit them; then nothing is changed.
     #[must_use]
     pub fn restore(&mut self, range: std::ops::Range<usize>, bytes: &[u8]) -> bool {
-        let Some(target) = self.blocks.get_mut(range.clone()) else { return false };
-        let Some((blocks, further)) = bytes.split_at_checked(target.len() * cells::BYTES) else {
-            return false;
-        };
-        let (further, []) = further.as_chunks::<8>() else { return false };
-        let entry = |[a, b, c, d, e, f, g, h]: &[u8; 8]| {
-            (u32::from_le_bytes([*a, *b, *c, *d]) as usize, u32::from_le_bytes([*e, *f, *g, *h]))
-        };
-        if further
-            .iter()
-            .map(entry)
-            .any(|(index, value)| index >= target.len() * CELLS_PER_BLOCK || value == 0)
-        {
-            return false;
-        }
-        for (block, bytes) in target.iter_mut().zip(blocks.as_chunks::<{ cells::BYTES }>().0) {
-            block.0 = *bytes;
-        }
-        for (index, value) in further.iter().map(entry) {
-            let cell = u8::try_from(index % CELLS_PER_BLOCK).unwrap_or(0);
-            self.overflow.set(Cell { block: range.start + index / CELLS_PER_BLOCK, cell }, value);
-        }
-        true
+        self.cells.restore(range, bytes)
     }
 
     /// Bytes of memory: blocks, and what bulk needs beside them.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.blocks.len() * cells::BYTES + self.overflow.heap_bytes()
+        self.cells.memory()
     }
 
     /// The name of this layout, stored beside the cells: filters are only compatible when it agrees.
@@ -149,35 +78,30 @@ impl Refined {
 
 impl Counting for Refined {
     fn sized(capacity: u32, cells: f64) -> Self {
-        Self::of(blocks_for(capacity, cells))
+        Self { cells: Split::new(blocks_for(capacity, cells)) }
     }
 
     fn blocks(&self) -> usize {
-        self.blocks.len()
+        self.cells.blocks()
     }
 
     /// The smallest of the cells.
     fn count(&self, probe: &Probe) -> u32 {
-        let base = self.base(probe);
-        if base < CELL_MAX {
-            return base.into();
-        }
-        self.further(probe).saturating_add(CELL_MAX.into())
+        self.cells.count(probe)
     }
 
     /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of what it was and the
     /// smallest plus `times` (H1); a cell on which two probes fall is thereby raised once (H2).
     fn add(&mut self, probe: &Probe, times: u32) -> u32 {
-        let base = self.base(probe);
+        let base = self.cells.base(probe);
         let to_full = u32::from(CELL_MAX - base);
         if times <= to_full {
-            let target = base + u8::try_from(times).unwrap_or(0);
-            self.raise_base(probe, target);
+            self.cells.raise_base_to(probe, base + u8::try_from(times).unwrap_or(0));
         } else {
-            self.raise_base(probe, CELL_MAX);
+            self.cells.raise_base_to(probe, CELL_MAX);
             // Where the cells of the first block had more from others, that is now the element's count, too, and the
             // additions that are left come on top of it, as if they came one by one.
-            self.raise_further(probe, self.further(probe).saturating_add(times - to_full));
+            self.cells.raise_further_to(probe, self.cells.further(probe).saturating_add(times - to_full));
         }
         self.count(probe)
     }
@@ -189,6 +113,7 @@ impl Counting for Refined {
 
 #[cfg(test)]
 mod tests {
+    use super::super::overflow::Cell;
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashMap;
@@ -303,12 +228,12 @@ mod tests {
         let probe = filter.probe(0x0123_4567_89AB_CDEF_0246_8ACE_1357_9BDF);
         assert_ne!(probe.blocks[0], probe.blocks[1]);
         for cell in probe.cells[0] {
-            filter.blocks[probe.blocks[0]].set(usize::from(cell), 1);
+            filter.cells.raise(Cell { block: probe.blocks[0], cell }, 1);
         }
         for round in 1..=4 {
-            assert_eq!(filter.add(&probe, 1), u32::from(round));
+            assert_eq!(filter.add(&probe, 1), round);
             for cell in probe.cells[0] {
-                assert_eq!(filter.blocks[probe.blocks[0]].get(usize::from(cell)), round);
+                assert_eq!(filter.cells.get(Cell { block: probe.blocks[0], cell }), round);
             }
         }
     }

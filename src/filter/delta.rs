@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a filter grew by between two of its versions, and its coded form. Specified in docs/delta.md.
+
+use super::cells::CELLS_PER_BLOCK;
+use super::overflow::Cell;
+use super::params::ParameterError;
+use super::range_coder::{Decoder, Encoder, Model};
+use super::refined::Refined;
+use std::sync::LazyLock;
+
+/// Increments of cells, none of them zero, in the order of the cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delta {
+    blocks: usize,
+    /// Cell (block * 102 + cell) and increment.
+    changes: Vec<(usize, u32)>,
+}
+
+/// Coded bytes are no delta.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a coded delta, at byte {offset}: {what}")]
+pub struct DecodeError {
+    /// Where that was found; the coder reads a few bytes ahead.
+    pub offset: usize,
+    /// What was found.
+    pub what: &'static str,
+}
+
+impl Delta {
+    /// Of nothing, for a filter of `blocks` blocks.
+    #[must_use]
+    pub const fn empty(blocks: usize) -> Self {
+        Self { blocks, changes: Vec::new() }
+    }
+
+    /// What `new` has more than `old`, an earlier version of the same filter.
+    ///
+    /// # Errors
+    /// When they have another number of blocks.
+    pub fn between(old: &Refined, new: &Refined) -> Result<Self, ParameterError> {
+        let blocks = new.cells.blocks();
+        ParameterError::same("blocks", old.cells.blocks() as u64, blocks as u64)?;
+        let grown = new.cells.used().map(|(at, value)| (at, value.saturating_sub(old.cells.get(at))));
+        let changes = grown.filter(|&(_, by)| by > 0).map(|(at, by)| (index(at), by)).collect();
+        Ok(Self { blocks, changes })
+    }
+
+    /// The number of blocks of the filter that it is of.
+    #[must_use]
+    pub const fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// The number of cells that changed.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Whether nothing changed.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// The cells that changed, as block times 102 plus place in the block, and by how much, in order.
+    pub fn changes(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.changes.iter().copied()
+    }
+
+    pub(super) fn cells(&self) -> impl Iterator<Item = (Cell, u32)> {
+        self.changes.iter().map(|&(index, by)| (cell(index), by))
+    }
+
+    /// This delta and a later one as one.
+    ///
+    /// # Errors
+    /// When the other is of a filter of another number of blocks.
+    pub fn merge(&self, other: &Self) -> Result<Self, ParameterError> {
+        ParameterError::same("blocks", self.blocks as u64, other.blocks as u64)?;
+        let mut all = [&*self.changes, &*other.changes].concat();
+        all.sort_unstable_by_key(|&(index, _)| index);
+        all.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 = kept.1.saturating_add(later.1);
+            }
+            same
+        });
+        Ok(Self { blocks: self.blocks, changes: all })
+    }
+
+    /// The coded form: two numbers of variable length and a byte, then the blocks that changed, range-coded.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let blocks = self.changes.chunk_by(|a, b| a.0 / CELLS_PER_BLOCK == b.0 / CELLS_PER_BLOCK);
+        let changed = blocks.clone().count();
+        put_number(&mut bytes, self.changes.len() as u64);
+        put_number(&mut bytes, changed as u64);
+        let rice = rice_parameter(self.blocks, changed);
+        bytes.push(rice);
+        let (mut models, mut encoder) = (Models::new(rice), Encoder::new());
+        let mut next = 0;
+        for block in blocks {
+            let at = block[0].0 / CELLS_PER_BLOCK;
+            models.put_gap(&mut encoder, at - next);
+            models.put_block(&mut encoder, block);
+            next = at + 1;
+        }
+        bytes.extend(encoder.finish());
+        bytes
+    }
+
+    /// Reads the coded form of a delta of a filter of `blocks` blocks that changes at most `limit` cells.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything that [`encode`](Self::encode) does not make; time and memory are bounded by the
+    /// number of bytes and by `limit`.
+    pub fn decode(bytes: &[u8], blocks: usize, limit: usize) -> Result<Self, DecodeError> {
+        let mut rest = bytes;
+        let failed = |rest: &[u8], what| DecodeError { offset: bytes.len() - rest.len(), what };
+        let mut number = || take_number(&mut rest);
+        let (Some(cells), Some(changed)) = (number(), number()) else {
+            return Err(failed(rest, "cut off in its lengths"));
+        };
+        let Some((&rice, coded)) = rest.split_first() else {
+            return Err(failed(rest, "cut off in its lengths"));
+        };
+        if cells > limit
+            || changed > cells
+            || cells > changed.saturating_mul(CELLS_PER_BLOCK)
+            || changed > blocks
+        {
+            return Err(failed(rest, "its lengths do not fit one another or the filter"));
+        }
+        if rice != rice_parameter(blocks, changed) {
+            return Err(failed(rest, "its parameter does not fit the filter"));
+        }
+        let start = bytes.len() - coded.len();
+        let (mut models, mut decoder) = (Models::new(rice), Decoder::new(coded));
+        let mut changes = Vec::new();
+        let mut next = 0;
+        for left in (0..changed).rev() {
+            let fault =
+                |what, decoder: &Decoder<'_>| DecodeError { offset: start + decoder.position(), what };
+            let gap = models.take_gap(&mut decoder, blocks - next);
+            let Some(gap) = gap else { return Err(fault("a block beyond the filter", &decoder)) };
+            models.take_block(&mut decoder, next + gap, &mut changes);
+            next += gap + 1;
+            if changes.len() + left > cells || next + left > blocks {
+                return Err(fault("more cells or blocks than its lengths say", &decoder));
+            }
+            if decoder.position() > coded.len() + LOOK_AHEAD {
+                return Err(fault("cut off", &decoder));
+            }
+        }
+        let delta = Self { blocks, changes };
+        // What was not made by `encode` may still be read; its other forms are refused.
+        if delta.changes.len() != cells || delta.encode() != bytes {
+            return Err(DecodeError { offset: bytes.len(), what: "it does not end as it should" });
+        }
+        Ok(delta)
+    }
+}
+
+/// Bytes that the decoder may read beyond the end, where the coder left out zeros.
+const LOOK_AHEAD: usize = 8;
+
+const fn index(at: Cell) -> usize {
+    at.block * CELLS_PER_BLOCK + at.cell as usize
+}
+
+fn cell(index: usize) -> Cell {
+    Cell { block: index / CELLS_PER_BLOCK, cell: u8::try_from(index % CELLS_PER_BLOCK).unwrap_or(0) }
+}
+
+/// Bits of a gap that are written as they are: about the logarithm of the mean gap times ln 2 (Golomb's rule).
+fn rice_parameter(blocks: usize, changed: usize) -> u8 {
+    let mean = (blocks / changed.max(1)).max(1);
+    u8::try_from((mean * 7 / 10).max(1).ilog2()).unwrap_or(0)
+}
+
+/// Binomial coefficients: of 102 cells, how many sets of a size are there?
+static BINOMIALS: LazyLock<Vec<[u128; CELLS_PER_BLOCK + 1]>> = LazyLock::new(|| {
+    let mut rows = vec![[0; CELLS_PER_BLOCK + 1]; CELLS_PER_BLOCK + 1];
+    for n in 0..=CELLS_PER_BLOCK {
+        rows[n][0] = 1;
+        for k in 1..=n {
+            rows[n][k] = rows[n - 1][k - 1] + rows[n - 1][k];
+        }
+    }
+    rows
+});
+
+/// Bits that number the sets of `size` cells.
+fn rank_bits(size: usize) -> u32 {
+    let sets = BINOMIALS[CELLS_PER_BLOCK][size];
+    u128::BITS - (sets - 1).leading_zeros()
+}
+
+/// What the coder has learned so far.
+struct Models {
+    rice: u8,
+    gap: [Model; 16],
+    /// A tree of seven decisions: how many cells of a block changed.
+    size: Vec<Model>,
+    /// Whether a cell grew by as much as the one before it in its block.
+    same: Model,
+    /// A tree of five decisions: how many bits the increment has.
+    width: Vec<Model>,
+}
+
+impl Models {
+    fn new(rice: u8) -> Self {
+        let models = |n| vec![Model::default(); n];
+        Self { rice, gap: Default::default(), size: models(128), same: Model::default(), width: models(32) }
+    }
+
+    fn put_gap(&mut self, encoder: &mut Encoder, gap: usize) {
+        let quotient = gap >> self.rice;
+        for i in 0..quotient {
+            encoder.bit(&mut self.gap[i.min(15)], true);
+        }
+        encoder.bit(&mut self.gap[quotient.min(15)], false);
+        encoder.bits(gap as u128, self.rice.into());
+    }
+
+    /// None when the gap is not below `bound`.
+    fn take_gap(&mut self, decoder: &mut Decoder<'_>, bound: usize) -> Option<usize> {
+        let mut quotient = 0usize;
+        while decoder.bit(&mut self.gap[quotient.min(15)]) {
+            quotient += 1;
+            if quotient > bound >> self.rice {
+                return None;
+            }
+        }
+        let low = usize::try_from(decoder.bits(self.rice.into())).ok()?;
+        Some(quotient << self.rice | low).filter(|&gap| gap < bound)
+    }
+
+    fn put_block(&mut self, encoder: &mut Encoder, block: &[(usize, u32)]) {
+        put_tree(encoder, &mut self.size, 7, block.len() - 1);
+        let rank: u128 =
+            block.iter().enumerate().map(|(i, (index, _))| BINOMIALS[index % CELLS_PER_BLOCK][i + 1]).sum();
+        encoder.bits(rank, rank_bits(block.len()));
+        let mut before = None;
+        for &(_, by) in block {
+            if let Some(before) = before {
+                encoder.bit(&mut self.same, by == before);
+            }
+            if before != Some(by) {
+                let width = by.ilog2();
+                put_tree(encoder, &mut self.width, 5, width as usize);
+                encoder.bits(by.into(), width);
+            }
+            before = Some(by);
+        }
+    }
+
+    /// Appends the changes of a block. Its bytes may be none of a coded block; then what is appended is not, either.
+    fn take_block(&mut self, decoder: &mut Decoder<'_>, block: usize, changes: &mut Vec<(usize, u32)>) {
+        let size = (take_tree(decoder, &mut self.size, 7) + 1).min(CELLS_PER_BLOCK);
+        let mut rank = decoder.bits(rank_bits(size));
+        let first = changes.len();
+        let mut below = CELLS_PER_BLOCK;
+        for i in (1..=size).rev() {
+            // The largest cell whose sets of i come before the rank; i - 1 cells are left below it.
+            let cell = (i - 1..below).rev().find(|&cell| BINOMIALS[cell][i] <= rank).unwrap_or(i - 1);
+            rank = rank.saturating_sub(BINOMIALS[cell][i]);
+            changes.push((block * CELLS_PER_BLOCK + cell, 0));
+            below = cell;
+        }
+        changes[first..].reverse();
+        let mut before = None;
+        for (_, by) in &mut changes[first..] {
+            *by = match before {
+                Some(before) if decoder.bit(&mut self.same) => before,
+                _ => {
+                    let width = u32::try_from(take_tree(decoder, &mut self.width, 5)).unwrap_or(0);
+                    1 << width | u32::try_from(decoder.bits(width)).unwrap_or(0)
+                }
+            };
+            before = Some(*by);
+        }
+    }
+}
+
+fn put_tree(encoder: &mut Encoder, models: &mut [Model], depth: u32, value: usize) {
+    let mut node = 1;
+    for i in (0..depth).rev() {
+        let bit = value >> i & 1 == 1;
+        encoder.bit(&mut models[node], bit);
+        node = node << 1 | usize::from(bit);
+    }
+}
+
+fn take_tree(decoder: &mut Decoder<'_>, models: &mut [Model], depth: u32) -> usize {
+    let mut node = 1;
+    for _ in 0..depth {
+        node = node << 1 | usize::from(decoder.bit(&mut models[node]));
+    }
+    node - (1 << depth)
+}
+
+/// Seven bits a byte, the lowest first; the highest bit says that more follow.
+fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while let [low, ..] = number.to_le_bytes()
+        && number >= 0x80
+    {
+        bytes.push(low | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}
+
+fn take_number(bytes: &mut &[u8]) -> Option<usize> {
+    let mut number = 0u64;
+    for shift in (0..63).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            return usize::try_from(number).ok();
+        }
+    }
+    None
+}

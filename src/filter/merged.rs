@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The merged view of several writers' filters (Yan & Cho, section 4, merging and delta).
+
+use super::delta::Delta;
+use super::params::ParameterError;
+use super::probe::Probe;
+use super::refined::Refined;
+use super::split::Split;
+
+/// The cell-by-cell sum of filters that each have one writer. It can be asked and merged with more, and it knows no
+/// addition: raising only the smallest cells of a sum, while a writer elsewhere does the same, counts too low.
+///
+/// The count of an element is at least the sum of its counts in all filters: each of those is at most the smallest of
+/// its cells there, and a sum of smallest is at most the smallest of sums. Beyond 31 the same holds for the cells of its
+/// first block, whose sums are whole numbers here as well.
+pub struct Merged {
+    cells: Split,
+}
+
+impl Merged {
+    /// Of nothing yet, for filters of `blocks` blocks.
+    ///
+    /// # Errors
+    /// As [`Refined::new`].
+    pub fn new(blocks: usize) -> Result<Self, ParameterError> {
+        Refined::check_blocks(blocks)?;
+        Ok(Self { cells: Split::new(blocks) })
+    }
+
+    /// The cells of `element`.
+    #[must_use]
+    pub fn probe(&self, element: u128) -> Probe {
+        Probe::new(element, self.cells.blocks())
+    }
+
+    /// How often the element behind `probe` was added, by all writers together. Never below the truth.
+    #[must_use]
+    pub fn count(&self, probe: &Probe) -> u32 {
+        self.cells.count(probe)
+    }
+
+    /// Adds a whole filter, cell by cell.
+    ///
+    /// # Errors
+    /// When it has another number of blocks; nothing is changed then.
+    pub fn merge(&mut self, filter: &Refined) -> Result<(), ParameterError> {
+        ParameterError::same("blocks", self.cells.blocks() as u64, filter.cells.blocks() as u64)?;
+        for (at, value) in filter.cells.used() {
+            self.cells.raise(at, value);
+        }
+        Ok(())
+    }
+
+    /// Adds what one filter grew by since it was merged. It is for the caller to know that it was not added before.
+    ///
+    /// # Errors
+    /// When the delta is of a filter of another number of blocks; nothing is changed then.
+    pub fn apply(&mut self, delta: &Delta) -> Result<(), ParameterError> {
+        ParameterError::same("blocks", self.cells.blocks() as u64, delta.blocks() as u64)?;
+        for (at, by) in delta.cells() {
+            self.cells.raise(at, by);
+        }
+        Ok(())
+    }
+
+    /// The blocks `range` as bytes, as [`Refined::bytes`] describes them.
+    #[must_use]
+    pub fn bytes(&self, range: std::ops::Range<usize>) -> Vec<u8> {
+        self.cells.bytes(range)
+    }
+}
