@@ -409,6 +409,38 @@ mod tests {
         assert_eq!(store::read(directory.path(), &settings, &key, signature, now).unwrap(), 15);
     }
 
+    /// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.
+    #[tokio::test]
+    async fn slices_and_large_counts_survive_restarts() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = FederationKey::public();
+        let settings =
+            Settings { capacity: std::num::NonZeroU32::MIN.saturating_add(9), ..Settings::default() };
+        let signature = |n: u32| {
+            let half = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+            Signature::from_bytes(half.to_le_bytes())
+        };
+        let now = 1_800_000_000;
+        for round in 1..=3u32 {
+            let ledger = Ledger::open(directory.path(), &settings, &key).unwrap();
+            for n in 0..300 {
+                let times = if n == 0 { 1_000_000 } else { 1 };
+                ledger
+                    .report(Report { signature: signature(n), times, keys: Vec::new(), now })
+                    .await
+                    .unwrap();
+            }
+            for n in 0..300 {
+                let truth = round * if n == 0 { 1_000_000 } else { 1 };
+                assert!(ledger.count(signature(n), now).await.unwrap() >= truth, "{n} in round {round}");
+            }
+            let before = ledger.count(signature(0), now).await.unwrap();
+            ledger.close().await.unwrap();
+            let after = store::read(directory.path(), &settings, &key, signature(0), now).unwrap();
+            assert_eq!(before, after);
+        }
+    }
+
     /// Windows of another length that begin at the same time are generations of their own.
     #[tokio::test]
     async fn another_window_length_loses_nothing() {
