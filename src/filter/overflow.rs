@@ -67,17 +67,19 @@ impl Overflow {
         if value == LARGE { self.large.get(&cell).copied().unwrap_or(LARGE) } else { value }
     }
 
-    /// Sets the value of a cell, which must not be zero.
-    pub(super) fn set(&mut self, cell: Cell, value: u32) {
+    /// Raises a cell to a value, which must not be zero; one that is there already stays.
+    pub(super) fn raise_to(&mut self, cell: Cell, value: u32) {
         let chunk = &mut self.chunks[cell.chunk()];
         let offset = cell.offset();
         if value >= LARGE {
-            self.large.insert(cell, value);
+            let large = self.large.entry(cell).or_default();
+            *large = value.max(*large);
         }
         let entry = offset << VALUE_BITS | value.min(LARGE);
         let at = chunk.partition_point(|entry| entry >> VALUE_BITS < offset);
         match chunk.get_mut(at) {
-            Some(old) if *old >> VALUE_BITS == offset => *old = entry,
+            // Of two entries of one cell the larger one has the larger value.
+            Some(old) if *old >> VALUE_BITS == offset => *old = entry.max(*old),
             _ => {
                 if chunk.len() == chunk.capacity() {
                     chunk.reserve_exact(GROWTH);
@@ -122,8 +124,9 @@ mod tests {
             let mut overflow = Overflow::new(90);
             let mut model = BTreeMap::new();
             for (block, cell, value) in writes {
-                overflow.set(Cell { block, cell }, value);
-                model.insert((block, cell), value);
+                overflow.raise_to(Cell { block, cell }, value);
+                let highest = model.entry((block, cell)).or_insert(value);
+                *highest = value.max(*highest);
             }
             for block in 0..90 {
                 for cell in 0..102 {

@@ -95,15 +95,21 @@ impl Counting for Refined {
     fn add(&mut self, probe: &Probe, times: u32) -> u32 {
         let base = self.cells.base(probe);
         let to_full = u32::from(CELL_MAX - base);
-        if times <= to_full {
-            self.cells.raise_base_to(probe, base + u8::try_from(times).unwrap_or(0));
-        } else {
-            self.cells.raise_base_to(probe, CELL_MAX);
-            // Where the cells of the first block had more from others, that is now the element's count, too, and the
-            // additions that are left come on top of it, as if they came one by one.
-            self.cells.raise_further_to(probe, self.cells.further(probe).saturating_add(times - to_full));
+        if times < to_full {
+            let count = base + u8::try_from(times).unwrap_or(0);
+            self.cells.raise_base_to(probe, count);
+            return count.into();
         }
-        self.count(probe)
+        if base < CELL_MAX {
+            self.cells.raise_base_to(probe, CELL_MAX);
+        }
+        // Where the cells of the first block had more from others, that is now the element's count, too, and the additions
+        // that are left come on top of it, as if they came one by one.
+        let further = self.cells.further(probe).saturating_add(times - to_full);
+        if times > to_full {
+            self.cells.raise_further_to(probe, further);
+        }
+        further.saturating_add(CELL_MAX.into())
     }
 
     fn remove(&mut self, _: &Probe) -> Result<(), RemoveError> {

@@ -32,7 +32,7 @@ impl Split {
         let value = self.get(at).saturating_add(by);
         self.blocks[at.block].set(at.cell.into(), u8::try_from(value).unwrap_or(CELL_MAX).min(CELL_MAX));
         if let Some(further) = value.checked_sub(CELL_MAX.into()).filter(|&further| further > 0) {
-            self.overflow.set(at, further);
+            self.overflow.raise_to(at, further);
         }
     }
 
@@ -78,9 +78,7 @@ impl Split {
     pub(super) fn raise_further_to(&mut self, probe: &Probe, target: u32) {
         let target = target.min(u32::MAX - u32::from(CELL_MAX));
         for cell in Self::split(probe) {
-            if self.overflow.get(cell) < target {
-                self.overflow.set(cell, target);
-            }
+            self.overflow.raise_to(cell, target);
         }
     }
 
@@ -124,7 +122,7 @@ impl Split {
         }
         for (index, value) in further.iter().map(entry) {
             let cell = u8::try_from(index % CELLS_PER_BLOCK).unwrap_or(0);
-            self.overflow.set(Cell { block: range.start + index / CELLS_PER_BLOCK, cell }, value);
+            self.overflow.raise_to(Cell { block: range.start + index / CELLS_PER_BLOCK, cell }, value);
         }
         true
     }
