@@ -8,7 +8,12 @@
 //! additions come in random order. Then the counts of all signatures, and those of others that were never added, are
 //! asked. The pseudo-random numbers are the same in each run.
 
+#[path = "../tests/common/random.rs"]
+#[allow(dead_code, unreachable_pub, reason = "it is shared with the tests, and a part of it is used here")]
+mod random;
+
 use bulkmark::filter::{CELL_BITS, CELLS_AT_CAPACITY, CELLS_PER_BLOCK, Counting, Refined};
+use random::{Random, element};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -51,10 +56,10 @@ fn main() {
 }
 
 fn measure(load: &str, signatures: u32, capacity: u32) {
-    let mut random = Random(1);
-    let counts: Vec<u32> = (0..signatures).map(|_| random.pareto()).collect();
+    let mut random = Random::new(1);
+    let counts: Vec<u32> = (0..signatures).map(|_| pareto(&mut random)).collect();
     let mut order: Vec<u32> = (0..signatures).flat_map(|i| (0..counts[i as usize]).map(move |_| i)).collect();
-    random.shuffle(&mut order);
+    shuffle(&mut order, &mut random);
 
     let mut filter = Refined::sized(capacity, CELLS_AT_CAPACITY);
     let start = Instant::now();
@@ -93,38 +98,15 @@ fn measure(load: &str, signatures: u32, capacity: u32) {
     );
 }
 
-/// The finaliser of SplitMix64.
-const fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+/// c or more with probability 1/c.
+fn pareto(random: &mut Random) -> u32 {
+    let u = ((random.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+    (1.0 / u).min(f64::from(MOST)) as u32
 }
 
-/// 128 bits that stand for signature `i`.
-fn element(i: u64) -> u128 {
-    u128::from(mix(2 * i + 1)) << 64 | u128::from(mix(2 * i + 2))
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 += 1;
-        mix(self.0 ^ 0xB0B0_B0B0_0000_0000)
-    }
-
-    /// c or more with probability 1/c.
-    fn pareto(&mut self) -> u32 {
-        let u = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        (1.0 / u).min(f64::from(MOST)) as u32
-    }
-
-    /// Fisher-Yates.
-    fn shuffle(&mut self, items: &mut [u32]) {
-        for i in (1..items.len()).rev() {
-            let j = usize::try_from((u128::from(self.next()) * (i as u128 + 1)) >> 64).unwrap_or(i);
-            items.swap(i, j);
-        }
+/// Fisher-Yates.
+fn shuffle(items: &mut [u32], random: &mut Random) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, random.below(i + 1));
     }
 }

@@ -8,7 +8,12 @@
 //! latter by the frequencies of sizes and increments in this delta. `cells alone` is the bound for cells that share no
 //! blocks, and `listing` 16 bytes of signature and 4 of count for each signature.
 
+#[path = "../tests/common/random.rs"]
+#[allow(dead_code, unreachable_pub, reason = "it is shared with the tests, and a part of it is used here")]
+mod random;
+
 use bulkmark::filter::{CELLS_AT_CAPACITY, CELLS_PER_BLOCK, Counting, Delta, Refined};
+use random::element;
 use std::collections::HashMap;
 use std::time::Instant;
 
@@ -116,15 +121,4 @@ fn log2_choose(n: f64, k: f64) -> f64 {
         }
     };
     (ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)) / std::f64::consts::LN_2
-}
-
-/// 128 bits that stand for signature `i`: the finaliser of SplitMix64.
-fn element(i: u64) -> u128 {
-    let mix = |mut z: u64| {
-        z = z.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    };
-    u128::from(mix(2 * i + 1)) << 64 | u128::from(mix(2 * i + 2))
 }

@@ -164,3 +164,15 @@ fn the_white_list_example_is_valid() {
     fs::write(path("whitelist.local"), "").unwrap();
     config::load(&path("milter.toml")).unwrap_or_else(|e| panic!("{e}"));
 }
+
+/// A key of the top level that stands below a table by mistake is recognised, whichever it is.
+#[test]
+fn a_key_below_the_wrong_table_is_told_where_it_belongs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("milter.toml");
+    for key in known_keys().iter().filter(|key| !key.contains('.')) {
+        fs::write(&path, format!("[counting]\n{key} = 0\n")).unwrap();
+        let error = config::load(&path).expect_err("a key in the wrong table was taken").to_string();
+        assert!(error.contains(&format!("{key} belongs above the first [table]")), "{error}");
+    }
+}

@@ -7,7 +7,7 @@
 mod common;
 
 use common::mta::{Kind, Mta, NEWS, Rig, message, message_with_id};
-use common::smtp::{Client, Origin};
+use common::smtp::{Client, Origin, Reply};
 use common::{PATIENCE, Site, crlf};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -33,14 +33,7 @@ fn count(header: &str) -> &str {
 #[test]
 fn nineteen_copies_are_clean_and_the_twentieth_is_bulk() {
     let Some(rig) = rig("") else { return };
-    let mut client = rig.outside();
-    for n in 1..=20 {
-        let recipient = format!("reader{n}@box.test");
-        client.send("news@sender.test", &[&recipient], &message("", NEWS)).expect(250);
-        let verdict = if n < 20 { "clean" } else { "bulk" };
-        let mail = &rig.mta.wait_for_mail(&recipient, 1)[0];
-        assert_eq!(mail.verdict(), format!("{verdict}; body={n}; threshold=20; host=mx.test"));
-    }
+    rig.expect_bulk_at_the_twentieth(&mut rig.outside());
 }
 
 #[test]
@@ -321,12 +314,19 @@ fn mail_of_a_client_on_the_white_list_is_wanted() {
     for (n, (origin, line)) in (1..).zip(clients) {
         let recipient = format!("reader{n}@box.test");
         let reply = rig.from(origin).send("news@sender.test", &[&recipient], &message("", NEWS));
-        if let Some(line) = line {
-            reply.expect(250);
-            assert_eq!(rig.mta.wait_for_mail(&recipient, 1)[0].verdict(), wanted(&rig, n, "list", line));
-        } else {
-            reply.expect(550);
-        }
+        expect_wanted(&rig, reply, n, line);
+    }
+}
+
+/// The n-th copy is delivered to its reader by the line of the white list, or refused where there is none.
+#[track_caller]
+fn expect_wanted(rig: &Rig, reply: Reply, n: u32, line: Option<u32>) {
+    if let Some(line) = line {
+        reply.expect(250);
+        let mail = &rig.mta.wait_for_mail(&format!("reader{n}@box.test"), 1)[0];
+        assert_eq!(mail.verdict(), wanted(rig, n, "list", line));
+    } else {
+        reply.expect(550);
     }
 }
 
@@ -350,12 +350,7 @@ fn mail_that_the_white_list_knows_by_itself_is_wanted() {
     for (n, (sender, message, line)) in (1..).zip(messages) {
         let recipient = format!("reader{n}@box.test");
         let reply = rig.outside().send(sender, &[&recipient], &message);
-        if let Some(line) = line {
-            reply.expect(250);
-            assert_eq!(rig.mta.wait_for_mail(&recipient, 1)[0].verdict(), wanted(&rig, n, "list", line));
-        } else {
-            reply.expect(550);
-        }
+        expect_wanted(&rig, reply, n, line);
     }
 }
 

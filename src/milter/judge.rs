@@ -105,7 +105,7 @@ async fn count(message: &Message, content: &Content, signature: Signature, ledge
     let tempfails = rules.actions.bulk == Action::Tempfail || ledger.remembers_refused();
     let keys = if tempfails { retry_keys(message, content, signature) } else { Vec::new() };
     let times = match rules.per {
-        Per::Recipient => distinct(&message.recipients).max(1),
+        Per::Recipient => u32::try_from(distinct(&message.recipients).len()).unwrap_or(u32::MAX).max(1),
         Per::Message => 1,
     };
     let count = match ledger.report(Report { signature, times, keys: keys.clone(), now }).await {
@@ -130,10 +130,9 @@ async fn count(message: &Message, content: &Content, signature: Signature, ledge
     Finding::Counted { count, signature, decision }
 }
 
-/// The number of different recipients: who is named twice still gets one copy.
-fn distinct(recipients: &[String]) -> u32 {
-    let different: HashSet<_> = recipients.iter().collect();
-    u32::try_from(different.len()).unwrap_or(u32::MAX)
+/// The different recipients: who is named twice still gets one copy.
+fn distinct(recipients: &[String]) -> HashSet<&str> {
+    recipients.iter().map(String::as_str).collect()
 }
 
 /// One key for each recipient, or one for the message where it counts once.
@@ -151,9 +150,7 @@ fn retry_keys(message: &Message, content: &Content, signature: Signature) -> Vec
         ])
     };
     match message.rules.per {
-        Per::Recipient => {
-            message.recipients.iter().collect::<HashSet<_>>().into_iter().map(|r| key(r)).collect()
-        }
+        Per::Recipient => distinct(&message.recipients).into_iter().map(key).collect(),
         Per::Message => vec![key("")],
     }
 }

@@ -49,9 +49,9 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Why mail of this client is not looked at, if so. A client without an address is a local one.
+    /// Why mail of this client is not looked at, if so. A client without an address is a local one; an address is in its
+    /// canonical form.
     pub(super) fn exempt_client(&self, ip: Option<IpAddr>) -> Option<&'static str> {
-        let ip = ip.map(|ip| ip.to_canonical());
         if self.exempt_loopback && ip.is_none_or(|ip| ip.is_loopback()) {
             return Some("loopback");
         }

@@ -291,6 +291,18 @@ impl Rig {
         self.mta.wait_for_mail(recipient, 1)[0].verdict()
     }
 
+    /// Sends twenty copies over `client`, to a recipient each: the twentieth is bulk.
+    #[track_caller]
+    pub fn expect_bulk_at_the_twentieth(&self, client: &mut Client) {
+        for n in 1..=20 {
+            let recipient = format!("reader{n}@box.test");
+            client.send("news@sender.test", &[&recipient], &message("", NEWS)).expect(250);
+            let verdict = if n < 20 { "clean" } else { "bulk" };
+            let mail = &self.mta.wait_for_mail(&recipient, 1)[0];
+            assert_eq!(mail.verdict(), format!("{verdict}; body={n}; threshold=20; host=mx.test"));
+        }
+    }
+
     /// Sends a message from outside; the reply.
     pub fn send(&self, recipient: &str, message: &[u8]) -> Reply {
         self.outside().send("news@sender.test", &[recipient], message)
