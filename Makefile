@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test lint study bench install clean
+.PHONY: all build demo test lint study fuzz bench install clean
 
 all: build
 
@@ -25,12 +25,19 @@ test:
 
 lint:
 	$(CARGO) fmt --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
 # The paper's study with few rounds: all of its means must agree with ours within the error of so many rounds.
 study: build
 	$(PROGRAM) simulate --experiment all --rounds 50 --compare
+
+# Seconds for each of the targets; see fuzz/README.md.
+FUZZ_SECONDS ?= 10
+
+fuzz:
+	fuzz/run $(FUZZ_SECONDS)
 
 bench:
 	$(CARGO) bench --locked --bench signature

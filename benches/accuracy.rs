@@ -33,7 +33,7 @@ fn main() {
         .skip(1)
         .find(|arg| !arg.starts_with("--"))
         .map_or(SIGNATURES, |arg| arg.replace('_', "").parse().expect("expected a number of signatures"));
-    let blocks = Refined::sized(capacity, CELLS_AT_CAPACITY).blocks();
+    let blocks = Refined::sized(capacity, CELLS_AT_CAPACITY).expect("memory").blocks();
     let bits = blocks * CELLS_PER_BLOCK * CELL_BITS;
     println!("capacity {capacity} signatures: {blocks} blocks, {} bytes", blocks * 64);
     println!("{:.2} bits of cells for each signature at capacity", bits as f64 / f64::from(capacity));
@@ -61,7 +61,7 @@ fn measure(load: &str, signatures: u32, capacity: u32) {
     let mut order: Vec<u32> = (0..signatures).flat_map(|i| (0..counts[i as usize]).map(move |_| i)).collect();
     shuffle(&mut order, &mut random);
 
-    let mut filter = Refined::sized(capacity, CELLS_AT_CAPACITY);
+    let mut filter = Refined::sized(capacity, CELLS_AT_CAPACITY).expect("memory");
     let start = Instant::now();
     for &i in &order {
         let probe = filter.probe(element(u64::from(i)));

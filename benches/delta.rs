@@ -40,8 +40,8 @@ fn main() {
 }
 
 fn measure(signatures: u64) {
-    let old = Refined::sized(CAPACITY, CELLS_AT_CAPACITY);
-    let mut new = Refined::sized(CAPACITY, CELLS_AT_CAPACITY);
+    let old = Refined::sized(CAPACITY, CELLS_AT_CAPACITY).expect("memory");
+    let mut new = Refined::sized(CAPACITY, CELLS_AT_CAPACITY).expect("memory");
     for i in 0..signatures {
         // One in ten was seen more than once: twice, three times, and so on.
         let times = if i % 10 == 0 { 2 + i / 10 % 4 } else { 1 };

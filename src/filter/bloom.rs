@@ -24,12 +24,15 @@ impl Bloom {
     /// An empty filter of `m` bits with `k` hashes.
     ///
     /// # Errors
-    /// When `m` is 0 or above 2^40, or `k` is 0 or above 64.
+    /// When `m` is 0 or above 2^40 or more than the machine has memory for, or `k` is 0 or above 64.
     pub fn new(m: u64, k: u32) -> Result<Self, ParameterError> {
         ParameterError::check("m", m, 1, MAX_BITS)?;
         ParameterError::check("k", k.into(), 1, MAX_HASHES.into())?;
         let words = usize::try_from(m.div_ceil(WORD)).map_err(|_| ParameterError::memory("m", m))?;
-        Ok(Self { words: vec![0; words], m, k })
+        let mut bits = Vec::new();
+        bits.try_reserve_exact(words).map_err(|_| ParameterError::memory("m", m))?;
+        bits.resize(words, 0);
+        Ok(Self { words: bits, m, k })
     }
 
     /// The smallest filter that shows a strange element with probability `f` when it holds `n`: m = -n ln f / (ln 2)^2

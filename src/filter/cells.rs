@@ -1,70 +1,128 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One block: 102 cells of 5 bits, packed into one 64-byte cache line.
+//! The two counting extensions of a Bloom filter, on cells of any kind (Yan & Cho, section 4).
 
-/// Bits of one cell (Yan & Cho, section 4: five bits reach 31, enough for a threshold of 20).
-pub const CELL_BITS: usize = 5;
+/// A cell: block and place in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cell {
+    /// The number of the block.
+    pub block: usize,
+    /// The place in the block.
+    pub cell: u8,
+}
 
-/// The largest value of a cell; a cell that reached it stays there.
-pub const CELL_MAX: u8 = (1 << CELL_BITS) - 1;
+/// Cells of one block.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a> {
+    /// The number of the block.
+    pub block: usize,
+    /// The places in it; one may be there more than once.
+    pub cells: &'a [u8],
+}
 
-/// Bytes of a block: one cache line, so that the cells of a block cost one memory access.
-pub(super) const BYTES: usize = 64;
-
-/// Cells of a block: 102 * 5 = 510 of its 512 bits.
-pub const CELLS_PER_BLOCK: usize = BYTES * 8 / CELL_BITS;
-
-/// One cache line of packed cells. Cell `i` occupies the bits `5 i .. 5 i + 5`, least significant bit first.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(super) struct Block(pub(super) [u8; BYTES]);
-
-impl Block {
-    pub(super) const EMPTY: Self = Self([0; BYTES]);
-
-    /// Byte and shift at which the 16-bit window that holds cell `i` begins. The last window starts one byte early so
-    /// that it ends inside the block: the shift is then at most 9, and 9 + 5 bits still fit.
-    const fn window(i: usize) -> (usize, usize) {
-        let bit = i * CELL_BITS;
-        let byte = if bit / 8 < BYTES - 1 { bit / 8 } else { BYTES - 2 };
-        (byte, bit - byte * 8)
-    }
-
-    /// The value of cell `i`, which must be below [`CELLS_PER_BLOCK`].
-    pub(super) fn get(&self, i: usize) -> u8 {
-        let (byte, shift) = Self::window(i);
-        let window = u16::from_le_bytes([self.0[byte], self.0[byte + 1]]);
-        let [low, _] = (window >> shift).to_le_bytes();
-        low & CELL_MAX
-    }
-
-    /// Sets cell `i`, which must be below [`CELLS_PER_BLOCK`], to a value of at most [`CELL_MAX`].
-    pub(super) fn set(&mut self, i: usize, value: u8) {
-        let (byte, shift) = Self::window(i);
-        let window = u16::from_le_bytes([self.0[byte], self.0[byte + 1]]);
-        let cleared = window & !(u16::from(CELL_MAX) << shift);
-        let [low, high] = (cleared | u16::from(value) << shift).to_le_bytes();
-        (self.0[byte], self.0[byte + 1]) = (low, high);
+impl<'a> Group<'a> {
+    fn each(self) -> impl Iterator<Item = Cell> + Clone + use<'a> {
+        self.cells.iter().map(move |&cell| Cell { block: self.block, cell })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+/// Counters in blocks.
+pub trait Cells {
+    /// The largest value of a cell; a cell that reached it stays there.
+    const MAX: u32;
 
-    proptest! {
-        /// Packed cells behave as an array of small numbers: what is set is read back and no neighbour moves.
-        #[test]
-        fn packed_cells_are_an_array(writes in prop::collection::vec((0..CELLS_PER_BLOCK, 0..=CELL_MAX), 0..400)) {
-            let mut block = Block::EMPTY;
-            let mut model = [0u8; CELLS_PER_BLOCK];
-            for (i, value) in writes {
-                block.set(i, value);
-                model[i] = value;
-            }
-            for (i, value) in model.iter().enumerate() {
-                prop_assert_eq!(block.get(i), *value);
+    /// The value of a cell.
+    fn get(&self, at: Cell) -> u32;
+
+    /// Sets a cell to at most [`MAX`](Self::MAX).
+    fn set(&mut self, at: Cell, value: u32);
+
+    /// The smallest of these cells.
+    #[inline]
+    fn least(&self, group: Group<'_>) -> u32 {
+        group.each().map(|at| self.get(at)).min().unwrap_or(u32::MAX)
+    }
+
+    /// Raises those of these cells that are below `target` to it.
+    #[inline]
+    fn raise_to(&mut self, group: Group<'_>, target: u32) {
+        for at in group.each() {
+            if self.get(at) < target {
+                self.set(at, target);
             }
         }
+    }
+}
+
+/// How often the element with these cells was added: the smallest of them. Never below the truth.
+#[inline]
+pub fn count<'a>(cells: &impl Cells, groups: impl Iterator<Item = Group<'a>>) -> u32 {
+    groups.map(|group| cells.least(group)).min().unwrap_or(0)
+}
+
+/// The refined extension: raises only the smallest cells of the element (H1), each once (H2), `times` times over. So
+/// each cell becomes the larger of what it was and the smallest plus `times`. Returns the element's count before and after.
+#[inline]
+pub fn add_refined<'a, C: Cells>(
+    cells: &mut C,
+    groups: impl Iterator<Item = Group<'a>> + Clone,
+    times: u32,
+) -> (u32, u32) {
+    let before = count(cells, groups.clone());
+    let after = before.saturating_add(times).min(C::MAX);
+    if after > before {
+        groups.for_each(|group| cells.raise_to(group, after));
+    }
+    (before, after)
+}
+
+/// The intuitive extension: raises each cell of the element by `times`; a cell on which two hashes fall, once (H2).
+pub fn add_intuitive<'a, C: Cells>(
+    cells: &mut C,
+    groups: impl Iterator<Item = Group<'a>> + Clone,
+    times: u32,
+) {
+    for at in distinct(groups) {
+        cells.set(at, cells.get(at).saturating_add(times).min(C::MAX));
+    }
+}
+
+/// Takes one addition of the intuitive extension back. A saturated cell may have lost additions on its way up, and
+/// stays.
+pub fn remove_intuitive<'a, C: Cells>(cells: &mut C, groups: impl Iterator<Item = Group<'a>> + Clone) {
+    for at in distinct(groups) {
+        let value = cells.get(at);
+        if value < C::MAX {
+            cells.set(at, value.saturating_sub(1));
+        }
+    }
+}
+
+/// Each cell once.
+fn distinct<'a>(groups: impl Iterator<Item = Group<'a>> + Clone) -> impl Iterator<Item = Cell> {
+    let all = groups.flat_map(Group::each);
+    let before = all.clone();
+    all.enumerate().filter(move |&(n, at)| !before.clone().take(n).any(|b| b == at)).map(|(_, at)| at)
+}
+
+/// Cells of 32 bits, one in each block, for studies in which none may saturate.
+pub struct Wide(Vec<u32>);
+
+impl Wide {
+    /// A row of `cells` zeros.
+    #[must_use]
+    pub fn new(cells: usize) -> Self {
+        Self(vec![0; cells])
+    }
+}
+
+impl Cells for Wide {
+    const MAX: u32 = u32::MAX;
+
+    fn get(&self, at: Cell) -> u32 {
+        self.0[at.block]
+    }
+
+    fn set(&mut self, at: Cell, value: u32) {
+        self.0[at.block] = value;
     }
 }

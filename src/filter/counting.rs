@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the two counting filters have in common.
 
+use super::params::ParameterError;
 use super::probe::Probe;
+use super::split::CELLS_PER_BLOCK;
 
 /// A counting Bloom filter over blocks: of either extension (Yan & Cho, section 4).
 pub trait Counting: Sized {
+    /// An empty filter of `blocks` blocks of 64 bytes.
+    ///
+    /// # Errors
+    /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
+    fn new(blocks: usize) -> Result<Self, ParameterError>;
+
     /// An empty filter that is to hold `capacity` elements with `cells` cells for each.
-    fn sized(capacity: u32, cells: f64) -> Self;
+    ///
+    /// # Errors
+    /// When the machine has not so much memory.
+    fn sized(capacity: u32, cells: f64) -> Result<Self, ParameterError> {
+        Self::new(blocks_for(capacity, cells))
+    }
 
     /// The number of blocks.
     fn blocks(&self) -> usize;
@@ -24,9 +37,22 @@ pub trait Counting: Sized {
     fn remove(&mut self, probe: &Probe) -> Result<(), RemoveError>;
 
     /// The cells of `element` in this filter.
+    #[inline]
     fn probe(&self, element: u128) -> Probe {
         Probe::new(element, self.blocks())
     }
+}
+
+/// The number of blocks of a filter that is to hold `capacity` elements with `cells` cells for each; at least one. With
+/// 100 cells, more than any slice of a row gets, it is still below 2^32.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive, and bounded just before"
+)]
+fn blocks_for(capacity: u32, cells: f64) -> usize {
+    let blocks = (f64::from(capacity) * cells.clamp(1.0, 100.0) / CELLS_PER_BLOCK as f64).ceil();
+    (blocks as usize).max(1)
 }
 
 /// An addition cannot be taken back.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a filter grew by between two of its versions, and its coded form. Specified in docs/delta.md.
 
-use super::cells::CELLS_PER_BLOCK;
-use super::overflow::Cell;
+use super::cells::Cell;
 use super::params::ParameterError;
 use super::range_coder::{Decoder, Encoder, Model};
 use super::refined::Refined;
+use super::split::CELLS_PER_BLOCK;
 use std::sync::LazyLock;
 
 /// Increments of cells, none of them zero, in the order of the cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delta {
     blocks: usize,
-    /// Cell (block * 102 + cell) and increment.
+    /// Cell (block * 128 + cell) and increment.
     changes: Vec<(usize, u32)>,
 }
 
@@ -63,7 +63,7 @@ impl Delta {
         self.changes.is_empty()
     }
 
-    /// The cells that changed, as block times 102 plus place in the block, and by how much, in order.
+    /// The cells that changed, as block times 128 plus place in the block, and by how much, in order.
     pub fn changes(&self) -> impl Iterator<Item = (usize, u32)> {
         self.changes.iter().copied()
     }
@@ -181,7 +181,7 @@ fn rice_parameter(blocks: usize, changed: usize) -> u8 {
     u8::try_from((mean * 7 / 10).max(1).ilog2()).unwrap_or(0)
 }
 
-/// Binomial coefficients: of 102 cells, how many sets of a size are there?
+/// Binomial coefficients: of 128 cells, how many sets of a size are there?
 static BINOMIALS: LazyLock<Vec<[u128; CELLS_PER_BLOCK + 1]>> = LazyLock::new(|| {
     let mut rows = vec![[0; CELLS_PER_BLOCK + 1]; CELLS_PER_BLOCK + 1];
     for n in 0..=CELLS_PER_BLOCK {

@@ -1,48 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The intuitive counting filter: each addition raises all cells of an element, so it can be taken back.
 
-use super::cells::{Block, CELL_MAX};
+use super::cells::{add_intuitive, count, remove_intuitive};
 use super::counting::{Counting, RemoveError};
+use super::packed::Packed;
+use super::params::ParameterError;
 use super::probe::Probe;
-use super::refined::blocks_for;
+use super::split::CELL_BITS;
 
 /// A counting filter whose additions commute and can be taken back, at the price of more wrong counts (the paper's
-/// study; docs/simulation.md). Cells of five bits that stay at 31 once they are there: what a saturated cell lost on
+/// study; docs/simulation.md). Cells of four bits that stay at 15 once they are there: what a saturated cell lost on
 /// the way up cannot be told on the way down.
 pub struct Intuitive {
-    blocks: Vec<Block>,
-}
-
-impl Intuitive {
-    /// Calls `change` once for each different cell (H2) with its value, and sets it to the answer.
-    fn update(&mut self, probe: &Probe, change: impl Fn(u8) -> u8) {
-        let mut done: Vec<(usize, u8)> = Vec::with_capacity(6);
-        for at in probe.all() {
-            if !done.contains(&at) {
-                let block = &mut self.blocks[at.0];
-                block.set(at.1.into(), change(block.get(at.1.into())));
-                done.push(at);
-            }
-        }
-    }
+    cells: Packed<CELL_BITS>,
 }
 
 impl Counting for Intuitive {
-    fn sized(capacity: u32, cells: f64) -> Self {
-        Self { blocks: vec![Block::EMPTY; blocks_for(capacity, cells)] }
+    fn new(blocks: usize) -> Result<Self, ParameterError> {
+        Ok(Self { cells: Packed::new(blocks)? })
     }
 
     fn blocks(&self) -> usize {
-        self.blocks.len()
+        self.cells.blocks()
     }
 
     fn count(&self, probe: &Probe) -> u32 {
-        probe.all().map(|(block, cell)| self.blocks[block].get(cell.into())).min().unwrap_or(0).into()
+        count(&self.cells, probe.groups())
     }
 
     fn add(&mut self, probe: &Probe, times: u32) -> u32 {
-        let times = u8::try_from(times).unwrap_or(u8::MAX);
-        self.update(probe, |value| value.saturating_add(times).min(CELL_MAX));
+        add_intuitive(&mut self.cells, probe.groups(), times);
         self.count(probe)
     }
 
@@ -50,7 +37,7 @@ impl Counting for Intuitive {
         if self.count(probe) == 0 {
             return Err(RemoveError::Absent);
         }
-        self.update(probe, |value| if value == CELL_MAX { value } else { value - 1 });
+        remove_intuitive(&mut self.cells, probe.groups());
         Ok(())
     }
 }
@@ -62,30 +49,30 @@ mod tests {
     use std::collections::HashMap;
 
     proptest! {
-        /// Additions and removals in any order, of what was added: never below the truth, up to the cells' 31.
+        /// Additions and removals in any order, of what was added: never below the truth, up to the cells' 15.
         #[test]
         fn never_undercounts(steps in prop::collection::vec((0u64..40, prop::bool::weighted(0.6)), 0..400)) {
-            let mut filter = Intuitive::sized(50, 8.0);
+            let mut filter = Intuitive::sized(50, 8.0).unwrap();
             let mut model: HashMap<u64, u32> = HashMap::new();
             for (n, add) in steps {
                 let probe = filter.probe(u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
                 let truth = model.entry(n).or_default();
                 if add {
                     *truth += 1;
-                    prop_assert!(filter.add(&probe, 1) >= (*truth).min(31));
+                    prop_assert!(filter.add(&probe, 1) >= (*truth).min(15));
                 } else if *truth > 0 {
                     *truth -= 1;
                     prop_assert_eq!(filter.remove(&probe), Ok(()));
                 }
                 let shown = filter.count(&probe);
-                prop_assert!(shown >= model[&n].min(31));
+                prop_assert!(shown >= model[&n].min(15));
             }
         }
     }
 
     #[test]
     fn what_was_never_added_cannot_be_removed() {
-        let mut filter = Intuitive::sized(50, 8.0);
+        let mut filter = Intuitive::sized(50, 8.0).unwrap();
         let probe = filter.probe(7);
         assert_eq!(filter.remove(&probe), Err(RemoveError::Absent));
         filter.add(&probe, 2);
@@ -96,12 +83,12 @@ mod tests {
     /// A saturated cell may have lost additions: it must not come down any more.
     #[test]
     fn saturated_cells_stay() {
-        let mut filter = Intuitive::sized(50, 8.0);
+        let mut filter = Intuitive::sized(50, 8.0).unwrap();
         let probe = filter.probe(7);
         filter.add(&probe, 40);
         for _ in 0..39 {
             filter.remove(&probe).unwrap();
         }
-        assert_eq!(filter.count(&probe), 31);
+        assert_eq!(filter.count(&probe), 15);
     }
 }

@@ -2,6 +2,7 @@
 //! The merged view of several writers' filters (Yan & Cho, section 4, merging and delta).
 
 use super::delta::Delta;
+use super::gauge::Gauge;
 use super::params::ParameterError;
 use super::probe::Probe;
 use super::refined::Refined;
@@ -11,7 +12,7 @@ use super::split::Split;
 /// addition: raising only the smallest cells of a sum, while a writer elsewhere does the same, counts too low.
 ///
 /// The count of an element is at least the sum of its counts in all filters: each of those is at most the smallest of
-/// its cells there, and a sum of smallest is at most the smallest of sums. Beyond 31 the same holds for the cells of its
+/// its cells there, and a sum of smallest is at most the smallest of sums. Beyond 15 the same holds for the cells of its
 /// first block, whose sums are whole numbers here as well.
 pub struct Merged {
     cells: Split,
@@ -21,10 +22,9 @@ impl Merged {
     /// Of nothing yet, for filters of `blocks` blocks.
     ///
     /// # Errors
-    /// As [`Refined::new`].
+    /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
-        Refined::check_blocks(blocks)?;
-        Ok(Self { cells: Split::new(blocks) })
+        Ok(Self { cells: Split::new(blocks)? })
     }
 
     /// The cells of `element`.
@@ -61,6 +61,12 @@ impl Merged {
             self.cells.raise(at, by);
         }
         Ok(())
+    }
+
+    /// As [`Refined::gauge`].
+    #[must_use]
+    pub fn gauge(&self, threshold: u32) -> Gauge {
+        self.cells.gauge(threshold)
     }
 
     /// The blocks `range` as bytes, as [`Refined::bytes`] describes them.

@@ -4,31 +4,37 @@
 //! This room knows nothing of mail. An element is 128 uniformly distributed bits (`u128`); a filter answers how often
 //! that element was added, possibly too high and never too low.
 
+mod blocks;
 mod bloom;
 mod cells;
 mod counting;
 mod delta;
 mod estimate;
-mod extension;
+mod gauge;
 mod intuitive;
 mod merged;
 mod overflow;
+mod packed;
 mod params;
 mod probe;
 mod range_coder;
 mod refined;
 mod scaling;
+mod sharded;
 mod split;
 
 pub use bloom::{Bloom, Nominations};
-pub use cells::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
+pub use cells::{Cell, Cells, Group, Wide, add_intuitive, add_refined, count, remove_intuitive};
 pub use counting::{Counting, RemoveError};
 pub use delta::{DecodeError, Delta};
 pub use estimate::false_bulk;
-pub use extension::{Cells, Wide, add_intuitive, add_refined, count};
+pub use gauge::Gauge;
 pub use intuitive::Intuitive;
 pub use merged::Merged;
+pub use packed::Packed;
 pub use params::ParameterError;
 pub use probe::{CELLS_PER_ELEMENT, Probe};
 pub use refined::Refined;
 pub use scaling::{Added, CELLS_AT_CAPACITY, Scaling, Slice, error_bound};
+pub use sharded::Sharded;
+pub use split::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};

@@ -20,7 +20,7 @@ enum Problem {
 
 impl ParameterError {
     /// Holds a value against its bounds.
-    pub(super) fn check(name: &'static str, found: u64, least: u64, most: u64) -> Result<(), Self> {
+    pub fn check(name: &'static str, found: u64, least: u64, most: u64) -> Result<(), Self> {
         if (least..=most).contains(&found) {
             Ok(())
         } else {
@@ -29,11 +29,11 @@ impl ParameterError {
     }
 
     /// Two filters must agree in this.
-    pub(super) fn same(name: &'static str, ours: u64, theirs: u64) -> Result<(), Self> {
+    pub fn same(name: &'static str, ours: u64, theirs: u64) -> Result<(), Self> {
         if ours == theirs { Ok(()) } else { Err(Self { name, problem: Problem::Differ { ours, theirs } }) }
     }
 
-    /// More than this machine can address.
+    /// More than this machine has memory for.
     pub(super) const fn memory(name: &'static str, found: u64) -> Self {
         Self { name, problem: Problem::Memory { found } }
     }
@@ -54,7 +54,9 @@ impl fmt::Display for ParameterError {
             Problem::Differ { ours, theirs } => {
                 write!(f, "the filters do not go together: {name} is {ours} in one and {theirs} in the other")
             }
-            Problem::Memory { found } => write!(f, "{name} is {found}, more than this machine can address"),
+            Problem::Memory { found } => {
+                write!(f, "{name} is {found}, more than this machine has memory for")
+            }
             Problem::Rate { found } => write!(f, "{name} is {found}, expected more than 0 and less than 1"),
         }
     }

@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From an element to its cells.
 
-use super::cells::CELLS_PER_BLOCK;
+use super::cells::Group;
+use super::split::CELLS_PER_BLOCK;
 
-/// Cells per element (the paper's k): three in each of two blocks.
-pub const CELLS_PER_ELEMENT: usize = 6;
+/// Blocks of an element.
+const GROUPS: usize = 2;
 
-const CELLS_PER_HALF: usize = CELLS_PER_ELEMENT / 2;
+/// Cells of an element in each of its blocks.
+const CELLS_PER_GROUP: usize = 4;
+
+/// Cells of an element (the paper's k): four in each of two blocks.
+pub const CELLS_PER_ELEMENT: usize = GROUPS * CELLS_PER_GROUP;
 
 /// The cells of one element in a filter of a given number of blocks.
 ///
 /// Each 64-bit half of the element, read as a fraction of 2^64, is multiplied by the number of blocks: the whole part
-/// is the block, and what remains is multiplied by 102 for the first cell, its remainder for the second, and so on.
-/// So every cell of every block is reachable as long as blocks * 102^3 stays far below 2^64, which is the paper's
-/// requirement of a full *utilisable size* (section 3): at 2^32 blocks (256 GiB) 12 bits are still to spare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// is the block, and what remains is multiplied by 128 for the first cell, its remainder for the second, and so on.
+/// So every cell of every block is reachable as long as blocks * 128^4 stays below 2^64, which is the paper's
+/// requirement of a full *utilisable size* (section 3): at 2^32 blocks (256 GiB) 4 bits are still to spare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// The two blocks; they may be the same one.
-    pub blocks: [usize; 2],
-    /// Three cells in each block; they may coincide, so they are a set (H2 of the paper).
-    pub cells: [[u8; CELLS_PER_HALF]; 2],
+    pub blocks: [usize; GROUPS],
+    /// Four cells in each block; they may coincide, so they are a set (H2 of the paper).
+    pub cells: [[u8; CELLS_PER_GROUP]; GROUPS],
 }
 
 impl Probe {
-    /// The cells of `element` in a filter of `blocks` blocks (at least one, below 2^32).
+    /// The cells of `element` in a filter of `blocks` blocks (at least one, at most 2^32).
+    #[inline]
     #[must_use]
     pub fn new(element: u128, blocks: usize) -> Self {
         let (high, low) = halves(element);
@@ -32,18 +38,19 @@ impl Probe {
         Self { blocks: [a, b], cells: [cells_a, cells_b] }
     }
 
-    /// All six cells, with their blocks.
-    pub fn all(&self) -> impl Iterator<Item = (usize, u8)> + use<> {
-        let of = |half: usize| self.cells[half].map(|cell| (self.blocks[half], cell));
-        of(0).into_iter().chain(of(1))
+    /// All eight cells, by block.
+    #[inline]
+    pub fn groups(&self) -> impl Iterator<Item = Group<'_>> + Clone {
+        self.blocks.iter().zip(&self.cells).map(|(&block, cells)| Group { block, cells })
     }
 }
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "a block is below the number of blocks, a cell below 102"
+    reason = "a block is below the number of blocks, a cell below 128"
 )]
-fn half(word: u64, blocks: usize) -> (usize, [u8; CELLS_PER_HALF]) {
+#[inline]
+fn half(word: u64, blocks: usize) -> (usize, [u8; CELLS_PER_GROUP]) {
     let (block, mut rest) = scale(word, blocks as u64);
     let cells = std::array::from_fn(|_| {
         let (cell, remainder) = scale(rest, CELLS_PER_BLOCK as u64);
@@ -54,12 +61,14 @@ fn half(word: u64, blocks: usize) -> (usize, [u8; CELLS_PER_HALF]) {
 }
 
 /// `fraction / 2^64 * n` as its whole part, below `n`, and the fraction that remains.
-const fn scale(fraction: u64, n: u64) -> (u64, u64) {
+#[inline]
+pub(super) const fn scale(fraction: u64, n: u64) -> (u64, u64) {
     halves(fraction as u128 * n as u128)
 }
 
 /// The upper and the lower 64 bits.
+#[inline]
 #[expect(clippy::cast_possible_truncation, reason = "that is what it is for")]
-const fn halves(bits: u128) -> (u64, u64) {
+pub(super) const fn halves(bits: u128) -> (u64, u64) {
     ((bits >> 64) as u64, bits as u64)
 }

@@ -5,6 +5,7 @@
 //! smaller by the tightening ratio. So the sum of all shares stays bounded, however many slices there are.
 
 use super::counting::{Counting, RemoveError};
+use super::params::ParameterError;
 
 /// Each slice is made for twice as many elements as the one before it.
 const GROWTH: u32 = 2;
@@ -12,9 +13,9 @@ const GROWTH: u32 = 2;
 /// dablooms' tightening ratio r: the error bound of slice i is the first one's times r^i.
 const TIGHTENING: f64 = 0.9;
 
-/// Cells per element in the first slice (the paper's m/n). With what bulk needs beyond 31 that makes 43 bits an element
+/// Cells per element in the first slice (the paper's m/n). With what bulk needs beyond 15 that makes 42 bits an element
 /// (docs/filter.md).
-pub const CELLS_AT_CAPACITY: f64 = 7.75;
+pub const CELLS_AT_CAPACITY: f64 = 8.75;
 
 /// Cells of an element (the paper's k).
 const K: f64 = super::probe::CELLS_PER_ELEMENT as f64;
@@ -84,9 +85,13 @@ impl<F: Counting> Scaling<F> {
     }
 
     /// Joins an empty slice for `capacity` elements.
-    pub fn join(&mut self, from: u64, capacity: u32) {
-        let filter = F::sized(capacity, cells_per_element(self.slices.len()));
+    ///
+    /// # Errors
+    /// When the machine has not so much memory.
+    pub fn join(&mut self, from: u64, capacity: u32) -> Result<(), ParameterError> {
+        let filter = F::sized(capacity, cells_per_element(self.slices.len()))?;
         self.slices.push(Slice { from, capacity, distinct: 0, filter });
+        Ok(())
     }
 
     /// How often `element` was added: the sum over the slices, each of which may show too much and none too little.
@@ -97,7 +102,10 @@ impl<F: Counting> Scaling<F> {
 
     /// Adds `element`, whose identifier `id` is at least that of what was added before, `times` times to the newest
     /// slice. A new one joins first when that is at its capacity.
-    pub fn add(&mut self, id: u64, element: u128, times: u32) -> Added {
+    ///
+    /// # Errors
+    /// When the machine has no memory for the new slice; nothing is added then.
+    pub fn add(&mut self, id: u64, element: u128, times: u32) -> Result<Added, ParameterError> {
         let next = match self.slices.last() {
             None => Some(self.capacity),
             Some(newest) if newest.distinct >= newest.capacity.into() => {
@@ -106,14 +114,14 @@ impl<F: Counting> Scaling<F> {
             Some(_) => None,
         };
         if let Some(capacity) = next {
-            self.join(id, capacity);
+            self.join(id, capacity)?;
         }
         let last = self.slices.len() - 1;
         let slice = &mut self.slices[last];
         let probe = slice.filter.probe(element);
         slice.distinct += u64::from(slice.filter.count(&probe) == 0);
         slice.filter.add(&probe, times);
-        Added { slice: last, blocks: probe.blocks }
+        Ok(Added { slice: last, blocks: probe.blocks })
     }
 
     /// Takes one addition of `element` back from the slice that it is in, which its identifier tells: so no slice is
@@ -144,7 +152,7 @@ mod tests {
     fn the_error_is_bounded_over_many_slices() {
         let mut row = Scaling::<Refined>::new(500);
         for n in 0..100_000 {
-            row.add(n, element(n), 1);
+            row.add(n, element(n), 1).unwrap();
         }
         assert_eq!(row.slices().len(), 8);
         assert!(row.slices().windows(2).all(|s| s[1].capacity == 2 * s[0].capacity && s[1].from > s[0].from));
@@ -170,7 +178,7 @@ mod tests {
     #[test]
     fn the_refined_extension_refuses_removal() {
         let mut row = Scaling::<Refined>::new(10);
-        row.add(1, element(1), 1);
+        row.add(1, element(1), 1).unwrap();
         assert_eq!(row.remove(1, element(1)), Err(RemoveError::Refined));
     }
 
@@ -181,7 +189,7 @@ mod tests {
             let mut row = Scaling::<Intuitive>::new(20);
             let mut model = HashMap::new();
             for n in 0..300 {
-                row.add(n, element(n), 1);
+                row.add(n, element(n), 1).unwrap();
                 model.insert(n, 1);
             }
             for (n, _) in (0..).zip(&removed).filter(|(_, removed)| **removed) {

@@ -1,100 +1,133 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Cells as whole numbers: five bits in blocks, and what is beyond them in split storage.
+//! Cells as whole numbers: four bits in blocks, and what is beyond them in split storage.
 
-use super::cells::{self, Block, CELL_MAX, CELLS_PER_BLOCK};
-use super::overflow::{Cell, Overflow};
+use super::cells::{Cell, Cells, Group, add_refined, count};
+use super::overflow::Overflow;
+use super::packed::Packed;
+use super::params::ParameterError;
 use super::probe::Probe;
 use std::ops::Range;
 
+/// Bits of one cell. Five reach 31, enough for a threshold of 20 (Yan & Cho, section 4); with split storage four are
+/// the better use of the same memory (docs/layout.md).
+pub const CELL_BITS: usize = 4;
+
+/// The largest value of a cell; a cell that reached it stays there, and what comes on top is in split storage.
+pub const CELL_MAX: u32 = (1 << CELL_BITS) - 1;
+
+/// Cells of a block: a cache line of 512 bits.
+pub const CELLS_PER_BLOCK: usize = Packed::<CELL_BITS>::PER_BLOCK;
+
+/// Of the four cells of an element's first block, those that have further bits.
+const SPLIT_CELLS: usize = 3;
+
 /// The cells of a filter of two blocks an element.
 pub(super) struct Split {
-    blocks: Vec<Block>,
+    base: Packed<CELL_BITS>,
     overflow: Overflow,
 }
 
+/// The cells of an element that have further bits.
+#[inline]
+fn further(probe: &Probe) -> Group<'_> {
+    Group { block: probe.blocks[0], cells: &probe.cells[0][..SPLIT_CELLS] }
+}
+
 impl Split {
-    pub(super) fn new(blocks: usize) -> Self {
-        Self { blocks: vec![Block::EMPTY; blocks], overflow: Overflow::new(blocks) }
+    pub(super) fn new(blocks: usize) -> Result<Self, ParameterError> {
+        Ok(Self { base: Packed::new(blocks)?, overflow: Overflow::new(blocks) })
     }
 
     pub(super) fn blocks(&self) -> usize {
-        self.blocks.len()
+        self.base.blocks()
+    }
+
+    pub(super) const fn base(&self) -> &Packed<CELL_BITS> {
+        &self.base
     }
 
     /// The value of a cell.
     pub(super) fn get(&self, at: Cell) -> u32 {
-        let base = self.blocks[at.block].get(at.cell.into());
-        if base < CELL_MAX { base.into() } else { self.overflow.get(at).saturating_add(CELL_MAX.into()) }
+        let base = self.base.get(at);
+        if base < CELL_MAX { base } else { self.overflow.get(at).saturating_add(CELL_MAX) }
     }
 
     /// Raises a cell by `by`; it stays at the largest number once it is there.
     pub(super) fn raise(&mut self, at: Cell, by: u32) {
         let value = self.get(at).saturating_add(by);
-        self.blocks[at.block].set(at.cell.into(), u8::try_from(value).unwrap_or(CELL_MAX).min(CELL_MAX));
-        if let Some(further) = value.checked_sub(CELL_MAX.into()).filter(|&further| further > 0) {
-            self.overflow.raise_to(at, further);
+        self.base.set(at, value.min(CELL_MAX));
+        if value > CELL_MAX {
+            self.overflow.raise_to(Group { block: at.block, cells: &[at.cell] }, value - CELL_MAX);
         }
-    }
-
-    /// The smallest of an element's five-bit cells.
-    pub(super) fn base(&self, probe: &Probe) -> u8 {
-        let mut least = CELL_MAX;
-        for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
-            for &cell in cells {
-                least = least.min(self.blocks[block].get(usize::from(cell)));
-            }
-        }
-        least
-    }
-
-    /// What the cells of an element's first block hold beyond 31; the smallest of them.
-    pub(super) fn further(&self, probe: &Probe) -> u32 {
-        Self::split(probe).map(|cell| self.overflow.get(cell)).min().unwrap_or(0)
     }
 
     /// The count that an element's cells show.
+    #[inline]
     pub(super) fn count(&self, probe: &Probe) -> u32 {
-        let base = self.base(probe);
-        if base < CELL_MAX { base.into() } else { self.further(probe).saturating_add(CELL_MAX.into()) }
+        let base = self.count_base(probe);
+        if base < CELL_MAX { base } else { self.count_further(probe) }
     }
 
-    /// The cells of an element that have further bits.
-    fn split(probe: &Probe) -> impl Iterator<Item = Cell> + use<> {
-        let block = probe.blocks[0];
-        probe.cells[0].into_iter().map(move |cell| Cell { block, cell })
+    /// The same, as far as cells of four bits tell.
+    #[inline]
+    pub(super) fn count_base(&self, probe: &Probe) -> u32 {
+        count(&self.base, probe.groups())
     }
 
-    pub(super) fn raise_base_to(&mut self, probe: &Probe, target: u8) {
-        for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
-            let block = &mut self.blocks[block];
-            for &cell in cells {
-                if block.get(usize::from(cell)) < target {
-                    block.set(usize::from(cell), target);
-                }
-            }
-        }
+    /// The count of an element whose cells are all saturated.
+    pub(super) fn count_further(&self, probe: &Probe) -> u32 {
+        self.overflow.least(further(probe)).saturating_add(CELL_MAX)
     }
 
-    pub(super) fn raise_further_to(&mut self, probe: &Probe, target: u32) {
-        let target = target.min(u32::MAX - u32::from(CELL_MAX));
-        for cell in Self::split(probe) {
-            self.overflow.raise_to(cell, target);
-        }
+    /// Adds an element `times` times, as far as cells of four bits go. Returns its count there, and how many of the
+    /// times are left when they are saturated.
+    #[inline]
+    pub(super) fn add_base(&mut self, probe: &Probe, times: u32) -> (u32, u32) {
+        let (before, after) = add_refined(&mut self.base, probe.groups(), times);
+        (after, times - (after - before))
+    }
+
+    /// Adds an element whose cells of four bits are saturated.
+    ///
+    /// Where its cells in split storage had more from others, that is now the element's count, too, and what is added
+    /// comes on top of it, as if it came one by one.
+    pub(super) fn add_further(&mut self, probe: &Probe, times: u32) -> u32 {
+        self.overflow.add(further(probe), times).saturating_add(CELL_MAX)
+    }
+
+    /// Asks the processor to fetch an element's blocks.
+    #[inline]
+    pub(super) fn prefetch(&self, probe: &Probe) {
+        probe.blocks.iter().for_each(|&block| self.base.prefetch(block));
+    }
+
+    /// The same for its split storage.
+    #[inline]
+    pub(super) fn prefetch_further(&self, probe: &Probe) {
+        self.overflow.prefetch(probe.blocks[0]);
+    }
+
+    /// What is beyond 15, by cell, in the blocks `range`, which must begin and end at multiples of 32 or the end.
+    pub(super) fn further(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
+        self.overflow.entries(range)
     }
 
     /// All cells that are not zero, with their values, in order.
     pub(super) fn used(&self) -> impl Iterator<Item = (Cell, u32)> {
-        let cells = 0..u8::try_from(CELLS_PER_BLOCK).unwrap_or(u8::MAX);
-        (0..self.blocks.len())
-            .filter(|&block| self.blocks[block].0 != [0; cells::BYTES])
-            .flat_map(move |block| cells.clone().map(move |cell| Cell { block, cell }))
-            .map(|at| (at, self.get(at)))
+        (0..self.blocks())
+            .filter(|&block| !self.base.is_empty(block))
+            .flat_map(move |block| {
+                (0..=u8::MAX)
+                    .zip(self.base.values(block))
+                    .map(move |(cell, value)| (Cell { block, cell }, value))
+            })
             .filter(|&(_, value)| value > 0)
+            .map(|(at, value)| (at, if u32::from(value) < CELL_MAX { value.into() } else { self.get(at) }))
     }
 
     /// The blocks `range` as bytes, as [`Refined::bytes`](super::Refined::bytes) describes them.
     pub(super) fn bytes(&self, range: Range<usize>) -> Vec<u8> {
-        let mut bytes: Vec<u8> = self.blocks[range.clone()].iter().flat_map(|b| b.0).collect();
+        let mut bytes = self.base.bytes(range.clone()).to_vec();
         for (Cell { block, cell }, further) in self.overflow.entries(range.clone()) {
             let index = (block - range.start) * CELLS_PER_BLOCK + usize::from(cell);
             bytes.extend_from_slice(&u32::try_from(index).unwrap_or(u32::MAX).to_le_bytes());
@@ -105,29 +138,26 @@ impl Split {
 
     /// Puts back what [`bytes`](Self::bytes) gave into blocks that are still empty. False when it does not fit them.
     pub(super) fn restore(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
-        let Some(target) = self.blocks.get_mut(range.clone()) else { return false };
-        let Some((blocks, further)) = bytes.split_at_checked(target.len() * cells::BYTES) else {
-            return false;
-        };
+        let Some(target) = self.base.bytes_mut(range.clone()) else { return false };
+        let Some((blocks, further)) = bytes.split_at_checked(target.len()) else { return false };
         let (further, []) = further.as_chunks::<8>() else { return false };
         let entry = |[a, b, c, d, e, f, g, h]: &[u8; 8]| {
             (u32::from_le_bytes([*a, *b, *c, *d]) as usize, u32::from_le_bytes([*e, *f, *g, *h]))
         };
-        let cells = target.len() * CELLS_PER_BLOCK;
+        let cells = range.len() * CELLS_PER_BLOCK;
         if further.iter().map(entry).any(|(index, value)| index >= cells || value == 0) {
             return false;
         }
-        for (block, bytes) in target.iter_mut().zip(blocks.as_chunks::<{ cells::BYTES }>().0) {
-            block.0 = *bytes;
-        }
+        target.copy_from_slice(blocks);
         for (index, value) in further.iter().map(entry) {
             let cell = u8::try_from(index % CELLS_PER_BLOCK).unwrap_or(0);
-            self.overflow.raise_to(Cell { block: range.start + index / CELLS_PER_BLOCK, cell }, value);
+            let block = range.start + index / CELLS_PER_BLOCK;
+            self.overflow.raise_to(Group { block, cells: &[cell] }, value);
         }
         true
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.blocks.len() * cells::BYTES + self.overflow.heap_bytes()
+        self.base.memory() + self.overflow.heap_bytes()
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What can be wrong with the ledger's file.
 
+use crate::filter::ParameterError;
 use std::io;
 use std::path::PathBuf;
 
@@ -68,6 +69,11 @@ pub(super) enum Fault {
 
 pub(super) fn damaged(what: impl Into<String>) -> Fault {
     Fault::Damaged(what.into())
+}
+
+/// There is no room for the cells.
+pub(super) fn no_memory(error: ParameterError) -> Fault {
+    Fault::Io(io::Error::new(io::ErrorKind::OutOfMemory, error))
 }
 
 impl<E: Into<redb::Error>> From<E> for Fault {

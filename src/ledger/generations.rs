@@ -3,12 +3,13 @@
 
 use super::Settings;
 use super::window::{Calendar, Window};
-use crate::filter::{Counting, Refined, Scaling};
+use crate::filter::{Counting, ParameterError, Refined, Scaling};
 use crate::signature::Signature;
 use std::ops::Range;
 
-/// Blocks that are written to disk together: 64,000 bytes, so that a chunk with its key fills one 64 KiB page.
-const CHUNK_BLOCKS: usize = 1000;
+/// Blocks that are written to disk together: 40,960 bytes, so that a chunk fits a 64 KiB page with its key and what bulk
+/// has beyond its cells.
+const CHUNK_BLOCKS: usize = 640;
 
 /// The blocks of a chunk in a filter of `blocks` blocks.
 pub(super) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
@@ -30,9 +31,10 @@ impl Generation {
     }
 
     /// Makes room for what was read of a slice.
-    pub(super) fn join(&mut self, from: u64, capacity: u32) {
-        self.row.join(from, capacity);
+    pub(super) fn join(&mut self, from: u64, capacity: u32) -> Result<(), ParameterError> {
+        self.row.join(from, capacity)?;
         self.watch_new_slices();
+        Ok(())
     }
 
     fn watch_new_slices(&mut self) {
@@ -41,8 +43,8 @@ impl Generation {
         }
     }
 
-    fn add(&mut self, id: u64, signature: Signature, times: u32) {
-        let added = self.row.add(id, signature.bits(), times);
+    fn add(&mut self, id: u64, signature: Signature, times: u32) -> Result<(), ParameterError> {
+        let added = self.row.add(id, signature.bits(), times)?;
         if added.slice >= self.dirty.len() {
             self.watch_new_slices();
             if added.slice > 0 {
@@ -55,6 +57,7 @@ impl Generation {
         for block in added.blocks {
             self.dirty[added.slice][block / CHUNK_BLOCKS] = true;
         }
+        Ok(())
     }
 }
 
@@ -88,12 +91,21 @@ impl Generations {
 
     /// Adds `times` reports of `signature` to `window`, whose generation is made when it is missing. `id` grows with
     /// each report: the sequence number of the change.
-    pub(super) fn add(&mut self, window: Window, id: u64, signature: Signature, times: u32) {
+    ///
+    /// # Errors
+    /// When the machine has no memory for another slice; nothing is added then.
+    pub(super) fn add(
+        &mut self,
+        window: Window,
+        id: u64,
+        signature: Signature,
+        times: u32,
+    ) -> Result<(), ParameterError> {
         let at = self.all.iter().position(|g| g.window == window).unwrap_or_else(|| {
             self.all.push(Generation::new(window, self.capacity));
             self.all.len() - 1
         });
-        self.all[at].add(id, signature, times);
+        self.all[at].add(id, signature, times)
     }
 
     /// Takes out generations that are of no more use, and returns their windows.
@@ -131,7 +143,7 @@ mod tests {
     }
 
     fn add(generations: &mut Generations, signature: Signature, now: u64) {
-        generations.add(generations.window_at(now), now, signature, 1);
+        generations.add(generations.window_at(now), now, signature, 1).unwrap();
     }
 
     #[test]

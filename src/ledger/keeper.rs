@@ -281,7 +281,10 @@ impl Keeper {
         if times > 0 {
             let window = loaded.generations.window_at(report.now);
             let id = loaded.store.next() + self.uncommitted.entries.len() as u64;
-            loaded.generations.add(window, id, report.signature, times);
+            if let Err(e) = loaded.generations.add(window, id, report.signature, times) {
+                self.fail(&format!("no memory for more signatures: {e}"));
+                return 0;
+            }
             self.uncommitted.entries.push(Entry { window, signature: report.signature, times });
         }
         loaded.generations.count(report.signature, report.now)

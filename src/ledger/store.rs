@@ -5,7 +5,7 @@
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
 use super::Settings;
-use super::errors::{Fault, OpenError, WriteError, damaged};
+use super::errors::{Fault, OpenError, WriteError, damaged, no_memory};
 use super::format::{
     ChunkKey, Entry, Reader, Record, SliceKey, chunk_key, chunks_of, decode_batch, encode_batch, seal,
     slice_key, unseal,
@@ -24,7 +24,7 @@ use std::path::Path;
 /// The name of the ledger's file in the state directory.
 pub const FILE_NAME: &str = "ledger.redb";
 
-const FORMAT: &str = "bulkmark ledger 2";
+const FORMAT: &str = "bulkmark ledger 3";
 
 /// The row of `meta` that has the sequence number of the last checkpoint.
 const CHECKPOINT: &str = "checkpoint";
@@ -204,7 +204,7 @@ fn load_slice(
     record: &Record,
 ) -> Result<(), Fault> {
     let window = generation.window;
-    generation.join(record.from, record.capacity);
+    generation.join(record.from, record.capacity).map_err(no_memory)?;
     let Some(slice) = generation.row.slice_mut(number as usize) else {
         return Err(damaged("a slice is missing"));
     };
@@ -236,7 +236,7 @@ fn replay(txn: &WriteTransaction, generations: &mut Generations, checkpoint: u64
             return Err(damaged(format!("the journal goes on at report {key} instead of {next}")));
         }
         for entry in decode_batch(unseal("journal", &key.to_le_bytes(), batch.value())?)? {
-            generations.add(entry.window, next, entry.signature, entry.times);
+            generations.add(entry.window, next, entry.signature, entry.times).map_err(no_memory)?;
             next += 1;
         }
     }

@@ -4,6 +4,10 @@
 use super::whitelist::Source;
 use std::collections::HashMap;
 
+/// Bytes of the longest host name that DNS knows (RFC 1035). What is longer is in no domain; senders who write so would
+/// otherwise have us look up each of its many parents.
+const LONGEST_DOMAIN: usize = 253;
+
 /// A set of patterns, each with the place where it was written.
 ///
 /// `user@example.org` is that address, `example.org` (or `@example.org`) every address in that domain, and
@@ -43,7 +47,7 @@ impl Patterns {
         let name = name.trim_end_matches('.').to_lowercase();
         let domain = name.rsplit_once('@').map_or(&*name, |(_, domain)| domain);
         self.exact.get(&name).or_else(|| self.exact.get(domain)).or_else(|| {
-            let mut above = Some(domain);
+            let mut above = Some(domain).filter(|domain| domain.len() <= LONGEST_DOMAIN);
             std::iter::from_fn(|| {
                 let this = above?;
                 above = this.split_once('.').map(|(_, rest)| rest);
@@ -75,6 +79,8 @@ mod tests {
             !matches(".example.org", "x@badexample.org") && !matches(".example.org", "example.org@evil.test")
         );
         assert!(matches("mail.example.org", "mail.example.org."));
+        let long = "a.".repeat(200);
+        assert!(!matches(".example.org", &format!("x@{long}example.org")), "a name longer than DNS knows");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::experiment::{Experiment, KEYS, Order};
 use super::universal::{PRIME, Universal, below};
-use crate::filter::{Wide, add_intuitive, add_refined, count};
+use crate::filter::{Group, Wide, add_intuitive, add_refined, count};
 use rand_xoshiro::rand_core::Rng;
 use std::collections::HashSet;
 use std::fmt;
@@ -43,7 +43,8 @@ pub fn round(experiment: Experiment, m: u32, k: usize, random: &mut dyn Rng) -> 
     let cells: Vec<u32> =
         distinct_keys(random).iter().flat_map(|&key| hashes.iter().map(move |hash| hash.cell(key))).collect();
     let times = experiment.draw_times(random);
-    let of = |i: usize| &cells[i * k..(i + 1) * k];
+    let of =
+        |i: usize| cells[i * k..(i + 1) * k].iter().map(|&cell| Group { block: cell as usize, cells: &[0] });
 
     // The order makes no difference to the intuitive extension: sums commute.
     let mut intuitive = Wide::new(m as usize);

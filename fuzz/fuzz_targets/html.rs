@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Any HTML: its text and targets are no longer than itself, but for what characters take, and found in bounded time
+//! even when a piece of it comes very often.
+
+#![no_main]
+
+use bulkmark::mail::{Visible, visible};
+use libfuzzer_sys::fuzz_target;
+
+/// Bytes of the piece that is repeated; past the sizes at which tags and comments are cut off.
+const REPEATED: usize = 12 << 10;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = str::from_utf8(data) else { return };
+    // Before, what is repeated, after; most inputs have no NUL and are taken as they are.
+    let mut parts = text.splitn(3, '\0');
+    let mut part = || parts.next().unwrap_or("");
+    let (before, piece, after) = (part(), part(), part());
+    let html = [before, &piece.repeat(REPEATED / piece.len().max(1)), after].concat();
+    let mut seen = 0;
+    visible(&html, &mut |piece| {
+        let (Visible::Text(text) | Visible::Target(text)) = piece;
+        seen += text.len();
+    });
+    // A byte that cannot stand in HTML becomes a character of three.
+    assert!(seen <= 3 * html.len(), "{seen} bytes of {}", html.len());
+});

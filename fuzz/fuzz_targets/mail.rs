@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Any message: read without a panic, no byte of it shown twice, and with one signature, in whatever pieces it came.
+
+#![no_main]
+
+use bulkmark::mail::{MAX_DEPTH, RawMessage, Visitor};
+use bulkmark::signature::{self, FederationKey, Settings};
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+static KEY: LazyLock<FederationKey> = LazyLock::new(FederationKey::public);
+
+/// Looks at everything and keeps nothing.
+#[derive(Default)]
+struct Look {
+    bytes: usize,
+    depth: usize,
+}
+
+impl Visitor for Look {
+    fn text(&mut self, text: &str) {
+        self.bytes += text.len();
+    }
+    fn html(&mut self, html: &str) {
+        self.bytes += html.len();
+    }
+    fn attachment(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+    }
+    fn message(&mut self, _: &[&[u8]]) {
+        self.depth += 1;
+        assert!(self.depth <= MAX_DEPTH);
+    }
+    fn message_end(&mut self) {
+        self.depth -= 1;
+    }
+}
+
+/// Where the body begins: behind the first empty line.
+fn body_of(raw: &[u8]) -> usize {
+    let mut lines = raw.split_inclusive(|&b| b == b'\n').scan(0, |end, line| {
+        *end += line.len();
+        Some((line, *end))
+    });
+    lines.find(|&(line, _)| line == b"\n" || line == b"\r\n").map_or(raw.len(), |(_, end)| end)
+}
+
+fuzz_target!(|raw: &[u8]| {
+    let message = RawMessage::from_bytes(raw).expect("far below the bounds");
+    let mut look = Look::default();
+    message.visit(&mut look);
+    assert_eq!(look.depth, 0, "each enclosed message that began must end");
+    // A byte of an old charset may become three or four in UTF-8.
+    assert!(look.bytes <= 4 * raw.len(), "{} bytes of {}", look.bytes, raw.len());
+
+    let (head, body) = raw.split_at(body_of(raw));
+    let mut pieces = RawMessage::from_bytes(head).expect("far below the bounds");
+    body.chunks(1 + raw.len() % 61).for_each(|piece| pieces.body(piece));
+    assert_eq!(pieces.fields(), message.fields());
+    let settings = Settings::default();
+    assert_eq!(signature::body(&pieces, &KEY, &settings), signature::body(&message, &KEY, &settings));
+});

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Any white list, with one that it may include: entries, or an error that names a line that is there. Any name can be
+//! looked up, and an entry that wants it stands on a line that is there.
+
+#![no_main]
+
+use bulkmark::policy::{Facts, WhiteList, WhiteListError};
+use bulkmark::signature::Signature;
+use libfuzzer_sys::fuzz_target;
+use std::io;
+use std::path::Path;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = str::from_utf8(data) else { return };
+    // The list, the one that it may include, and a name from outside.
+    let mut parts = text.splitn(3, '\0');
+    let mut part = || parts.next().unwrap_or("");
+    let (list, included, name) = (part(), part(), part());
+    let files = [("list", list), ("included", included)];
+    let text_of = |path: &Path| files.into_iter().find(|(name, _)| path == *name).map(|(_, text)| text);
+    let is_line = |path: &Path, line: usize| (1..=text_of(path).unwrap().lines().count()).contains(&line);
+
+    let read = |path: &Path| text_of(path).map(str::to_owned).ok_or_else(|| io::ErrorKind::NotFound.into());
+    let list = match WhiteList::load(&["list".into()], &read) {
+        Ok(list) => list,
+        Err(WhiteListError::Entry { path, line, what }) => {
+            assert!(is_line(&path, line) && !what.is_empty(), "{}:{line}: {what}", path.display());
+            return;
+        }
+        Err(WhiteListError::Read { path, .. }) => {
+            assert!(text_of(&path).is_none());
+            return;
+        }
+    };
+    let facts = Facts {
+        client_ip: name.parse().ok(),
+        client_host: Some(name),
+        sender: Some(name),
+        recipients: &[],
+        from: &[name.to_owned()],
+        list_id: Some(name),
+        signature: Some(Signature::from_bytes([0; 16])),
+    };
+    for entry in [list.message(&facts), list.recipient(name)].into_iter().flatten() {
+        let place = entry.to_string();
+        let (file, line) = place.split_once(':').unwrap();
+        assert!(is_line(Path::new(file), line.parse().unwrap()), "{place}");
+    }
+});

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The memory of a filter: a row of cache lines.
+
+use super::params::ParameterError;
+use memmap2::{Advice, MmapMut};
+use std::ops::{Deref, DerefMut};
+
+/// Bytes of a block: one cache line, so that the cells of a block cost one memory access.
+pub(super) const BYTES: usize = 64;
+
+/// One cache line of packed cells.
+pub(super) type Block = [u8; BYTES];
+
+/// The largest filter: 2^32 blocks, 256 GiB.
+const MAX_BLOCKS: u64 = 1 << 32;
+
+/// From this size on huge pages are asked for. Below it the processor's address cache holds the small ones, and a
+/// page of 2 MB is much beside what the filter needs.
+const HUGE_BYTES: usize = 32 << 20;
+
+/// Zeroed blocks, each of them one cache line, on pages that the kernel gives when they are first written.
+pub(super) struct Blocks {
+    memory: MmapMut,
+}
+
+impl Blocks {
+    /// # Errors
+    /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
+    pub(super) fn new(blocks: usize) -> Result<Self, ParameterError> {
+        ParameterError::check("blocks", blocks as u64, 1, MAX_BLOCKS)?;
+        let memory = blocks.checked_mul(BYTES).and_then(|bytes| MmapMut::map_anon(bytes).ok());
+        let memory = memory.ok_or_else(|| ParameterError::memory("blocks", blocks as u64))?;
+        #[cfg(target_os = "linux")]
+        if memory.len() >= HUGE_BYTES {
+            // A kernel without huge pages says no, and the filter is only slower.
+            let _ = memory.advise(Advice::HugePage);
+        }
+        Ok(Self { memory })
+    }
+
+    /// Asks the processor to fetch a block that is going to be used.
+    #[inline]
+    pub(super) fn prefetch(&self, block: usize) {
+        prefetch(&self[block]);
+    }
+}
+
+impl Deref for Blocks {
+    type Target = [Block];
+
+    #[inline]
+    fn deref(&self) -> &[Block] {
+        self.memory.as_chunks().0
+    }
+}
+
+impl DerefMut for Blocks {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Block] {
+        self.memory.as_chunks_mut().0
+    }
+}
+
+/// Asks the processor to fetch the cache line in which `item` begins.
+///
+/// It is what makes a batch faster than its additions one by one: reading a byte of each block ahead instead takes 1.3 times
+/// as long (`cargo bench --bench filter`), since a read that waits for memory holds up what comes behind it.
+#[inline]
+#[allow(
+    unsafe_code,
+    reason = "std has no safe prefetch yet (rust-lang/rust#146941); what it gains is measured"
+)]
+pub(super) fn prefetch<T>(item: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint; it changes no memory and cannot fault. SSE, its feature, is part of every x86-64.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = item;
+}

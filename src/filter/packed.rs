@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Small cells, packed into cache lines.
+
+use super::blocks::{BYTES, Block, Blocks};
+use super::cells::{Cell, Cells, Group};
+use super::params::ParameterError;
+use std::ops::Range;
+
+/// Cells of `BITS` bits, 4 to 8 of them, that stay at their largest value once they are there.
+///
+/// Cell `i` of a block has the bits `BITS * i` and up, least significant first; what is left at the end of a block is not
+/// used.
+pub struct Packed<const BITS: usize> {
+    blocks: Blocks,
+}
+
+impl<const BITS: usize> Packed<BITS> {
+    /// Cells of a block.
+    pub const PER_BLOCK: usize = {
+        assert!(BITS >= 4 && BITS <= 8);
+        BYTES * 8 / BITS
+    };
+
+    const LARGEST: u8 = u8::MAX >> (8 - BITS);
+
+    /// Zeros in `blocks` blocks of 64 bytes.
+    ///
+    /// # Errors
+    /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
+    pub fn new(blocks: usize) -> Result<Self, ParameterError> {
+        Ok(Self { blocks: Blocks::new(blocks)? })
+    }
+
+    /// The number of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.blocks.len() * BYTES
+    }
+
+    /// Asks the processor to fetch a block.
+    #[inline]
+    pub fn prefetch(&self, block: usize) {
+        self.blocks.prefetch(block);
+    }
+
+    pub(super) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        self.blocks[range].as_flattened()
+    }
+
+    pub(super) fn bytes_mut(&mut self, range: Range<usize>) -> Option<&mut [u8]> {
+        self.blocks.get_mut(range).map(<[Block]>::as_flattened_mut)
+    }
+
+    /// Whether all cells of a block are zero.
+    pub(super) fn is_empty(&self, block: usize) -> bool {
+        self.blocks[block] == [0; BYTES]
+    }
+
+    /// The values of the cells of a block.
+    pub(super) fn values(&self, block: usize) -> impl Iterator<Item = u8> {
+        let block = &self.blocks[block];
+        (0..Self::PER_BLOCK).map(move |i| value::<BITS>(block, i))
+    }
+}
+
+impl<const BITS: usize> Cells for Packed<BITS> {
+    const MAX: u32 = Self::LARGEST as u32;
+
+    #[inline]
+    fn get(&self, at: Cell) -> u32 {
+        value::<BITS>(&self.blocks[at.block], at.cell.into()).into()
+    }
+
+    #[inline]
+    fn set(&mut self, at: Cell, value: u32) {
+        let value = u8::try_from(value).unwrap_or(u8::MAX).min(Self::LARGEST);
+        update::<BITS>(&mut self.blocks[at.block], at.cell.into(), |_| value);
+    }
+
+    #[inline]
+    fn least(&self, group: Group<'_>) -> u32 {
+        let block = &self.blocks[group.block];
+        group.cells.iter().map(|&cell| value::<BITS>(block, cell.into())).min().unwrap_or(u8::MAX).into()
+    }
+
+    /// Without branches: which cells are below the target, no branch predictor can know.
+    #[inline]
+    fn raise_to(&mut self, group: Group<'_>, target: u32) {
+        let target = u8::try_from(target).unwrap_or(u8::MAX).min(Self::LARGEST);
+        let block = &mut self.blocks[group.block];
+        for &cell in group.cells {
+            update::<BITS>(block, cell.into(), |value| value.max(target));
+        }
+    }
+}
+
+/// The value of cell `i`, which is below [`Packed::PER_BLOCK`].
+#[inline]
+fn value<const BITS: usize>(block: &Block, i: usize) -> u8 {
+    let [low, ..] = if 64 % BITS == 0 {
+        let (word, shift) = word::<BITS>(i);
+        (u64::from_le_bytes(block.as_chunks().0[word]) >> shift).to_le_bytes()
+    } else {
+        let (byte, shift) = window::<BITS>(i);
+        u64::from(u16::from_le_bytes([block[byte], block[byte + 1]]) >> shift).to_le_bytes()
+    };
+    low & Packed::<BITS>::LARGEST
+}
+
+/// Sets cell `i` to what `new`, which must not exceed the largest value, makes of it.
+#[inline]
+fn update<const BITS: usize>(block: &mut Block, i: usize, new: impl Fn(u8) -> u8) {
+    let old = value::<BITS>(block, i);
+    let change = u64::from(old ^ new(old));
+    if 64 % BITS == 0 {
+        // Whole words: a store that a later load only partly overlaps would hold it up.
+        let (word, shift) = word::<BITS>(i);
+        let word = &mut block.as_chunks_mut().0[word];
+        *word = (u64::from_le_bytes(*word) ^ change << shift).to_le_bytes();
+    } else {
+        let (byte, shift) = window::<BITS>(i);
+        let [low, high, ..] = (change << shift).to_le_bytes();
+        block[byte] ^= low;
+        block[byte + 1] ^= high;
+    }
+}
+
+/// Number of the word of 64 bits in which cell `i` is, and its place there; cells that fill words.
+#[inline]
+const fn word<const BITS: usize>(i: usize) -> (usize, usize) {
+    let cells = 64 / BITS;
+    (i / cells % (BYTES / 8), i % cells * BITS)
+}
+
+/// Byte and shift at which the 16-bit window that holds cell `i` begins. The last window starts one byte early so that
+/// it ends inside the block.
+#[inline]
+const fn window<const BITS: usize>(i: usize) -> (usize, usize) {
+    let bit = i * BITS;
+    let byte = if bit / 8 < BYTES - 1 { bit / 8 } else { BYTES - 2 };
+    (byte, bit - byte * 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Packed cells behave as an array of small numbers: what is set is read back and no neighbour moves.
+    fn is_an_array<const BITS: usize>(writes: Vec<(usize, u8)>) -> Result<(), TestCaseError> {
+        let mut packed = Packed::<BITS>::new(1).unwrap();
+        let mut model = vec![0u32; Packed::<BITS>::PER_BLOCK];
+        for (i, value) in writes {
+            let (i, value) = (i % model.len(), u32::from(value & Packed::<BITS>::LARGEST));
+            let cell = u8::try_from(i).unwrap();
+            if value % 2 == 0 {
+                packed.set(Cell { block: 0, cell }, value);
+                model[i] = value;
+            } else {
+                packed.raise_to(Group { block: 0, cells: &[cell] }, value);
+                model[i] = value.max(model[i]);
+            }
+        }
+        let values: Vec<u32> = packed.values(0).map(u32::from).collect();
+        prop_assert_eq!(values, model);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn cells_are_an_array(writes in prop::collection::vec((0usize..128, any::<u8>()), 0..400)) {
+            is_an_array::<4>(writes.clone())?;
+            is_an_array::<5>(writes.clone())?;
+            is_an_array::<8>(writes)?;
+        }
+    }
+
+    #[test]
+    fn senseless_sizes_are_refused_by_name() {
+        let refused = |blocks| Packed::<4>::new(blocks).err().map(|e| e.to_string());
+        assert_eq!(refused(0).as_deref(), Some("blocks is 0, expected 1 to 4294967296"));
+        assert_eq!(refused((1 << 32) + 1).as_deref(), Some("blocks is 4294967297, expected 1 to 4294967296"));
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A refined filter for several threads.
+
+use super::counting::Counting;
+use super::params::ParameterError;
+use super::refined::Refined;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Parts of the filter. With so many, two threads rarely want the same.
+const SHARDS: usize = 16;
+
+/// Elements that are sorted by part together, so that each part's lock is taken once for about 32 of them.
+const ROUND: usize = 32 * SHARDS;
+
+/// A refined filter in parts, each with a lock: an element belongs to one of them, with both of its blocks. So each part
+/// has one writer at a time, as H1 needs, and writers of different parts do not wait for one another.
+pub struct Sharded {
+    shards: [Mutex<Refined>; SHARDS],
+}
+
+/// The part of an element: the lowest bits, which no probe of a filter of 2^32 blocks looks at.
+fn shard(element: u128) -> usize {
+    let [low, ..] = element.to_le_bytes();
+    usize::from(low) % SHARDS
+}
+
+impl Sharded {
+    /// An empty filter of at least `blocks` blocks of 64 bytes.
+    ///
+    /// # Errors
+    /// When `blocks` is 0 or above 2^36, or the machine has not so much memory.
+    pub fn new(blocks: usize) -> Result<Self, ParameterError> {
+        let mut shards = Vec::with_capacity(SHARDS);
+        for _ in 0..SHARDS {
+            shards.push(Mutex::new(Refined::new(blocks.div_ceil(SHARDS))?));
+        }
+        let shards = shards.try_into().map_err(|_| ParameterError::memory("blocks", blocks as u64))?;
+        Ok(Self { shards })
+    }
+
+    fn lock(&self, shard: usize) -> MutexGuard<'_, Refined> {
+        // An addition that panicked may have raised some cells of an element and not others: that undercounts nothing
+        // that was answered.
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Refined::add_batch`], from any thread. The order of what is in different parts is left open.
+    pub fn add_batch(&self, additions: &[(u128, u32)], counts: &mut [u32]) {
+        self.in_parts(additions, counts, |addition| addition.0, Refined::add_batch);
+    }
+
+    /// As [`Refined::count_batch`], from any thread.
+    pub fn count_batch(&self, elements: &[u128], counts: &mut [u32]) {
+        self.in_parts(
+            elements,
+            counts,
+            |&element| element,
+            |filter, elements, counts| filter.count_batch(elements, counts),
+        );
+    }
+
+    /// Sorts `items` by part, a round at a time, lets `work` answer those of each part, and puts the answers in place.
+    fn in_parts<T: Copy + Default>(
+        &self,
+        items: &[T],
+        counts: &mut [u32],
+        element: impl Fn(&T) -> u128,
+        work: impl Fn(&mut Refined, &[T], &mut [u32]),
+    ) {
+        for (items, counts) in items.chunks(ROUND).zip(counts.chunks_mut(ROUND)) {
+            let mut ends = [0; SHARDS];
+            items.iter().for_each(|item| ends[shard(element(item))] += 1);
+            let mut end = 0;
+            for slot in &mut ends {
+                end += *slot;
+                *slot = end;
+            }
+            // A counting sort, from the last item to the first: so those of a part keep their order.
+            let (mut places, mut starts) = ([0; ROUND], ends);
+            let mut sorted = [T::default(); ROUND];
+            for (item, place) in items.iter().zip(&mut places).rev() {
+                let start = &mut starts[shard(element(item))];
+                *start -= 1;
+                *place = *start;
+                sorted[*start] = *item;
+            }
+            let mut answers = [0; ROUND];
+            for part in 0..SHARDS {
+                let range = starts[part]..ends[part];
+                if !range.is_empty() {
+                    work(&mut self.lock(part), &sorted[range.clone()], &mut answers[range]);
+                }
+            }
+            for (count, &place) in counts.iter_mut().zip(&places) {
+                *count = answers[place];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(n: u64) -> u128 {
+        u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+    }
+
+    /// Four threads add the same elements at the same time: no addition is lost, and each is answered at its place.
+    #[test]
+    fn threads_lose_nothing() {
+        const THREADS: u32 = 4;
+        let filter = Sharded::new(10_000).unwrap();
+        let elements: Vec<u128> = (0..3000).map(element).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (filter, elements) = (&filter, &elements);
+                scope.spawn(move || {
+                    let mut additions: Vec<_> = (1..).zip(elements).map(|(i, &e)| (e, i % 25)).collect();
+                    additions.rotate_left(700 * thread as usize);
+                    let mut counts = vec![0; additions.len()];
+                    filter.add_batch(&additions, &mut counts);
+                    assert!(counts.iter().zip(&additions).all(|(&count, &(_, times))| count >= times));
+                });
+            }
+        });
+        let mut counts = vec![0; elements.len()];
+        filter.count_batch(&elements, &mut counts);
+        for (i, count) in (1..).zip(counts) {
+            assert_eq!(count, THREADS * (i % 25));
+        }
+    }
+}
