@@ -50,7 +50,7 @@ pub trait Counting: Sized {
     clippy::cast_sign_loss,
     reason = "positive, and bounded just before"
 )]
-fn blocks_for(capacity: u32, cells: f64) -> usize {
+pub(super) fn blocks_for(capacity: u32, cells: f64) -> usize {
     let blocks = (f64::from(capacity) * cells.clamp(1.0, 100.0) / CELLS_PER_BLOCK as f64).ceil();
     (blocks as usize).max(1)
 }

@@ -45,6 +45,11 @@ impl Delta {
         Ok(Self { blocks, changes })
     }
 
+    /// Of these increments, none of them zero, which are in the order of the cells.
+    pub(super) fn of(blocks: usize, changes: Vec<(Cell, u32)>) -> Self {
+        Self { blocks, changes: changes.into_iter().map(|(at, by)| (index(at), by)).collect() }
+    }
+
     /// The number of blocks of the filter that it is of.
     #[must_use]
     pub const fn blocks(&self) -> usize {

@@ -51,6 +51,25 @@ impl Merged {
         Ok(())
     }
 
+    /// Adds the blocks `range` of a filter or of another view, from their [`bytes`](Self::bytes). False when they do not fit;
+    /// then nothing is changed.
+    #[must_use]
+    pub fn merge_bytes(&mut self, range: std::ops::Range<usize>, bytes: &[u8]) -> bool {
+        self.cells.merge_bytes(range, bytes)
+    }
+
+    /// The number of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.cells.blocks()
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.cells.memory()
+    }
+
     /// Adds what one filter grew by since it was merged. It is for the caller to know that it was not added before.
     ///
     /// # Errors

@@ -62,10 +62,14 @@ impl<const BITS: usize> Packed<BITS> {
         self.blocks[block] == [0; BYTES]
     }
 
+    /// A copy of a block.
+    pub(super) fn block(&self, block: usize) -> Block {
+        self.blocks[block]
+    }
+
     /// The values of the cells of a block.
     pub(super) fn values(&self, block: usize) -> impl Iterator<Item = u8> {
-        let block = &self.blocks[block];
-        (0..Self::PER_BLOCK).map(move |i| value::<BITS>(block, i))
+        values::<BITS>(&self.blocks[block])
     }
 }
 
@@ -98,6 +102,11 @@ impl<const BITS: usize> Cells for Packed<BITS> {
             update::<BITS>(block, cell.into(), |value| value.max(target));
         }
     }
+}
+
+/// The values of all cells of a block.
+pub(super) fn values<const BITS: usize>(block: &Block) -> impl Iterator<Item = u8> {
+    (0..Packed::<BITS>::PER_BLOCK).map(move |i| value::<BITS>(block, i))
 }
 
 /// The value of cell `i`, which is below [`Packed::PER_BLOCK`].

@@ -4,8 +4,9 @@
 //! When the newest slice holds as many elements as it was made for, a larger one joins, whose share of wrong counts is
 //! smaller by the tightening ratio. So the sum of all shares stays bounded, however many slices there are.
 
-use super::counting::{Counting, RemoveError};
+use super::counting::{Counting, RemoveError, blocks_for};
 use super::params::ParameterError;
+use super::probe::Probe;
 
 /// Each slice is made for twice as many elements as the one before it.
 const GROWTH: u32 = 2;
@@ -94,6 +95,13 @@ impl<F: Counting> Scaling<F> {
         Ok(())
     }
 
+    /// The number of blocks that slice `i` of a row with this first capacity has, and its capacity.
+    #[must_use]
+    pub fn shape(capacity: u32, i: u32) -> (u32, usize) {
+        let capacity = capacity.saturating_mul(GROWTH.saturating_pow(i));
+        (capacity, blocks_for(capacity, cells_per_element(i as usize)))
+    }
+
     /// How often `element` was added: the sum over the slices, each of which may show too much and none too little.
     #[must_use]
     pub fn count(&self, element: u128) -> u32 {
@@ -106,6 +114,20 @@ impl<F: Counting> Scaling<F> {
     /// # Errors
     /// When the machine has no memory for the new slice; nothing is added then.
     pub fn add(&mut self, id: u64, element: u128, times: u32) -> Result<Added, ParameterError> {
+        self.add_noting(id, element, times, |_, _, _| ())
+    }
+
+    /// The same; before anything is changed, `note` is told the number of the slice, its filter, and the cells.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn add_noting(
+        &mut self,
+        id: u64,
+        element: u128,
+        times: u32,
+        note: impl FnOnce(usize, &F, &Probe),
+    ) -> Result<Added, ParameterError> {
         let next = match self.slices.last() {
             None => Some(self.capacity),
             Some(newest) if newest.distinct >= newest.capacity.into() => {
@@ -120,6 +142,7 @@ impl<F: Counting> Scaling<F> {
         let slice = &mut self.slices[last];
         let probe = slice.filter.probe(element);
         slice.distinct += u64::from(slice.filter.count(&probe) == 0);
+        note(last, &slice.filter, &probe);
         slice.filter.add(&probe, times);
         Ok(Added { slice: last, blocks: probe.blocks })
     }

@@ -29,7 +29,7 @@ pub(super) struct Split {
 
 /// The cells of an element that have further bits.
 #[inline]
-fn further(probe: &Probe) -> Group<'_> {
+pub(super) fn further(probe: &Probe) -> Group<'_> {
     Group { block: probe.blocks[0], cells: &probe.cells[0][..SPLIT_CELLS] }
 }
 
@@ -44,6 +44,16 @@ impl Split {
 
     pub(super) const fn base(&self) -> &Packed<CELL_BITS> {
         &self.base
+    }
+
+    /// A copy of a block.
+    pub(super) fn block(&self, block: usize) -> super::blocks::Block {
+        self.base.block(block)
+    }
+
+    /// What a cell holds beyond 15.
+    pub(super) fn get_further(&self, at: Cell) -> u32 {
+        self.overflow.get(at)
     }
 
     /// The value of a cell.
@@ -153,6 +163,24 @@ impl Split {
             let cell = u8::try_from(index % CELLS_PER_BLOCK).unwrap_or(0);
             let block = range.start + index / CELLS_PER_BLOCK;
             self.overflow.raise_to(Group { block, cells: &[cell] }, value);
+        }
+        true
+    }
+
+    /// Adds the blocks `range` of another filter from their bytes. False when they do not fit; nothing is changed then.
+    pub(super) fn merge_bytes(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
+        if range.is_empty() || range.end > self.blocks() {
+            return false;
+        }
+        if range.clone().all(|block| self.base.is_empty(block)) {
+            return self.restore(range, bytes);
+        }
+        let Ok(mut other) = Self::new(range.len()) else { return false };
+        if !other.restore(0..range.len(), bytes) {
+            return false;
+        }
+        for (at, value) in other.used() {
+            self.raise(Cell { block: range.start + at.block, cell: at.cell }, value);
         }
         true
     }

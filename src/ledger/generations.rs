@@ -2,14 +2,15 @@
 //! The counts in memory: one refined filter for each window of time.
 
 use super::Settings;
+use super::update::Part;
 use super::window::{Calendar, Window};
-use crate::filter::{Counting, ParameterError, Refined, Scaling};
+use crate::filter::{Counting, Growth, ParameterError, Refined, Scaling};
 use crate::signature::Signature;
 use std::ops::Range;
 
 /// Blocks that are written to disk together: 40,960 bytes, so that a chunk fits a 64 KiB page with its key and what bulk
 /// has beyond its cells.
-const CHUNK_BLOCKS: usize = 640;
+pub(super) const CHUNK_BLOCKS: usize = 640;
 
 /// The blocks of a chunk in a filter of `blocks` blocks.
 pub(super) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
@@ -23,11 +24,13 @@ pub(super) struct Generation {
     pub(super) row: Scaling<Refined>,
     /// For each slice and chunk, whether it changed since it was written.
     pub(super) dirty: Vec<Vec<bool>>,
+    /// For each slice, what it grew by since the last update.
+    growth: Vec<Growth>,
 }
 
 impl Generation {
     pub(super) const fn new(window: Window, capacity: u32) -> Self {
-        Self { window, row: Scaling::new(capacity), dirty: Vec::new() }
+        Self { window, row: Scaling::new(capacity), dirty: Vec::new(), growth: Vec::new() }
     }
 
     /// Makes room for what was read of a slice.
@@ -43,8 +46,21 @@ impl Generation {
         }
     }
 
-    fn add(&mut self, id: u64, signature: Signature, times: u32) -> Result<(), ParameterError> {
-        let added = self.row.add(id, signature.bits(), times)?;
+    /// `records` says whether the growth is wanted for updates.
+    fn add(
+        &mut self,
+        id: u64,
+        signature: Signature,
+        times: u32,
+        records: bool,
+    ) -> Result<(), ParameterError> {
+        let growth = &mut self.growth;
+        let added = self.row.add_noting(id, signature.bits(), times, |slice, filter, probe| {
+            if records {
+                growth.resize_with(growth.len().max(slice + 1), Growth::default);
+                growth[slice].note(filter, probe, times);
+            }
+        })?;
         if added.slice >= self.dirty.len() {
             self.watch_new_slices();
             if added.slice > 0 {
@@ -66,11 +82,43 @@ pub(super) struct Generations {
     calendar: Calendar,
     capacity: u32,
     all: Vec<Generation>,
+    /// Whether growth is recorded.
+    records: bool,
 }
 
 impl Generations {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self { calendar: Calendar::new(settings), capacity: settings.capacity.get(), all: Vec::new() }
+        Self {
+            calendar: Calendar::new(settings),
+            capacity: settings.capacity.get(),
+            all: Vec::new(),
+            records: false,
+        }
+    }
+
+    /// From here on, what the generations grow by is wanted for updates.
+    pub(super) const fn record(&mut self) {
+        self.records = true;
+    }
+
+    /// What the generations grew by since the last call.
+    pub(super) fn take_growth(&mut self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for Generation { window, row, growth, .. } in &mut self.all {
+            let capacity = row.slices().first().map_or(1, |slice| slice.capacity);
+            for ((slice, growth), filter) in (0..).zip(growth).zip(row.slices()) {
+                let delta = growth.take(&filter.filter);
+                if !delta.is_empty() {
+                    parts.push(Part { window: *window, capacity, slice, delta });
+                }
+            }
+        }
+        parts
+    }
+
+    /// The number of blocks that changed since growth was taken.
+    pub(super) fn grown_blocks(&self) -> usize {
+        self.all.iter().flat_map(|generation| &generation.growth).map(Growth::len).sum()
     }
 
     /// Puts a generation back that was read from disk.
@@ -105,7 +153,7 @@ impl Generations {
             self.all.push(Generation::new(window, self.capacity));
             self.all.len() - 1
         });
-        self.all[at].add(id, signature, times)
+        self.all[at].add(id, signature, times, self.records)
     }
 
     /// Takes out generations that are of no more use, and returns their windows.

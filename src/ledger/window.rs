@@ -62,6 +62,16 @@ impl Calendar {
         window.start <= now && window.start + self.retention >= end_of_running
     }
 
+    /// Whether reports of `window` will never count again.
+    pub(super) const fn is_over(&self, window: Window, now: u64) -> bool {
+        window.start.saturating_add(self.retention) < self.at(now).start + self.length
+    }
+
+    /// The length of a window, in seconds.
+    pub(super) const fn length(&self) -> u64 {
+        self.length
+    }
+
     /// The number of windows that are live at a time.
     pub(super) fn live(&self) -> usize {
         usize::try_from(self.retention.div_ceil(self.length)).unwrap_or(usize::MAX)

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What one filter grows by, noted while it grows.
+
+use super::blocks::Block;
+use super::cells::{Cell, Cells};
+use super::delta::Delta;
+use super::probe::Probe;
+use super::refined::Refined;
+use super::split::CELL_MAX;
+use std::collections::HashMap;
+
+/// The cells of a filter as they were before they were added to, so that the growth since then is a [`Delta`] without a
+/// copy of the whole filter.
+#[derive(Debug, Default)]
+pub struct Growth {
+    blocks: HashMap<usize, Block>,
+    /// What was beyond 15 in the cells that may have grown there.
+    further: HashMap<Cell, u32>,
+}
+
+impl Growth {
+    /// Notes the cells of an element that is about to be added to `filter` `times` times.
+    pub fn note(&mut self, filter: &Refined, probe: &Probe, times: u32) {
+        for block in probe.blocks {
+            self.blocks.entry(block).or_insert_with(|| filter.cells.block(block));
+        }
+        if filter.cells.count_base(probe).saturating_add(times) > CELL_MAX {
+            let group = super::split::further(probe);
+            for &cell in group.cells {
+                let at = Cell { block: group.block, cell };
+                self.further.entry(at).or_insert_with(|| filter.cells.get_further(at));
+            }
+        }
+    }
+
+    /// The number of blocks that were noted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether nothing was noted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// What `filter` grew by since the last call, and begins anew.
+    pub fn take(&mut self, filter: &Refined) -> Delta {
+        let further = std::mem::take(&mut self.further);
+        let mut blocks: Vec<_> = self.blocks.drain().collect();
+        self.blocks.shrink_to(1024);
+        blocks.sort_unstable_by_key(|&(block, _)| block);
+        let mut changes = Vec::new();
+        for (block, old) in blocks {
+            let old = super::packed::values::<{ super::CELL_BITS }>(&old);
+            for (cell, old) in (0..=u8::MAX).zip(old) {
+                let (at, old) = (Cell { block, cell }, u32::from(old));
+                let new = filter.cells.base().get(at);
+                let beyond = if old == CELL_MAX {
+                    // A cell that was not noted did not grow there.
+                    further.get(&at).map_or(0, |&before| filter.cells.get_further(at) - before)
+                } else if new == CELL_MAX {
+                    filter.cells.get_further(at)
+                } else {
+                    0
+                };
+                let by = (new - old).saturating_add(beyond);
+                if by > 0 {
+                    changes.push((at, by));
+                }
+            }
+        }
+        Delta::of(filter.cells.blocks(), changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Counting;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What was noted is the difference of before and after, over and over.
+        #[test]
+        fn growth_is_the_difference(
+            rounds in prop::collection::vec(
+                prop::collection::vec((0u64..40, prop_oneof![4 => 1u32..8, 1 => 1u32..200]), 0..40), 1..6),
+        ) {
+            let element = |n: u64| u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+            let (mut filter, mut growth) = (Refined::new(3).unwrap(), Growth::default());
+            let mut before = Refined::new(3).unwrap();
+            for round in &rounds {
+                for &(n, times) in round {
+                    let probe = filter.probe(element(n));
+                    growth.note(&filter, &probe, times);
+                    filter.add(&probe, times);
+                }
+                prop_assert_eq!(growth.take(&filter), Delta::between(&before, &filter).unwrap());
+                prop_assert!(growth.is_empty());
+                before = Refined::new(3).unwrap();
+                prop_assert!(before.restore(0..3, &filter.bytes(0..3)));
+            }
+        }
+    }
+}

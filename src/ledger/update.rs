@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! An update: what the filters of one origin grew by from one version to the next. Its bytes are described in
+//! docs/protocol.md.
+
+use super::format::Reader;
+use super::vector::{Chain, Mark, Origin};
+use super::window::Window;
+use crate::filter::{Delta, ParameterError, Refined, Scaling};
+
+/// Cells that one update may change. A reader makes room for no more; a server cuts before there are so many.
+pub(super) const MAX_CELLS: usize = 1 << 23;
+
+/// Parts of an update: the slices of all windows in which something was counted since the last one.
+const MAX_PARTS: usize = 1024;
+
+/// Slices of a row at most. Each is twice as large as the one before it.
+pub(super) const MAX_SLICES: u32 = 32;
+
+/// What one slice of one window grew by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) window: Window,
+    /// Signatures that the first slice of the window was made for; it tells the size of all of them.
+    pub(super) capacity: u32,
+    pub(super) slice: u32,
+    pub(super) delta: Delta,
+}
+
+/// One step of an origin's history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    pub(super) origin: Origin,
+    /// The version that it makes.
+    pub(super) version: u64,
+    /// The hash of the update before.
+    pub(super) before: Chain,
+    pub(super) parts: Vec<Part>,
+}
+
+/// Bytes are no update.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not an update, at byte {offset}: {what}")]
+pub struct UpdateError {
+    offset: usize,
+    what: String,
+}
+
+impl Update {
+    /// Whose step it is.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The version that it makes; it follows the one before.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Its bytes: origin, version, hash before; then for each part window, capacity, slice, length and coded delta.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&self.origin.0.to_le_bytes());
+        bytes.extend_from_slice(&self.version.to_le_bytes());
+        bytes.extend_from_slice(&self.before.0);
+        for part in &self.parts {
+            let delta = part.delta.encode();
+            bytes.extend_from_slice(&part.window.to_bytes());
+            bytes.extend_from_slice(&part.capacity.to_le_bytes());
+            bytes.extend_from_slice(&part.slice.to_le_bytes());
+            bytes.extend_from_slice(&u32::try_from(delta.len()).unwrap_or(u32::MAX).to_le_bytes());
+            bytes.extend_from_slice(&delta);
+        }
+        bytes
+    }
+
+    /// Reads what [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// [`UpdateError`] for all other bytes. Time and memory are bounded by their number, and by 2^23 cells.
+    pub fn decode(bytes: &[u8]) -> Result<Self, UpdateError> {
+        let mut reader = Reader(bytes);
+        let fault = |reader: &Reader<'_>, what: &str| UpdateError {
+            offset: bytes.len() - reader.0.len(),
+            what: what.to_owned(),
+        };
+        let short = |_| UpdateError { offset: bytes.len(), what: "cut off".to_owned() };
+        let origin = Origin(reader.u64().map_err(short)?);
+        let version = reader.u64().map_err(short)?;
+        let before = Chain(reader.take().map_err(short)?);
+        let (mut parts, mut cells) = (Vec::new(), MAX_CELLS);
+        while !reader.0.is_empty() {
+            if parts.len() == MAX_PARTS {
+                return Err(fault(&reader, "more than 1,024 parts"));
+            }
+            let window = Window::from((reader.u64().map_err(short)?, reader.u64().map_err(short)?));
+            let (capacity, slice) = (reader.u32().map_err(short)?, reader.u32().map_err(short)?);
+            let length = reader.u32().map_err(short)? as usize;
+            if capacity == 0 || slice >= MAX_SLICES || window.length == 0 {
+                return Err(fault(&reader, "a window or slice that cannot be"));
+            }
+            let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+            let Some((coded, rest)) = reader.0.split_at_checked(length) else {
+                return Err(fault(&reader, "cut off"));
+            };
+            let delta = Delta::decode(coded, blocks, cells).map_err(|e| fault(&reader, &e.to_string()))?;
+            cells -= delta.len();
+            reader = Reader(rest);
+            parts.push(Part { window, capacity, slice, delta });
+        }
+        if version == 0 || parts.is_empty() {
+            return Err(fault(&reader, "an update of nothing"));
+        }
+        Ok(Self { origin, version, before, parts })
+    }
+
+    /// Where its origin's history stands after it. `bytes` are its own.
+    pub(super) fn mark(&self, bytes: &[u8]) -> Mark {
+        Mark { version: self.version, chain: Chain::of(bytes) }
+    }
+}
+
+/// An update cannot be applied.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// Updates before it are missing.
+    #[error(
+        "origin {origin}: version {version} came, but only {have} is known here; those between are missing"
+    )]
+    Gap {
+        /// The origin.
+        origin: Origin,
+        /// The version that is known.
+        have: u64,
+        /// The version that came.
+        version: u64,
+    },
+    /// It continues another history than the one that is known.
+    #[error(
+        "origin {origin}: version {version} continues another history than the one known here; was a server \
+         restored from an old backup?"
+    )]
+    Fork {
+        /// The origin.
+        origin: Origin,
+        /// The version that came.
+        version: u64,
+    },
+    /// Its windows are so many or so far away that a clock must be wrong.
+    #[error("origin {origin}: version {version} counts in the window {window}, {why}; is a clock wrong?")]
+    Clock {
+        /// The origin.
+        origin: Origin,
+        /// The version that came.
+        version: u64,
+        /// The window, as start and length in seconds.
+        window: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// It is of filters of another size, or there is no memory.
+    #[error("origin {origin}: {error}")]
+    Parameter {
+        /// The origin.
+        origin: Origin,
+        /// What does not go together.
+        error: ParameterError,
+    },
+}
