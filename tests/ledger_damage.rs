@@ -3,7 +3,7 @@
 
 mod common;
 
-use bulkmark::ledger::{FILE_NAME, Ledger, OpenError, Settings};
+use bulkmark::ledger::{FILE_NAME, Ledger, OpenError, Role, Settings};
 use bulkmark::signature::FederationKey;
 use common::counts::*;
 use common::random::Random;
@@ -57,12 +57,12 @@ struct Tally {
 async fn judge(directory: &Path, bytes: &[u8], what: &str, tally: &mut Tally, wrong: &mut Vec<String>) {
     let file = directory.join(FILE_NAME);
     std::fs::write(&file, bytes).unwrap();
-    match Ledger::open(directory, &small(), &FederationKey::public()) {
+    match Ledger::open(directory, Role::Site, &small(), &FederationKey::public()) {
         Err(e) => {
             assert!(e.to_string().contains(&file.display().to_string()), "{e}");
             assert!(matches!(e, OpenError::Damaged { .. } | OpenError::Other { .. }), "{what}: {e}");
             // And it stays refused: the first try must not have mended it into something else.
-            let again = Ledger::open(directory, &small(), &FederationKey::public());
+            let again = Ledger::open(directory, Role::Site, &small(), &FederationKey::public());
             match again {
                 Err(_) => tally.refused += 1,
                 Ok(ledger) => {

@@ -3,7 +3,7 @@
 
 use super::EX_CONFIG;
 use crate::config::{self, Checked, DEFAULT_PATH, MilterFile};
-use crate::ledger::{self, Ledger, OpenError};
+use crate::ledger::{self, Ledger, OpenError, Role};
 use crate::milter::control::Control;
 use crate::milter::{Service, Socket, serve};
 use crate::signature::FederationKey;
@@ -97,7 +97,7 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
 async fn open_ledger(file: &MilterFile, key: &FederationKey) -> Result<Ledger, OpenError> {
     let deadline = Instant::now() + LEDGER_PATIENCE;
     loop {
-        match Ledger::open(&file.state_dir, &file.ledger, key) {
+        match Ledger::open(&file.state_dir, Role::Site, &file.ledger, key) {
             Err(OpenError::InUse { .. }) if Instant::now() < deadline => {
                 tokio::time::sleep(LEDGER_PAUSE).await
             }

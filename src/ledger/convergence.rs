@@ -58,7 +58,7 @@ impl Server {
         Self {
             name: format!("server {number}"),
             origin,
-            own: Own::new(Generations::new(&settings()), origin, Mark::default()),
+            own: Own::recording(Generations::new(&settings()), origin, Mark::default()),
             others: View::new(Calendar::new(&settings())),
             acknowledged: Acknowledged::default(),
             journal: Journal::default(),
@@ -96,7 +96,7 @@ impl Server {
 
     /// Everything in memory is gone and comes back from disk; what was cut before must come out the same.
     fn restart(&mut self) {
-        self.own = Own::new(Generations::new(&settings()), self.origin, Mark::default());
+        self.own = Own::recording(Generations::new(&settings()), self.origin, Mark::default());
         self.acknowledged = Acknowledged::default();
         let journal = std::mem::take(&mut self.journal);
         let written = self.updates.get(&self.origin).map_or(&[][..], |updates| updates);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The rows of the ledger's tables: keys, values, checksums. Described in docs/ledger.md.
 
+use super::acknowledged::Receipt;
 use super::errors::{Fault, damaged};
+use super::spool::{Batch, Waiting};
+use super::vector::Origin;
 use super::window::Window;
 use crate::signature::Signature;
 
@@ -74,6 +77,62 @@ pub(super) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
         })
     };
     entries.iter().map(decode).collect()
+}
+
+/// A number of a batch, and where it was counted.
+pub(super) fn encode_receipt(number: u64, receipt: Receipt) -> Vec<u8> {
+    [number, receipt.origin.0, receipt.version].map(u64::to_le_bytes).concat()
+}
+
+pub(super) fn decode_receipt(bytes: &[u8]) -> Result<(u64, Receipt), Fault> {
+    let mut reader = Reader(bytes);
+    let number = reader.u64()?;
+    Ok((number, Receipt { origin: Origin(reader.u64()?), version: reader.u64()? }))
+}
+
+/// Bytes of one report in the spool: signature, number of times, time.
+const WAITING_BYTES: usize = 16 + 4 + 8;
+
+pub(super) fn encode_waiting(reports: &[Waiting]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(reports.len() * WAITING_BYTES);
+    for report in reports {
+        bytes.extend_from_slice(&report.signature.to_bytes());
+        bytes.extend_from_slice(&report.times.to_le_bytes());
+        bytes.extend_from_slice(&report.at.to_le_bytes());
+    }
+    bytes
+}
+
+pub(super) fn decode_waiting(bytes: &[u8]) -> Result<Vec<Waiting>, Fault> {
+    let (reports, []) = bytes.as_chunks::<WAITING_BYTES>() else {
+        return Err(damaged("a row of the spool of odd length"));
+    };
+    let decode = |report: &[u8; WAITING_BYTES]| {
+        let mut reader = Reader(report);
+        Ok(Waiting {
+            signature: Signature::from_bytes(reader.take()?),
+            times: reader.u32()?,
+            at: reader.u64()?,
+        })
+    };
+    reports.iter().map(decode).collect()
+}
+
+/// A batch of the spool: first report, that behind the last, whether and where it was counted, and its server.
+pub(super) fn encode_batch_record(batch: &Batch) -> Vec<u8> {
+    let receipt = batch.receipt.unwrap_or(Receipt { origin: Origin(0), version: 0 });
+    let numbers = [batch.reports.start, batch.reports.end, receipt.origin.0, receipt.version];
+    [&numbers.map(u64::to_le_bytes).concat(), batch.upstream.as_bytes()].concat()
+}
+
+pub(super) fn decode_batch_record(number: u64, bytes: &[u8]) -> Result<Batch, Fault> {
+    let mut reader = Reader(bytes);
+    let reports = reader.u64()?..reader.u64()?;
+    let receipt = Receipt { origin: Origin(reader.u64()?), version: reader.u64()? };
+    let upstream = String::from_utf8_lossy(reader.0).into_owned();
+    // Versions begin at 1.
+    let receipt = Some(receipt).filter(|receipt| receipt.version > 0);
+    Ok(Batch { number, upstream, reports, receipt, included: false })
 }
 
 /// Reads fixed-size little-endian fields.

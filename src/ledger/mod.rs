@@ -6,27 +6,43 @@
 //! transaction, and answers them; so a count that was answered is on disk, and many messages share one fsync.
 
 mod acknowledged;
+mod book;
 #[cfg(test)]
 mod convergence;
 mod errors;
 mod format;
 mod generations;
+mod handle;
 mod keeper;
 mod own;
+mod reader;
 mod retries;
 mod settings;
+mod snapshot;
 mod spool;
+mod status;
 mod store;
+mod tables;
 mod update;
 mod vector;
 mod view;
 mod window;
+mod write;
 
 /// Reports in one batch at most, from a spool to a server.
 const MAX_BATCH: usize = 8192;
 
-pub use errors::OpenError;
-pub use keeper::{Ledger, LedgerError, Report};
+pub use acknowledged::{Backwards, Receipt, Reporter};
+pub use errors::{LedgerError, OpenError};
+pub use handle::{Ledger, Report};
+pub use reader::{Behind, Reader, Snapshot};
 pub use retries::RetryKey;
-pub use settings::{Durability, Settings};
-pub use store::{FILE_NAME, read};
+pub use settings::{Durability, Federation, Role, Settings};
+pub use snapshot::{Assembly, Row};
+pub use spool::Outgoing;
+pub use status::{SliceStatus, Status};
+pub use store::read;
+pub use tables::FILE_NAME;
+pub use update::{Refusal, Update, UpdateError};
+pub use vector::{Chain, Mark, Origin, ParseError, Vector};
+pub use view::Applied;

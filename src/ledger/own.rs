@@ -20,8 +20,13 @@ pub(super) struct Own {
 }
 
 impl Own {
+    /// Of a site that makes no updates.
+    pub(super) const fn new(generations: Generations, origin: Origin, mark: Mark) -> Self {
+        Self { generations, origin, mark }
+    }
+
     /// `generations` as they were at the last update; what is added from here on makes the next.
-    pub(super) const fn new(mut generations: Generations, origin: Origin, mark: Mark) -> Self {
+    pub(super) const fn recording(mut generations: Generations, origin: Origin, mark: Mark) -> Self {
         generations.record();
         Self { generations, origin, mark }
     }

@@ -2,6 +2,7 @@
 //! What the configuration says of the ledger.
 
 use serde::Deserialize;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +37,58 @@ pub struct Settings {
     pub commit_interval: Duration,
     /// The file of the federation's key; none for a site of its own.
     pub federation_key_file: Option<PathBuf>,
+    /// What other tables of the configuration say.
+    #[serde(skip)]
+    pub federation: Federation,
+}
+
+/// How a ledger that shares its counts does so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Federation {
+    /// The time between two updates of a server.
+    pub sync_interval: Duration,
+    /// How long a server keeps updates for holders that were away.
+    pub keep_updates: Duration,
+    /// The age at which a report that no server acknowledged is dropped.
+    pub spool_age: Duration,
+    /// Reports that wait for a server at most; then the oldest are dropped.
+    pub spool_reports: usize,
+}
+
+impl Default for Federation {
+    fn default() -> Self {
+        Self {
+            sync_interval: Duration::from_secs(1),
+            keep_updates: DAY.saturating_mul(3),
+            spool_age: DAY,
+            spool_reports: 1_000_000,
+        }
+    }
+}
+
+/// What a ledger is for; it stays what it was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A milter that counts for itself.
+    Site,
+    /// A milter whose counts come from an upstream server.
+    Cache,
+    /// A signature server.
+    Server,
+}
+
+impl Role {
+    /// Whether updates are made of what is counted here.
+    pub(super) fn is_server(self) -> bool {
+        self == Self::Server
+    }
+}
+
+/// As the ledger's file has it: a milter may change from one side to the other.
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_server() { "server" } else { "milter" })
+    }
 }
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -49,6 +102,7 @@ impl Default for Settings {
             durability: Durability::default(),
             commit_interval: Duration::from_secs(1),
             federation_key_file: None,
+            federation: Federation::default(),
         }
     }
 }

@@ -219,6 +219,11 @@ impl Spool {
         place(numbers.start)..place(numbers.end)
     }
 
+    /// The number of the next new batch.
+    pub(super) const fn next_batch(&self) -> u64 {
+        self.next_batch
+    }
+
     pub(super) fn batches(&self) -> impl Iterator<Item = &Batch> {
         self.batches.iter()
     }

@@ -1,74 +1,65 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ledger's file: cells in chunks as of the last checkpoint, and a journal of the reports since.
+//! Reading the ledger's file: cells as of the last checkpoint, and what came since.
 //!
 //! Every value that counts are made of carries a CRC-32 over its table, key and content, so that a damaged, truncated
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
-use super::Settings;
-use super::errors::{Fault, OpenError, WriteError, damaged, no_memory};
+use super::acknowledged::{Acknowledged, Reporter};
+use super::book::{Book, Changes};
+use super::errors::{Fault, OpenError, damaged, no_memory};
 use super::format::{
-    ChunkKey, Entry, Reader, Record, SliceKey, chunk_key, chunks_of, decode_batch, encode_batch, seal,
-    slice_key, unseal,
+    Entry, Reader, Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_receipt,
+    decode_waiting, slice_key, unseal,
 };
 use super::generations::{Generation, Generations, blocks_of};
+use super::own::Own;
 use super::retries::{Retries, RetryKey};
-use super::window::Window;
-use crate::filter::{Counting, Refined};
+use super::spool::Spool;
+use super::tables::{
+    self, BATCHES, Cells, FILE_NAME, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, get_meta,
+    put_meta,
+};
+use super::update::Update;
+use super::vector::{Chain, Mark, Origin, Vector};
+use super::view::View;
+use super::window::{Calendar, Window};
+use super::write::{CHECKPOINT, CUT, SPOOL_STATE, VECTOR};
+use super::{Role, Settings};
+use crate::filter::{Counting, ParameterError};
 use crate::signature::{FederationKey, Signature};
-use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
-use std::fs;
-use std::io;
+use redb::{Database, ReadableTable, WriteTransaction};
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
-/// The name of the ledger's file in the state directory.
-pub const FILE_NAME: &str = "ledger.redb";
-
-const FORMAT: &str = "bulkmark ledger 3";
-
-/// The row of `meta` that has the sequence number of the last checkpoint.
-const CHECKPOINT: &str = "checkpoint";
-
-/// The row of `meta` that is there when the file was once found damaged.
-const DAMAGED: &str = "damaged";
-
-const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const SLICES: TableDefinition<'_, SliceKey, &[u8]> = TableDefinition::new("slices");
-const CELLS: TableDefinition<'_, ChunkKey, &[u8]> = TableDefinition::new("cells");
-const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
-const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
-
-/// The page cache of the database. All counts are in memory anyway; this is for the pages of one checkpoint.
-const CACHE_BYTES: usize = 4 << 20;
-
-/// The open file.
-///
-/// Every report has a sequence number, one more than that of the report before it. What the cells hold is that of all
-/// reports before `checkpoint`, and the journal goes on from there without a gap: so the position to replay from is
-/// known, and a half-written state is none, since a transaction has all of it or nothing (dablooms' change sequence
-/// numbers, by other means).
-pub(super) struct Store {
-    db: Database,
-    checkpoint: u64,
-    /// The number of the next report.
-    next: u64,
-}
+/// The row of `meta` with the random number of a server's own community.
+const ORIGIN: &str = "origin";
 
 /// All that the file holds.
 pub(super) struct Loaded {
-    pub(super) store: Store,
-    pub(super) generations: Generations,
-    pub(super) retries: Retries,
+    pub(super) db: Arc<Database>,
+    pub(super) book: Book,
+    /// The number of the first report in the journal.
+    pub(super) checkpoint: u64,
 }
 
-/// Opens the ledger in `directory`, or begins a new one when there is none, and reads all of it.
+/// Opens the ledger in `directory`, or begins a new one when there is none, and reads all of it. `random` is a number
+/// for what needs a new name: a new server, a new spool.
 ///
 /// # Errors
 /// See [`OpenError`]. A file that fails any check is never used and never replaced.
-pub(super) fn open(directory: &Path, settings: &Settings, key: &FederationKey) -> Result<Loaded, OpenError> {
+pub(super) fn open(
+    directory: &Path,
+    role: Role,
+    settings: &Settings,
+    key: &FederationKey,
+    random: [u64; 2],
+) -> Result<Loaded, OpenError> {
     let path = directory.join(FILE_NAME);
     // redb may panic on pages that no version of it has written.
-    catch_unwind(AssertUnwindSafe(|| open_checked(&path, settings, key)))
+    catch_unwind(AssertUnwindSafe(|| load(tables::open(&path, role, key)?, role, settings, random)))
         .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
         .map_err(|fault| fault.at(path))
 }
@@ -88,159 +79,249 @@ pub fn read(
     if let Err(reason) = path.metadata() {
         return Err(OpenError::Io { path, reason });
     }
-    Ok(open(directory, settings, key)?.generations.count(signature, now))
+    // Numbers that are only for what is new.
+    Ok(open(directory, Role::Site, settings, key, [0; 2])?.book.count(signature, now))
 }
 
-fn open_checked(path: &Path, settings: &Settings, key: &FederationKey) -> Result<Loaded, Fault> {
-    match path.metadata() {
-        Ok(_) => (),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, key)?,
-        Err(e) => return Err(Fault::Io(e)),
-    }
-    let mut db = builder().open(path)?;
-    let sound = db.check_integrity()?;
+fn load(
+    db: Database,
+    role: Role,
+    settings: &Settings,
+    [new_origin, new_spool]: [u64; 2],
+) -> Result<Loaded, Fault> {
     let txn = db.begin_write()?;
-    if !sound {
-        // redb went back to an older state that is whole. That must not pass for the ledger at the next start.
-        txn.open_table(META)?.insert(DAMAGED, &[][..])?;
-        txn.commit()?;
-        return Err(damaged("pages failed their checksums"));
+    let calendar = Calendar::new(settings);
+    let origin = Origin(meta_number(&txn, ORIGIN, new_origin)?);
+    let checkpoint = match get_meta(&txn, CHECKPOINT)? {
+        Some(row) => Reader(&row).u64()?,
+        None => 0,
+    };
+    let (mark, cut_at) = load_cut(&txn)?;
+    let mut own = load_own(&txn, settings)?;
+    let end = if role.is_server() { cut_at } else { u64::MAX };
+    let mut next =
+        replay(&txn, checkpoint, checkpoint..end, |id, e| own.add(e.window, id, e.signature, e.times))?;
+    let mut own =
+        if role.is_server() { Own::recording(own, origin, mark) } else { Own::new(own, origin, mark) };
+    if role.is_server() {
+        // What was counted after the last update makes the next one.
+        next = replay(&txn, checkpoint, next..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
     }
-    check_parameters(&txn, key)?;
-    let mut generations = Generations::new(settings);
-    load_generations(&txn, &mut generations)?;
-    let checkpoint = load_checkpoint(&txn)?;
-    let next = replay(&txn, &mut generations, checkpoint)?;
-    let store = Store { db, checkpoint, next };
-    let retries = load_retries(&txn)?;
+    let mut others = load_others(&txn, calendar, origin)?;
+    replay_updates(&txn, &mut others, origin)?;
+    let (spool_id, mut spool) = load_spool(&txn, new_spool)?;
+    spool.settle(others.vector());
+    let book = Book {
+        role,
+        own,
+        others,
+        acknowledged: load_receipts(&txn)?,
+        spool,
+        spool_id,
+        retries: load_retries(&txn)?,
+        next,
+        cut_at,
+        changes: Changes::default(),
+        broken: None,
+        clock: 0,
+        settings: settings.clone(),
+    };
     txn.commit()?;
-    Ok(Loaded { store, generations, retries })
+    Ok(Loaded { db: Arc::new(db), book, checkpoint })
 }
 
-fn builder() -> redb::Builder {
-    let mut builder = Database::builder();
-    builder.set_cache_size(CACHE_BYTES);
-    builder
-}
-
-/// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
-/// than half of one.
-fn create(path: &Path, key: &FederationKey) -> Result<(), Fault> {
-    let unfinished = path.with_extension("new");
-    match fs::remove_file(&unfinished) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Fault::Io(e)),
-        _ => (),
+/// A number that was drawn once and stays.
+fn meta_number(txn: &WriteTransaction, name: &str, new: u64) -> Result<u64, Fault> {
+    if let Some(row) = get_meta(txn, name)? {
+        return Reader(&row).u64();
     }
-    let db = builder().create(&unfinished)?;
-    let txn = db.begin_write()?;
-    {
-        let mut meta = txn.open_table(META)?;
-        for (name, value) in parameters(key) {
-            meta.insert(name, &*seal("meta", name.as_bytes(), value.as_bytes()))?;
+    put_meta(txn, name, &new.to_le_bytes())?;
+    Ok(new)
+}
+
+fn load_cut(txn: &WriteTransaction) -> Result<(Mark, u64), Fault> {
+    let Some(row) = get_meta(txn, CUT)? else { return Ok((Mark::default(), 0)) };
+    let mut reader = Reader(&row);
+    let (version, at) = (reader.u64()?, reader.u64()?);
+    Ok((Mark { version, chain: Chain(reader.take()?) }, at))
+}
+
+/// What a row of cells is: window, number of the slice, its record, and its chunks.
+fn each_slice(
+    txn: &WriteTransaction,
+    tables: &Cells,
+    mut join: impl FnMut(Window, u32, &Record) -> Result<(), Fault>,
+    mut chunk: impl FnMut(Window, u32, u32, &[u8]) -> Result<bool, Fault>,
+) -> Result<(), Fault> {
+    let slices = txn.open_table(tables.slices)?;
+    let cells = txn.open_table(tables.cells)?;
+    let [slices_name, cells_name] = tables.names;
+    for row in slices.range::<SliceKey>(..)? {
+        let (key, record) = row?;
+        let (start, length, number) = key.value();
+        let window = Window::from((start, length));
+        let record = Record::decode(unseal(slices_name, &slice_key(window, number), record.value())?)?;
+        join(window, number, &record)?;
+        let mut chunks = 0;
+        for row in cells.range(chunks_of(window, number))? {
+            let (key, bytes) = row?;
+            let at = key.value().3;
+            let bytes = unseal(cells_name, &chunk_key(window, number, at), bytes.value())?;
+            if !chunk(window, number, at, bytes)? {
+                return Err(damaged(format!("chunk {at} of the window {window} does not fit its filter")));
+            }
+            chunks += 1;
         }
-        meta.insert(CHECKPOINT, &*seal("meta", CHECKPOINT.as_bytes(), &0u64.to_le_bytes()))?;
-    }
-    txn.commit()?;
-    drop(db);
-    let directory = path.parent().unwrap_or_else(|| Path::new("."));
-    fs::rename(&unfinished, path).and_then(|()| fs::File::open(directory)?.sync_all()).map_err(Fault::Io)
-}
-
-/// What a ledger's cells are only right for.
-fn parameters(key: &FederationKey) -> [(&'static str, String); 3] {
-    [
-        ("format", FORMAT.to_owned()),
-        ("layout", Refined::layout()),
-        ("federation key id", format!("{:016x}", key.id())),
-    ]
-}
-
-fn check_parameters(txn: &WriteTransaction, key: &FederationKey) -> Result<(), Fault> {
-    let meta = txn.open_table(META)?;
-    if meta.get(DAMAGED)?.is_some() {
-        return Err(damaged("pages failed their checksums at an earlier start"));
-    }
-    for (name, expected) in parameters(key) {
-        let row = meta.get(name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
-        let found = String::from_utf8_lossy(unseal("meta", name.as_bytes(), row.value())?).into_owned();
-        if found != expected {
-            return Err(Fault::Other { name, found, expected });
+        if chunks != record.chunks {
+            return Err(damaged(format!("the window {window} has {chunks} chunks of {}", record.chunks)));
         }
     }
     Ok(())
 }
 
-fn load_checkpoint(txn: &WriteTransaction) -> Result<u64, Fault> {
-    let meta = txn.open_table(META)?;
-    let row = meta.get(CHECKPOINT)?.ok_or_else(|| damaged("it has no checkpoint"))?;
-    Reader(unseal("meta", CHECKPOINT.as_bytes(), row.value())?).u64()
-}
-
-fn load_generations(txn: &WriteTransaction, generations: &mut Generations) -> Result<(), Fault> {
-    let slices = txn.open_table(SLICES)?;
-    let cells = txn.open_table(CELLS)?;
-    let mut loaded: Vec<Generation> = Vec::new();
-    for row in slices.range::<SliceKey>(..)? {
-        let (key, record) = row?;
-        let (start, length, number) = key.value();
-        let window = Window::from((start, length));
-        let record = Record::decode(unseal("slices", &slice_key(window, number), record.value())?)?;
+fn load_own(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, Fault> {
+    let loaded = std::cell::RefCell::new(Vec::<Generation>::new());
+    let join = |window, number: u32, record: &Record| {
+        let mut loaded = loaded.borrow_mut();
         if loaded.last().is_none_or(|generation| generation.window != window) {
             loaded.push(Generation::new(window, record.capacity));
         }
         let Some(generation) = loaded.last_mut().filter(|g| g.row.slices().len() == number as usize) else {
             return Err(damaged(format!("the window {window} has no slice before {number}")));
         };
-        load_slice(&cells, generation, number, &record)?;
+        generation.join(record.from, record.capacity).map_err(no_memory)?;
+        if let Some(slice) = generation.row.slice_mut(number as usize) {
+            slice.distinct = record.distinct;
+        }
+        Ok(())
+    };
+    let chunk = |_, number: u32, chunk: u32, bytes: &[u8]| {
+        let mut loaded = loaded.borrow_mut();
+        let slice = loaded.last_mut().and_then(|generation| generation.row.slice_mut(number as usize));
+        let Some(slice) = slice else { return Ok(false) };
+        Ok(slice.filter.restore(blocks_of(chunk as usize, slice.filter.blocks()), bytes))
+    };
+    each_slice(txn, &OWN, join, chunk)?;
+    let mut generations = Generations::new(settings);
+    loaded.into_inner().into_iter().for_each(|generation| generations.restore(generation));
+    Ok(generations)
+}
+
+fn load_others(txn: &WriteTransaction, calendar: Calendar, own: Origin) -> Result<View, Fault> {
+    let mut view = View::new(calendar);
+    let capacity = std::cell::Cell::new(1);
+    let join = |_, _, record: &Record| {
+        // The row has the capacity of the window's first slice, whatever slice it is of.
+        capacity.set(record.capacity);
+        Ok(())
+    };
+    each_slice(txn, &OTHERS, join, |window, number, chunk, bytes| {
+        view.merge_chunk(window, capacity.get(), number, chunk, bytes).map_err(no_memory)
+    })?;
+    view.layers_mut().iter_mut().for_each(|layer| layer.dirty.iter_mut().for_each(|slice| slice.fill(false)));
+    if let Some(row) = get_meta(txn, VECTOR)? {
+        let text = String::from_utf8_lossy(&row);
+        let vector: Vector = text.parse().map_err(|e| damaged(format!("its version vector: {e}")))?;
+        for (origin, mark) in vector.iter().filter(|&(origin, _)| origin != own) {
+            view.vector_mut().set(origin, mark);
+        }
     }
-    loaded.into_iter().for_each(|generation| generations.restore(generation));
+    Ok(view)
+}
+
+/// Applies the updates that came after the last checkpoint.
+fn replay_updates(txn: &WriteTransaction, others: &mut View, own: Origin) -> Result<(), Fault> {
+    for row in txn.open_table(UPDATES)?.range::<(u64, u64)>(..)? {
+        let (key, value) = row?;
+        let (origin, version) = key.value();
+        if Origin(origin) == own || version <= others.vector().get(Origin(origin)).version {
+            continue;
+        }
+        let key = [origin.to_le_bytes(), version.to_le_bytes()].concat();
+        let mut reader = Reader(unseal("updates", &key, value.value())?);
+        let at = reader.u64()?;
+        let update = Update::decode(reader.0).map_err(|e| damaged(format!("{e}")))?;
+        others.apply(&update, reader.0, at).map_err(|e| damaged(format!("{e}")))?;
+    }
     Ok(())
 }
 
-fn load_slice(
-    cells: &impl ReadableTable<ChunkKey, &'static [u8]>,
-    generation: &mut Generation,
-    number: u32,
-    record: &Record,
-) -> Result<(), Fault> {
-    let window = generation.window;
-    generation.join(record.from, record.capacity).map_err(no_memory)?;
-    let Some(slice) = generation.row.slice_mut(number as usize) else {
-        return Err(damaged("a slice is missing"));
-    };
-    slice.distinct = record.distinct;
-    let mut chunks = 0;
-    for row in cells.range(chunks_of(window, number))? {
-        let (key, bytes) = row?;
-        let chunk = key.value().3;
-        let bytes = unseal("cells", &chunk_key(window, number, chunk), bytes.value())?;
-        if !slice.filter.restore(blocks_of(chunk as usize, slice.filter.blocks()), bytes) {
-            return Err(damaged(format!("chunk {chunk} of the window {window} does not fit its filter")));
-        }
-        chunks += 1;
-    }
-    if chunks == record.chunks {
-        Ok(())
-    } else {
-        Err(damaged(format!("the window {window} has {chunks} chunks of {}", record.chunks)))
-    }
-}
-
-/// Applies the journal; returns the number of the next report.
-fn replay(txn: &WriteTransaction, generations: &mut Generations, checkpoint: u64) -> Result<u64, Fault> {
-    let mut next = checkpoint;
+/// Adds the reports of the journal whose numbers are in `range`; returns the number behind the last of them. The journal
+/// must begin at the checkpoint and have no gap.
+fn replay(
+    txn: &WriteTransaction,
+    checkpoint: u64,
+    range: Range<u64>,
+    mut add: impl FnMut(u64, Entry) -> Result<(), ParameterError>,
+) -> Result<u64, Fault> {
+    let (mut next, mut end) = (checkpoint, range.start);
     for row in txn.open_table(JOURNAL)?.range::<u64>(..)? {
         let (key, batch) = row?;
-        let key = key.value();
-        if key != next {
-            return Err(damaged(format!("the journal goes on at report {key} instead of {next}")));
+        let first = key.value();
+        if first != next {
+            return Err(damaged(format!("the journal goes on at report {first} instead of {next}")));
         }
-        for entry in decode_batch(unseal("journal", &key.to_le_bytes(), batch.value())?)? {
-            generations.add(entry.window, next, entry.signature, entry.times).map_err(no_memory)?;
+        for entry in decode_batch(unseal("journal", &first.to_le_bytes(), batch.value())?)? {
+            if range.contains(&next) {
+                add(next, entry).map_err(no_memory)?;
+                end = next + 1;
+            }
             next += 1;
         }
     }
-    Ok(next)
+    Ok(end)
+}
+
+fn load_receipts(txn: &WriteTransaction) -> Result<Acknowledged, Fault> {
+    let mut acknowledged = Acknowledged::default();
+    for row in txn.open_table(RECEIPTS)?.range::<(&str, u64)>(..)? {
+        let (key, value) = row?;
+        let (client, spool) = key.value();
+        let row_key = [client.as_bytes(), &spool.to_le_bytes()].concat();
+        let (number, receipt) = decode_receipt(unseal("receipts", &row_key, value.value())?)?;
+        acknowledged.set(Reporter { client: client.to_owned(), spool }, number, receipt);
+    }
+    Ok(acknowledged)
+}
+
+/// The spool's random number, and what is in it.
+fn load_spool(txn: &WriteTransaction, new: u64) -> Result<(u64, Spool), Fault> {
+    let (id, first, next_batch) = match get_meta(txn, SPOOL_STATE)? {
+        Some(row) => {
+            let mut reader = Reader(&row);
+            (reader.u64()?, reader.u64()?, reader.u64()?)
+        }
+        None => {
+            put_meta(txn, SPOOL_STATE, &[new, 0, 1].map(u64::to_le_bytes).concat())?;
+            (new, 0, 1)
+        }
+    };
+    let mut reports = VecDeque::new();
+    for row in txn.open_table(SPOOL)?.range::<u64>(..)? {
+        let (key, value) = row?;
+        let start = key.value();
+        for (number, report) in
+            (start..).zip(decode_waiting(unseal("spool", &start.to_le_bytes(), value.value())?)?)
+        {
+            if number < first {
+                continue;
+            }
+            if number != first + reports.len() as u64 {
+                return Err(damaged(format!("the spool goes on at report {number}")));
+            }
+            reports.push_back(report);
+        }
+    }
+    let mut batches = VecDeque::new();
+    for row in txn.open_table(BATCHES)?.range::<u64>(..)? {
+        let (key, value) = row?;
+        let number = key.value();
+        batches.push_back(decode_batch_record(
+            number,
+            unseal("batches", &number.to_le_bytes(), value.value())?,
+        )?);
+    }
+    Ok((id, Spool::restore(reports, first, batches, next_batch)))
 }
 
 fn load_retries(txn: &WriteTransaction) -> Result<Retries, Fault> {
@@ -255,107 +336,4 @@ fn load_retries(txn: &WriteTransaction) -> Result<Retries, Fault> {
         retries.remember(key, at);
     }
     Ok(retries)
-}
-
-impl Store {
-    /// Reports since the last checkpoint.
-    pub(super) const fn journalled(&self) -> u64 {
-        self.next - self.checkpoint
-    }
-
-    /// The number of the next report.
-    pub(super) const fn next(&self) -> u64 {
-        self.next
-    }
-
-    /// Commits a batch of reports and of refused messages; on return they are on disk.
-    pub(super) fn append(
-        &mut self,
-        entries: &[Entry],
-        refused: &[(RetryKey, u64)],
-    ) -> Result<(), WriteError> {
-        let txn = self.db.begin_write()?;
-        if !entries.is_empty() {
-            let batch = seal("journal", &self.next.to_le_bytes(), &encode_batch(entries));
-            txn.open_table(JOURNAL)?.insert(self.next, &*batch)?;
-        }
-        if !refused.is_empty() {
-            let mut table = txn.open_table(RETRIES)?;
-            for (key, at) in refused {
-                table.insert(key.bytes(), at)?;
-            }
-        }
-        txn.commit()?;
-        self.next += entries.len() as u64;
-        Ok(())
-    }
-
-    /// Writes all changed chunks, takes out what expired, and empties the journal, in one transaction.
-    pub(super) fn checkpoint(
-        &mut self,
-        generations: &mut Generations,
-        expired: &[Window],
-        forgotten: &[RetryKey],
-    ) -> Result<(), WriteError> {
-        let txn = self.db.begin_write()?;
-        {
-            let mut slices = txn.open_table(SLICES)?;
-            let mut cells = txn.open_table(CELLS)?;
-            for window in expired {
-                let (start, length) = window.key();
-                slices.retain_in((start, length, 0)..=(start, length, u32::MAX), |_, _| false)?;
-                cells.retain_in((start, length, 0, 0)..=(start, length, u32::MAX, u32::MAX), |_, _| false)?;
-            }
-            for generation in generations.iter() {
-                write_generation(generation, &mut slices, &mut cells)?;
-            }
-            let checkpoint = seal("meta", CHECKPOINT.as_bytes(), &self.next.to_le_bytes());
-            txn.open_table(META)?.insert(CHECKPOINT, &*checkpoint)?;
-            txn.open_table(JOURNAL)?.retain(|_, _| false)?;
-            let mut retries = txn.open_table(RETRIES)?;
-            for key in forgotten {
-                retries.remove(key.bytes())?;
-            }
-        }
-        txn.commit()?;
-        for generation in generations.iter_mut() {
-            generation.dirty.iter_mut().for_each(|slice| slice.fill(false));
-        }
-        self.checkpoint = self.next;
-        Ok(())
-    }
-}
-
-type Rows<'a, K> = redb::Table<'a, K, &'static [u8]>;
-
-fn write_generation(
-    generation: &Generation,
-    slices: &mut Rows<'_, SliceKey>,
-    cells: &mut Rows<'_, ChunkKey>,
-) -> Result<(), WriteError> {
-    let window = generation.window;
-    let (start, length) = window.key();
-    for ((number, slice), dirty) in (0..).zip(generation.row.slices()).zip(&generation.dirty) {
-        if !dirty.contains(&true) {
-            continue;
-        }
-        for (chunk, _) in (0..).zip(dirty).filter(|(_, dirty)| **dirty) {
-            let bytes = slice.filter.bytes(blocks_of(chunk as usize, slice.filter.blocks()));
-            cells.insert(
-                (start, length, number, chunk),
-                &*seal("cells", &chunk_key(window, number, chunk), &bytes),
-            )?;
-        }
-        let record = Record {
-            from: slice.from,
-            distinct: slice.distinct,
-            chunks: cells.range(chunks_of(window, number))?.count() as u64,
-            capacity: slice.capacity,
-        };
-        slices.insert(
-            (start, length, number),
-            &*seal("slices", &slice_key(window, number), &record.encode()),
-        )?;
-    }
-    Ok(())
 }

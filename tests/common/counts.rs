@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What tests of the ledger share.
 
-use bulkmark::ledger::{Ledger, Report, RetryKey, Settings};
+use bulkmark::ledger::{Ledger, Report, RetryKey, Role, Settings};
 use bulkmark::signature::{FederationKey, Signature};
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub fn settings(capacity: u32) -> Settings {
 }
 
 pub fn open(directory: &Path, settings: &Settings) -> Ledger {
-    Ledger::open(directory, settings, &FederationKey::public()).unwrap()
+    Ledger::open(directory, Role::Site, settings, &FederationKey::public()).unwrap()
 }
 
 /// The signature with this number: spread over the filter as real ones are.

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! All that a ledger counts, in memory, with what of it is not on disk yet.
+
+use super::acknowledged::{Acknowledged, Backwards, Receipt, Reporter};
+use super::format::Entry;
+use super::own::Own;
+use super::retries::{Retries, RetryKey};
+use super::spool::{Outgoing, Spool, Waiting};
+use super::update::{Refusal, Update};
+use super::vector::{Origin, Vector};
+use super::view::{Applied, View};
+use super::write::Expired;
+use super::{Report, Role, Settings};
+use crate::signature::Signature;
+use std::sync::Arc;
+
+/// An update as it is kept and handed on.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub(super) origin: Origin,
+    pub(super) version: u64,
+    /// When it was made or came, in seconds since 1970.
+    pub(super) at: u64,
+    pub(super) bytes: Arc<[u8]>,
+}
+
+/// What changed since the last commit.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) entries: Vec<Entry>,
+    pub(super) receipts: Vec<(Reporter, u64, Receipt)>,
+    pub(super) refused: Vec<(RetryKey, u64)>,
+    pub(super) waiting: Vec<Waiting>,
+    /// Numbers of batches that are new or were acknowledged.
+    pub(super) batches: Vec<u64>,
+    pub(super) updates: Vec<Kept>,
+    /// Reports or batches left the spool.
+    pub(super) settled: bool,
+}
+
+impl Changes {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+            && self.receipts.is_empty()
+            && self.refused.is_empty()
+            && self.waiting.is_empty()
+            && self.batches.is_empty()
+            && self.updates.is_empty()
+            && !self.settled
+    }
+
+    /// What waits, by number of rows.
+    pub(super) const fn len(&self) -> usize {
+        self.entries.len() + self.waiting.len() + self.updates.len()
+    }
+}
+
+/// The counts. What is asked is answered from here; `store` keeps it on disk.
+pub(super) struct Book {
+    pub(super) role: Role,
+    pub(super) own: Own,
+    pub(super) others: View,
+    pub(super) acknowledged: Acknowledged,
+    pub(super) spool: Spool,
+    /// The spool's random number.
+    pub(super) spool_id: u64,
+    pub(super) retries: Retries,
+    /// The number of the next own report.
+    pub(super) next: u64,
+    /// The number of the first own report that is in no update.
+    pub(super) cut_at: u64,
+    pub(super) changes: Changes,
+    /// Why memory and file can no longer be made to agree.
+    pub(super) broken: Option<String>,
+    /// The time that a request told last.
+    pub(super) clock: u64,
+    pub(super) settings: Settings,
+}
+
+impl Book {
+    /// Never less than the truth.
+    pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
+        let own = self.own.generations.count(signature, now);
+        let others = self.others.count(signature, now);
+        own.saturating_add(others).saturating_add(self.spool.pending(signature))
+    }
+
+    /// Adds a message's report, and returns the count after it.
+    pub(super) fn report(&mut self, report: &Report) -> u32 {
+        self.clock = report.now;
+        let again = report.keys.iter().filter(|key| self.retries.contains(key, report.now)).count();
+        let times = report.times.saturating_sub(u32::try_from(again).unwrap_or(u32::MAX));
+        if times > 0 && self.role == Role::Cache {
+            let waiting = Waiting { signature: report.signature, times, at: report.now };
+            self.spool.push(waiting);
+            self.changes.waiting.push(waiting);
+        } else if times > 0 {
+            self.add(report.signature, times, report.now);
+        }
+        self.count(report.signature, report.now)
+    }
+
+    fn add(&mut self, signature: Signature, times: u32, now: u64) {
+        let window = self.own.generations.window_at(now);
+        match self.own.add(window, self.next, signature, times) {
+            Ok(()) => {
+                self.next += 1;
+                self.changes.entries.push(Entry { window, signature, times });
+            }
+            Err(e) => self.broken = Some(format!("no memory for more signatures: {e}")),
+        }
+    }
+
+    /// Counts a client's batch, once.
+    ///
+    /// # Errors
+    /// When its number is below that of one that was counted; nothing is counted then.
+    pub(super) fn take_batch(
+        &mut self,
+        reporter: Reporter,
+        number: u64,
+        reports: &[(Signature, u32)],
+        now: u64,
+    ) -> Result<Receipt, Backwards> {
+        self.clock = now;
+        if let Some(receipt) = self.acknowledged.find(&reporter, number)? {
+            return Ok(receipt);
+        }
+        let receipt = Receipt { origin: self.own.origin(), version: self.own.next_version() };
+        for &(signature, times) in reports {
+            self.add(signature, times, now);
+        }
+        self.acknowledged.set(reporter.clone(), number, receipt);
+        self.changes.receipts.push((reporter, number, receipt));
+        if self.own.is_full() {
+            self.cut(now);
+        }
+        Ok(receipt)
+    }
+
+    /// Makes an update of what was added since the last one.
+    pub(super) fn cut(&mut self, now: u64) {
+        if let Some((update, bytes)) = self.own.cut() {
+            self.cut_at = self.next;
+            self.keep(&update, bytes.into(), now);
+        }
+    }
+
+    fn keep(&mut self, update: &Update, bytes: Arc<[u8]>, at: u64) {
+        self.changes.updates.push(Kept { origin: update.origin(), version: update.version(), at, bytes });
+    }
+
+    /// Applies an update of another origin.
+    pub(super) fn apply(&mut self, update: &Update, bytes: Arc<[u8]>, now: u64) -> Result<Applied, Refusal> {
+        self.clock = now;
+        let (origin, version) = (update.origin(), update.version());
+        if self.role == Role::Server && origin == self.own.origin() {
+            // Others give back what came from here; what they have beyond it cannot be ours any more.
+            let ours = self.own.mark();
+            return if version <= ours.version {
+                Ok(Applied::Known)
+            } else {
+                Err(Refusal::Fork { origin, version })
+            };
+        }
+        let applied = self.others.apply(update, &bytes, now)?;
+        if applied == Applied::New {
+            self.keep(update, bytes, now);
+            self.settle();
+        }
+        Ok(applied)
+    }
+
+    /// Takes a view that came as a snapshot for the others' counts.
+    pub(super) fn adopt(&mut self, view: View) {
+        self.others = view;
+        self.settle();
+    }
+
+    pub(super) fn settle(&mut self) {
+        let before = self.spool.first();
+        self.spool.settle(self.others.vector());
+        self.changes.settled |= self.spool.first() != before;
+    }
+
+    /// The batch to send to an upstream server next.
+    pub(super) fn next_batch(&mut self, upstream: &str) -> Option<Outgoing> {
+        let (batch, new) = self.spool.next(upstream)?;
+        if new {
+            self.changes.batches.push(batch.number);
+        }
+        Some(batch)
+    }
+
+    /// Remembers that a batch was counted.
+    pub(super) fn acknowledge(&mut self, number: u64, receipt: Receipt) {
+        if self.spool.acknowledge(number, receipt) {
+            self.changes.batches.push(number);
+            self.settle();
+        }
+    }
+
+    /// Drops reports that waited for too long or are too many. Returns how many are lost.
+    pub(super) fn trim_spool(&mut self, now: u64) -> u64 {
+        let before = self.spool.first();
+        let federation = &self.settings.federation;
+        let since = now.saturating_sub(federation.spool_age.as_secs());
+        let lost = self.spool.trim(federation.spool_reports, since);
+        self.changes.settled |= self.spool.first() != before;
+        lost
+    }
+
+    /// What is of no more use at the time `now`; it is gone from memory.
+    pub(super) fn take_expired(&mut self, now: u64) -> Expired {
+        Expired {
+            own: self.own.generations.take_expired(now),
+            others: self.others.take_expired(now),
+            retries: self.retries.take_expired(now),
+            updates_before: Some(now.saturating_sub(self.settings.federation.keep_updates.as_secs())),
+        }
+    }
+
+    /// Whether others' counts changed since the last checkpoint.
+    pub(super) fn others_grew(&self) -> bool {
+        self.others.layers().iter().flat_map(|layer| layer.dirty.iter().flatten()).any(|&dirty| dirty)
+    }
+
+    pub(super) fn remember(&mut self, keys: Vec<RetryKey>, now: u64) {
+        for key in keys {
+            self.retries.remember(key, now);
+            self.changes.refused.push((key, now));
+        }
+    }
+
+    /// How far each origin is counted here, its own included.
+    pub(super) fn vector(&self) -> Vector {
+        let mut vector = self.others.vector().clone();
+        if self.role == Role::Server {
+            vector.set(self.own.origin(), self.own.mark());
+        }
+        vector
+    }
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The handle by which everybody reaches the ledger.
+
+use super::acknowledged::{Backwards, Receipt, Reporter};
+use super::book::Book;
+use super::errors::{LedgerError, OpenError};
+use super::keeper::{Answer, Keeper, Opening, Request, Shared};
+use super::reader::Reader;
+use super::retries::RetryKey;
+use super::snapshot::Assembly;
+use super::spool::Outgoing;
+use super::status::Status;
+use super::update::{Refusal, Update};
+use super::vector::Vector;
+use super::view::Applied;
+use super::{Role, Settings};
+use crate::signature::{FederationKey, Signature};
+use arc_swap::ArcSwapOption;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use tokio::sync::{oneshot, watch};
+
+/// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
+const QUEUE: usize = 8192;
+
+/// "I saw this signature": what a message adds to the ledger.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was seen.
+    pub signature: Signature,
+    /// How often; zero only asks.
+    pub times: u32,
+    /// For each time, who it was for, as far as the caller knows: those that were [refused](Ledger::refused) within
+    /// the last hour are not counted again.
+    pub keys: Vec<RetryKey>,
+    /// The time, in seconds since 1970 (UTC).
+    pub now: u64,
+}
+
+/// A handle of the ledger; clones share it.
+#[derive(Clone)]
+pub struct Ledger {
+    requests: SyncSender<Request>,
+    shared: Arc<Shared>,
+    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl Ledger {
+    /// Opens the ledger in `directory`, or begins a new one there, and starts its keeper.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        directory: &Path,
+        role: Role,
+        settings: &Settings,
+        key: &FederationKey,
+    ) -> Result<Self, OpenError> {
+        let opening =
+            Opening { directory: directory.to_owned(), role, settings: settings.clone(), key: key.clone() };
+        let loaded = opening.open()?;
+        let shared = Arc::new(Shared {
+            remembered: AtomicUsize::new(0),
+            db: ArcSwapOption::empty(),
+            vector: watch::Sender::new(Arc::default()),
+        });
+        let (requests, receiver) = sync_channel(QUEUE);
+        let keeper = Keeper::new(opening, Arc::clone(&shared), loaded);
+        let thread = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || keeper.run(&receiver))
+            .map_err(|reason| OpenError::Io { path: directory.to_owned(), reason })?;
+        Ok(Self { requests, shared, thread: Arc::new(Mutex::new(Some(thread))) })
+    }
+
+    /// Adds `report` and returns the count after it. With [`Durability::Strict`](super::Durability::Strict) the answer
+    /// comes when it is on disk.
+    ///
+    /// # Errors
+    /// When there is no count; then nothing was added.
+    pub async fn report(&self, report: Report) -> Result<u32, LedgerError> {
+        self.ask(move |book| book.report(&report)).await
+    }
+
+    /// The count of `signature` at the time `now`.
+    ///
+    /// # Errors
+    /// When there is no count.
+    pub async fn count(&self, signature: Signature, now: u64) -> Result<u32, LedgerError> {
+        self.ask(move |book| book.count(signature, now)).await
+    }
+
+    /// Remembers that what was reported under `keys` was refused for the moment: it will come again.
+    ///
+    /// # Errors
+    /// When it could not be written down.
+    pub async fn refused(&self, keys: Vec<RetryKey>, now: u64) -> Result<(), LedgerError> {
+        self.ask(move |book| book.remember(keys, now)).await
+    }
+
+    /// Whether any message is remembered as refused; if not, reports need no keys.
+    #[must_use]
+    pub fn remembers_refused(&self) -> bool {
+        self.shared.remembered.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts a client's batch of reports, once, whatever the times that it comes.
+    ///
+    /// # Errors
+    /// When it is not on disk; then it was not counted. The inner one when its number is too low.
+    pub async fn take_batch(
+        &self,
+        reporter: Reporter,
+        number: u64,
+        reports: Vec<(Signature, u32)>,
+        now: u64,
+    ) -> Result<Result<Receipt, Backwards>, LedgerError> {
+        self.ask(move |book| book.take_batch(reporter, number, &reports, now)).await
+    }
+
+    /// The batch of own reports to send to this upstream server next, and the spool's number. It is on disk.
+    ///
+    /// # Errors
+    /// When it could not be written down.
+    pub async fn next_batch(&self, upstream: String) -> Result<Option<(u64, Outgoing)>, LedgerError> {
+        self.ask(move |book| book.next_batch(&upstream).map(|batch| (book.spool_id, batch))).await
+    }
+
+    /// Remembers where a batch was counted.
+    ///
+    /// # Errors
+    /// When it could not be written down; then the batch is sent again.
+    pub async fn acknowledge(&self, number: u64, receipt: Receipt) -> Result<(), LedgerError> {
+        self.ask(move |book| book.acknowledge(number, receipt)).await
+    }
+
+    /// Drops own reports that no server took for too long, or that are too many. Returns how many are lost.
+    ///
+    /// # Errors
+    /// When that could not be written down.
+    pub async fn trim_spool(&self, now: u64) -> Result<u64, LedgerError> {
+        self.ask(move |book| book.trim_spool(now)).await
+    }
+
+    /// Applies an update whose bytes are these.
+    ///
+    /// # Errors
+    /// When it is not on disk; the inner one when it cannot be applied.
+    pub async fn apply(
+        &self,
+        update: Update,
+        bytes: Arc<[u8]>,
+        now: u64,
+    ) -> Result<Result<Applied, Refusal>, LedgerError> {
+        self.ask(move |book| book.apply(&update, bytes, now)).await
+    }
+
+    /// Takes what came as a snapshot for the counts of others.
+    ///
+    /// # Errors
+    /// When the ledger is not available.
+    pub async fn adopt(&self, assembly: Assembly) -> Result<(), LedgerError> {
+        self.ask(move |book| book.adopt(assembly.into_view())).await
+    }
+
+    /// What can be said about it. Reads all cells for the estimates of false bulk when `threshold` is given.
+    ///
+    /// # Errors
+    /// When the ledger is not available.
+    pub async fn status(&self, now: u64, threshold: Option<u32>) -> Result<Status, LedgerError> {
+        self.ask(move |book| Status::of(book, now, threshold)).await
+    }
+
+    /// How far each origin is counted and on disk; tells of every change.
+    #[must_use]
+    pub fn vector(&self) -> watch::Receiver<Arc<Vector>> {
+        self.shared.vector.subscribe()
+    }
+
+    /// Reads what is on disk, beside the keeper.
+    ///
+    /// # Errors
+    /// When the disk failed.
+    pub fn reader(&self) -> Result<Reader, LedgerError> {
+        let db = self.shared.db.load_full();
+        db.map(Reader::new).ok_or_else(|| LedgerError::Unavailable("the ledger's disk failed".to_owned()))
+    }
+
+    /// Writes everything down and stops the keeper.
+    ///
+    /// # Errors
+    /// When the last commit failed.
+    pub async fn close(&self) -> Result<(), LedgerError> {
+        let result = self.send(Request::Close).await;
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+        result
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Book) -> T + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        self.send(|answer| {
+            Request::Work(Box::new(move |book| {
+                let value = book.map(work);
+                // Whoever asked may have gone away; nobody else needs the answer.
+                let send: Answer = Box::new(move |outcome| {
+                    let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());
+                    drop(answer.send(outcome.clone().and_then(|()| value.ok_or_else(closed))));
+                });
+                send
+            }))
+        })
+        .await
+    }
+
+    async fn send<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T, LedgerError>>) -> Request,
+    ) -> Result<T, LedgerError> {
+        let (answer, answered) = oneshot::channel();
+        self.requests.try_send(request(answer)).map_err(|e| match e {
+            TrySendError::Full(_) => LedgerError::Busy,
+            TrySendError::Disconnected(_) => LedgerError::Closed,
+        })?;
+        answered.await.unwrap_or(Err(LedgerError::Closed))
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn reports_are_counted_and_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, key) = (Settings::default(), FederationKey::public());
+        let signature = Signature::from_bytes([9; 16]);
+        let now = 1_800_000_000;
+        for round in 0..3 {
+            let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+            for i in 1..=5 {
+                let report = Report { signature, times: 1, keys: Vec::new(), now };
+                assert_eq!(ledger.report(report).await, Ok(round * 5 + i));
+            }
+            ledger.close().await.unwrap();
+            assert_eq!(ledger.count(signature, now).await, Err(LedgerError::Closed));
+        }
+        assert_eq!(super::super::read(directory.path(), &settings, &key, signature, now).unwrap(), 15);
+    }
+
+    /// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.
+    #[tokio::test]
+    async fn slices_and_large_counts_survive_restarts() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = FederationKey::public();
+        let settings =
+            Settings { capacity: std::num::NonZeroU32::MIN.saturating_add(9), ..Settings::default() };
+        let signature = |n: u32| {
+            let half = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+            Signature::from_bytes(half.to_le_bytes())
+        };
+        let now = 1_800_000_000;
+        for round in 1..=3u32 {
+            let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+            for n in 0..300 {
+                let times = if n == 0 { 1_000_000 } else { 1 };
+                ledger
+                    .report(Report { signature: signature(n), times, keys: Vec::new(), now })
+                    .await
+                    .unwrap();
+            }
+            for n in 0..300 {
+                let truth = round * if n == 0 { 1_000_000 } else { 1 };
+                assert!(ledger.count(signature(n), now).await.unwrap() >= truth, "{n} in round {round}");
+            }
+            let before = ledger.count(signature(0), now).await.unwrap();
+            ledger.close().await.unwrap();
+            let after = super::super::read(directory.path(), &settings, &key, signature(0), now).unwrap();
+            assert_eq!(before, after);
+        }
+    }
+
+    /// Windows of another length that begin at the same time are generations of their own.
+    #[tokio::test]
+    async fn another_window_length_loses_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = FederationKey::public();
+        let signature = Signature::from_bytes([9; 16]);
+        let midnight = 20_000 * 86_400;
+        for (n, hours) in [24, 12, 24, 6].into_iter().enumerate() {
+            let settings = Settings { window: std::time::Duration::from_secs(hours * 3600), ..Settings::default() };
+            let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+            let report = Report { signature, times: 2, keys: Vec::new(), now: midnight };
+            assert_eq!(ledger.report(report).await, Ok(2 * (u32::try_from(n).unwrap() + 1)));
+            ledger.close().await.unwrap();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The tables of the ledger's file, and how it is opened. Described in docs/ledger.md.
+
+use super::Role;
+use super::errors::{Fault, damaged};
+use super::format::{ChunkKey, SliceKey, seal, unseal};
+use crate::filter::Refined;
+use crate::signature::FederationKey;
+use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The name of the ledger's file in the state directory.
+pub const FILE_NAME: &str = "ledger.redb";
+
+const FORMAT: &str = "bulkmark ledger 3";
+
+/// The row of `meta` that is there when the file was once found damaged.
+const DAMAGED: &str = "damaged";
+
+pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+/// The filters that this ledger alone writes.
+pub(super) const OWN: Cells = Cells {
+    slices: TableDefinition::new("slices"),
+    cells: TableDefinition::new("cells"),
+    names: ["slices", "cells"],
+};
+/// The merged cells of others.
+pub(super) const OTHERS: Cells = Cells {
+    slices: TableDefinition::new("merged slices"),
+    cells: TableDefinition::new("merged cells"),
+    names: ["merged slices", "merged cells"],
+};
+/// Own reports since the last checkpoint, by sequence number.
+pub(super) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
+pub(super) const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
+/// The updates of all origins, by origin and version.
+pub(super) const UPDATES: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("updates");
+/// The last batch of each reporter, by client and spool.
+pub(super) const RECEIPTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("receipts");
+/// Reports on their way to an upstream server, by number.
+pub(super) const SPOOL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("spool");
+/// The batches that they are in, by number.
+pub(super) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("batches");
+
+/// Two tables with the cells of filters: one row a slice, and one a chunk.
+pub(super) struct Cells {
+    pub(super) slices: TableDefinition<'static, SliceKey, &'static [u8]>,
+    pub(super) cells: TableDefinition<'static, ChunkKey, &'static [u8]>,
+    pub(super) names: [&'static str; 2],
+}
+
+/// The page cache of the database. All counts are in memory anyway; this is for the pages of one checkpoint.
+const CACHE_BYTES: usize = 4 << 20;
+
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
+/// Opens the file, or makes an empty one, and checks that it is whole and of these parameters.
+pub(super) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Database, Fault> {
+    match path.metadata() {
+        Ok(_) => (),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, role, key)?,
+        Err(e) => return Err(Fault::Io(e)),
+    }
+    let mut db = builder().open(path)?;
+    let sound = db.check_integrity()?;
+    let txn = db.begin_write()?;
+    if !sound {
+        // redb went back to an older state that is whole. That must not pass for the ledger at the next start.
+        txn.open_table(META)?.insert(DAMAGED, &[][..])?;
+        txn.commit()?;
+        return Err(damaged("pages failed their checksums"));
+    }
+    check_parameters(&txn, role, key)?;
+    txn.commit()?;
+    Ok(db)
+}
+
+/// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
+/// than half of one.
+fn create(path: &Path, role: Role, key: &FederationKey) -> Result<(), Fault> {
+    let unfinished = path.with_extension("new");
+    match fs::remove_file(&unfinished) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Fault::Io(e)),
+        _ => (),
+    }
+    let db = builder().create(&unfinished)?;
+    let txn = db.begin_write()?;
+    for (name, value) in parameters(role, key) {
+        put_meta(&txn, name, value.as_bytes())?;
+    }
+    txn.commit()?;
+    drop(db);
+    let directory = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::rename(&unfinished, path).and_then(|()| fs::File::open(directory)?.sync_all()).map_err(Fault::Io)
+}
+
+/// What a ledger's cells are only right for.
+fn parameters(role: Role, key: &FederationKey) -> [(&'static str, String); 4] {
+    [
+        ("format", FORMAT.to_owned()),
+        ("role", role.to_string()),
+        ("layout", Refined::layout()),
+        ("federation key id", format!("{:016x}", key.id())),
+    ]
+}
+
+fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
+    if txn.open_table(META)?.get(DAMAGED)?.is_some() {
+        return Err(damaged("pages failed their checksums at an earlier start"));
+    }
+    for (name, expected) in parameters(role, key) {
+        let row = get_meta(txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
+        let found = String::from_utf8_lossy(&row).into_owned();
+        if found != expected {
+            return Err(Fault::Other { name, found, expected });
+        }
+    }
+    Ok(())
+}
+
+/// A row of `meta`, without its checksum.
+pub(super) fn get_meta(txn: &WriteTransaction, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+    let meta = txn.open_table(META)?;
+    let Some(row) = meta.get(name)? else { return Ok(None) };
+    unseal("meta", name.as_bytes(), row.value()).map(|value| Some(value.to_vec()))
+}
+
+pub(super) fn put_meta(txn: &WriteTransaction, name: &str, value: &[u8]) -> Result<(), redb::Error> {
+    txn.open_table(META)?.insert(name, &*seal("meta", name.as_bytes(), value))?;
+    Ok(())
+}
