@@ -24,6 +24,8 @@ pub mod ledger;
 pub mod mail;
 pub mod milter;
 pub mod policy;
+pub mod server;
 pub mod signature;
 pub mod simulate;
+pub mod sync;
 pub mod telemetry;

@@ -5,19 +5,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 12] = [
     ("filter", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
     ("ledger", &["filter", "signature"]),
+    ("sync", &["filter", "signature", "ledger"]),
+    ("server", &["signature", "ledger", "sync"]),
     ("simulate", &["filter"]),
     ("policy", &["mail", "signature"]),
-    ("milter", &["mail", "signature", "ledger", "policy"]),
-    ("config", &["filter", "mail", "signature", "ledger", "policy", "milter", "telemetry"]),
+    ("milter", &["mail", "signature", "ledger", "policy", "sync"]),
+    ("config", &["filter", "mail", "signature", "ledger", "policy", "milter", "sync", "server", "telemetry"]),
     (
         "command",
-        &["filter", "mail", "signature", "ledger", "policy", "milter", "config", "simulate", "telemetry"],
+        &[
+            "filter",
+            "mail",
+            "signature",
+            "ledger",
+            "policy",
+            "milter",
+            "config",
+            "simulate",
+            "sync",
+            "server",
+            "telemetry",
+        ],
     ),
 ];
 

@@ -2,22 +2,19 @@
 //! `bulkmark milter`
 
 use super::EX_CONFIG;
+use super::daemon::{ended, notify, open_ledger};
 use crate::config::{self, Checked, DEFAULT_PATH, MilterFile};
-use crate::ledger::{self, Ledger, OpenError, Role};
+use crate::ledger::{self, Ledger, Role};
 use crate::milter::control::Control;
 use crate::milter::{Service, Socket, serve};
 use crate::signature::FederationKey;
+use crate::sync::{Client, Links, Parameters, follow, push};
 use crate::telemetry;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
-/// How long a ledger that is in use is waited for, and how often it is tried.
-const LEDGER_PATIENCE: Duration = Duration::from_secs(2);
-const LEDGER_PAUSE: Duration = Duration::from_millis(50);
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Run the milter daemon that Postfix or Sendmail asks about every message.
 ///
@@ -38,27 +35,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(EX_CONFIG));
         }
     };
-    let target = checked.file.log.target;
-    telemetry::init(&checked.file.log).context("cannot start logging")?;
-    std::panic::set_hook(Box::new(|panic| log::error!("internal error, please report it: {panic}")));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(daemon(&args.config, checked));
-    // Standard error gets it from main.
-    if let Err(e) = &result
-        && target != telemetry::Target::Stderr
-    {
-        log::error!("{e:#}");
-    }
-    log::logger().flush();
-    result.map(|()| ExitCode::SUCCESS)
+    super::daemon::run(&checked.file.log.clone(), daemon(&args.config, checked))
 }
 
 async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
-    let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let ending = ended()?;
     let file = checked.file.clone();
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let ledger = open_ledger(&file, &checked.key).await?;
+    let role = if file.upstream.is_empty() { Role::Site } else { Role::Cache };
+    let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
         log::info!("began a new ledger in {}", file.state_dir.display());
     }
@@ -67,16 +53,12 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     let control = Control::bind(&file.control)
         .await
         .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
-    let service = Service::new(checked.into_rules(), ledger.clone());
+    let links = start_sync(&file, &checked.key, &ledger)?;
+    let service = Service::new(checked.into_rules(), ledger.clone(), links);
     let control = tokio::spawn(control.serve(Arc::clone(&service)));
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     notify(&[sd_notify::NotifyState::Ready]);
-    let sessions = tokio::spawn(serve(
-        socket,
-        file.max_connections.get(),
-        Arc::clone(&service),
-        ended(terminate, interrupt),
-    ));
+    let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
@@ -93,26 +75,22 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens the ledger; waits a little for whoever is just reading it (`bulkmark check`, or a daemon that is ending).
-async fn open_ledger(file: &MilterFile, key: &FederationKey) -> Result<Ledger, OpenError> {
-    let deadline = Instant::now() + LEDGER_PATIENCE;
-    loop {
-        match Ledger::open(&file.state_dir, Role::Site, &file.ledger, key) {
-            Err(OpenError::InUse { .. }) if Instant::now() < deadline => {
-                tokio::time::sleep(LEDGER_PAUSE).await
-            }
-            result => return result,
-        }
+/// Follows the upstream servers and sends them what is reported here, if there are any.
+fn start_sync(file: &MilterFile, key: &FederationKey, ledger: &Ledger) -> anyhow::Result<Arc<Links>> {
+    let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
+    let links = Arc::new(Links::new(&urls, false));
+    let parameters = Parameters::new(&file.ledger, key);
+    let mut clients = Vec::new();
+    for (i, upstream) in file.upstream.iter().enumerate() {
+        let link = links.get(i).unwrap_or_default();
+        let client = Client::new(upstream, parameters.clone(), link);
+        clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
-}
-
-async fn ended(mut terminate: Signal, mut interrupt: Signal) {
-    tokio::select! {
-        _ = terminate.recv() => (),
-        _ = interrupt.recv() => (),
+    if !clients.is_empty() {
+        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), clients.clone(), Arc::clone(&links)));
+        tokio::spawn(push(ledger.clone(), file.sync.clone(), clients, Arc::clone(&links)));
     }
-    log::info!("ending: no more connections are taken");
-    notify(&[sd_notify::NotifyState::Stopping]);
+    Ok(links)
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong.
@@ -158,15 +136,11 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "state-dir": state_dir;
         "max-connections": max_connections;
         "[ledger]": ledger;
+        "[[upstream]]": upstream;
+        "[sync]": sync;
         "log.target": log.target;
         "log.facility": log.facility;
         "log.socket": log.socket;
     }
     changed
-}
-
-fn notify(state: &[sd_notify::NotifyState<'_>]) {
-    if let Err(e) = sd_notify::notify(state) {
-        log::warn!("cannot notify the service manager: {e}");
-    }
 }

@@ -2,8 +2,11 @@
 //! The command line: one file per subcommand.
 
 mod check;
+mod client;
 mod config;
+mod daemon;
 mod milter;
+mod server;
 mod signature;
 mod simulate;
 
@@ -33,6 +36,8 @@ The configuration is described in bulkmark.toml(5), white lists in bulkmark-whit
 #[derive(Debug, Subcommand)]
 enum Command {
     Milter(milter::Args),
+    Server(server::Args),
+    Client(client::Args),
     Check(check::Args),
     Signature(signature::Args),
     Simulate(simulate::Args),
@@ -48,6 +53,8 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Milter(args) => milter::run(&args),
+            Command::Server(args) => server::run(&args),
+            Command::Client(args) => client::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Simulate(args) => simulate::run(&args),

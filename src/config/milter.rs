@@ -6,6 +6,7 @@ use super::source::Source;
 use crate::milter::{HeaderName, Listen, Mode, OnFailure, Rules};
 use crate::policy::{Actions, Network, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles};
 use crate::signature::FederationKey;
+use crate::sync::{self, Upstream};
 use crate::{ledger, signature, telemetry};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
@@ -44,6 +45,8 @@ pub struct MilterFile {
     pub whitelist: WhiteListFiles,
     pub signature: signature::Settings,
     pub ledger: ledger::Settings,
+    pub upstream: Vec<Upstream>,
+    pub sync: sync::Settings,
     pub log: telemetry::Settings,
 }
 
@@ -67,6 +70,8 @@ impl Default for MilterFile {
             whitelist: WhiteListFiles::default(),
             signature: signature::Settings::default(),
             ledger: ledger::Settings::default(),
+            upstream: Vec::new(),
+            sync: sync::Settings::default(),
             log: telemetry::Settings::default(),
         }
     }
@@ -94,12 +99,14 @@ pub fn load(path: &Path) -> Result<Checked, ConfigError> {
     if let Some(bad) = file.hostname.chars().find(|c| !c.is_ascii_graphic()) {
         return Err(source.error("hostname", format!("found {bad:?}, expected the name of this mail server")));
     }
-    let key = match &file.ledger.federation_key_file {
-        None => FederationKey::public(),
-        Some(path) => {
-            read_key(path).map_err(|message| source.error("ledger.federation-key-file", message))?
-        }
-    };
+    if file.sync.interval.is_zero() {
+        return Err(source
+            .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
+    }
+    let mut file = file;
+    file.ledger.federation.spool_age = file.sync.max_spool_age;
+    file.ledger.federation.spool_reports = file.sync.max_spool;
+    let key = key_of(&source, &file.ledger)?;
     let whitelist =
         WhiteList::load(&file.whitelist.files, &|path| std::fs::read_to_string(path)).map_err(|e| {
             match e {
@@ -111,6 +118,14 @@ pub fn load(path: &Path) -> Result<Checked, ConfigError> {
             }
         })?;
     Ok(Checked { file, key, whitelist })
+}
+
+/// The key that a file names.
+pub(super) fn key_of(source: &Source, ledger: &ledger::Settings) -> Result<FederationKey, ConfigError> {
+    match &ledger.federation_key_file {
+        None => Ok(FederationKey::public()),
+        Some(path) => read_key(path).map_err(|message| source.error("ledger.federation-key-file", message)),
+    }
 }
 
 fn read_key(path: &Path) -> Result<FederationKey, String> {
@@ -130,6 +145,8 @@ impl Checked {
             exempt_loopback: file.exempt_loopback,
             exempt_authenticated: file.exempt_authenticated,
             on_failure: file.on_failure,
+            max_staleness: file.sync.max_staleness.as_secs(),
+            act_when_stale: file.sync.act_when_stale,
             per: file.counting.per,
             thresholds: file.thresholds,
             actions: file.actions,

@@ -5,7 +5,9 @@
 
 mod error;
 mod milter;
+mod server;
 mod source;
 
 pub use error::ConfigError;
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, load};
+pub use server::{SERVER_PATH, ServerFile, ServerSync, load_server};

@@ -51,8 +51,4 @@ impl Acknowledged {
     pub(super) fn set(&mut self, reporter: Reporter, number: u64, receipt: Receipt) {
         self.0.insert(reporter, (number, receipt));
     }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Reporter, u64, Receipt)> {
-        self.0.iter().map(|(reporter, &(number, receipt))| (reporter, number, receipt))
-    }
 }

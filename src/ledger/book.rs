@@ -3,6 +3,7 @@
 
 use super::acknowledged::{Acknowledged, Backwards, Receipt, Reporter};
 use super::format::Entry;
+use super::influence::Influence;
 use super::own::Own;
 use super::retries::{Retries, RetryKey};
 use super::spool::{Outgoing, Spool, Waiting};
@@ -65,6 +66,7 @@ pub(super) struct Book {
     /// The spool's random number.
     pub(super) spool_id: u64,
     pub(super) retries: Retries,
+    pub(super) influence: Influence,
     /// The number of the next own report.
     pub(super) next: u64,
     /// The number of the first own report that is in no update.
@@ -120,6 +122,7 @@ impl Book {
         reporter: Reporter,
         number: u64,
         reports: &[(Signature, u32)],
+        most: Option<u32>,
         now: u64,
     ) -> Result<Receipt, Backwards> {
         self.clock = now;
@@ -127,8 +130,15 @@ impl Book {
             return Ok(receipt);
         }
         let receipt = Receipt { origin: self.own.origin(), version: self.own.next_version() };
+        let window = self.own.generations.window_at(now);
         for &(signature, times) in reports {
-            self.add(signature, times, now);
+            let times = match most {
+                None => times,
+                Some(most) => self.influence.allow(&reporter.client, window, signature, times, most),
+            };
+            if times > 0 {
+                self.add(signature, times, now);
+            }
         }
         self.acknowledged.set(reporter.clone(), number, receipt);
         self.changes.receipts.push((reporter, number, receipt));
@@ -184,12 +194,33 @@ impl Book {
     }
 
     /// The batch to send to an upstream server next.
-    pub(super) fn next_batch(&mut self, upstream: &str) -> Option<Outgoing> {
-        let (batch, new) = self.spool.next(upstream)?;
-        if new {
-            self.changes.batches.push(batch.number);
+    pub(super) fn next_batch(&mut self, upstream: &str, new: bool) -> Option<Outgoing> {
+        if let Some(open) = self.spool.open(upstream) {
+            return Some(open);
         }
+        let batch = if new { self.spool.begin(upstream) } else { None }?;
+        self.changes.batches.push(batch.number);
         Some(batch)
+    }
+
+    /// Lets go of a batch that no server will take.
+    pub(super) fn drop_batch(&mut self, number: u64) {
+        self.spool.drop_batch(number);
+        self.changes.batches.push(number);
+        self.changes.settled = true;
+    }
+
+    /// Begins a spool of another number, without what was sent to this server under the old one.
+    pub(super) fn renew_spool(&mut self, id: u64, upstream: &str) {
+        self.spool_id = id;
+        let sent: Vec<u64> = self
+            .spool
+            .batches()
+            .filter(|batch| batch.upstream == upstream && batch.receipt.is_none())
+            .map(|batch| batch.number)
+            .collect();
+        sent.into_iter().for_each(|number| self.drop_batch(number));
+        self.changes.settled = true;
     }
 
     /// Remembers that a batch was counted.

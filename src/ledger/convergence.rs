@@ -211,7 +211,8 @@ impl Cache {
 
     /// Sends one batch; the request may come twice or not at all, and so may the answer.
     fn send(&mut self, server: &mut Server, chance: &mut impl FnMut(u32) -> bool) {
-        let Some((batch, _)) = self.spool.next(&server.name) else { return };
+        let open = self.spool.open(&server.name);
+        let Some(batch) = open.or_else(|| self.spool.begin(&server.name)) else { return };
         if chance(20) {
             return;
         }

@@ -107,7 +107,8 @@ impl Ledger {
         self.shared.remembered.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts a client's batch of reports, once, whatever the times that it comes.
+    /// Counts a client's batch of reports, once, whatever the times that it comes. Within a window the client brings no
+    /// signature's count above `most`; what is beyond is left out.
     ///
     /// # Errors
     /// When it is not on disk; then it was not counted. The inner one when its number is too low.
@@ -116,17 +117,42 @@ impl Ledger {
         reporter: Reporter,
         number: u64,
         reports: Vec<(Signature, u32)>,
+        most: Option<u32>,
         now: u64,
     ) -> Result<Result<Receipt, Backwards>, LedgerError> {
-        self.ask(move |book| book.take_batch(reporter, number, &reports, now)).await
+        self.ask(move |book| book.take_batch(reporter, number, &reports, most, now)).await
     }
 
-    /// The batch of own reports to send to this upstream server next, and the spool's number. It is on disk.
+    /// The batch of own reports to send to this upstream server next, and the spool's number: one that it has not
+    /// answered, or a `new` one. It is on disk.
     ///
     /// # Errors
     /// When it could not be written down.
-    pub async fn next_batch(&self, upstream: String) -> Result<Option<(u64, Outgoing)>, LedgerError> {
-        self.ask(move |book| book.next_batch(&upstream).map(|batch| (book.spool_id, batch))).await
+    pub async fn next_batch(
+        &self,
+        upstream: String,
+        new: bool,
+    ) -> Result<Option<(u64, Outgoing)>, LedgerError> {
+        self.ask(move |book| book.next_batch(&upstream, new).map(|batch| (book.spool_id, batch))).await
+    }
+
+    /// Drops a batch that a server will never take.
+    ///
+    /// # Errors
+    /// When that could not be written down.
+    pub async fn drop_batch(&self, number: u64) -> Result<(), LedgerError> {
+        self.ask(move |book| book.drop_batch(number)).await
+    }
+
+    /// Begins a spool of another number: this one was restored from an old copy, and its numbers were used already. What
+    /// it had sent to this server was counted, and is dropped.
+    ///
+    /// # Errors
+    /// When that could not be written down, or there is no random number.
+    pub async fn renew_spool(&self, upstream: String) -> Result<(), LedgerError> {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|e| LedgerError::Unavailable(e.to_string()))?;
+        self.ask(move |book| book.renew_spool(u64::from_le_bytes(bytes), &upstream)).await
     }
 
     /// Remembers where a batch was counted.
@@ -294,7 +320,8 @@ mod tests {
         let signature = Signature::from_bytes([9; 16]);
         let midnight = 20_000 * 86_400;
         for (n, hours) in [24, 12, 24, 6].into_iter().enumerate() {
-            let settings = Settings { window: std::time::Duration::from_secs(hours * 3600), ..Settings::default() };
+            let settings =
+                Settings { window: std::time::Duration::from_secs(hours * 3600), ..Settings::default() };
             let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
             let report = Report { signature, times: 2, keys: Vec::new(), now: midnight };
             assert_eq!(ledger.report(report).await, Ok(2 * (u32::try_from(n).unwrap() + 1)));

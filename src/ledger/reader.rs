@@ -9,7 +9,7 @@ use super::update::Refusal;
 use super::vector::{Chain, Origin, Vector};
 use super::window::Window;
 use super::write::VECTOR;
-use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable};
+use redb::{Database, ReadTransaction, ReadableDatabase};
 use std::sync::Arc;
 
 /// Reads the file as it was at a commit.

@@ -3,10 +3,13 @@
 
 use super::MAX_BATCH;
 use super::acknowledged::Receipt;
-use super::vector::Vector;
+use super::vector::{Origin, Vector};
 use crate::signature::Signature;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
+
+/// The receipt of a batch that no server took and none is to take.
+const DROPPED: Receipt = Receipt { origin: Origin(0), version: u64::MAX };
 
 /// A report that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,13 +113,15 @@ impl Spool {
         *self.pending.entry(report.signature).or_default() += u64::from(report.times);
     }
 
-    /// The batch to send to `upstream` next: one that it has not answered, or a new one of reports that wait. True when
-    /// it is new, and must be written down before it is sent.
-    pub(super) fn next(&mut self, upstream: &str) -> Option<(Outgoing, bool)> {
-        let open = self.batches.iter().find(|batch| batch.receipt.is_none() && batch.upstream == upstream);
-        if let Some(batch) = open {
-            return Some((self.outgoing(batch), false));
-        }
+    /// A batch that `upstream` has not answered.
+    pub(super) fn open(&self, upstream: &str) -> Option<Outgoing> {
+        let mut batches = self.batches.iter();
+        let open = batches.find(|b| b.receipt.is_none() && !b.included && b.upstream == upstream);
+        open.map(|batch| self.outgoing(batch))
+    }
+
+    /// A new batch of reports that wait. It must be written down before it is sent.
+    pub(super) fn begin(&mut self, upstream: &str) -> Option<Outgoing> {
         let start = self.batches.back().map_or(self.first, |batch| batch.reports.end);
         let end = self.end().min(start + MAX_BATCH as u64);
         if start == end {
@@ -132,7 +137,13 @@ impl Spool {
         self.next_batch += 1;
         let outgoing = self.outgoing(&batch);
         self.batches.push_back(batch);
-        Some((outgoing, true))
+        Some(outgoing)
+    }
+
+    /// Lets go of a batch's reports, as if they were in the merged counts.
+    pub(super) fn drop_batch(&mut self, number: u64) {
+        self.acknowledge(number, DROPPED);
+        self.settle(&Vector::new());
     }
 
     fn outgoing(&self, batch: &Batch) -> Outgoing {
@@ -154,7 +165,8 @@ impl Spool {
 
     /// Lets go of the reports that are in the merged counts of `vector`.
     pub(super) fn settle(&mut self, vector: &Vector) {
-        let shown = |receipt: Receipt| vector.get(receipt.origin).version >= receipt.version;
+        let shown =
+            |receipt: Receipt| receipt == DROPPED || vector.get(receipt.origin).version >= receipt.version;
         let mut batches = std::mem::take(&mut self.batches);
         for batch in batches.iter_mut().filter(|batch| !batch.included && batch.receipt.is_some_and(shown)) {
             batch.included = true;

@@ -12,6 +12,7 @@ use super::format::{
     decode_waiting, slice_key, unseal,
 };
 use super::generations::{Generation, Generations, blocks_of};
+use super::influence::Influence;
 use super::own::Own;
 use super::retries::{Retries, RetryKey};
 use super::spool::Spool;
@@ -119,6 +120,7 @@ fn load(
         spool,
         spool_id,
         retries: load_retries(&txn)?,
+        influence: Influence::default(),
         next,
         cut_at,
         changes: Changes::default(),

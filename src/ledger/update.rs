@@ -122,6 +122,15 @@ impl Update {
     }
 }
 
+/// Whose history these bytes of an update continue, and where it stands after them. None for bytes that are too short.
+#[must_use]
+pub fn mark_of(bytes: &[u8]) -> Option<(Origin, Mark)> {
+    let (origin, rest) = bytes.split_first_chunk()?;
+    let (version, _) = rest.split_first_chunk()?;
+    let mark = Mark { version: u64::from_le_bytes(*version), chain: Chain::of(bytes) };
+    Some((Origin(u64::from_le_bytes(*origin)), mark))
+}
+
 /// An update cannot be applied.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {

@@ -3,7 +3,7 @@
 
 use super::generations::{CHUNK_BLOCKS, blocks_of};
 use super::update::{MAX_SLICES, Part, Refusal, Update};
-use super::vector::{Origin, Vector};
+use super::vector::Vector;
 use super::window::{Calendar, Window};
 use crate::filter::{Merged, ParameterError, Refined, Scaling};
 use crate::signature::Signature;
@@ -177,11 +177,6 @@ impl View {
             .extract_if(.., |layer| calendar.is_over(layer.window, now))
             .map(|layer| layer.window)
             .collect()
-    }
-
-    /// Bytes of memory.
-    pub(super) fn memory(&self) -> usize {
-        self.layers.iter().flat_map(|layer| &layer.slices).map(Merged::memory).sum()
     }
 }
 

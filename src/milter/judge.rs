@@ -8,6 +8,7 @@ use crate::ledger::{Ledger, Report, RetryKey};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Decision, Facts, Per, ReplyFields, Verdict, decide};
 use crate::signature::{self, LowInformation, Signature};
+use crate::sync::Links;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,21 +49,29 @@ enum Finding {
         count: u32,
         signature: Signature,
         decision: Decision,
+        /// Seconds since an upstream was heard, where that is too long ago.
+        stale: Option<u64>,
     },
 }
 
 /// Judges a complete message. `id` is the MTA's queue id and `mta` its host name.
-pub(super) async fn judge(message: Message, ledger: &Ledger, id: &str, mta: Option<&str>) -> Outcome {
+pub(super) async fn judge(
+    message: Message,
+    ledger: &Ledger,
+    links: &Links,
+    id: &str,
+    mta: Option<&str>,
+) -> Outcome {
     let rules = Arc::clone(&message.rules);
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut message = message;
-    let finding = find(&mut message, ledger).await;
+    let finding = find(&mut message, ledger, links).await;
     let outcome = conclude(&rules, &finding, id, host);
     log_message(&message, &finding, &outcome, id, &rules);
     outcome
 }
 
-async fn find(message: &mut Message, ledger: &Ledger) -> Finding {
+async fn find(message: &mut Message, ledger: &Ledger, links: &Links) -> Finding {
     if let Some(reason) = message.exempt {
         return Finding::Exempt(reason);
     }
@@ -77,7 +86,10 @@ async fn find(message: &mut Message, ledger: &Ledger) -> Finding {
         return Finding::Unknown("internal-error", "the message could not be read".to_owned());
     };
     match content.signature {
-        Ok(signature) => count(message, &content, signature, ledger).await,
+        Ok(signature) => {
+            let stale = links.staleness().filter(|&age| age > message.rules.max_staleness);
+            count(message, &content, signature, stale, ledger).await
+        }
         Err(_) => Finding::Exempt("low-information"),
     }
 }
@@ -98,7 +110,13 @@ async fn content(raw: RawMessage, rules: &Arc<Rules>) -> Option<Content> {
     }
 }
 
-async fn count(message: &Message, content: &Content, signature: Signature, ledger: &Ledger) -> Finding {
+async fn count(
+    message: &Message,
+    content: &Content,
+    signature: Signature,
+    stale: Option<u64>,
+    ledger: &Ledger,
+) -> Finding {
     let rules = &message.rules;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     // Keys cost a hash for each recipient; they are needed only where something is ever refused for the moment.
@@ -121,13 +139,14 @@ async fn count(message: &Message, content: &Content, signature: Signature, ledge
         list_id: content.list_id.as_deref(),
         signature: Some(signature),
     };
-    let decision = decide(count, &rules.thresholds, rules.actions.bulk, &rules.whitelist, &facts);
+    let action = if stale.is_some() && !rules.act_when_stale { Action::Mark } else { rules.actions.bulk };
+    let decision = decide(count, &rules.thresholds, action, &rules.whitelist, &facts);
     if decision.action == Action::Tempfail
         && let Err(e) = ledger.refused(keys, now).await
     {
         log::warn!("a message is refused for the moment and may be counted again when it returns: {e}");
     }
-    Finding::Counted { count, signature, decision }
+    Finding::Counted { count, signature, decision, stale }
 }
 
 /// The different recipients: who is named twice still gets one copy.
@@ -168,12 +187,15 @@ fn conclude(rules: &Rules, finding: &Finding, id: &str, host: &str) -> Outcome {
             OnFailure::Accept => plain(Verdict::Unknown, reason, Action::Mark),
             OnFailure::Tempfail => plain(Verdict::Unknown, reason, Action::Tempfail),
         },
-        Finding::Counted { count, signature, decision } => {
+        Finding::Counted { count, signature, decision, stale } => {
             let threshold = rules.thresholds.body.get();
             let mut header = HeaderValue::new(decision.verdict)
                 .field("body", count)
                 .field("threshold", threshold)
                 .field("host", host);
+            if let Some(age) = stale {
+                header = header.field("stale", age);
+            }
             if let Some(entry) = &decision.whitelist {
                 header = header.field("whitelist", entry);
             }
@@ -221,7 +243,7 @@ fn log_message(message: &Message, finding: &Finding, outcome: &Outcome, id: &str
         Finding::Exempt(reason) => drop(write!(line, " reason={reason}")),
         Finding::Unknown(reason, detail) if detail.is_empty() => drop(write!(line, " reason={reason}")),
         Finding::Unknown(reason, detail) => drop(write!(line, " reason={reason} ({detail})")),
-        Finding::Counted { count, signature, decision } => {
+        Finding::Counted { count, signature, decision, .. } => {
             let _ =
                 write!(line, " body={count} threshold={} signature={signature}", rules.thresholds.body.get());
             if let Some(entry) = &decision.whitelist {

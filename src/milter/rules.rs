@@ -34,6 +34,10 @@ pub struct Rules {
     pub exempt_authenticated: bool,
     /// What happens to a message that could not be judged.
     pub on_failure: OnFailure,
+    /// The age of the upstream's counts, in seconds, from which on the header tells it.
+    pub max_staleness: u64,
+    /// Whether bulk is acted on when they are older than that.
+    pub act_when_stale: bool,
     /// What counts as one report.
     pub per: Per,
     /// From which count on a message is bulk.

@@ -6,6 +6,7 @@ use super::callbacks::callbacks;
 use super::listen::Socket;
 use super::rules::Rules;
 use crate::ledger::Ledger;
+use crate::sync::Links;
 use arc_swap::ArcSwap;
 use indymilter::Listener;
 use std::io;
@@ -31,6 +32,8 @@ pub struct Service {
     pub rules: ArcSwap<Rules>,
     /// The counts.
     pub ledger: Ledger,
+    /// The connections to upstream servers.
+    pub links: Arc<Links>,
     pub(super) budget: Budget,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
@@ -39,10 +42,11 @@ pub struct Service {
 impl Service {
     /// A service with these rules on this ledger.
     #[must_use]
-    pub fn new(rules: Rules, ledger: Ledger) -> Arc<Self> {
+    pub fn new(rules: Rules, ledger: Ledger, links: Arc<Links>) -> Arc<Self> {
         Arc::new(Self {
             rules: ArcSwap::from_pointee(rules),
             ledger,
+            links,
             budget: Budget::default(),
             in_flight: watch::Sender::new(0),
         })

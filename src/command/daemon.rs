@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the two daemons have in common.
+
+use crate::ledger::{Ledger, OpenError, Role, Settings};
+use crate::signature::FederationKey;
+use crate::telemetry;
+use anyhow::Context;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long a ledger that is in use is waited for, and how often it is tried.
+const LEDGER_PATIENCE: Duration = Duration::from_secs(2);
+const LEDGER_PAUSE: Duration = Duration::from_millis(50);
+
+/// Runs a daemon, with its log.
+pub(super) fn run(
+    log: &telemetry::Settings,
+    daemon: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<ExitCode> {
+    telemetry::init(log).context("cannot start logging")?;
+    std::panic::set_hook(Box::new(|panic| log::error!("internal error, please report it: {panic}")));
+    // reqwest takes the process's provider; there is one only.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(daemon);
+    // Standard error gets it from main.
+    if let Err(e) = &result
+        && log.target != telemetry::Target::Stderr
+    {
+        log::error!("{e:#}");
+    }
+    log::logger().flush();
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// Opens a ledger; waits a little for whoever is just reading it (`bulkmark check`, or a daemon that is ending).
+pub(super) async fn open_ledger(
+    directory: &Path,
+    role: Role,
+    settings: &Settings,
+    key: &FederationKey,
+) -> Result<Ledger, OpenError> {
+    let deadline = Instant::now() + LEDGER_PATIENCE;
+    loop {
+        match Ledger::open(directory, role, settings, key) {
+            Err(OpenError::InUse { .. }) if Instant::now() < deadline => {
+                tokio::time::sleep(LEDGER_PAUSE).await;
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Is done when the daemon is told to end.
+pub(super) fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => (),
+            _ = interrupt.recv() => (),
+        }
+        log::info!("ending: no more connections are taken");
+        notify(&[sd_notify::NotifyState::Stopping]);
+    })
+}
+
+pub(super) fn notify(state: &[sd_notify::NotifyState<'_>]) {
+    if let Err(e) = sd_notify::notify(state) {
+        log::warn!("cannot notify the service manager: {e}");
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark server`
+
+use super::EX_CONFIG;
+use super::daemon::{self, ended, notify, open_ledger};
+use crate::config::{self, SERVER_PATH, ServerFile};
+use crate::ledger::{self, Role};
+use crate::server::{Bound, Service, TlsKeys};
+use crate::signature::FederationKey;
+use crate::sync::{Client, Links, Parameters, follow};
+use anyhow::Context;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How often what nobody uses any more is let go of.
+const TIDY: Duration = Duration::from_secs(60);
+
+/// Run a signature server: it takes the reports of its clients and tells all of them what the federation counted.
+///
+/// It stays in the foreground. SIGHUP reads certificate and key again, SIGTERM ends it. Exit code 78: the
+/// configuration cannot be used.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The configuration file.
+    #[arg(long, default_value = SERVER_PATH)]
+    config: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match config::load_server(&args.config) {
+        Ok((file, key)) => daemon::run(&file.log.clone(), server(file, key)),
+        Err(e) => {
+            eprintln!("{e}");
+            Ok(ExitCode::from(EX_CONFIG))
+        }
+    }
+}
+
+async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
+    let hangup = signal(SignalKind::hangup())?;
+    let ending = ended()?;
+    let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
+    let new = !file.state_dir.join(ledger::FILE_NAME).exists();
+    let ledger = open_ledger(&file.state_dir, Role::Server, &file.ledger, &key).await?;
+    if new {
+        log::info!("began a new ledger in {}", file.state_dir.display());
+    }
+    let parameters = Parameters::new(&file.ledger, &key);
+    let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
+    let links = Arc::new(Links::new(&urls, true));
+    let service = Service::new(ledger.clone(), parameters.clone(), &file.settings(), Arc::clone(&links))?;
+    let bound = Bound::bind(&file.listen, tls.clone(), file.plain_http_anywhere)
+        .await
+        .with_context(|| format!("cannot listen on {}", file.listen))?;
+    for (i, peer) in file.peer.iter().enumerate() {
+        let Some(link) = links.get(i) else { continue };
+        let client =
+            Client::new(peer, parameters.clone(), link).with_context(|| format!("peer {}", peer.url))?;
+        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![Arc::new(client)], Arc::default()));
+    }
+    log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
+    notify(&[sd_notify::NotifyState::Ready]);
+    let serving = bound.serve(Arc::clone(&service), file.limits.max_connections.get(), ending);
+    tokio::select! {
+        () = serving => (),
+        () = reloads(hangup, &service, tls) => (),
+    }
+    ledger.close().await.context("the last reports could not be written")?;
+    log::info!("bulkmark server ended");
+    Ok(())
+}
+
+/// Reads again what may change while the daemon runs.
+async fn reloads(mut hangup: Signal, service: &Service, tls: Option<Arc<TlsKeys>>) {
+    loop {
+        if tokio::time::timeout(TIDY, hangup.recv()).await.is_err() {
+            service.tidy();
+            continue;
+        }
+        match tls.as_deref().map(TlsKeys::reload) {
+            None => (),
+            Some(Ok(())) => log::info!("certificate and key were read again"),
+            Some(Err(e)) => log::error!("{e}; the old certificate stays in force"),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `server.toml`: every key, and what it becomes.
+
+use super::error::ConfigError;
+use super::milter::key_of;
+use super::source::Source;
+use crate::server::{Address, Limits, Tls};
+use crate::signature::FederationKey;
+use crate::sync::Upstream;
+use crate::{ledger, server, telemetry};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the file is unless a command is told otherwise.
+pub const SERVER_PATH: &str = "/etc/bulkmark/server.toml";
+
+/// `[sync]` of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ServerSync {
+    /// The time between two updates.
+    #[serde(with = "humantime_serde")]
+    pub interval: Duration,
+    /// How long updates are kept for holders that were away.
+    #[serde(with = "humantime_serde")]
+    pub keep_updates: Duration,
+}
+
+impl Default for ServerSync {
+    fn default() -> Self {
+        let ledger::Federation { sync_interval, keep_updates, .. } = ledger::Federation::default();
+        Self { interval: sync_interval, keep_updates }
+    }
+}
+
+/// The file as it is written; every key has a default.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "conf/server.toml and bulkmark.toml(5) describe the keys")]
+pub struct ServerFile {
+    pub listen: Address,
+    pub plain_http_anywhere: bool,
+    pub anonymous_reading: bool,
+    pub state_dir: PathBuf,
+    pub peer: Vec<Upstream>,
+    pub tls: Option<Tls>,
+    pub ledger: ledger::Settings,
+    pub sync: ServerSync,
+    pub limits: Limits,
+    pub log: telemetry::Settings,
+}
+
+impl Default for ServerFile {
+    fn default() -> Self {
+        Self {
+            listen: Address::default(),
+            plain_http_anywhere: false,
+            anonymous_reading: false,
+            state_dir: "/var/lib/bulkmark/server".into(),
+            peer: Vec::new(),
+            tls: None,
+            ledger: ledger::Settings::default(),
+            sync: ServerSync::default(),
+            limits: Limits::default(),
+            log: telemetry::Settings::default(),
+        }
+    }
+}
+
+/// Reads and checks the server's file at `path`, and the key that it names.
+///
+/// # Errors
+/// [`ConfigError`], which names the place.
+pub fn load_server(path: &Path) -> Result<(ServerFile, FederationKey), ConfigError> {
+    let source = Source::read(path)?;
+    let mut file: ServerFile = source.parse()?;
+    file.ledger.check().map_err(|(key, message)| source.error(&format!("ledger.{key}"), message))?;
+    if file.sync.interval.is_zero() {
+        return Err(
+            source.error("sync.interval", "found 0s, expected a longer time, for example \"1s\"".to_owned())
+        );
+    }
+    file.ledger.federation.sync_interval = file.sync.interval;
+    file.ledger.federation.keep_updates = file.sync.keep_updates;
+    let key = key_of(&source, &file.ledger)?;
+    Ok((file, key))
+}
+
+impl ServerFile {
+    /// What the server's own room is told.
+    #[must_use]
+    pub fn settings(&self) -> server::Settings {
+        server::Settings {
+            listen: self.listen.clone(),
+            plain_http_anywhere: self.plain_http_anywhere,
+            anonymous_reading: self.anonymous_reading,
+            limits: self.limits.clone(),
+            state_dir: self.state_dir.clone(),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The HTTP API under /v1; docs/protocol.md describes it.
+
+use super::clients::ClientsError;
+use super::gate::{Gate, Refused};
+use super::settings::Settings;
+use super::snapshots::Snapshots;
+use super::stream::{Sink, stream};
+use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Snapshot, Vector, mark_of};
+use crate::signature::Signature;
+use crate::sync::wire::{self, Reports, SnapshotHead, frame};
+use crate::sync::{Links, Parameters};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long the body of a request may take.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// The longest time for which a stream of updates stays open, in seconds.
+const MAX_WAIT: u64 = 3600;
+
+/// After so long without an update a stream says that it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// Bytes of updates that are read from disk together.
+const UPDATES_AT_ONCE: usize = 1 << 20;
+
+/// Rows of a snapshot that are read from disk together.
+const ROWS_AT_ONCE: usize = 8;
+
+/// What all requests share.
+pub struct Service {
+    pub(super) ledger: Ledger,
+    pub(super) gate: Gate,
+    parameters: Parameters,
+    snapshots: Snapshots,
+    links: Arc<Links>,
+    started: Instant,
+}
+
+/// The address of whoever asks; none on a Unix socket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct From(pub(super) Option<IpAddr>);
+
+/// An answer that is none of success.
+struct Failure(StatusCode, String);
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = (self.0, format!("{}\n", self.1)).into_response();
+        if self.0 == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl std::convert::From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        let status = match refused {
+            Refused::NoToken | Refused::Token => StatusCode::UNAUTHORIZED,
+            Refused::Role => StatusCode::FORBIDDEN,
+            Refused::Blocked | Refused::Rate => StatusCode::TOO_MANY_REQUESTS,
+        };
+        Self(status, refused.to_string())
+    }
+}
+
+impl std::convert::From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        Self(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+    }
+}
+
+impl std::convert::From<Behind> for Failure {
+    fn from(behind: Behind) -> Self {
+        use crate::ledger::Refusal;
+        let status = match &behind {
+            Behind::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Behind::Refused(Refusal::Gap { .. }) => StatusCode::GONE,
+            Behind::Refused(_) => StatusCode::CONFLICT,
+        };
+        Self(status, behind.to_string())
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Reads from disk beside the threads that answer.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Behind> + Send + 'static,
+) -> Result<T, Behind> {
+    let failed = |_| LedgerError::Unavailable("internal error".to_owned());
+    tokio::task::spawn_blocking(work).await.map_err(failed)?
+}
+
+impl Service {
+    /// Of this ledger, for these clients. `links` are those to peers.
+    ///
+    /// # Errors
+    /// When the clients cannot be read.
+    pub fn new(
+        ledger: Ledger,
+        parameters: Parameters,
+        settings: &Settings,
+        links: Arc<Links>,
+    ) -> Result<Arc<Self>, ClientsError> {
+        let gate = Gate::new(settings)?;
+        let (snapshots, started) = (Snapshots::default(), Instant::now());
+        Ok(Arc::new(Self { ledger, gate, parameters, snapshots, links, started }))
+    }
+
+    /// Lets go of what nobody used for a while.
+    pub fn tidy(&self) {
+        self.snapshots.tidy();
+    }
+
+    /// The routes.
+    pub(super) fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/v1/reports", post(reports))
+            .route("/v1/updates", get(updates))
+            .route("/v1/snapshot", get(snapshot))
+            .route("/v1/check", get(check))
+            .route("/v1/status", get(status))
+            .route("/healthz", get(health))
+            .with_state(self)
+    }
+
+    /// Refuses whoever counts otherwise. People with a browser or curl tell nothing and are let pass.
+    fn agree(&self, headers: &HeaderMap) -> Result<(), Failure> {
+        let Some(theirs) = headers.get(crate::sync::PARAMETERS_HEADER) else { return Ok(()) };
+        let theirs = theirs.to_str().unwrap_or_default();
+        self.parameters
+            .check(theirs)
+            .map_err(|what| Failure(StatusCode::CONFLICT, format!("other parameters: {what}")))
+    }
+
+    fn with_parameters(&self, response: impl IntoResponse) -> Response {
+        let mut response = response.into_response();
+        if let Ok(value) = HeaderValue::from_str(&self.parameters.to_string()) {
+            response.headers_mut().insert(crate::sync::PARAMETERS_HEADER, value);
+        }
+        response
+    }
+}
+
+/// The token of a request.
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Failure> {
+    service.ledger.reader()?;
+    Ok("ok\n")
+}
+
+async fn reports(
+    State(service): State<Arc<Service>>,
+    ConnectInfo(From(ip)): ConnectInfo<From>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Failure> {
+    let client = service.gate.reporter(token(&headers), ip)?;
+    service.agree(&headers)?;
+    let late = |_| Failure(StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned());
+    let large = |_| {
+        Failure(StatusCode::PAYLOAD_TOO_LARGE, format!("expected at most {} bytes", wire::MAX_REPORTS_BYTES))
+    };
+    let body = axum::body::to_bytes(body, wire::MAX_REPORTS_BYTES);
+    let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(large)?;
+    let batch = Reports::decode(&body).map_err(|e| Failure(StatusCode::BAD_REQUEST, e.to_string()))?;
+    service.gate.admit(&client, batch.reports.len())?;
+    let reporter = Reporter { client: client.name, spool: batch.spool };
+    let limit = client.max_influence.map(std::num::NonZeroU32::get);
+    let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limit, now()).await?;
+    let receipt = receipt.map_err(|e| Failure(StatusCode::CONFLICT, e.to_string()))?;
+    Ok(service.with_parameters(wire::encode_receipt(receipt)))
+}
+
+#[derive(Deserialize)]
+struct Since {
+    #[serde(default)]
+    since: String,
+    #[serde(default)]
+    wait: u64,
+}
+
+async fn updates(
+    State(service): State<Arc<Service>>,
+    ConnectInfo(From(ip)): ConnectInfo<From>,
+    headers: HeaderMap,
+    Query(Since { since, wait }): Query<Since>,
+) -> Result<Response, Failure> {
+    service.gate.reader(token(&headers), ip)?;
+    service.agree(&headers)?;
+    let bad = |e| Failure(StatusCode::BAD_REQUEST, format!("since: {e}"));
+    let theirs: Vector = since.parse().map_err(bad)?;
+    // What cannot be served is told before the stream begins.
+    let first = next_updates(&service.ledger, &theirs).await?;
+    let (sink, body) = stream();
+    let until = Instant::now() + Duration::from_secs(wait.min(MAX_WAIT));
+    let ledger = service.ledger.clone();
+    tokio::spawn(async move { send_updates(&ledger, theirs, first, until, &sink).await });
+    Ok(service.with_parameters(body))
+}
+
+async fn next_updates(ledger: &Ledger, theirs: &Vector) -> Result<Vec<Arc<[u8]>>, Behind> {
+    let (reader, ours, theirs) = (ledger.reader()?, ledger.vector().borrow().clone(), theirs.clone());
+    blocking(move || reader.updates(&ours, &theirs, UPDATES_AT_ONCE)).await
+}
+
+/// Sends updates until the time is over, nobody reads, or something is wrong; the reader asks again and is told then.
+async fn send_updates(
+    ledger: &Ledger,
+    mut theirs: Vector,
+    first: Vec<Arc<[u8]>>,
+    until: Instant,
+    sink: &Sink,
+) {
+    let mut moved = ledger.vector();
+    let mut updates = first;
+    if sink.send(wire::UPDATES.to_vec()).await.is_err() {
+        return;
+    }
+    loop {
+        for update in &updates {
+            if let Some((origin, mark)) = mark_of(update) {
+                theirs.set(origin, mark);
+            }
+        }
+        let pieces: Vec<u8> = updates.iter().flat_map(|update| frame(update)).collect();
+        if !pieces.is_empty() && sink.send(pieces).await.is_err() {
+            return;
+        }
+        let more = !updates.is_empty();
+        moved.mark_unchanged();
+        updates = match next_updates(ledger, &theirs).await {
+            Ok(updates) => updates,
+            Err(_) => return,
+        };
+        if !updates.is_empty() || more {
+            continue;
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        match tokio::time::timeout(left.min(KEEP_ALIVE), moved.changed()).await {
+            Ok(Ok(())) => (),
+            Ok(Err(_)) => return,
+            Err(_) if sink.send(frame(&[])).await.is_err() => return,
+            Err(_) => (),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct From_ {
+    id: Option<u64>,
+    #[serde(default)]
+    from: u64,
+}
+
+async fn snapshot(
+    State(service): State<Arc<Service>>,
+    ConnectInfo(From(ip)): ConnectInfo<From>,
+    headers: HeaderMap,
+    Query(From_ { id, from }): Query<From_>,
+) -> Result<Response, Failure> {
+    service.gate.reader(token(&headers), ip)?;
+    service.agree(&headers)?;
+    let (id, snapshot) = match id {
+        Some(id) => {
+            let gone =
+                || Failure(StatusCode::GONE, "this snapshot is not kept any more; begin anew".to_owned());
+            (id, service.snapshots.get(id).ok_or_else(gone)?)
+        }
+        None => {
+            let service = Arc::clone(&service);
+            blocking(move || Ok(service.snapshots.newest(&service.ledger)?)).await?
+        }
+    };
+    let head = SnapshotHead { id, rows: snapshot.len()?, vector: snapshot.vector().clone() };
+    let (sink, body) = stream();
+    tokio::spawn(async move { send_snapshot(&snapshot, &head, from, &sink).await });
+    Ok(service.with_parameters(body))
+}
+
+async fn send_snapshot(snapshot: &Arc<Snapshot>, head: &SnapshotHead, mut from: u64, sink: &Sink) {
+    let beginning = [&wire::SNAPSHOT[..], &frame(&head.encode())].concat();
+    if sink.send(beginning).await.is_err() {
+        return;
+    }
+    while from < head.rows {
+        let snapshot = Arc::clone(snapshot);
+        let Ok(rows) = blocking(move || Ok(snapshot.rows(from, ROWS_AT_ONCE)?)).await else { return };
+        if rows.is_empty() {
+            return;
+        }
+        from += rows.len() as u64;
+        let pieces = rows.iter().flat_map(|row| frame(&row.encode())).collect();
+        if sink.send(pieces).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    signature: String,
+}
+
+async fn check(
+    State(service): State<Arc<Service>>,
+    ConnectInfo(From(ip)): ConnectInfo<From>,
+    headers: HeaderMap,
+    Query(Asked { signature }): Query<Asked>,
+) -> Result<Response, Failure> {
+    service.gate.reader(token(&headers), ip)?;
+    let bad = |e| Failure(StatusCode::BAD_REQUEST, format!("signature: {e}"));
+    let signature: Signature = signature.parse().map_err(bad)?;
+    let count = service.ledger.count(signature, now()).await?;
+    Ok(Json(serde_json::json!({ "signature": signature.to_string(), "count": count })).into_response())
+}
+
+async fn status(
+    State(service): State<Arc<Service>>,
+    ConnectInfo(From(ip)): ConnectInfo<From>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    service.gate.reader(token(&headers), ip)?;
+    Ok(Json(service.status(None).await?).into_response())
+}
+
+impl Service {
+    /// What `bulkmark status` shows. Estimates of false bulk, which read all cells, are for a threshold only.
+    ///
+    /// # Errors
+    /// When the ledger is not available.
+    pub async fn status(&self, threshold: Option<u32>) -> Result<serde_json::Value, LedgerError> {
+        let status = self.ledger.status(now(), threshold).await?;
+        let versions: serde_json::Map<_, _> =
+            status.vector.iter().map(|(origin, mark)| (origin.to_string(), mark.version.into())).collect();
+        Ok(serde_json::json!({
+            "role": "server",
+            "version": env!("CARGO_PKG_VERSION"),
+            "uptime-seconds": self.started.elapsed().as_secs(),
+            "parameters": self.parameters.to_string(),
+            "versions": versions,
+            "clients": self.gate.clients().list().len(),
+            "peers": self.links.status(),
+            "ledger": status,
+        }))
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::fs;
+use std::io::{self, Write as _};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use subtle::ConstantTimeEq;
+
+/// The name of the file.
+pub(super) const FILE_NAME: &str = "clients.json";
+
+/// What a client may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Report, and read.
+    #[default]
+    Report,
+    /// Read counts, updates and snapshots.
+    Read,
+    /// Read as another server of the federation does.
+    Peer,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Report => "report",
+            Self::Read => "read",
+            Self::Peer => "peer",
+        })
+    }
+}
+
+/// One client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Client {
+    /// Its name, for logs.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// What it can bring to any one signature's count within a window; none for as much as it sees.
+    pub max_influence: Option<NonZeroU32>,
+    /// Reports a second; none for as many as the server's default says.
+    pub rate: Option<NonZeroU32>,
+    /// SHA-256 of its tokens in hexadecimal digits, the newest last; two while it is changing from one to the next.
+    tokens: Vec<String>,
+}
+
+/// All clients.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clients {
+    clients: Vec<Client>,
+}
+
+/// Clients cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientsError {
+    /// The file cannot be read or written.
+    #[error("cannot use {path}: {reason}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: io::Error,
+    },
+    /// It is not what this program wrote.
+    #[error("{path} is not a list of clients: {reason}")]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: serde_json::Error,
+    },
+    /// The name is taken.
+    #[error("there is a client {0:?} already; rotate gives it a new token")]
+    Exists(String),
+    /// There is no such client.
+    #[error("there is no client {0:?}")]
+    Unknown(String),
+    /// The name is none.
+    #[error("found the name {0:?}, expected 1 to 64 letters, digits, dots, underscores or hyphens")]
+    Name(String),
+}
+
+/// The hash of a token, as it is kept.
+fn hash(token: &str) -> String {
+    Sha256::digest(token.as_bytes()).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+/// A new token: 256 bits, with a beginning by which people and scanners for secrets know it.
+fn new_token() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
+    Ok(bytes.iter().fold("bulkmark_".to_owned(), |text, byte| text + &format!("{byte:02x}")))
+}
+
+impl Clients {
+    /// Reads the clients of a state directory; none when there is no file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn load(directory: &Path) -> Result<Self, ClientsError> {
+        let path = directory.join(FILE_NAME);
+        match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|reason| ClientsError::Form { path, reason }),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(reason) => Err(ClientsError::Io { path, reason }),
+        }
+    }
+
+    /// Changes the clients of a state directory: reads, changes, writes, while no other process does the same.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written, or `change` fails; nothing is changed then.
+    pub fn edit<T>(
+        directory: &Path,
+        change: impl FnOnce(&mut Self) -> Result<T, ClientsError>,
+    ) -> Result<T, ClientsError> {
+        let path = directory.join(FILE_NAME);
+        let io = |reason| ClientsError::Io { path: path.clone(), reason };
+        let lock = fs::File::create(directory.join("clients.lock")).map_err(io)?;
+        lock.lock().map_err(io)?;
+        let mut clients = Self::load(directory)?;
+        let value = change(&mut clients)?;
+        let mut file = tempfile_in(directory).map_err(io)?;
+        let text = serde_json::to_vec_pretty(&clients)
+            .map_err(|reason| ClientsError::Form { path: path.clone(), reason })?;
+        file.1.write_all(&text).and_then(|()| file.1.sync_all()).map_err(io)?;
+        fs::rename(&file.0, &path).and_then(|()| fs::File::open(directory)?.sync_all()).map_err(io)?;
+        Ok(value)
+    }
+
+    /// All of them, in the order in which they were added.
+    #[must_use]
+    pub fn list(&self) -> &[Client] {
+        &self.clients
+    }
+
+    /// Adds a client and returns its token, which is kept nowhere.
+    ///
+    /// # Errors
+    /// When there is one of this name, or the name is none.
+    pub fn add(
+        &mut self,
+        name: &str,
+        role: Role,
+        max_influence: Option<NonZeroU32>,
+        rate: Option<NonZeroU32>,
+    ) -> Result<String, ClientsError> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
+            return Err(ClientsError::Name(name.to_owned()));
+        }
+        if self.clients.iter().any(|client| client.name == name) {
+            return Err(ClientsError::Exists(name.to_owned()));
+        }
+        let token = token()?;
+        let tokens = vec![hash(&token)];
+        self.clients.push(Client { name: name.to_owned(), role, max_influence, rate, tokens });
+        Ok(token)
+    }
+
+    /// Gives a client a new token; the one before stays valid until the next time.
+    ///
+    /// # Errors
+    /// When there is no such client.
+    pub fn rotate(&mut self, name: &str) -> Result<String, ClientsError> {
+        let client = self.find(name)?;
+        let token = token()?;
+        client.tokens.push(hash(&token));
+        let old = client.tokens.len().saturating_sub(2);
+        client.tokens.drain(..old);
+        Ok(token)
+    }
+
+    /// Removes a client with its tokens.
+    ///
+    /// # Errors
+    /// When there is no such client.
+    pub fn remove(&mut self, name: &str) -> Result<(), ClientsError> {
+        self.find(name)?;
+        self.clients.retain(|client| client.name != name);
+        Ok(())
+    }
+
+    fn find(&mut self, name: &str) -> Result<&mut Client, ClientsError> {
+        let found = self.clients.iter_mut().find(|client| client.name == name);
+        found.ok_or_else(|| ClientsError::Unknown(name.to_owned()))
+    }
+
+    /// Whose token this is. All tokens are compared, each in constant time.
+    #[must_use]
+    pub fn authenticate(&self, token: &str) -> Option<&Client> {
+        let hash = hash(token);
+        let mut found = None;
+        for client in &self.clients {
+            for kept in &client.tokens {
+                if bool::from(kept.as_bytes().ct_eq(hash.as_bytes())) {
+                    found = Some(client);
+                }
+            }
+        }
+        found
+    }
+}
+
+fn token() -> Result<String, ClientsError> {
+    new_token().map_err(|reason| ClientsError::Io { path: "the system's random numbers".into(), reason })
+}
+
+/// A new file that only its owner can read.
+fn tempfile_in(directory: &Path) -> io::Result<(PathBuf, fs::File)> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let path = directory.join("clients.new");
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    Ok((path, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_open_and_change() {
+        let directory = tempfile::tempdir().unwrap();
+        let edit = |change: &dyn Fn(&mut Clients) -> Result<String, ClientsError>| {
+            Clients::edit(directory.path(), |clients| change(clients))
+        };
+        let first = edit(&|clients| clients.add("mx1", Role::Report, None, None)).unwrap();
+        assert!(edit(&|clients| clients.add("mx1", Role::Read, None, None)).is_err());
+        assert!(edit(&|clients| clients.add("a b", Role::Read, None, None)).is_err());
+        let second = edit(&|clients| clients.rotate("mx1")).unwrap();
+        let clients = Clients::load(directory.path()).unwrap();
+        let name = |clients: &Clients, token: &str| clients.authenticate(token).map(|c| c.name.clone());
+        assert_eq!(name(&clients, &first).as_deref(), Some("mx1"), "both are valid while it changes");
+        assert_eq!(name(&clients, &second).as_deref(), Some("mx1"));
+        assert_eq!(name(&clients, "bulkmark_00"), None);
+        let text = fs::read_to_string(directory.path().join(FILE_NAME)).unwrap();
+        assert!(!text.contains(&first) && !text.contains(&second), "only hashes are kept");
+        edit(&|clients| clients.rotate("mx1")).unwrap();
+        assert_eq!(name(&Clients::load(directory.path()).unwrap(), &first), None, "the oldest is gone");
+        Clients::edit(directory.path(), |clients| clients.remove("mx1")).unwrap();
+        assert_eq!(name(&Clients::load(directory.path()).unwrap(), &second), None);
+        assert!(Clients::edit(directory.path(), |clients| clients.remove("mx1")).is_err());
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Who may pass, and how fast.
+
+use super::clients::{Client, Clients, ClientsError, Role};
+use super::settings::{Limits, Settings};
+use arc_swap::ArcSwap;
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Addresses whose failures are remembered at most.
+const MAX_ADDRESSES: usize = 10_000;
+
+/// For how long failed attempts are counted together.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Why somebody may not pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("a token is needed: Authorization: Bearer TOKEN")]
+    NoToken,
+    #[error("the token is not valid")]
+    Token,
+    #[error("too many tokens from this address were not valid; try again in a minute")]
+    Blocked,
+    #[error("this client may only read")]
+    Role,
+    #[error("more reports a second than this client may send; try again later")]
+    Rate,
+}
+
+/// By which a file is known to be another: it is never changed in its place.
+type Stamp = (u64, u64, i64, i64);
+
+fn stamp_of(directory: &Path) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt as _;
+    let file = directory.join(super::clients::FILE_NAME).metadata().ok()?;
+    Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
+}
+
+pub(super) struct Gate {
+    clients: ArcSwap<Clients>,
+    /// Where they are written, and the state of that file when it was read.
+    directory: PathBuf,
+    stamp: Mutex<Option<Stamp>>,
+    anonymous_reading: bool,
+    limits: Limits,
+    failures: Mutex<HashMap<IpAddr, (u32, Instant)>>,
+    /// Of each client, its rate and the meter that holds it.
+    meters: Mutex<HashMap<String, (NonZeroU32, Arc<DefaultDirectRateLimiter>)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Gate {
+    pub(super) fn new(settings: &Settings) -> Result<Self, ClientsError> {
+        let Settings { state_dir: directory, anonymous_reading, limits, .. } = settings.clone();
+        let stamp = Mutex::new(stamp_of(&directory));
+        Ok(Self {
+            clients: ArcSwap::from_pointee(Clients::load(&directory)?),
+            directory,
+            stamp,
+            anonymous_reading,
+            limits,
+            failures: Mutex::default(),
+            meters: Mutex::default(),
+        })
+    }
+
+    /// Reads the clients again when their file changed: whoever was added, given a new token or removed is so at once.
+    fn refresh(&self) {
+        let stamp = stamp_of(&self.directory);
+        let mut known = lock(&self.stamp);
+        if *known == stamp {
+            return;
+        }
+        *known = stamp;
+        match Clients::load(&self.directory) {
+            Ok(clients) => {
+                log::info!("the clients were changed; there are {} now", clients.list().len());
+                self.clients.store(Arc::new(clients));
+            }
+            Err(e) => log::error!("{e}; the old clients stay in force"),
+        }
+    }
+
+    pub(super) fn clients(&self) -> Arc<Clients> {
+        self.clients.load_full()
+    }
+
+    /// Lets a reader pass: none for somebody without a token where everybody may read.
+    pub(super) fn reader(
+        &self,
+        token: Option<&str>,
+        from: Option<IpAddr>,
+    ) -> Result<Option<Client>, Refused> {
+        if token.is_none() && self.anonymous_reading {
+            return Ok(None);
+        }
+        self.client(token, from).map(Some)
+    }
+
+    /// Lets somebody pass who may report.
+    pub(super) fn reporter(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<Client, Refused> {
+        let client = self.client(token, from)?;
+        if client.role == Role::Report { Ok(client) } else { Err(Refused::Role) }
+    }
+
+    fn client(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<Client, Refused> {
+        let token = token.ok_or(Refused::NoToken)?;
+        self.refresh();
+        if self.is_blocked(from) {
+            return Err(Refused::Blocked);
+        }
+        let clients = self.clients.load();
+        clients.authenticate(token).cloned().ok_or_else(|| {
+            self.remember_failure(from);
+            Refused::Token
+        })
+    }
+
+    /// A Unix socket has no address, and whoever reaches it is known to this machine.
+    fn is_blocked(&self, from: Option<IpAddr>) -> bool {
+        let failures = lock(&self.failures);
+        from.and_then(|ip| failures.get(&ip)).is_some_and(|&(count, since)| {
+            count >= self.limits.failed_attempts.get() && since.elapsed() < MINUTE
+        })
+    }
+
+    fn remember_failure(&self, from: Option<IpAddr>) {
+        let Some(ip) = from else { return };
+        let mut failures = lock(&self.failures);
+        if failures.len() >= MAX_ADDRESSES {
+            failures.retain(|_, (_, since)| since.elapsed() < MINUTE);
+        }
+        if failures.len() >= MAX_ADDRESSES && !failures.contains_key(&ip) {
+            return;
+        }
+        let (count, since) = failures.entry(ip).or_insert_with(|| (0, Instant::now()));
+        if since.elapsed() >= MINUTE {
+            (*count, *since) = (0, Instant::now());
+        }
+        *count += 1;
+    }
+
+    /// Whether a client may send so many reports now.
+    pub(super) fn admit(&self, client: &Client, reports: usize) -> Result<(), Refused> {
+        let Some(reports) = u32::try_from(reports).ok().and_then(NonZeroU32::new) else { return Ok(()) };
+        let rate = client.rate.unwrap_or(self.limits.rate);
+        let meter = {
+            let mut meters = lock(&self.meters);
+            let new = || {
+                // One whole batch must fit, however low the rate.
+                let burst =
+                    rate.max(const { NonZeroU32::new(crate::sync::wire::MAX_REPORTS as u32).unwrap() });
+                (rate, Arc::new(RateLimiter::direct(Quota::per_second(rate).allow_burst(burst))))
+            };
+            let meter = meters.entry(client.name.clone()).or_insert_with(new);
+            if meter.0 != rate {
+                *meter = new();
+            }
+            Arc::clone(&meter.1)
+        };
+        match meter.check_n(reports) {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Refused::Rate),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Where the server listens, and the life of a connection.
+
+use super::api::{From, Service};
+use super::tls::TlsKeys;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use serde::Deserialize;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+
+/// How long a handshake, and then the head of a request, may take.
+const HEAD_TIME: Duration = Duration::from_secs(15);
+
+/// How long answers may still take when the server ends.
+const END_TIME: Duration = Duration::from_secs(5);
+
+/// Where the server listens: `HOST:PORT` or `unix:/PATH`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Address {
+    /// Host and port.
+    Tcp(String),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+impl Default for Address {
+    fn default() -> Self {
+        Self::Tcp("127.0.0.1:8893".to_owned())
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fault = || format!("found {text:?}, expected \"HOST:PORT\" or \"unix:/PATH\"");
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.starts_with('/') { Ok(Self::Unix(path.into())) } else { Err(fault()) };
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(fault)?;
+        if host.is_empty() || port.parse::<u16>().is_err() {
+            return Err(fault());
+        }
+        Ok(Self::Tcp(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => f.write_str(address),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+/// A bound address.
+pub struct Bound {
+    socket: Socket,
+    tls: Option<Arc<TlsKeys>>,
+}
+
+impl Bound {
+    /// Binds an address. Without TLS it must be of this machine only, unless `anywhere`.
+    ///
+    /// # Errors
+    /// When the address cannot be used, or is for others and has no TLS.
+    pub async fn bind(address: &Address, tls: Option<Arc<TlsKeys>>, anywhere: bool) -> io::Result<Self> {
+        let socket = match address {
+            Address::Tcp(address) => {
+                let listener = TcpListener::bind(address).await?;
+                if tls.is_none() && !anywhere && !listener.local_addr()?.ip().is_loopback() {
+                    return Err(io::Error::other(
+                        "plain HTTP is for loopback addresses and Unix sockets only: set [tls], or \
+                         plain-http-anywhere = true where something else encrypts",
+                    ));
+                }
+                Socket::Tcp(listener)
+            }
+            Address::Unix(path) => {
+                // A socket that nobody listens on is left from a crash.
+                if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
+                    std::fs::remove_file(path)?;
+                }
+                Socket::Unix(UnixListener::bind(path)?, path.clone())
+            }
+        };
+        Ok(Self { socket, tls })
+    }
+
+    /// The address, with the port that the system chose.
+    #[must_use]
+    pub fn address(&self) -> String {
+        match &self.socket {
+            Socket::Tcp(listener) => listener.local_addr().map_or_else(|e| e.to_string(), |a| a.to_string()),
+            Socket::Unix(_, path) => format!("unix:{}", path.display()),
+        }
+    }
+
+    /// Answers requests until `end` is done.
+    pub async fn serve(self, service: Arc<Service>, connections: usize, end: impl Future<Output = ()>) {
+        let permits = Arc::new(Semaphore::new(connections));
+        let graceful = GracefulShutdown::new();
+        let mut end = std::pin::pin!(end);
+        loop {
+            let permit = tokio::select! {
+                permit = Arc::clone(&permits).acquire_owned() => permit,
+                () = &mut end => break,
+            };
+            let accepted = tokio::select! {
+                accepted = self.accept() => accepted,
+                () = &mut end => break,
+            };
+            match accepted {
+                Ok((stream, ip)) => {
+                    let (service, watcher) = (Arc::clone(&service), graceful.watcher());
+                    let tls = self.tls.clone();
+                    tokio::spawn(async move {
+                        connection(stream, ip, tls, service, watcher).await;
+                        drop(permit);
+                    });
+                }
+                Err(e) => {
+                    log::warn!("cannot take a connection: {e}");
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+            }
+        }
+        if let Socket::Unix(_, path) = &self.socket {
+            // If it is gone already, so much the better.
+            let _ = std::fs::remove_file(path);
+        }
+        let _ = tokio::time::timeout(END_TIME, graceful.shutdown()).await;
+    }
+
+    async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
+        match &self.socket {
+            Socket::Tcp(listener) => {
+                let (stream, address): (_, SocketAddr) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok((Box::new(stream), Some(address.ip())))
+            }
+            Socket::Unix(listener, _) => Ok((Box::new(listener.accept().await?.0), None)),
+        }
+    }
+}
+
+/// Bytes both ways.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+type Stream = Box<dyn Duplex>;
+
+async fn connection(
+    stream: Stream,
+    ip: Option<IpAddr>,
+    tls: Option<Arc<TlsKeys>>,
+    service: Arc<Service>,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    let stream: Stream = match tls {
+        None => stream,
+        Some(keys) => match tokio::time::timeout(HEAD_TIME, keys.acceptor().accept(stream)).await {
+            Ok(Ok(stream)) => Box::new(stream),
+            // Scanners and clients that do not trust the certificate; the latter say so themselves.
+            Ok(Err(e)) => return log::debug!("no TLS with {ip:?}: {e}"),
+            Err(_) => return,
+        },
+    };
+    let router = service.router().layer(axum::Extension(axum::extract::ConnectInfo(From(ip))));
+    let http = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    if let Err(e) = watcher.watch(http).await {
+        log::debug!("a connection of {ip:?} ended: {e}");
+    }
+}

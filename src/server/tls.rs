@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Certificate and key, and their change while connections go on.
+
+use super::settings::Tls;
+use arc_swap::ArcSwap;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+
+/// Certificate or key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The file is not there, or holds no such thing.
+    #[error("cannot use {path}: {reason}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: rustls::pki_types::pem::Error,
+    },
+    /// They do not go together, or are of a kind that TLS does not know.
+    #[error("{cert} and {key} cannot be used: {reason}")]
+    Pair {
+        /// The certificate.
+        cert: PathBuf,
+        /// The key.
+        key: PathBuf,
+        /// Why.
+        reason: rustls::Error,
+    },
+}
+
+/// The certificate and key in force.
+pub struct TlsKeys {
+    files: Tls,
+    config: ArcSwap<ServerConfig>,
+}
+
+fn read(files: &Tls) -> Result<ServerConfig, TlsError> {
+    let file = |path: &PathBuf, reason| TlsError::File { path: path.clone(), reason };
+    let certificates = CertificateDer::pem_file_iter(&files.cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| file(&files.cert, e))?;
+    if certificates.is_empty() {
+        return Err(file(&files.cert, rustls::pki_types::pem::Error::NoItemsFound));
+    }
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|e| file(&files.key, e))?;
+    let pair = |reason| TlsError::Pair { cert: files.cert.clone(), key: files.key.clone(), reason };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(pair)?
+        .with_no_client_auth()
+        .with_single_cert(certificates, key)
+        .map_err(pair)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+impl TlsKeys {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// See [`TlsError`].
+    pub fn load(files: Tls) -> Result<Self, TlsError> {
+        let config = ArcSwap::from_pointee(read(&files)?);
+        Ok(Self { files, config })
+    }
+
+    /// Reads them again, for the connections that come from now on.
+    ///
+    /// # Errors
+    /// See [`TlsError`]; those before stay in force.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        read(&self.files).map(|config| self.config.store(Arc::new(config)))
+    }
+
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.config.load_full())
+    }
+}

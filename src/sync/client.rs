@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Asks one server.
+
+use super::parameters::{self, Parameters};
+use super::settings::Upstream;
+use super::state::Link;
+use super::wire::{self, Frames, Reports, WireError};
+use crate::ledger::{Receipt, Vector};
+use reqwest::{Response, StatusCode, header};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a connection may take to be made.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// How long a server may say nothing at all; it says every five seconds that it is alive.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Bytes of a reason that are read and logged.
+const MAX_REASON: usize = 500;
+
+/// A server cannot be asked, or has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// A file that the configuration names.
+    #[error("cannot use {path}: {reason}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: io::Error,
+    },
+    /// The address or certificate authority is none.
+    #[error("{0}")]
+    Setup(String),
+    /// It could not be reached, or the connection broke.
+    #[error("{0}")]
+    Transport(String),
+    /// It refused.
+    #[error("{status}: {reason}")]
+    Refused {
+        /// The status.
+        status: StatusCode,
+        /// What it said.
+        reason: String,
+    },
+    /// It answered something else than was asked for.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// It counts otherwise.
+    #[error("other parameters: {0}")]
+    Parameters(String),
+}
+
+impl From<reqwest::Error> for ClientError {
+    fn from(error: reqwest::Error) -> Self {
+        // reqwest's own text ends where it begins to say why.
+        let mut text = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            text = format!("{text}: {cause}");
+            source = cause.source();
+        }
+        Self::Transport(text)
+    }
+}
+
+/// One server, and how it is reached.
+pub struct Client {
+    http: reqwest::Client,
+    url: String,
+    token: Option<header::HeaderValue>,
+    parameters: Parameters,
+    /// What is known of the connection.
+    pub link: Arc<Link>,
+}
+
+impl Client {
+    /// Reads the files that the configuration names.
+    ///
+    /// # Errors
+    /// When they cannot be read, or the address is none.
+    pub fn new(upstream: &Upstream, parameters: Parameters, link: Arc<Link>) -> Result<Self, ClientError> {
+        let read = |path: &PathBuf| {
+            std::fs::read(path).map_err(|reason| ClientError::File { path: path.clone(), reason })
+        };
+        let mut http = reqwest::Client::builder()
+            .user_agent(concat!("bulkmark/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIME)
+            .read_timeout(SILENCE)
+            .tcp_nodelay(true);
+        if let Some(path) = &upstream.ca_file {
+            let certificate = reqwest::Certificate::from_pem(&read(path)?)
+                .map_err(|e| ClientError::Setup(format!("{}: {e}", path.display())))?;
+            http = http.tls_certs_only([certificate]);
+        }
+        let token = match &upstream.token_file {
+            None => None,
+            Some(path) => {
+                let token = String::from_utf8_lossy(&read(path)?).trim().to_owned();
+                let mut value = header::HeaderValue::from_str(&format!("Bearer {token}"))
+                    .map_err(|_| ClientError::Setup(format!("{}: expected one token", path.display())))?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+        };
+        let url = upstream.url.trim_end_matches('/').to_owned();
+        let http = http.build().map_err(|e| ClientError::Setup(e.to_string()))?;
+        Ok(Self { http, url, token, parameters, link })
+    }
+
+    /// The address.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
+        let mut request = request.header(parameters::HEADER, self.parameters.to_string());
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, token.clone());
+        }
+        let mut response = request.send().await?;
+        let status = response.status();
+        if status.is_success() {
+            let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
+            self.parameters.check(theirs.unwrap_or_default()).map_err(ClientError::Parameters)?;
+            return Ok(response);
+        }
+        let mut reason = Vec::new();
+        while reason.len() < MAX_REASON
+            && let Ok(Some(piece)) = response.chunk().await
+        {
+            reason.extend_from_slice(&piece);
+        }
+        reason.truncate(MAX_REASON);
+        let reason = String::from_utf8_lossy(&reason).trim().to_owned();
+        Err(ClientError::Refused { status, reason })
+    }
+
+    /// Reports a batch.
+    ///
+    /// # Errors
+    /// When it was not acknowledged; it may have been counted all the same.
+    pub async fn report(&self, reports: &Reports) -> Result<Receipt, ClientError> {
+        let body = reports.encode();
+        self.link.sent(body.len());
+        let request = self.http.post(format!("{}/v1/reports", self.url)).timeout(SILENCE).body(body);
+        let answer = self.send(request).await?.bytes().await?;
+        self.link.received(answer.len());
+        Ok(wire::decode_receipt(&answer)?)
+    }
+
+    /// All updates that `since` lacks, and those that come within `wait`.
+    ///
+    /// # Errors
+    /// When there is no stream; `410 Gone` when a snapshot must be taken first.
+    pub async fn updates(&self, since: &Vector, wait: Duration) -> Result<Stream, ClientError> {
+        let url = format!("{}/v1/updates?wait={}&since={since}", self.url, wait.as_secs());
+        let response = self.send(self.http.get(url)).await?;
+        Ok(Stream { response, frames: Frames::new(wire::UPDATES), link: Arc::clone(&self.link) })
+    }
+
+    /// The rows of a snapshot from `from` on: of the newest, or of the one with this number.
+    ///
+    /// # Errors
+    /// When there is no stream; `410 Gone` when that one is no longer kept.
+    pub async fn snapshot(&self, id: Option<u64>, from: u64) -> Result<Stream, ClientError> {
+        let id = id.map(|id| format!("id={id}&")).unwrap_or_default();
+        let response = self.send(self.http.get(format!("{}/v1/snapshot?{id}from={from}", self.url))).await?;
+        Ok(Stream { response, frames: Frames::new(wire::SNAPSHOT), link: Arc::clone(&self.link) })
+    }
+}
+
+/// An answer that comes in frames.
+pub struct Stream {
+    response: Response,
+    frames: Frames,
+    link: Arc<Link>,
+}
+
+impl Stream {
+    /// The content of the next frame; none at the end. An empty one says that the server is alive.
+    ///
+    /// # Errors
+    /// When the connection breaks or what comes is no frame.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
+        loop {
+            if let Some(content) = self.frames.next()? {
+                self.link.heard();
+                return Ok(Some(content));
+            }
+            let Some(piece) = self.response.chunk().await? else { return Ok(None) };
+            self.link.received(piece.len());
+            self.frames.push(&piece);
+        }
+    }
+}

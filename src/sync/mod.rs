@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How counts travel: reports up, updates and snapshots down, by the HTTP API that docs/protocol.md describes.
+//!
+//! `wire` has the bytes, for both sides. `client` asks one server; `upstream` keeps a ledger in step with the first of
+//! several servers that answers, and a server's ledger with its peers.
+
+mod backoff;
+mod client;
+mod follow;
+mod parameters;
+mod push;
+mod settings;
+mod state;
+pub mod wire;
+
+pub use client::{Client, ClientError, Stream};
+pub use follow::follow;
+pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};
+pub use push::push;
+pub use settings::{Settings, Upstream};
+pub use state::{Link, LinkStatus, Links};

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What two machines must agree in before they can share counts.
+
+use crate::filter::Refined;
+use crate::ledger;
+use crate::signature::FederationKey;
+use std::fmt;
+
+/// The version of the protocol; another one is another path of the API and another number here.
+const PROTOCOL: u32 = 1;
+
+/// Both sides send these with every request and answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameters {
+    fields: Vec<(&'static str, String)>,
+}
+
+/// The header that carries them.
+pub const HEADER: &str = "bulkmark-parameters";
+
+impl Parameters {
+    /// Of a ledger with these settings and this key.
+    #[must_use]
+    pub fn new(settings: &ledger::Settings, key: &FederationKey) -> Self {
+        Self {
+            fields: vec![
+                ("protocol", PROTOCOL.to_string()),
+                ("federation-key-id", format!("{:016x}", key.id())),
+                ("layout", Refined::layout().replace([',', ' '], "-")),
+                ("window", settings.window.as_secs().to_string()),
+                ("capacity", settings.capacity.to_string()),
+            ],
+        }
+    }
+
+    /// What the other side's text differs in.
+    ///
+    /// # Errors
+    /// A sentence that names the first parameter that differs, and both values.
+    pub fn check(&self, theirs: &str) -> Result<(), String> {
+        let theirs: Vec<(&str, &str)> =
+            theirs.split(", ").filter_map(|field| field.split_once('=')).collect();
+        for (name, ours) in &self.fields {
+            let found = theirs.iter().find(|(other, _)| other == name).map(|&(_, value)| value);
+            if found != Some(ours) {
+                let found = found.unwrap_or("not told");
+                return Err(format!("{name} is {ours} here and {found} on the other side"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.fields.iter().enumerate() {
+            write!(f, "{}{name}={value}", if i > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_named() {
+        let (settings, key) = (ledger::Settings::default(), FederationKey::public());
+        let ours = Parameters::new(&settings, &key);
+        assert_eq!(ours.check(&ours.to_string()), Ok(()));
+        let capacity = settings.capacity.saturating_add(1);
+        let theirs = Parameters::new(&ledger::Settings { capacity, ..settings }, &key);
+        assert_eq!(
+            ours.check(&theirs.to_string()),
+            Err("capacity is 1000000 here and 1000001 on the other side".to_owned())
+        );
+        assert!(ours.check("").is_err_and(|e| e.starts_with("protocol is 1 here and not told")));
+    }
+}

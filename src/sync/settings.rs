@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the configuration says of other servers.
+
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One `[[upstream]]` or `[[peer]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Upstream {
+    /// `https://HOST:PORT`, or `http://` on this machine.
+    pub url: String,
+    /// The file with the token that the server's administrator gave out.
+    pub token_file: Option<PathBuf>,
+    /// The authority that signed the server's certificate, where it is none that the system trusts.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// `[sync]` of a milter.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Settings {
+    /// The longest time that a report waits for others to travel with.
+    #[serde(with = "humantime_serde")]
+    pub interval: Duration,
+    /// The age of the upstream's counts from which on the header tells it.
+    #[serde(with = "humantime_serde")]
+    pub max_staleness: Duration,
+    /// Whether bulk is still acted on when they are older than that.
+    pub act_when_stale: bool,
+    /// Reports that wait for a server at most.
+    pub max_spool: usize,
+    /// The age at which a report that no server took is dropped.
+    #[serde(with = "humantime_serde")]
+    pub max_spool_age: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_millis(500),
+            max_staleness: Duration::from_secs(600),
+            act_when_stale: true,
+            max_spool: 1_000_000,
+            max_spool_age: Duration::from_secs(86_400),
+        }
+    }
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The bodies of requests and answers, as bytes; docs/protocol.md describes them. All numbers are little-endian.
+
+use crate::ledger::{Origin, Receipt, Vector};
+use crate::signature::Signature;
+
+/// The first bytes of a batch of reports: its kind and the version of its form.
+const REPORTS: &[u8; 5] = b"BMRP\x01";
+
+/// The first bytes of the receipt for one.
+const RECEIPT: &[u8; 5] = b"BMRC\x01";
+
+/// The first bytes of a stream of updates.
+pub const UPDATES: &[u8; 5] = b"BMUP\x01";
+
+/// The first bytes of a snapshot.
+pub const SNAPSHOT: &[u8; 5] = b"BMSN\x01";
+
+/// Reports in one batch at most.
+pub const MAX_REPORTS: usize = 8192;
+
+/// Bytes of a batch at most: its head, and for each report a signature and a number of up to five bytes.
+pub const MAX_REPORTS_BYTES: usize = HEAD + MAX_REPORTS * 21 + 4;
+
+const HEAD: usize = 5 + 8 + 8;
+
+/// Bytes of a frame's content at most: one update, or one row of a snapshot.
+pub const MAX_FRAME: usize = 16 << 20;
+
+/// Bytes are not what was expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not {expected}, at byte {offset}: {what}")]
+pub struct WireError {
+    expected: &'static str,
+    offset: usize,
+    what: &'static str,
+}
+
+/// A batch of reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reports {
+    /// The random number of the spool that it comes from.
+    pub spool: u64,
+    /// Its number in that spool.
+    pub number: u64,
+    /// Signatures, and how often each was seen.
+    pub reports: Vec<(Signature, u32)>,
+}
+
+impl Reports {
+    /// Magic, spool, number, reports (16 bytes of signature, number of times with seven bits a byte), CRC-32 of all that.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + self.reports.len() * 17 + 4);
+        bytes.extend_from_slice(REPORTS);
+        bytes.extend_from_slice(&self.spool.to_le_bytes());
+        bytes.extend_from_slice(&self.number.to_le_bytes());
+        for (signature, times) in &self.reports {
+            bytes.extend_from_slice(&signature.to_bytes());
+            let mut times = *times;
+            while let [low, ..] = times.to_le_bytes()
+                && times >= 0x80
+            {
+                bytes.push(low | 0x80);
+                times >>= 7;
+            }
+            bytes.push(times.to_le_bytes()[0]);
+        }
+        seal(bytes)
+    }
+
+    /// Reads what [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// [`WireError`] for anything else; more than 8,192 reports are refused before there is room for them.
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let fault = |offset, what| WireError { expected: "a batch of reports", offset, what };
+        let content = unseal(bytes, REPORTS).map_err(|(offset, what)| fault(offset, what))?;
+        let Some((spool, rest)) = content.split_first_chunk() else { return Err(fault(5, "cut off")) };
+        let Some((number, mut rest)) = rest.split_first_chunk() else { return Err(fault(13, "cut off")) };
+        let mut reports = Vec::with_capacity((rest.len() / 17).min(MAX_REPORTS));
+        while !rest.is_empty() {
+            let offset = bytes.len() - 4 - rest.len();
+            if reports.len() == MAX_REPORTS {
+                return Err(fault(offset, "more than 8,192 reports"));
+            }
+            let Some((signature, after)) = rest.split_first_chunk() else {
+                return Err(fault(offset, "cut off in a signature"));
+            };
+            let Some((times, after)) = take_number(after) else {
+                return Err(fault(offset, "a number of times that is none"));
+            };
+            reports.push((Signature::from_bytes(*signature), times));
+            rest = after;
+        }
+        Ok(Self { spool: u64::from_le_bytes(*spool), number: u64::from_le_bytes(*number), reports })
+    }
+}
+
+/// A number of up to 32 bits, not zero.
+fn take_number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let mut number = 0u64;
+    for (i, byte) in bytes.iter().take(5).enumerate() {
+        number |= u64::from(byte & 0x7F) << (7 * i);
+        if byte & 0x80 == 0 {
+            let number = u32::try_from(number).ok().filter(|&number| number > 0)?;
+            return Some((number, &bytes[i + 1..]));
+        }
+    }
+    None
+}
+
+/// Magic, origin, version, CRC-32.
+#[must_use]
+pub fn encode_receipt(receipt: Receipt) -> Vec<u8> {
+    let mut bytes = RECEIPT.to_vec();
+    bytes.extend_from_slice(&receipt.origin.0.to_le_bytes());
+    bytes.extend_from_slice(&receipt.version.to_le_bytes());
+    seal(bytes)
+}
+
+/// Reads what [`encode_receipt`] made.
+///
+/// # Errors
+/// [`WireError`] for anything else.
+pub fn decode_receipt(bytes: &[u8]) -> Result<Receipt, WireError> {
+    let fault = |(offset, what)| WireError { expected: "a receipt", offset, what };
+    let content = unseal(bytes, RECEIPT).map_err(fault)?;
+    let (fields, []) = content.as_chunks::<8>() else { return Err(fault((5, "of another length"))) };
+    let [origin, version] = fields else { return Err(fault((5, "of another length"))) };
+    Ok(Receipt { origin: Origin(u64::from_le_bytes(*origin)), version: u64::from_le_bytes(*version) })
+}
+
+/// The first frame of a snapshot: its number, that of its rows, and its vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotHead {
+    /// By which the server knows it again.
+    pub id: u64,
+    /// The number of its rows.
+    pub rows: u64,
+    /// How far each origin is in it.
+    pub vector: Vector,
+}
+
+impl SnapshotHead {
+    /// The content of its frame.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let vector = self.vector.to_string();
+        [&self.id.to_le_bytes()[..], &self.rows.to_le_bytes(), vector.as_bytes()].concat()
+    }
+
+    /// Reads what [`encode`](Self::encode) made. None for anything else.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk()?;
+        let (rows, rest) = rest.split_first_chunk()?;
+        let vector = std::str::from_utf8(rest).ok()?.parse().ok()?;
+        Some(Self { id: u64::from_le_bytes(*id), rows: u64::from_le_bytes(*rows), vector })
+    }
+}
+
+/// A frame of a stream: length, content, CRC-32 of the content. An empty one only says that the sender is alive.
+#[must_use]
+pub fn frame(content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(content.len() + 8);
+    bytes.extend_from_slice(&u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes());
+    bytes.extend_from_slice(content);
+    bytes.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
+    bytes
+}
+
+/// Puts a stream together from the pieces in which it comes.
+pub struct Frames {
+    magic: &'static [u8; 5],
+    begun: bool,
+    buffer: Vec<u8>,
+    /// Bytes of the stream before the buffer.
+    before: usize,
+}
+
+impl Frames {
+    /// Of a stream that begins with `magic`.
+    #[must_use]
+    pub const fn new(magic: &'static [u8; 5]) -> Self {
+        Self { magic, begun: false, buffer: Vec::new(), before: 0 }
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.buffer.extend_from_slice(piece);
+    }
+
+    /// The content of the next frame, when all of it is there.
+    ///
+    /// # Errors
+    /// When the stream is none, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
+    pub fn next(&mut self) -> Result<Option<Vec<u8>>, WireError> {
+        let fault = |offset, what| WireError { expected: "a stream of frames", offset, what };
+        if !self.begun {
+            if self.buffer.len() < self.magic.len() {
+                return Ok(None);
+            }
+            if !self.buffer.starts_with(self.magic) {
+                return Err(fault(0, "another beginning"));
+            }
+            self.consume(self.magic.len());
+            self.begun = true;
+        }
+        let Some(length) = self.buffer.first_chunk() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > MAX_FRAME {
+            return Err(fault(self.before, "a frame that is too long"));
+        }
+        let Some(frame) = self.buffer.get(4..length + 8) else { return Ok(None) };
+        let (content, sum) = frame.split_at(length);
+        if sum != crc32fast::hash(content).to_le_bytes() {
+            return Err(fault(self.before, "a frame that fails its checksum"));
+        }
+        let content = content.to_vec();
+        self.consume(length + 8);
+        Ok(Some(content))
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.buffer.drain(..bytes);
+        self.before += bytes;
+    }
+}
+
+fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = crc32fast::hash(&bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// What is between the magic and the checksum; or where and what is wrong.
+fn unseal<'a>(bytes: &'a [u8], magic: &[u8; 5]) -> Result<&'a [u8], (usize, &'static str)> {
+    let Some((content, sum)) = bytes.split_last_chunk::<4>() else { return Err((bytes.len(), "cut off")) };
+    let Some(rest) = content.strip_prefix(magic) else { return Err((0, "another beginning")) };
+    if *sum != crc32fast::hash(content).to_le_bytes() {
+        return Err((content.len(), "its checksum fails"));
+    }
+    Ok(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn reports() -> impl Strategy<Value = Reports> {
+        let report = (any::<[u8; 16]>().prop_map(Signature::from_bytes), 1u32..);
+        (any::<u64>(), any::<u64>(), prop::collection::vec(report, 0..100))
+            .prop_map(|(spool, number, reports)| Reports { spool, number, reports })
+    }
+
+    proptest! {
+        #[test]
+        fn reports_come_back(reports in reports()) {
+            prop_assert_eq!(Reports::decode(&reports.encode()), Ok(reports));
+        }
+
+        /// One bit is another, or the end is missing: refused.
+        #[test]
+        fn damaged_reports_are_refused(reports in reports(), at: prop::sample::Index, bit in 0u32..8, cut: bool) {
+            let mut bytes = reports.encode();
+            let at = at.index(bytes.len());
+            if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
+            prop_assert!(Reports::decode(&bytes).is_err());
+            prop_assert!(decode_receipt(&bytes).is_err());
+        }
+
+        /// However the network cuts a stream, its frames come out whole and in order.
+        #[test]
+        fn frames_come_back(contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 0..20), piece in 1usize..60) {
+            let mut stream = UPDATES.to_vec();
+            contents.iter().for_each(|content| stream.extend(frame(content)));
+            let (mut frames, mut found) = (Frames::new(UPDATES), Vec::new());
+            for piece in stream.chunks(piece) {
+                frames.push(piece);
+                while let Some(content) = frames.next().unwrap() {
+                    found.push(content);
+                }
+            }
+            prop_assert_eq!(found, contents);
+        }
+    }
+
+    #[test]
+    fn limits_hold() {
+        let report = (Signature::from_bytes([1; 16]), 1);
+        let many = Reports { spool: 1, number: 1, reports: vec![report; MAX_REPORTS + 1] };
+        let error = Reports::decode(&many.encode()).unwrap_err().to_string();
+        assert!(error.contains("more than 8,192 reports"), "{error}");
+        let mut frames = Frames::new(SNAPSHOT);
+        frames.push(SNAPSHOT);
+        frames.push(&u32::MAX.to_le_bytes());
+        assert!(frames.next().is_err());
+        let receipt = Receipt { origin: Origin(7), version: 9 };
+        assert_eq!(decode_receipt(&encode_receipt(receipt)), Ok(receipt));
+    }
+}

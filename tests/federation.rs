@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Servers and milters together: real processes, real sockets, kill -9.
+
+mod common;
+
+use common::milter::{Client, Mail};
+use common::{BULKMARK, Daemon, PATIENCE, Site};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+/// A signature server in a directory of its own, on the same port at each start.
+struct Server {
+    site: Site,
+    extra: String,
+    port: u16,
+}
+
+impl Server {
+    fn new(extra: &str) -> Self {
+        // A port that was free a moment ago; nobody else takes one of this range by chance.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = Self { site: Site::new(""), extra: extra.to_owned(), port };
+        std::fs::create_dir_all(server.site.path("state")).unwrap();
+        server
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    fn config(&self) -> PathBuf {
+        let path = self.site.path("server.toml");
+        let text = format!(
+            "listen = \"127.0.0.1:{}\"\nstate-dir = \"{}\"\n{}\n[sync]\ninterval = \"50ms\"\n[log]\ntarget = \"stderr\"\n",
+            self.port,
+            self.site.path("state").display(),
+            self.extra,
+        );
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn start(&self) -> Daemon {
+        self.site.spawn_by(Command::new(BULKMARK).args(["server", "--config"]).arg(self.config())).listening()
+    }
+
+    fn client(&self, arguments: &[&str]) -> String {
+        let config = self.config();
+        let output =
+            Command::new(BULKMARK).arg("client").args(arguments).arg("--config").arg(config).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// An entry of a list of servers, with a new token.
+    fn entry(&self, name: &str, role: &str) -> String {
+        let token = self.client(&["add", name, "--role", role]);
+        assert_eq!(token.lines().count(), 1, "{token}");
+        let path = self.site.path(name);
+        std::fs::write(&path, token).unwrap();
+        format!("{{ url = \"{}\", token-file = \"{}\" }}", self.url(), path.display())
+    }
+}
+
+/// A milter that follows these servers.
+fn milter(entries: &[String]) -> Site {
+    Site::new(&format!(
+        "exempt-loopback = false\nupstream = [{}]\n[sync]\ninterval = \"20ms\"\n",
+        entries.join(", ")
+    ))
+}
+
+fn letter(n: usize) -> String {
+    format!("Subject: x\n\nbulk number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa\n")
+}
+
+fn send(milter: &Daemon, text: &str, times: usize) {
+    let mut client = Client::connect(milter);
+    client.client("client.test", "192.0.2.7");
+    for _ in 0..times {
+        client.message(&Mail::raw(&common::crlf(text)));
+    }
+}
+
+/// The count that `bulkmark check` tells.
+fn count(site: &Site, text: &str) -> u64 {
+    let (_, answer) = site.check(&common::crlf(text));
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
+    answer["body"]["count"].as_u64().unwrap_or_else(|| panic!("{answer}"))
+}
+
+/// Asks until the count is what is expected.
+fn wait_for(site: &Site, text: &str, expected: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = count(site, text);
+        if found == expected {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{found} instead of {expected}");
+    }
+}
+
+/// Twenty at one mail server, and the next at another is bulk.
+#[test]
+fn what_one_saw_the_other_knows() {
+    let server = Server::new("");
+    let daemon = server.start();
+    let (a, b) = (milter(&[server.entry("a", "report")]), milter(&[server.entry("b", "report")]));
+    let (at_a, at_b) = (a.start(), b.start());
+    send(&at_a, &letter(1), 20);
+    wait_for(&b, &letter(1), 20);
+    let mut client = Client::connect(&at_b);
+    client.client("client.test", "192.0.2.7");
+    let answer = client.message(&Mail::raw(&common::crlf(&letter(1))));
+    assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
+    wait_for(&a, &letter(1), 21);
+    assert!(daemon.terminate().success());
+    // What is known stays known, over restarts and without a server.
+    assert!(at_b.terminate().success());
+    let _at_b = b.start();
+    assert_eq!(count(&b, &letter(1)), 21);
+}
+
+/// The server dies again and again, and so does a milter: nothing is lost, and nothing is counted twice.
+#[test]
+fn kills_lose_nothing_and_double_nothing() {
+    let server = Server::new("");
+    let mut daemon = server.start();
+    let (a, b) = (milter(&[server.entry("a", "report")]), milter(&[server.entry("b", "report")]));
+    let (mut at_a, _at_b) = (a.start(), b.start());
+    let rounds = 6;
+    for round in 0..rounds {
+        send(&at_a, &letter(2), 10);
+        if round % 3 == 2 {
+            at_a.kill();
+            at_a = a.start();
+        } else {
+            daemon.kill();
+            send(&at_a, &letter(2), 5);
+            daemon = server.start();
+        }
+    }
+    let expected = rounds * 10 + 4 * 5;
+    wait_for(&b, &letter(2), expected);
+    wait_for(&a, &letter(2), expected);
+}
+
+/// Two servers that are peers of one another, each with a milter; one is away for a while.
+#[test]
+fn peers_become_equal() {
+    let mut one = Server::new("");
+    let mut two = Server::new("");
+    one.extra = format!("peer = [{}]", two.entry("one", "peer"));
+    two.extra = format!("peer = [{}]", one.entry("two", "peer"));
+    let (_one_runs, two_runs) = (one.start(), two.start());
+    let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
+    let (at_a, at_b) = (a.start(), b.start());
+    send(&at_a, &letter(3), 7);
+    send(&at_b, &letter(3), 5);
+    wait_for(&a, &letter(3), 12);
+    wait_for(&b, &letter(3), 12);
+    two_runs.kill();
+    send(&at_a, &letter(3), 4);
+    send(&at_b, &letter(3), 3);
+    let _two_runs = two.start();
+    wait_for(&a, &letter(3), 19);
+    wait_for(&b, &letter(3), 19);
+}
+
+/// The first server is gone: the second is followed, and what was sent to the first is not lost.
+#[test]
+fn another_server_takes_over() {
+    let mut one = Server::new("");
+    let mut two = Server::new("");
+    one.extra = format!("peer = [{}]", two.entry("one", "peer"));
+    two.extra = format!("peer = [{}]", one.entry("two", "peer"));
+    let (one_runs, _two_runs) = (one.start(), two.start());
+    let a = milter(&[one.entry("a", "report"), two.entry("a", "report")]);
+    let b = milter(&[two.entry("b", "report")]);
+    let (at_a, _at_b) = (a.start(), b.start());
+    send(&at_a, &letter(4), 6);
+    wait_for(&b, &letter(4), 6);
+    one_runs.kill();
+    send(&at_a, &letter(4), 6);
+    let _one_runs = one.start();
+    wait_for(&b, &letter(4), 12);
+    wait_for(&a, &letter(4), 12);
+}
+
+/// Who may not, or counts otherwise, is told so on both sides; mail flows.
+#[test]
+fn refusals_are_told() {
+    let server = Server::new("");
+    let _daemon = server.start();
+    let entry = server.entry("a", "report");
+    server.client(&["remove", "a"]);
+    let site = milter(&[entry]);
+    let daemon = site.start();
+    daemon.log.wait_for(0, "401 Unauthorized: the token is not valid");
+    send(&daemon, &letter(5), 3);
+    assert_eq!(count(&site, &letter(5)), 3, "own reports count at once");
+
+    let entry = server.entry("b", "report");
+    let other =
+        Site::new(&format!("exempt-loopback = false\nupstream = [{entry}]\n[ledger]\nwindow = \"6h\"\n"));
+    let daemon = other.start();
+    daemon.log.wait_for(0, "other parameters: window is 86400 here and 21600 on the other side");
+}
+
+/// A client that is limited brings no signature to bulk by itself.
+#[test]
+fn influence_is_bounded() {
+    let server = Server::new("");
+    let _daemon = server.start();
+    let token = server.client(&["add", "small", "--max-influence", "5"]);
+    let path = server.site.path("small");
+    std::fs::write(&path, token).unwrap();
+    let entry = format!("{{ url = \"{}\", token-file = \"{}\" }}", server.url(), path.display());
+    let (small, large) = (milter(&[entry]), milter(&[server.entry("large", "report")]));
+    let (at_small, at_large) = (small.start(), large.start());
+    send(&at_small, &letter(6), 30);
+    wait_for(&large, &letter(6), 5);
+    send(&at_large, &letter(6), 30);
+    wait_for(&small, &letter(6), 35);
+}
+
+/// A milter that comes late gets all counts.
+#[test]
+fn a_late_comer_is_up_to_date() {
+    let server = Server::new("");
+    let daemon = server.start();
+    let a = milter(&[server.entry("a", "report")]);
+    let at_a = a.start();
+    send(&at_a, &letter(7), 40);
+    wait_for(&a, &letter(7), 40);
+    // The end of a server is a checkpoint: from now on there are counts that are in no update any more that is needed.
+    assert!(daemon.terminate().success());
+    let _daemon = server.start();
+    let late = milter(&[server.entry("late", "read")]);
+    let _at_late = late.start();
+    wait_for(&late, &letter(7), 40);
+}
