@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test lint study fuzz bench install clean
+.PHONY: all build demo test lint study fuzz bench bench-filter bench-instructions install clean
 
 all: build
 
@@ -26,6 +26,7 @@ test:
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) fmt --manifest-path benches/speed/Cargo.toml --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
@@ -44,7 +45,26 @@ bench:
 	$(CARGO) bench --locked --bench milter
 	$(CARGO) bench --locked --bench accuracy
 	$(CARGO) bench --locked --bench delta
+	$(MAKE) bench-filter
 	benches/postfix/run
+
+# The filter's speed, in a package of its own beside hashbrown; and its instruction counts with valgrind, whose runner must
+# be of the same version as gungraun.
+GUNGRAUN := 0.20.0
+SPEED := --locked --manifest-path benches/speed/Cargo.toml --target-dir $(abspath $(TARGET))/speed
+TOOLS := $(abspath $(TARGET))/tools
+
+bench-filter:
+	$(CARGO) bench $(SPEED) --bench filter
+
+bench-instructions:
+	@if ! command -v valgrind >/dev/null; then \
+		echo "bench-instructions: skipped, there is no valgrind (apt-get install valgrind)" >&2; exit 0; fi; \
+	runner=$(TOOLS)/bin/gungraun-runner; \
+	if ! $$runner --version 2>/dev/null | grep -qF " $(GUNGRAUN)"; then \
+		echo "bench-instructions: installing gungraun-runner $(GUNGRAUN) in $(TOOLS)" >&2; \
+		$(CARGO) install --locked --version $(GUNGRAUN) --root $(TOOLS) gungraun-runner || exit 1; fi; \
+	GUNGRAUN_RUNNER=$$runner $(CARGO) bench $(SPEED) --bench instructions
 
 # Not after `build`, since root may have no Rust.
 install:

@@ -53,12 +53,27 @@ fn sizing_holds_its_rate() {
 fn parameters_without_sense_are_named() {
     let error = |result: Result<Bloom, ParameterError>| result.unwrap_err().to_string();
     assert_eq!(error(Bloom::new(0, 3)), "m is 0, expected 1 to 1099511627776");
+    assert_eq!(error(Bloom::new((1 << 40) + 1, 3)), "m is 1099511627777, expected 1 to 1099511627776");
+    assert_eq!(error(Bloom::new(10, 0)), "k is 0, expected 1 to 64");
     assert_eq!(error(Bloom::new(10, 65)), "k is 65, expected 1 to 64");
-    assert_eq!(error(Bloom::with_rate(10, 1.0)), "f is 1, expected more than 0 and less than 1");
+    for (f, named) in [(0.0, "0"), (1.0, "1"), (-0.1, "-0.1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
+        let expected = format!("f is {named}, expected more than 0 and less than 1");
+        assert_eq!(error(Bloom::with_rate(10, f)), expected);
+    }
+    assert!(error(Bloom::with_rate(u64::MAX, 0.5)).ends_with(", expected 1 to 1099511627776"));
+    assert_eq!(Nominations::with_rate(10, 0.0).unwrap_err(), Bloom::with_rate(10, 0.0).unwrap_err());
     assert_eq!(error(Bloom::with_rate(0, 0.5)), "m is 0, expected 1 to 1099511627776");
     let mut filter = Bloom::new(10, 3).unwrap();
-    let other = filter.union(&Bloom::new(11, 3).unwrap()).unwrap_err().to_string();
-    assert_eq!(other, "the filters do not go together: m is 10 in one and 11 in the other");
+    let mut differ = |other| filter.union(&other).unwrap_err().to_string();
+    let not_together = "the filters do not go together";
+    assert_eq!(
+        differ(Bloom::new(11, 3).unwrap()),
+        format!("{not_together}: m is 10 in one and 11 in the other")
+    );
+    assert_eq!(
+        differ(Bloom::new(10, 4).unwrap()),
+        format!("{not_together}: k is 3 in one and 4 in the other")
+    );
 }
 
 fn filter_of(elements: &HashSet<u128>) -> Bloom {

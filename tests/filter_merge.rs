@@ -82,6 +82,24 @@ proptest! {
         prop_assert_eq!(view.bytes(0..BLOCKS), merged_of(&[&newest, &others]).bytes(0..BLOCKS));
     }
 
+    /// The same holds of deltas: in which order and grouping they come makes no difference, and a view to which they are
+    /// applied one by one is that to which their sum is.
+    #[test]
+    fn deltas_come_in_any_order(histories in [history(), history(), history()]) {
+        let empty = Refined::new(BLOCKS).unwrap();
+        let [a, b, c] = histories.each_ref().map(|history| Delta::between(&empty, &filter_of(history)).unwrap());
+        let (ab, bc) = (a.merge(&b).unwrap(), b.merge(&c).unwrap());
+        prop_assert_eq!(&ab, &b.merge(&a).unwrap());
+        let sum = ab.merge(&c).unwrap();
+        prop_assert_eq!(&sum, &a.merge(&bc).unwrap());
+        let mut views = [(); 2].map(|()| Merged::new(BLOCKS).unwrap());
+        views[0].apply(&sum).unwrap();
+        [&c, &a, &b].into_iter().for_each(|delta| views[1].apply(delta).unwrap());
+        prop_assert_eq!(views[0].bytes(0..BLOCKS), views[1].bytes(0..BLOCKS));
+        let filters = histories.each_ref().map(filter_of);
+        prop_assert_eq!(views[0].bytes(0..BLOCKS), merged_of(&filters.each_ref()).bytes(0..BLOCKS));
+    }
+
     /// What is coded comes back, however large the filter and dense the changes.
     #[test]
     fn the_coded_form_comes_back(blocks in 1usize..5000, signatures in 0u64..2000, seed: u64) {
@@ -134,6 +152,23 @@ fn the_worked_merge_of_the_paper() {
     let mut merged = Merged::new(room).unwrap();
     filters.iter().for_each(|filter| merged.merge(filter).unwrap());
     assert_eq!(merged.count(&merged.probe(x)), 7);
+}
+
+/// Counts of several writers that are large, or small in each and large in the sum; and the largest number is the end.
+#[test]
+fn large_counts_are_merged() {
+    for (a, b) in
+        [(10, 4), (10, 5), (10, 6), (15, 1), (7, 40), (1 << 20, 1 << 20), (1 << 24, 3), (u32::MAX, 5)]
+    {
+        let (x, room) = (element(1), 1000);
+        let mut filters = [Refined::new(room).unwrap(), Refined::new(room).unwrap()];
+        let mut view = Merged::new(room).unwrap();
+        for (filter, times) in filters.iter_mut().zip([a, b]) {
+            filter.add(&filter.probe(x), times);
+            view.merge(filter).unwrap();
+        }
+        assert_eq!(view.count(&view.probe(x)), a.saturating_add(b), "{a} and {b}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use bulkmark::ledger::{Ledger, Report, Settings};
+use bulkmark::ledger::{FILE_NAME, Ledger, Report, Settings};
 use common::counts::*;
 use common::milter::{Client, Mail};
 use common::{Daemon, Site, random::Random};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -129,6 +129,28 @@ async fn checkpoints_change_no_count() {
     }
 }
 
+/// The file stays within four times the memory of the cells, as docs/ledger.md says, when each window's cells are all in
+/// use and are written over and over.
+#[tokio::test]
+async fn the_file_stays_within_four_times_the_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = settings(200_000);
+    for day in 0..14 {
+        for round in 0..2 {
+            let ledger = open(directory.path(), &settings);
+            report_all(
+                &ledger,
+                (0..1000).map(|i| report(day * 2000 + round * 1000 + i, 30, NOW + day * DAY)),
+            )
+            .await;
+            ledger.close().await.unwrap();
+        }
+    }
+    let memory = 8 * 64 * (875 * 200_000_u64 / 100).div_ceil(128);
+    let file = directory.path().join(FILE_NAME).metadata().unwrap().len();
+    assert!(file <= 4 * memory, "{file} bytes on disk, {memory} in memory");
+}
+
 /// Whoever changes the length of the window keeps what was counted before, until it is too old.
 #[tokio::test]
 async fn another_window_keeps_old_counts() {
@@ -171,6 +193,63 @@ async fn another_capacity_keeps_old_counts() {
         assert_eq!(ledger.count(signature(number), NOW + 2 * DAY).await, Ok(6));
     }
     ledger.close().await.unwrap();
+}
+
+/// Counts beyond what a cell, an entry of split storage and any threshold hold are exact, by single reports and by many
+/// at once, from cells and from the journal, and over windows.
+#[tokio::test]
+async fn large_counts_are_exact_over_restarts() {
+    let mut directory = tempfile::tempdir().unwrap();
+    let steps = [14, 1, 1, 14, 1, 1, (1 << 20) - 33, 1, 1, 12, 1, 1, 1 << 24];
+    let mut truth = 0;
+    for (i, times) in steps.into_iter().enumerate() {
+        let ledger = open(directory.path(), &settings(1000));
+        truth += times;
+        for number in 0..50 {
+            assert_eq!(ledger.report(report(number, times, NOW)).await, Ok(truth), "after {times} more");
+        }
+        // Every other time it goes on as after a crash, with the reports in the journal.
+        let crashed = tempfile::tempdir().unwrap();
+        std::fs::copy(directory.path().join(FILE_NAME), crashed.path().join(FILE_NAME)).unwrap();
+        ledger.close().await.unwrap();
+        if i % 2 == 0 {
+            directory = crashed;
+        }
+    }
+    let ledger = open(directory.path(), &settings(1000));
+    for number in 0..50 {
+        let later = NOW + DAY;
+        assert_eq!(ledger.report(report(number, 20, later)).await, Ok(truth + 20));
+    }
+    ledger.close().await.unwrap();
+}
+
+/// A threshold may be far beyond what a cell holds: mail is bulk from that count on, and not before.
+#[test]
+fn thresholds_far_beyond_the_cells() {
+    for threshold in [15, 16, 17, 32, 1 << 20, 1 << 24] {
+        let site = Site::new(&format!("[thresholds]\nbody = {threshold}\n[ledger]\ncapacity = 20000\n"));
+        let mail = Mail::text("often seen");
+        assert!(site.start().terminate().success());
+        let raw = [b"Subject: s\r\n\r\n", &mail.body[..]].concat();
+        let answer: serde_json::Value = serde_json::from_str(&site.check(&raw).1).unwrap();
+        let signature = answer["body"]["signature"].as_str().unwrap().parse().unwrap();
+        run(async {
+            let ledger = open(&site.path("state"), &settings(20_000));
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+            ledger.report(Report { signature, times: threshold - 3, keys: Vec::new(), now }).await.unwrap();
+            ledger.close().await.unwrap();
+        });
+        let daemon = site.start();
+        let mut client = Client::connect(&daemon);
+        client.client("client.example.org", "192.0.2.7");
+        for (verdict, count) in
+            [("clean", threshold - 2), ("clean", threshold - 1), ("bulk", threshold), ("bulk", threshold + 1)]
+        {
+            let expected = format!("{verdict}; body={count}; threshold={threshold}; host=mx.test");
+            assert_eq!(client.message(&mail).verdict(), expected);
+        }
+    }
 }
 
 /// Answers that nobody waits for are no harm, and what was asked is counted all the same or not at all.

@@ -48,7 +48,24 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
+    fn cells(filter: &Intuitive) -> Vec<u8> {
+        (0..filter.blocks()).flat_map(|block| filter.cells.values(block)).collect()
+    }
+
     proptest! {
+        /// Adding `c` at once is adding one `c` times, and additions commute.
+        #[test]
+        fn one_large_addition_is_many_small(history in prop::collection::vec((0u64..40, 0u32..20), 0..50)) {
+            let [mut once, mut singly] = [(); 2].map(|()| Intuitive::sized(50, 8.0).unwrap());
+            let probe = |n| Probe::new(u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835), once.blocks());
+            let probes: Vec<_> = history.iter().map(|&(n, times)| (probe(n), times)).collect();
+            probes.iter().for_each(|&(probe, times)| _ = once.add(&probe, times));
+            for &(probe, times) in probes.iter().rev() {
+                (0..times).for_each(|_| _ = singly.add(&probe, 1));
+            }
+            prop_assert_eq!(cells(&once), cells(&singly));
+        }
+
         /// Additions and removals in any order, of what was added: never below the truth, up to the cells' 15.
         #[test]
         fn never_undercounts(steps in prop::collection::vec((0u64..40, prop::bool::weighted(0.6)), 0..400)) {
@@ -77,7 +94,9 @@ mod tests {
         assert_eq!(filter.remove(&probe), Err(RemoveError::Absent));
         filter.add(&probe, 2);
         assert_eq!((filter.remove(&probe), filter.remove(&probe)), (Ok(()), Ok(())));
+        let before = cells(&filter);
         assert_eq!(filter.remove(&probe), Err(RemoveError::Absent));
+        assert_eq!(cells(&filter), before, "what was refused changes nothing");
     }
 
     /// A saturated cell may have lost additions: it must not come down any more.

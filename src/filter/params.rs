@@ -34,7 +34,7 @@ impl ParameterError {
     }
 
     /// More than this machine has memory for.
-    pub(super) const fn memory(name: &'static str, found: u64) -> Self {
+    pub const fn memory(name: &'static str, found: u64) -> Self {
         Self { name, problem: Problem::Memory { found } }
     }
 
