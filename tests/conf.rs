@@ -80,6 +80,36 @@ fn the_example_has_every_key() {
     assert_eq!(keys, known_keys());
 }
 
+/// The same of the server's file, by setting each of its keys to what it is already and then to nonsense.
+#[test]
+fn the_example_of_the_server_is_the_default() {
+    let path = root().join("conf/server.toml");
+    let (file, _) = config::load_server(&path).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(file, config::ServerFile::default());
+    let mut keys = BTreeSet::new();
+    keys_of(&read(&path).parse().unwrap(), "", &mut keys);
+    let shown = format!("{file:?}");
+    // Every field of the types, as Debug writes them, is a key of the example or one of the commented ones.
+    let fields: BTreeSet<String> = shown
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':')
+        .filter_map(|word| word.strip_suffix(':'))
+        .map(|field| field.replace('_', "-"))
+        .filter(|field| !field.is_empty())
+        .collect();
+    let text = read(&path);
+    for field in fields {
+        // What is not in the file: the ledger's part of [sync].
+        if matches!(&*field, "federation" | "sync-interval" | "spool-age" | "spool-reports") {
+            continue;
+        }
+        let there = text.lines().map(|line| line.trim_start_matches('#')).any(|line| {
+            line.strip_prefix(&*field).is_some_and(|rest| rest.starts_with(" ="))
+                || line == format!("[{field}]")
+        });
+        assert!(there, "conf/server.toml has no {field}");
+    }
+}
+
 #[test]
 fn the_manual_has_every_key() {
     let mut keys = BTreeSet::new();

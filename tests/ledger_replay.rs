@@ -4,7 +4,7 @@
 
 mod common;
 
-use bulkmark::ledger::{FILE_NAME, Ledger};
+use bulkmark::ledger::{FILE_NAME, Ledger, Role};
 use bulkmark::signature::FederationKey;
 use common::Site;
 use common::counts::*;
@@ -92,7 +92,9 @@ async fn a_gap_is_refused() {
         }
         txn.commit().unwrap();
         drop(db);
-        let error = Ledger::open(directory.path(), &settings(1000), &FederationKey::public()).err().unwrap();
+        let error = Ledger::open(directory.path(), Role::Site, &settings(1000), &FederationKey::public())
+            .err()
+            .unwrap();
         let expected = format!("is damaged (the journal goes on at {told})");
         assert!(error.to_string().contains(&expected), "{error}");
     }

@@ -49,7 +49,8 @@ fn help(command: &[String]) -> Help {
         if in_commands && indented && !line.starts_with("   ") {
             help.commands.extend(line.split_whitespace().next().map(str::to_owned));
         }
-        if line.trim_start().starts_with('-') {
+        // A line of `- value: what it means` is no option.
+        if line.trim_start().starts_with('-') && !line.trim_start().starts_with("- ") {
             let words = line.split_whitespace().map(|word| word.trim_end_matches(','));
             let options = words.take_while(|word| word.starts_with('-'));
             help.options.extend(options.map(str::to_owned));

@@ -126,6 +126,7 @@ const TOP_LEVEL: [&str; 11] = [
     "exempt-networks",
     "exempt-authenticated",
     "on-failure",
+    "upstream",
 ];
 
 fn found_in_words(found: &str) -> String {
