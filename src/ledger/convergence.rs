@@ -31,13 +31,16 @@ fn signature(number: usize) -> Signature {
         let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB)
     });
-    Signature::from_bytes((u128::from(a) << 64 | u128::from(b)).to_be_bytes())
+    Signature::from_bytes((u128::from(a) << 64 | u128::from(b)).to_le_bytes())
 }
+
+/// Whose batch, its number, its receipt, and what was in it.
+type Counted = (Reporter, u64, Receipt, Vec<(Signature, u32)>);
 
 /// What a server has on disk: the reports in order, and after how many of them it cut.
 #[derive(Default)]
 struct Journal {
-    batches: Vec<(Reporter, u64, Receipt, Vec<(Signature, u32)>)>,
+    batches: Vec<Counted>,
     cuts: Vec<usize>,
 }
 
@@ -247,12 +250,13 @@ impl Cache {
 fn run(seed: u64) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut below = move |n: u32| random.next_u32() % n;
+    let one_of = |n: usize, below: &mut dyn FnMut(u32) -> u32| below(u32::try_from(n).unwrap()) as usize;
     let mut servers: Vec<_> = (0..1 + u64::from(below(4))).map(Server::new).collect();
     let mut caches: Vec<_> = (0..1 + u64::from(below(4))).map(Cache::new).collect();
     for _ in 0..below(400) {
-        let (s, c) = (below(servers.len() as u32) as usize, below(caches.len() as u32) as usize);
+        let (s, c) = (one_of(servers.len(), &mut below), one_of(caches.len(), &mut below));
         match below(20) {
-            0..7 => caches[c].report(below(SIGNATURES as u32) as usize, 1 + below(5) * below(8)),
+            0..7 => caches[c].report(one_of(SIGNATURES, &mut below), 1 + below(5) * below(8)),
             7..11 => caches[c].send(&mut servers[s], &mut |percent| below(100) < percent),
             11..13 => servers[s].cut(),
             13..16 => {
@@ -260,7 +264,7 @@ fn run(seed: u64) {
                 caches[c].pull(&updates);
             }
             16..19 => {
-                let other = below(servers.len() as u32) as usize;
+                let other = one_of(servers.len(), &mut below);
                 let updates = servers[s].since(&servers[other].vector(), below(4) as usize);
                 servers[other].pull(&updates);
             }

@@ -35,11 +35,14 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
 /// How long a ledger whose disk failed is left alone before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
+/// Something done to the book, if there is one.
+pub(super) type Work = Box<dyn FnOnce(Option<&mut Book>) -> Answer + Send>;
+
 /// What the keeper is asked for.
 pub(super) enum Request {
     /// Something done to the book, with an answer that is sent once it is on disk. Without a book there is an error to
     /// answer.
-    Work(Box<dyn FnOnce(Option<&mut Book>) -> Answer + Send>),
+    Work(Work),
     /// To write everything down and stop.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
@@ -66,7 +69,7 @@ pub(super) struct Shared {
 }
 
 enum State {
-    Open(Loaded),
+    Open(Box<Loaded>),
     /// The disk failed: the counts in memory were ahead of it and are gone.
     Failed {
         reason: String,
@@ -90,7 +93,7 @@ impl Keeper {
         let keeper = Self {
             opening,
             shared,
-            state: State::Open(loaded),
+            state: State::Open(Box::new(loaded)),
             last_checkpoint: Instant::now(),
             last_cut: Instant::now(),
             commit_due: None,
@@ -169,7 +172,8 @@ impl Keeper {
     }
 
     fn cut_if_due(&mut self) {
-        let State::Open(Loaded { book, .. }) = &mut self.state else { return };
+        let State::Open(loaded) = &mut self.state else { return };
+        let book = &mut loaded.book;
         let due = self.last_cut + self.opening.settings.federation.sync_interval;
         if book.role.is_server() && book.own.has_grown() && Instant::now() >= due {
             book.cut(now());
@@ -179,12 +183,12 @@ impl Keeper {
 
     fn commit_if_due(&mut self) -> Result<(), LedgerError> {
         let settings = &self.opening.settings;
-        if let State::Open(Loaded { book, .. }) = &self.state
-            && !book.changes.is_empty()
+        if let State::Open(loaded) = &self.state
+            && !loaded.book.changes.is_empty()
             && settings.durability == Durability::Relaxed
         {
             let due = *self.commit_due.get_or_insert_with(|| Instant::now() + settings.commit_interval);
-            if Instant::now() < due && book.changes.len() < RELAXED {
+            if Instant::now() < due && loaded.book.changes.len() < RELAXED {
                 return Ok(());
             }
         }
@@ -194,7 +198,8 @@ impl Keeper {
 
     fn commit(&mut self) {
         self.commit_due = None;
-        let State::Open(Loaded { db, book, .. }) = &mut self.state else { return };
+        let State::Open(loaded) = &mut self.state else { return };
+        let Loaded { db, book, .. } = &mut **loaded;
         if let Some(reason) = book.broken.take() {
             return self.fail(&reason);
         }
@@ -214,7 +219,8 @@ impl Keeper {
     }
 
     fn checkpoint_if_due(&mut self) {
-        let State::Open(Loaded { book, checkpoint, .. }) = &self.state else { return };
+        let State::Open(loaded) = &self.state else { return };
+        let Loaded { book, checkpoint, .. } = &**loaded;
         let journalled = book.next - checkpoint;
         let most = if book.role.is_server() { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
         let elapsed = self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL;
@@ -229,7 +235,8 @@ impl Keeper {
 
     /// `now` is zero when no request told the time; then nothing expires.
     fn checkpoint(&mut self, now: u64) {
-        let State::Open(Loaded { db, book, checkpoint }) = &mut self.state else { return };
+        let State::Open(loaded) = &mut self.state else { return };
+        let Loaded { db, book, checkpoint } = &mut **loaded;
         if book.role.is_server() {
             // What is in the cells of a checkpoint is in updates; so its vector says what it holds.
             book.cut(self::now());
@@ -246,7 +253,8 @@ impl Keeper {
 
     /// Tells others what is on disk now.
     fn share(&self) {
-        let State::Open(Loaded { db, book, .. }) = &self.state else { return };
+        let State::Open(loaded) = &self.state else { return };
+        let Loaded { db, book, .. } = &**loaded;
         self.shared.remembered.store(book.retries.len(), Ordering::Relaxed);
         self.shared.vector.send_if_modified(|shared| {
             let vector = book.vector();
@@ -276,7 +284,7 @@ impl Keeper {
         }
         match self.opening.open() {
             Ok(loaded) => {
-                self.state = State::Open(loaded);
+                self.state = State::Open(Box::new(loaded));
                 self.recovering = true;
                 self.share();
             }

@@ -146,7 +146,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// When the disk failed.
-    pub fn len(&self) -> Result<u64, LedgerError> {
+    pub fn count_rows(&self) -> Result<u64, LedgerError> {
         let count = |tables: &Cells| -> Result<u64, LedgerError> {
             match self.txn.open_table(tables.cells) {
                 Ok(table) => redb::ReadableTableMetadata::len(&table).map_err(unavailable),

@@ -101,7 +101,7 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, id: u64, changes: &Changes
         for start in starts.iter().rev().skip(1) {
             table.remove(start)?;
         }
-        let oldest = spool.batches().next().map_or(spool.next_batch(), |batch| batch.number);
+        let oldest = spool.batches().next().map_or_else(|| spool.next_batch(), |batch| batch.number);
         txn.open_table(BATCHES)?.retain(|number, _| number >= oldest)?;
     }
     if changes.settled || !changes.batches.is_empty() {
@@ -188,7 +188,7 @@ fn write_own(txn: &WriteTransaction, book: &Book) -> Result<(), redb::Error> {
             let bytes = |chunk| slice.filter.bytes(blocks_of(chunk, slice.filter.blocks()));
             let record =
                 Record { from: slice.from, distinct: slice.distinct, chunks: 0, capacity: slice.capacity };
-            rows.write(generation.window, number, dirty, record, bytes)?;
+            rows.write(generation.window, number, dirty, &record, bytes)?;
         }
     }
     Ok(())
@@ -200,7 +200,7 @@ fn write_others(txn: &WriteTransaction, book: &Book) -> Result<(), redb::Error> 
         for ((number, slice), dirty) in (0..).zip(&layer.slices).zip(&layer.dirty) {
             let bytes = |chunk| slice.bytes(blocks_of(chunk, slice.blocks()));
             let record = Record { from: 0, distinct: 0, chunks: 0, capacity: layer.capacity };
-            rows.write(layer.window, number, dirty, record, bytes)?;
+            rows.write(layer.window, number, dirty, &record, bytes)?;
         }
     }
     Ok(())
@@ -225,7 +225,7 @@ impl<'a> Rows<'a> {
         window: Window,
         number: u32,
         dirty: &[bool],
-        record: Record,
+        record: &Record,
         bytes: impl Fn(usize) -> Vec<u8>,
     ) -> Result<(), redb::Error> {
         if !dirty.contains(&true) {
@@ -238,7 +238,7 @@ impl<'a> Rows<'a> {
             self.cells.insert((start, length, number, chunk), &*row)?;
         }
         let chunks = self.cells.range(chunks_of(window, number))?.count() as u64;
-        let row = seal(slices, &slice_key(window, number), &Record { chunks, ..record }.encode());
+        let row = seal(slices, &slice_key(window, number), &Record { chunks, ..*record }.encode());
         self.slices.insert((start, length, number), &*row)?;
         Ok(())
     }

@@ -293,7 +293,7 @@ async fn snapshot(
             blocking(move || Ok(service.snapshots.newest(&service.ledger)?)).await?
         }
     };
-    let head = SnapshotHead { id, rows: snapshot.len()?, vector: snapshot.vector().clone() };
+    let head = SnapshotHead { id, rows: snapshot.count_rows()?, vector: snapshot.vector().clone() };
     let (sink, body) = stream();
     tokio::spawn(async move { send_snapshot(&snapshot, &head, from, &sink).await });
     Ok(service.with_parameters(body))

@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 /// Addresses whose failures are remembered at most.
 const MAX_ADDRESSES: usize = 10_000;
 
+/// Reports that a client may always send at once: one batch.
+const WHOLE_BATCH: NonZeroU32 = const { NonZeroU32::new(8192).unwrap() };
+const _: () = assert!(WHOLE_BATCH.get() as usize == crate::sync::wire::MAX_REPORTS);
+
 /// For how long failed attempts are counted together.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -157,8 +161,7 @@ impl Gate {
             let mut meters = lock(&self.meters);
             let new = || {
                 // One whole batch must fit, however low the rate.
-                let burst =
-                    rate.max(const { NonZeroU32::new(crate::sync::wire::MAX_REPORTS as u32).unwrap() });
+                let burst = rate.max(WHOLE_BATCH);
                 (rate, Arc::new(RateLimiter::direct(Quota::per_second(rate).allow_burst(burst))))
             };
             let meter = meters.entry(client.name.clone()).or_insert_with(new);

@@ -188,7 +188,7 @@ impl Stream {
     /// When the connection breaks or what comes is no frame.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         loop {
-            if let Some(content) = self.frames.next()? {
+            if let Some(content) = self.frames.take()? {
                 self.link.heard();
                 return Ok(Some(content));
             }

@@ -195,7 +195,7 @@ impl Frames {
     ///
     /// # Errors
     /// When the stream is none, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>, WireError> {
+    pub fn take(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         let fault = |offset, what| WireError { expected: "a stream of frames", offset, what };
         if !self.begun {
             if self.buffer.len() < self.magic.len() {
@@ -279,7 +279,7 @@ mod tests {
             let (mut frames, mut found) = (Frames::new(UPDATES), Vec::new());
             for piece in stream.chunks(piece) {
                 frames.push(piece);
-                while let Some(content) = frames.next().unwrap() {
+                while let Some(content) = frames.take().unwrap() {
                     found.push(content);
                 }
             }
@@ -296,7 +296,7 @@ mod tests {
         let mut frames = Frames::new(SNAPSHOT);
         frames.push(SNAPSHOT);
         frames.push(&u32::MAX.to_le_bytes());
-        assert!(frames.next().is_err());
+        assert!(frames.take().is_err());
         let receipt = Receipt { origin: Origin(7), version: 9 };
         assert_eq!(decode_receipt(&encode_receipt(receipt)), Ok(receipt));
     }
