@@ -3,9 +3,11 @@
 
 mod check;
 mod config;
+mod corpus;
 mod milter;
 mod signature;
 mod simulate;
+mod study;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
