@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The simulation study: the same on any machine, and right where there is a closed form. The 156 published means are
-//! compared by `make study`.
+//! compared by `make study`. And the study of layouts, on the command line.
 
 use bulkmark::simulate::{Configuration, Experiment, Extension, compare, published, run};
+use std::process::{Command, Output};
 
 fn experiment(number: &str, m: u32, k: usize) -> Configuration {
     Configuration { experiment: number.parse::<Experiment>().unwrap(), m, k }
@@ -37,4 +38,78 @@ fn the_refined_extension_counts_better_and_deviations_are_found() {
     outcomes[1].mean *= 1.3;
     assert!(!compare(&outcomes)[1].agrees);
     assert_eq!(published().count(), 156);
+}
+
+/// `bulkmark simulate` with these options.
+fn simulate(options: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bulkmark"));
+    command.arg("simulate").args(options.split_whitespace()).env_remove("BULKMARK_CORPUS").output().unwrap()
+}
+
+fn printed(options: &str) -> String {
+    let output = simulate(options);
+    assert!(output.status.success(), "{options}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const SMALL: &str = "--study --elements 3000 --unseen 20000 --only pareto --only zipf --only cells";
+
+/// The accuracy of layouts is the same in each run, whatever the order in which the cores measure them; another seed
+/// draws another history.
+#[test]
+fn a_study_of_layouts_has_a_seed() {
+    let options =
+        format!("{SMALL} --format csv --bits 40 --layout 2x4/4 --layout 8x1/5+paper --layout 2x4/5+0");
+    let first = printed(&options);
+    assert_eq!(first, printed(&options));
+    assert_ne!(first, printed(&format!("{options} --seed 2")));
+    let lines: Vec<&str> = first.lines().collect();
+    assert_eq!(lines.iter().filter(|line| line.starts_with("distribution,wanted,layout,bits,")).count(), 3);
+    // Three layouts at one size under each law, and at nine numbers of cells.
+    assert_eq!(lines.iter().filter(|line| line.starts_with("Pareto(1),40 bits,")).count(), 3);
+    assert_eq!(lines.iter().filter(|line| line.starts_with("Zipf(1.2),40 bits,")).count(), 3);
+    assert_eq!(lines.iter().filter(|line| line.contains(" cells,")).count(), 27);
+    for line in lines.iter().filter(|line| line.contains(",40 bits,")) {
+        let fields: Vec<_> = line.split(',').collect();
+        assert_eq!(fields.len(), 18, "{line}");
+        let bits: f64 = fields[3].parse().unwrap();
+        assert!((38.5..=41.5).contains(&bits), "all memory is counted: {line}");
+        assert_eq!(fields[7].is_empty(), fields[2] == "2x4/5+0", "cells that stay at 31 tell no 100: {line}");
+    }
+}
+
+/// The standard layouts, the shipped one first, each in as much memory as the others or with the reason why not.
+#[test]
+fn a_study_of_layouts_for_people() {
+    let table = printed("--study --elements 2000 --unseen 1000 --only pareto --bits 12");
+    let mut lines = table.lines();
+    assert!(lines.next().unwrap().starts_with("Pareto(1): 2000 elements, "), "{table}");
+    let layouts: Vec<&str> = lines.skip(2).filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(layouts.len() >= 15 && layouts[0] == "2x4/4" && layouts.contains(&"2x4/5+paper"), "{table}");
+    assert!(table.contains("split storage alone needs more than 12 bits"), "{table}");
+}
+
+#[test]
+fn senseless_options_are_refused() {
+    for (options, expected) in [
+        ("--study --layout 0x4/4", "blocks of an element is 0, expected 1 to 16"),
+        ("--study --layout 2x0/4", "cells of an element in a block is 0, expected 1 to 128"),
+        ("--study --layout 1x103/5", "cells of an element in a block is 103, expected 1 to 102"),
+        ("--study --layout 4x5/4", "cells of an element is 20, expected 1 to 16"),
+        ("--study --layout 2x4/7", "bits of a cell is 7, expected 4, 5 or 8"),
+        ("--study --layout 2x4/4+9", "cells with further counts is 9, expected 0 to 8"),
+        ("--study --layout nonsense", "expected BLOCKSxCELLS/BITS such as 2x4/4"),
+        ("--study --bits 1", "bits for each element is 1, expected 8 to 1000"),
+        ("--study --elements 5", "5 is not in 100..=20000000"),
+        ("--study --only corpus", "BULKMARK_CORPUS is not set"),
+        ("--study --experiment 1", "cannot be used with"),
+        ("--study --compare", "cannot be used with"),
+        ("--study --rounds 10", "cannot be used with"),
+        ("--layout 2x4/4", "--study"),
+        ("--elements 1000", "--study"),
+    ] {
+        let output = simulate(options);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains(expected), "{options}: {told}");
+    }
 }

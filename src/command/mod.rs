@@ -4,11 +4,13 @@
 mod check;
 mod client;
 mod config;
+mod corpus;
 mod daemon;
 mod milter;
 mod server;
 mod signature;
 mod simulate;
+mod study;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

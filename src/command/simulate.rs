@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark simulate`
 
+use super::study;
 use crate::simulate::{self, Comparison, Configuration, Experiment, HASH_NUMBERS, Outcome, Published};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,6 +12,9 @@ use std::process::ExitCode;
 ///
 /// Eight experiments insert 10,000 keys into counting Bloom filters, with the intuitive and with the refined extension,
 /// and count the wrong counts. With the same seed the results are the same on any machine.
+///
+/// With --study, measure what the paper left as future work: false bulk where elements are added as often as mail is,
+/// for layouts of the filter in the same memory.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The experiment, 1 to 8, or "all".
@@ -37,15 +41,21 @@ pub(super) struct Args {
     /// Draw a figure for each experiment into this directory, as SVG.
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
+    #[command(flatten)]
+    study: study::Args,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Table,
     Csv,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.study.study {
+        study::run(&args.study, args.seed, args.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let configurations = configurations(args)?;
     let total = configurations.len() as u64 * args.rounds;
     let bar = ProgressBar::new(total).with_style(ProgressStyle::with_template(

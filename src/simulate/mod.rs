@@ -10,6 +10,7 @@ mod plot;
 mod published;
 mod round;
 mod run;
+pub mod study;
 mod universal;
 
 pub use compare::{Comparison, compare};
