@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bulkmark::filter::Delta;
+use bulkmark::filter::{CELLS_PER_BLOCK, Delta};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,5 +16,5 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(delta.blocks(), blocks);
     assert!(delta.len() <= limit);
     assert!(delta.changes().is_sorted_by(|a, b| a.0 < b.0), "in order, none twice");
-    assert!(delta.changes().all(|(cell, by)| cell / 102 < blocks && by > 0));
+    assert!(delta.changes().all(|(cell, by)| cell / CELLS_PER_BLOCK < blocks && by > 0));
 });
