@@ -49,23 +49,48 @@ fn find(chunk: &[u32], start: usize, offset: u32) -> Result<usize, usize> {
     Err(at)
 }
 
+/// Entries in half a cache line.
+const HALF_LINE: usize = 8;
+
+/// Where in the list of a chunk the cells of a block are likely to begin.
+fn guess(chunk: &[u32], block: usize) -> usize {
+    chunk.len() * (block % CHUNK_BLOCKS) / CHUNK_BLOCKS
+}
+
 impl Overflow {
     pub(super) fn new(blocks: usize) -> Self {
         Self { chunks: vec![Vec::new(); blocks.div_ceil(CHUNK_BLOCKS)], large: HashMap::new() }
     }
 
-    /// The list in which the cells of a block are, and where they begin in it.
+    /// The list in which the cells of a block are, and where they begin in it. Blocks have about as many entries each, so
+    /// the search begins where they would be and walks: that is one or two cache lines, where halving the list again
+    /// and again would touch one for each step.
     fn list(&self, block: usize) -> (&[u32], usize) {
         let chunk = &self.chunks[block / CHUNK_BLOCKS];
         let first = offset(Cell { block, cell: 0 });
-        (chunk, chunk.partition_point(|entry| entry >> VALUE_BITS < first))
+        let mut at = guess(chunk, block);
+        while at > 0 && chunk[at - 1] >> VALUE_BITS >= first {
+            at -= 1;
+        }
+        while chunk.get(at).is_some_and(|entry| entry >> VALUE_BITS < first) {
+            at += 1;
+        }
+        (chunk, at)
     }
 
-    /// Asks the processor to fetch about the place at which the cells of a block are.
-    pub(super) fn prefetch(&self, block: usize) {
+    /// Asks the processor to fetch where the list of a block is.
+    pub(super) fn prefetch_list(&self, block: usize) {
+        prefetch(&self.chunks[block / CHUNK_BLOCKS]);
+    }
+
+    /// Asks the processor to fetch about the place in the list at which the cells of a block are.
+    pub(super) fn prefetch_entries(&self, block: usize) {
         let chunk = &self.chunks[block / CHUNK_BLOCKS];
-        if let Some(entry) = chunk.get(chunk.len() * (block % CHUNK_BLOCKS) / CHUNK_BLOCKS) {
-            prefetch(entry);
+        let at = guess(chunk, block);
+        for near in [at.saturating_sub(HALF_LINE), at + HALF_LINE] {
+            if let Some(entry) = chunk.get(near.min(chunk.len().saturating_sub(1))) {
+                prefetch(entry);
+            }
         }
     }
 

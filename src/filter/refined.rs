@@ -40,11 +40,11 @@ impl Refined {
             {
                 let (base, rest) = self.cells.add_base(probe, times);
                 *count = base;
-                if base == CELL_MAX {
-                    *left = Some(rest);
-                    self.cells.prefetch_further(probe);
-                }
+                *left = (base == CELL_MAX).then_some(rest);
             }
+            self.cells.prefetch_further(
+                probes.iter().zip(&left).filter(|(_, left)| left.is_some()).map(|(p, _)| p),
+            );
             for ((probe, count), left) in probes.iter().zip(counts).zip(left) {
                 if let Some(times) = left {
                     *count = self.cells.add_further(probe, times);
@@ -64,10 +64,9 @@ impl Refined {
             }
             for (probe, count) in probes.iter().zip(counts.iter_mut()) {
                 *count = self.cells.count_base(probe);
-                if *count == CELL_MAX {
-                    self.cells.prefetch_further(probe);
-                }
             }
+            let full = probes.iter().zip(&*counts).filter(|&(_, &count)| count == CELL_MAX);
+            self.cells.prefetch_further(full.map(|(probe, _)| probe));
             for (probe, count) in probes.iter().zip(counts) {
                 if *count == CELL_MAX {
                     *count = self.cells.count_further(probe);
