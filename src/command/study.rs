@@ -26,7 +26,8 @@ pub(super) struct Args {
     /// given more than once [default: the shipped one and those that it is compared with]
     #[arg(long, requires = "study", value_name = "LAYOUT", help_heading = "Study of layouts")]
     layout: Vec<Layout>,
-    /// Bits for each element at which layouts are compared; may be given more than once [default: 32, 40, 44 and 48]
+    /// Bits for each element at which layouts are compared; may be given more than once [default: 32, 40, 44 and 48 in
+    /// the part "pareto", 40 in "zipf" and "corpus"]
     #[arg(long, requires = "study", value_name = "BITS", value_parser = bits, help_heading = "Study of layouts")]
     bits: Vec<f64>,
     /// Elements that are added to a filter.
@@ -69,6 +70,9 @@ enum Part {
     Speed,
 }
 
+/// Bits for each element where one size is enough.
+const ONE_SIZE: [f64; 1] = [40.0];
+
 /// Layouts that are measured by the number of cells: the shipped one, without blocks, with one block, and with five bits.
 const BY_CELLS: [&str; 4] = ["2x4/4", "8x1/4", "1x8/4", "2x3/5"];
 
@@ -92,12 +96,13 @@ pub(super) fn run(args: &Args, seed: u64, format: Format) -> anyhow::Result<()> 
     let layouts = |standard: &dyn Fn() -> Vec<Layout>| {
         if args.layout.is_empty() { standard() } else { args.layout.clone() }
     };
-    let memory: Vec<Size> =
-        if args.bits.is_empty() { &BITS[..] } else { &args.bits }.iter().copied().map(Size::Bits).collect();
     let accuracy = |part, name: &str, distribution: &Distribution, printer: &mut Printer| {
         if wanted(part) {
             let layouts = layouts(&Layout::standard);
-            printer.accuracy(args, name, distribution, &layouts, &memory)?;
+            let standard = if part == Part::Pareto { &BITS[..] } else { &ONE_SIZE };
+            let bits = if args.bits.is_empty() { standard } else { &args.bits };
+            let sizes: Vec<Size> = bits.iter().copied().map(Size::Bits).collect();
+            printer.accuracy(args, name, distribution, &layouts, &sizes)?;
         }
         anyhow::Ok(())
     };
