@@ -207,10 +207,10 @@ fn header(format: Format) -> String {
                         unseen_100,expected_2,expected_20,expected_100,equation_20,equation_100,reached_20,reached_100"
             .to_owned(),
         Format::Table => format!(
-            "{:<11} {:>6} {:>5} | {:>7} | {:>7} {:>7} | {:>7} {:>6} {:>6} | {:>7} {:>7} {:>7} | {:>7} {:>7}",
+            "{:<11} {:>6} {:>5} | {:>7} | {:>7} {:>7} | {:>7} {:>6} {:>6} | {:>7} {:>7} {:>7} | {:>8} {:>7}",
             "", "", "", "too", "false bulk", "", "unseen", "", "", "chance", "of", "", "eq. 4", "reached"
         ) + &format!(
-            "\n{:<11} {:>6} {:>5} | {:>7} | {:>7} {:>7} | {:>7} {:>6} {:>6} | {:>7} {:>7} {:>7} | {:>7} {:>7}",
+            "\n{:<11} {:>6} {:>5} | {:>7} | {:>7} {:>7} | {:>7} {:>6} {:>6} | {:>7} {:>7} {:>7} | {:>8} {:>7}",
             "layout", "bits", "cells", "high", ">= 20", ">= 100", ">= 2", ">= 20", ">= 100", ">= 2", ">= 20", ">= 100",
             ">= 20", ">= 20"
         ),
@@ -258,7 +258,7 @@ fn line(format: Format, name: &str, Row { layout, size, measured }: &Row) -> Str
         ),
         Format::Table => format!(
             "{layout:<11} {bits:>6.2} {cells:>5.2} | {high:>7} | {bulk_20:>7} {bulk_100:>7} | {two:>7} {twenty:>6} \
-             {hundred:>6} | {e_two:>7} {e_twenty:>7} {e_hundred:>7} | {eq_20:>7} {hit_20:>7}"
+             {hundred:>6} | {e_two:>7} {e_twenty:>7} {e_hundred:>7} | {eq_20:>8} {hit_20:>7}"
         ),
     }
 }

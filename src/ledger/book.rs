@@ -72,6 +72,8 @@ pub(super) struct Book {
     /// The number of the first own report that is in no update.
     pub(super) cut_at: u64,
     pub(super) changes: Changes,
+    /// Whether the others' counts were taken from a snapshot, and the file still has those before.
+    pub(super) adopted: bool,
     /// Why memory and file can no longer be made to agree.
     pub(super) broken: Option<String>,
     /// The time that a request told last.
@@ -182,9 +184,18 @@ impl Book {
     }
 
     /// Takes a view that came as a snapshot for the others' counts.
-    pub(super) fn adopt(&mut self, view: View) {
+    ///
+    /// # Errors
+    /// When what this server counted itself is in it: that would count twice.
+    pub(super) fn adopt(&mut self, view: View) -> Result<(), Refusal> {
+        let origin = self.own.origin();
+        if self.role == Role::Server && view.vector().get(origin).version > 0 {
+            return Err(Refusal::Own { origin });
+        }
         self.others = view;
+        self.adopted = true;
         self.settle();
+        Ok(())
     }
 
     pub(super) fn settle(&mut self) {

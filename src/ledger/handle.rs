@@ -187,8 +187,8 @@ impl Ledger {
     /// Takes what came as a snapshot for the counts of others.
     ///
     /// # Errors
-    /// When the ledger is not available.
-    pub async fn adopt(&self, assembly: Assembly) -> Result<(), LedgerError> {
+    /// When it is not on disk; the inner one when it cannot be taken.
+    pub async fn adopt(&self, assembly: Assembly) -> Result<Result<(), Refusal>, LedgerError> {
         self.ask(move |book| book.adopt(assembly.into_view())).await
     }
 

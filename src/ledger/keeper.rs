@@ -203,6 +203,10 @@ impl Keeper {
         if let Some(reason) = book.broken.take() {
             return self.fail(&reason);
         }
+        if book.adopted {
+            // Updates that follow a snapshot make no sense without it: both go to disk together.
+            return self.checkpoint(0);
+        }
         if book.changes.is_empty() {
             return;
         }

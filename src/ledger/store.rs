@@ -124,6 +124,7 @@ fn load(
         next,
         cut_at,
         changes: Changes::default(),
+        adopted: false,
         broken: None,
         clock: 0,
         settings: settings.clone(),

@@ -169,6 +169,15 @@ pub enum Refusal {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A snapshot has what this server counted itself.
+    #[error(
+        "the snapshot has what this server counted itself (origin {origin}), so that it would count twice; a server that \
+         was away for longer than updates are kept has to begin with a new state directory"
+    )]
+    Own {
+        /// This server's origin.
+        origin: Origin,
+    },
     /// It is of filters of another size, or there is no memory.
     #[error("origin {origin}: {error}")]
     Parameter {

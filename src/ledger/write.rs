@@ -128,6 +128,11 @@ pub(super) fn checkpoint(db: &Database, book: &mut Book, expired: &Expired) -> R
     write_changes(&txn, book, &changes)?;
     take_out(&txn, &OWN, &expired.own)?;
     take_out(&txn, &OTHERS, &expired.others)?;
+    if book.adopted {
+        // What is not in the snapshot must not stay.
+        txn.open_table(OTHERS.slices)?.retain(|_, _| false)?;
+        txn.open_table(OTHERS.cells)?.retain(|_, _| false)?;
+    }
     write_own(&txn, book)?;
     write_others(&txn, book)?;
     put_meta(&txn, CHECKPOINT, &book.next.to_le_bytes())?;
@@ -141,6 +146,7 @@ pub(super) fn checkpoint(db: &Database, book: &mut Book, expired: &Expired) -> R
     }
     drop_updates(&txn, book, expired.updates_before)?;
     txn.commit()?;
+    book.adopted = false;
     for generation in book.own.generations.iter_mut() {
         generation.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }

@@ -136,7 +136,7 @@ async fn take_snapshot(ledger: &Ledger, settings: &ledger::Settings, client: &Cl
             }
         }
     }
-    ledger.adopt(assembly).await?;
+    ledger.adopt(assembly).await??;
     log::info!("{}: a snapshot of {rows} rows is in force", client.url());
     Ok(())
 }
