@@ -70,8 +70,9 @@ bench-instructions:
 install:
 	@test -x $(PROGRAM) || { echo "there is no $(PROGRAM): run make build first" >&2; exit 1; }
 	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/bulkmark
-	test -e $(DESTDIR)$(SYSCONFDIR)/bulkmark/milter.toml || \
-		install -D -m 0644 conf/milter.toml $(DESTDIR)$(SYSCONFDIR)/bulkmark/milter.toml
+	for file in milter.toml server.toml; do \
+		test -e $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file || \
+		install -D -m 0644 conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file; done
 	for page in man/*; do \
 		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
 	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf

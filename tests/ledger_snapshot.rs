@@ -90,7 +90,9 @@ async fn a_snapshot_and_what_comes_after_it() {
     assert_counts(&cache, 0..3000).await;
 
     report(&server, 2, 3000..3500).await;
-    for bytes in updates(&server, &cache.vector().borrow().clone()) {
+    // Apart from the loop: while a vector is borrowed the ledger cannot move it.
+    let since = cache.vector().borrow().clone();
+    for bytes in updates(&server, &since) {
         cache.apply(Update::decode(&bytes).unwrap(), bytes, NOW).await.unwrap().unwrap();
     }
     assert_counts(&cache, 0..3500).await;
