@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Counts go on beyond the five bits, to at least 2^24.
+    /// Counts go on beyond the four bits, to at least 2^24.
     #[test]
     fn counts_beyond_the_cells() {
         let mut filter = filter(1);
