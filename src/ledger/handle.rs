@@ -196,8 +196,8 @@ impl Ledger {
     ///
     /// # Errors
     /// When the ledger is not available.
-    pub async fn status(&self, now: u64, threshold: Option<u32>) -> Result<Status, LedgerError> {
-        self.ask(move |book| Status::of(book, now, threshold)).await
+    pub async fn status(&self, threshold: Option<u32>) -> Result<Status, LedgerError> {
+        self.ask(move |book| Status::of(book, threshold)).await
     }
 
     /// How far each origin is counted and on disk; tells of every change.

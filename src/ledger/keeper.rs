@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
 /// Requests in one commit at most; it bounds what waits for one fsync.
@@ -176,7 +176,7 @@ impl Keeper {
         let book = &mut loaded.book;
         let due = self.last_cut + self.opening.settings.federation.sync_interval;
         if book.role.is_server() && book.own.has_grown() && Instant::now() >= due {
-            book.cut(now());
+            book.cut(super::now());
             self.last_cut = Instant::now();
         }
     }
@@ -243,7 +243,7 @@ impl Keeper {
         let Loaded { db, book, checkpoint } = &mut **loaded;
         if book.role.is_server() {
             // What is in the cells of a checkpoint is in updates; so its vector says what it holds.
-            book.cut(self::now());
+            book.cut(super::now());
         }
         let expired = if now == 0 { Expired::default() } else { book.take_expired(now) };
         let result = write::checkpoint(db, book, &expired);
@@ -318,11 +318,6 @@ impl Opening {
         let random = [random().map_err(io)?, random().map_err(io)?];
         store::open(&self.directory, self.role, &self.settings, &self.key, random)
     }
-}
-
-/// The time, in seconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 impl From<WriteError> for LedgerError {

@@ -47,3 +47,4 @@ pub use tables::FILE_NAME;
 pub use update::{Refusal, Update, UpdateError, mark_of};
 pub use vector::{Chain, Mark, Origin, ParseError, Vector};
 pub use view::Applied;
+pub use window::now;

@@ -4,7 +4,7 @@
 use super::Role;
 use super::book::Book;
 use super::vector::{Origin, Vector};
-use crate::filter::{Counting, Gauge};
+use crate::filter::Gauge;
 use serde::Serialize;
 
 /// One slice of one window.
@@ -52,7 +52,7 @@ fn shown<S: serde::Serializer>(origin: &Option<Origin>, serializer: S) -> Result
 }
 
 impl Status {
-    pub(super) fn of(book: &Book, _now: u64, threshold: Option<u32>) -> Self {
+    pub(super) fn of(book: &Book, threshold: Option<u32>) -> Self {
         let mut slices = Vec::new();
         for generation in book.own.generations.iter() {
             for (number, slice) in (0..).zip(generation.row.slices()) {
@@ -67,7 +67,6 @@ impl Status {
                     fill: gauge.map(|gauge: Gauge| gauge.fill),
                     false_bulk: gauge.map(|gauge| gauge.false_bulk),
                 });
-                debug_assert!(slice.filter.blocks() > 0);
             }
         }
         for layer in book.others.layers() {

@@ -3,6 +3,13 @@
 
 use super::Settings;
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The time, in seconds since 1970 (UTC).
+#[must_use]
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
 
 /// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines cut time at the same places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,12 +3,13 @@
 
 use super::listen::{Mode, bind_unix};
 use super::serve::Service;
+use crate::ledger::now;
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
@@ -106,8 +107,7 @@ async fn answer(Question::Count(signature): Question, service: &Service) -> Answ
         Ok(signature) => signature,
         Err(e) => return Answer::Error(format!("{e}")),
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    match service.ledger.count(signature, now).await {
+    match service.ledger.count(signature, now()).await {
         Ok(count) => Answer::Count(count),
         Err(e) => Answer::Error(e.to_string()),
     }

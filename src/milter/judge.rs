@@ -13,7 +13,6 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Messages above this size are hashed on a thread of their own, so that small ones do not wait behind them.
 const LARGE: usize = 256 << 10;
@@ -118,7 +117,7 @@ async fn count(
     ledger: &Ledger,
 ) -> Finding {
     let rules = &message.rules;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = crate::ledger::now();
     // Keys cost a hash for each recipient; they are needed only where something is ever refused for the moment.
     let tempfails = rules.actions.bulk == Action::Tempfail || ledger.remembers_refused();
     let keys = if tempfails { retry_keys(message, content, signature) } else { Vec::new() };

@@ -6,7 +6,7 @@ use super::gate::{Gate, Refused};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
 use super::stream::{Sink, stream};
-use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Snapshot, Vector, mark_of};
+use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Snapshot, Vector, mark_of, now};
 use crate::signature::Signature;
 use crate::sync::wire::{self, Reports, SnapshotHead, frame};
 use crate::sync::{Links, Parameters};
@@ -19,7 +19,7 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How long the body of a request may take.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -90,10 +90,6 @@ impl std::convert::From<Behind> for Failure {
         };
         Self(status, behind.to_string())
     }
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Reads from disk beside the threads that answer.
@@ -351,7 +347,7 @@ impl Service {
     /// # Errors
     /// When the ledger is not available.
     pub async fn status(&self, threshold: Option<u32>) -> Result<serde_json::Value, LedgerError> {
-        let status = self.ledger.status(now(), threshold).await?;
+        let status = self.ledger.status(threshold).await?;
         let versions: serde_json::Map<_, _> =
             status.vector.iter().map(|(origin, mark)| (origin.to_string(), mark.version.into())).collect();
         Ok(serde_json::json!({

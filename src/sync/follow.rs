@@ -5,10 +5,10 @@ use super::backoff::Backoff;
 use super::client::{Client, ClientError, Stream};
 use super::state::Links;
 use super::wire::SnapshotHead;
-use crate::ledger::{self, Applied, Assembly, Ledger, LedgerError, Refusal, Row, Update};
+use crate::ledger::{self, Assembly, Ledger, LedgerError, Refusal, Row, Update, now};
 use reqwest::StatusCode;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// How long one stream is followed.
 const WAIT: Duration = Duration::from_secs(600);
@@ -30,10 +30,6 @@ enum Stopped {
     Refused(#[from] Refusal),
     #[error("it sent {0}")]
     Nonsense(String),
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Follows the first of `clients` that answers, for ever: another when it fails, and the first again when that is back.
@@ -94,8 +90,7 @@ async fn apply_all(ledger: &Ledger, mut stream: Stream) -> Result<(), Stopped> {
         }
         let bytes: Arc<[u8]> = bytes.into();
         let update = decode(Arc::clone(&bytes)).await?;
-        let applied: Applied = ledger.apply(update, bytes, now()).await??;
-        log::trace!("an update was {applied:?}");
+        ledger.apply(update, bytes, now()).await??;
     }
     Ok(())
 }

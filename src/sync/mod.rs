@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How counts travel: reports up, updates and snapshots down, by the HTTP API that docs/protocol.md describes.
 //!
-//! `wire` has the bytes, for both sides. `client` asks one server; `upstream` keeps a ledger in step with the first of
-//! several servers that answers, and a server's ledger with its peers.
+//! `wire` has the bytes, for both sides. `client` asks one server; `follow` keeps a ledger in step with the first of
+//! several servers that answers, and a server's ledger with its peers; `push` sends a milter's own reports.
 
 mod backoff;
 mod client;

@@ -6,10 +6,13 @@ use super::client::{Client, ClientError};
 use super::settings::Settings;
 use super::state::Links;
 use super::wire::Reports;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError, now};
 use reqwest::StatusCode;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+
+/// How often it is seen whether reports waited for too long or are too many.
+const TRIM: Duration = Duration::from_secs(10);
 
 /// Sends reports for ever, in batches, to the one of `clients` that is followed.
 pub async fn push(ledger: Ledger, settings: Settings, clients: Vec<Arc<Client>>, links: Arc<Links>) {
@@ -19,9 +22,8 @@ pub async fn push(ledger: Ledger, settings: Settings, clients: Vec<Arc<Client>>,
     });
     let senders: Vec<_> = senders.collect();
     loop {
-        tokio::time::sleep(settings.interval.max(std::time::Duration::from_secs(10))).await;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        match ledger.trim_spool(now).await {
+        tokio::time::sleep(TRIM).await;
+        match ledger.trim_spool(now()).await {
             Ok(0) => (),
             Ok(lost) => log::error!(
                 "{lost} reports were dropped: no server took them in time, or there were too many"
@@ -41,12 +43,13 @@ async fn push_to(ledger: &Ledger, settings: &Settings, i: usize, client: &Client
         // Only the followed server gets new batches; the others get what was sent to them before and has no answer.
         let new = links.active() == i;
         match send_one(ledger, client, new).await {
-            Ok(true) => {
-                backoff = Backoff::default();
-                // What came meanwhile goes at once when it fills a batch, and waits for company otherwise.
+            Ok(sent) => {
+                if sent {
+                    backoff = Backoff::default();
+                }
+                // What came meanwhile waits for company.
                 tokio::time::sleep(settings.interval).await;
             }
-            Ok(false) => tokio::time::sleep(settings.interval).await,
             Err(Unsent::Closed) => return,
             Err(Unsent::Later(e)) => {
                 client.link.report(Some(e));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of the connections to other servers, for people.
 
+use crate::ledger::now;
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One server that this machine talks to.
 #[derive(Debug, Default)]
@@ -33,10 +33,6 @@ pub struct LinkStatus {
     pub bytes_out: u64,
     /// What was wrong last; none while it works.
     pub error: Option<String>,
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 impl Link {
