@@ -19,6 +19,7 @@
 
 pub mod command;
 pub mod config;
+pub mod control;
 pub mod filter;
 pub mod ledger;
 pub mod mail;

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("filter", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
     ("ledger", &["filter", "signature"]),
     ("sync", &["filter", "signature", "ledger"]),
-    ("server", &["signature", "ledger", "sync"]),
+    ("control", &["signature", "ledger", "sync"]),
+    ("server", &["signature", "ledger", "sync", "control"]),
     ("simulate", &["filter"]),
     ("policy", &["mail", "signature"]),
-    ("milter", &["mail", "signature", "ledger", "policy", "sync"]),
+    ("milter", &["mail", "signature", "ledger", "policy", "sync", "control"]),
     ("config", &["filter", "mail", "signature", "ledger", "policy", "milter", "sync", "server", "telemetry"]),
     (
         "command",
@@ -29,6 +30,7 @@ const ROOMS: [(&str, &[&str]); 12] = [
             "config",
             "simulate",
             "sync",
+            "control",
             "server",
             "telemetry",
         ],

@@ -32,13 +32,15 @@ async fn report(server: &Ledger, batch: u64, numbers: std::ops::Range<u64>) {
     let reports = numbers.map(|n| (signature(n), u32::try_from(n % 10 + 1).unwrap())).collect();
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
     let receipt = server.take_batch(reporter, batch, reports, None, NOW).await.unwrap().unwrap();
-    let mut vector = server.vector();
-    vector.wait_for(|vector| vector.get(receipt.origin).version >= receipt.version).await.unwrap();
+    let mut moves = server.moves();
+    while server.vector().get(receipt.origin).version < receipt.version {
+        assert!(moves.changed().await);
+    }
 }
 
 /// What a holder of `since` lacks.
 fn updates(server: &Ledger, since: &Vector) -> Vec<Arc<[u8]>> {
-    let ours = server.vector().borrow().clone();
+    let ours = server.vector();
     server.reader().unwrap().updates(&ours, since, usize::MAX).unwrap()
 }
 
@@ -91,12 +93,12 @@ async fn a_snapshot_and_what_comes_after_it() {
 
     report(&server, 2, 3000..3500).await;
     // Apart from the loop: while a vector is borrowed the ledger cannot move it.
-    let since = cache.vector().borrow().clone();
+    let since = cache.vector();
     for bytes in updates(&server, &since) {
         cache.apply(Update::decode(&bytes).unwrap(), bytes, NOW).await.unwrap().unwrap();
     }
     assert_counts(&cache, 0..3500).await;
-    assert_eq!(**cache.vector().borrow(), **server.vector().borrow());
+    assert_eq!(cache.vector(), server.vector());
 
     // Whether it ends in order or not, it is all there again.
     let crashed = crash(at_cache.path());

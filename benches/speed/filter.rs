@@ -23,6 +23,7 @@ mod table;
 #[path = "filter/traffic.rs"]
 mod traffic;
 
+use bulkmark::filter::CELLS_AT_CAPACITY;
 use contenders::{Filled, Foldhash, Map, NoHash, limits, sharded, sharded_threads};
 use criterion::Criterion;
 use plain::Plain;
@@ -40,8 +41,11 @@ const LARGE: u32 = 240_000_000;
 /// Elements of the largest hash map, and of a filter beside it.
 const MAP: u32 = 50_000_000;
 
+/// Cells an element in that filter: so few that it takes a tenth of the map's memory.
+const CELLS_BESIDE_MAP: f64 = 7.2;
+
 /// Many short rounds: most of them end before the kernel gives the processor to somebody else.
-const ROUNDS: Rounds = Rounds { rounds: 101, elements: 20_000 };
+const ROUNDS: Rounds = Rounds { rounds: 31, elements: 50_000 };
 
 /// So that starting a thread is no part of what is measured.
 const THREAD_ROUNDS: Rounds = Rounds { rounds: 15, elements: 1_000_000 };
@@ -59,7 +63,7 @@ fn main() {
         .without_plots()
         .configure_from_args();
     let mut table = Table::default();
-    let small = with_map("5 MB", SMALL, Rounds { rounds: 51, ..ROUNDS }, Some(&mut criterion));
+    let small = with_map("5 MB", SMALL, Rounds { rounds: 25, elements: 10_000 }, Some(&mut criterion));
     table.additions("5 MB", &small);
     let middle = with_map("100 MB", MIDDLE, ROUNDS, Some(&mut criterion));
     table.additions("100 MB", &middle);
@@ -70,7 +74,7 @@ fn main() {
 
 /// A filter and hash maps with the same number of elements.
 fn with_map(title: &str, capacity: u32, rounds: Rounds, criterion: Option<&mut Criterion>) -> Results {
-    let filled = Filled::new(capacity, true);
+    let filled = Filled::new(capacity, CELLS_AT_CAPACITY, true);
     let results = {
         let (no_hash, foldhash) = (Map::<NoHash>::new(capacity), Map::<Foldhash>::new(capacity));
         println!(
@@ -98,7 +102,7 @@ fn measure(criterion: &mut Criterion, title: &str, filled: &Filled, capacity: u3
 
 /// The filter of 1 GB beside the machine's limits, and beside hash maps, which have a filter of their size beside them.
 fn large(table: &mut Table, criterion: &mut Criterion) {
-    let filled = Filled::new(LARGE, false);
+    let filled = Filled::new(LARGE, CELLS_AT_CAPACITY, false);
     println!("\n1 GB: {LARGE} elements; {} MB", megabytes(filled.memory()));
     let mut traffic = Traffic::new(LARGE.into());
     {
@@ -120,7 +124,7 @@ fn large(table: &mut Table, criterion: &mut Criterion) {
 }
 
 fn maps(table: &mut Table) {
-    let filled = Filled::new(MAP, false);
+    let filled = Filled::new(MAP, CELLS_BESIDE_MAP, false);
     let (no_hash, foldhash) = (Map::<NoHash>::new(MAP), Map::<Foldhash>::new(MAP));
     let mut contenders = filled.contenders(Kind::Mixed);
     contenders.extend(no_hash.contenders("no hashing"));

@@ -3,9 +3,9 @@
 
 use super::signature::read_message;
 use crate::config::{self, Checked, DEFAULT_PATH};
+use crate::control;
 use crate::ledger;
 use crate::mail::Fields;
-use crate::milter::control;
 use crate::policy::{Action, Decision, Facts, Verdict, decide};
 use crate::signature::{self, LowInformation, Signature};
 use anyhow::Context;

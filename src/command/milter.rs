@@ -4,10 +4,9 @@
 use super::EX_CONFIG;
 use super::daemon::{ended, notify, open_ledger};
 use crate::config::{self, Checked, DEFAULT_PATH, MilterFile};
+use crate::control::{Control, Daemon};
 use crate::ledger::{self, Ledger, Role};
-use crate::milter::control::Control;
 use crate::milter::{Service, Socket, serve};
-use crate::signature::FederationKey;
 use crate::sync::{Client, Links, Parameters, follow, push};
 use crate::telemetry;
 use anyhow::Context;
@@ -53,9 +52,11 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     let control = Control::bind(&file.control)
         .await
         .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
-    let links = start_sync(&file, &checked.key, &ledger)?;
-    let service = Service::new(checked.into_rules(), ledger.clone(), links);
-    let control = tokio::spawn(control.serve(Arc::clone(&service)));
+    let parameters = Parameters::new(&file.ledger, &checked.key);
+    let (links, servers) = start_sync(&file, &parameters, &ledger)?;
+    let service = Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links));
+    let daemon = Daemon::new(role, parameters, ledger.clone(), links, servers, Vec::new);
+    let control = tokio::spawn(control.serve(Arc::new(daemon)));
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     notify(&[sd_notify::NotifyState::Ready]);
     let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
@@ -76,10 +77,13 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
 }
 
 /// Follows the upstream servers and sends them what is reported here, if there are any.
-fn start_sync(file: &MilterFile, key: &FederationKey, ledger: &Ledger) -> anyhow::Result<Arc<Links>> {
+fn start_sync(
+    file: &MilterFile,
+    parameters: &Parameters,
+    ledger: &Ledger,
+) -> anyhow::Result<(Arc<Links>, Vec<Arc<Client>>)> {
     let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
     let links = Arc::new(Links::new(&urls, false));
-    let parameters = Parameters::new(&file.ledger, key);
     let mut clients = Vec::new();
     for (i, upstream) in file.upstream.iter().enumerate() {
         let link = links.get(i).unwrap_or_default();
@@ -88,9 +92,9 @@ fn start_sync(file: &MilterFile, key: &FederationKey, ledger: &Ledger) -> anyhow
     }
     if !clients.is_empty() {
         tokio::spawn(follow(ledger.clone(), file.ledger.clone(), clients.clone(), Arc::clone(&links)));
-        tokio::spawn(push(ledger.clone(), file.sync.clone(), clients, Arc::clone(&links)));
+        tokio::spawn(push(ledger.clone(), file.sync.clone(), clients.clone(), Arc::clone(&links)));
     }
-    Ok(links)
+    Ok((links, clients))
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong.

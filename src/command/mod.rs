@@ -10,6 +10,7 @@ mod milter;
 mod server;
 mod signature;
 mod simulate;
+mod status;
 mod study;
 
 use clap::{Parser, Subcommand};
@@ -41,6 +42,7 @@ enum Command {
     Server(server::Args),
     Client(client::Args),
     Check(check::Args),
+    Status(status::Args),
     Signature(signature::Args),
     Simulate(simulate::Args),
     #[command(subcommand)]
@@ -58,6 +60,7 @@ impl Cli {
             Command::Server(args) => server::run(&args),
             Command::Client(args) => client::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::Status(args) => status::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),

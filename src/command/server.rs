@@ -4,6 +4,7 @@
 use super::EX_CONFIG;
 use super::daemon::{self, ended, notify, open_ledger};
 use crate::config::{self, SERVER_PATH, ServerFile};
+use crate::control::Control;
 use crate::ledger::{self, Role};
 use crate::server::{Bound, Service, TlsKeys};
 use crate::signature::FederationKey;
@@ -51,16 +52,23 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
     let parameters = Parameters::new(&file.ledger, &key);
     let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
     let links = Arc::new(Links::new(&urls, true));
-    let service = Service::new(ledger.clone(), parameters.clone(), &file.settings(), Arc::clone(&links))?;
+    let mut peers = Vec::new();
+    for (i, peer) in file.peer.iter().enumerate() {
+        let client = Client::new(peer, parameters.clone(), links.get(i).unwrap_or_default());
+        peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
+    }
+    let settings = file.settings();
+    let service = Service::new(ledger.clone(), parameters, &settings, links, peers.clone())?;
+    let control = Control::bind(&file.control)
+        .await
+        .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
     let bound = Bound::bind(&file.listen, tls.clone(), file.plain_http_anywhere)
         .await
         .with_context(|| format!("cannot listen on {}", file.listen))?;
-    for (i, peer) in file.peer.iter().enumerate() {
-        let Some(link) = links.get(i) else { continue };
-        let client =
-            Client::new(peer, parameters.clone(), link).with_context(|| format!("peer {}", peer.url))?;
-        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![Arc::new(client)], Arc::default()));
+    for peer in peers {
+        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![peer], Arc::default()));
     }
+    let control = tokio::spawn(control.serve(service.daemon()));
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     notify(&[sd_notify::NotifyState::Ready]);
     let serving = bound.serve(Arc::clone(&service), file.limits.max_connections.get(), ending);
@@ -68,6 +76,7 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
         () = serving => (),
         () = reloads(hangup, &service, tls) => (),
     }
+    control.abort();
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())

@@ -53,10 +53,10 @@ pub trait Cells {
     }
 }
 
-/// How often the element with these cells was added: the smallest of them. Never below the truth.
+/// How often the element with these cells (at least one) was added: the smallest of them. Never below the truth.
 #[inline]
 pub fn count<'a>(cells: &impl Cells, groups: impl Iterator<Item = Group<'a>>) -> u32 {
-    groups.map(|group| cells.least(group)).min().unwrap_or(0)
+    groups.fold(u32::MAX, |least, group| least.min(cells.least(group)))
 }
 
 /// The refined extension: raises only the smallest cells of the element (H1), each once (H2), `times` times over. So

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How full is this filter, and how often does it take a strange element for bulk?
 
-use super::cells::Cell;
 use super::split::{CELL_MAX, CELLS_PER_BLOCK, Split};
+use std::ops::Range;
 
 /// What the cells of one filter tell about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,42 +19,67 @@ pub struct Gauge {
     pub false_bulk: f64,
 }
 
+/// Blocks that are read at most: the shares of so many cells are within a thousandth of those of all.
+const SAMPLE: usize = 1 << 16;
+
+/// Blocks that are read together; split storage tells what is beyond the cells for whole chunks of so many.
+const CHUNK: usize = 32;
+
 impl Split {
-    /// Reads all cells. `threshold` is at least 1.
+    /// Reads at most 65,536 blocks, evenly spread. `threshold` is at least 1.
     pub(super) fn gauge(&self, threshold: u32) -> Gauge {
         let blocks = self.blocks();
+        let step = blocks.div_ceil(SAMPLE) * CHUNK;
+        let mut sums = Sums::default();
+        for start in (0..blocks).step_by(step) {
+            self.read(start..blocks.min(start + CHUNK), threshold, &mut sums);
+        }
+        let mean = |sum: f64| sum / sums.blocks;
+        Gauge {
+            fill: mean(sums.used),
+            saturated: mean(sums.saturated),
+            false_bulk: mean(sums.first) * mean(sums.second),
+        }
+    }
+
+    fn read(&self, range: Range<usize>, threshold: u32, sums: &mut Sums) {
         let share = |cells: u32| f64::from(cells) / CELLS_PER_BLOCK as f64;
-        let mut further = self.further_from(threshold.saturating_sub(CELL_MAX)).peekable();
-        let (mut used, mut saturated, mut first, mut second) = (0.0, 0.0, 0.0, 0.0);
-        for block in 0..blocks {
+        let beyond = threshold.saturating_sub(CELL_MAX);
+        let mut further = self.further(range.clone()).filter(|&(_, value)| value >= beyond).peekable();
+        for block in range {
             let (mut not_zero, mut full, mut reached) = (0, 0, 0);
             for value in self.base().values(block).map(u32::from) {
                 not_zero += u32::from(value > 0);
                 full += u32::from(value == CELL_MAX);
                 reached += u32::from(value >= threshold.min(CELL_MAX));
             }
-            used += share(not_zero);
-            saturated += share(full);
-            second += share(reached).powi(4);
-            first += if threshold <= CELL_MAX {
+            sums.blocks += 1.0;
+            sums.used += share(not_zero);
+            sums.saturated += share(full);
+            sums.second += share(reached).powi(4);
+            sums.first += if threshold <= CELL_MAX {
                 share(reached).powi(4)
             } else {
                 let mut beyond = 0;
-                while further.next_if(|cell| cell.block == block).is_some() {
+                while further.next_if(|(cell, _)| cell.block == block).is_some() {
                     beyond += 1;
                 }
                 // Three of the first block's cells have further bits.
                 share(beyond).powi(3) * share(full)
             };
         }
-        let mean = |sum: f64| sum / blocks as f64;
-        Gauge { fill: mean(used), saturated: mean(saturated), false_bulk: mean(first) * mean(second) }
     }
+}
 
-    /// The cells that have `further` or more beyond 15, in order.
-    fn further_from(&self, further: u32) -> impl Iterator<Item = Cell> {
-        self.further(0..self.blocks()).filter(move |&(_, value)| value >= further).map(|(cell, _)| cell)
-    }
+/// Over blocks, the shares of cells that are used and saturated, and the chances that all cells of a strange element in its
+/// first and in its second block reach the threshold.
+#[derive(Default)]
+struct Sums {
+    blocks: f64,
+    used: f64,
+    saturated: f64,
+    first: f64,
+    second: f64,
 }
 
 #[cfg(test)]

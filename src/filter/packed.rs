@@ -90,7 +90,7 @@ impl<const BITS: usize> Cells for Packed<BITS> {
     #[inline]
     fn least(&self, group: Group<'_>) -> u32 {
         let block = &self.blocks[group.block];
-        group.cells.iter().map(|&cell| value::<BITS>(block, cell.into())).min().unwrap_or(u8::MAX).into()
+        group.cells.iter().fold(u8::MAX, |least, &cell| least.min(value::<BITS>(block, cell.into()))).into()
     }
 
     /// Without branches: which cells are below the target, no branch predictor can know.

@@ -81,7 +81,8 @@ impl Refined {
         self.cells.prefetch(&self.probe(element));
     }
 
-    /// Fill, saturation, and the chance of false bulk at a threshold of at least 1. Reads all cells: about 2 ms a megabyte.
+    /// Fill, saturation, and the chance of false bulk at a threshold of at least 1, from a part of the cells in large
+    /// filters: some ten milliseconds.
     #[must_use]
     pub fn gauge(&self, threshold: u32) -> Gauge {
         self.cells.gauge(threshold)

@@ -40,6 +40,21 @@ pub struct Report {
     pub now: u64,
 }
 
+/// Tells when the version vector moves. The vector itself cannot be borrowed through it: that would hold up the keeper.
+pub struct Moves(watch::Receiver<Arc<Vector>>);
+
+impl Moves {
+    /// Takes the present state for known.
+    pub fn mark_unchanged(&mut self) {
+        self.0.mark_unchanged();
+    }
+
+    /// Waits until it is another one than was known. False when the ledger was closed.
+    pub async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
+}
+
 /// A handle of the ledger; clones share it.
 #[derive(Clone)]
 pub struct Ledger {
@@ -192,7 +207,8 @@ impl Ledger {
         self.ask(move |book| book.adopt(assembly.into_view())).await
     }
 
-    /// What can be said about it. Reads all cells for the estimates of false bulk when `threshold` is given.
+    /// What can be said about it. Estimates of fill and false bulk, which read some cells, are made for a `threshold`
+    /// only.
     ///
     /// # Errors
     /// When the ledger is not available.
@@ -200,10 +216,16 @@ impl Ledger {
         self.ask(move |book| Status::of(book, threshold)).await
     }
 
-    /// How far each origin is counted and on disk; tells of every change.
+    /// How far each origin is counted and on disk.
     #[must_use]
-    pub fn vector(&self) -> watch::Receiver<Arc<Vector>> {
-        self.shared.vector.subscribe()
+    pub fn vector(&self) -> Arc<Vector> {
+        self.shared.vector.borrow().clone()
+    }
+
+    /// Tells of every change of [`vector`](Self::vector).
+    #[must_use]
+    pub fn moves(&self) -> Moves {
+        Moves(self.shared.vector.subscribe())
     }
 
     /// Reads what is on disk, beside the keeper.

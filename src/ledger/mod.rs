@@ -35,13 +35,13 @@ const MAX_BATCH: usize = 8192;
 
 pub use acknowledged::{Backwards, Receipt, Reporter};
 pub use errors::{LedgerError, OpenError};
-pub use handle::{Ledger, Report};
+pub use handle::{Ledger, Moves, Report};
 pub use reader::{Behind, Reader, Snapshot};
 pub use retries::RetryKey;
 pub use settings::{Durability, Federation, Role, Settings};
 pub use snapshot::{Assembly, Row};
 pub use spool::Outgoing;
-pub use status::{SliceStatus, Status};
+pub use status::{Counted, SliceStatus, Status};
 pub use store::read;
 pub use tables::FILE_NAME;
 pub use update::{Refusal, Update, UpdateError, mark_of};

@@ -3,20 +3,31 @@
 
 use super::Role;
 use super::book::Book;
-use super::vector::{Origin, Vector};
+use super::vector::Vector;
 use crate::filter::Gauge;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Who counted what is in a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counted {
+    /// This ledger itself.
+    Own,
+    /// Others, merged.
+    Others,
+}
 
 /// One slice of one window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SliceStatus {
     /// Beginning of its window, in seconds since 1970.
     pub window: u64,
     /// The number of the slice in its window.
     pub slice: u32,
-    /// "own" for what was counted here, "others" for what came from other servers.
-    pub of: &'static str,
+    /// Whose counts these are.
+    pub counted: Counted,
     /// Signatures that it is made for.
     pub capacity: u32,
     /// Signatures that were new to it; unknown for merged ones.
@@ -25,17 +36,18 @@ pub struct SliceStatus {
     pub memory: usize,
     /// The share of cells that are not zero; with an estimate only.
     pub fill: Option<f64>,
+    /// The share of cells that are saturated; with an estimate only.
+    pub saturated: Option<f64>,
     /// The chance that a strange signature is bulk in it; with an estimate only.
     pub false_bulk: Option<f64>,
 }
 
 /// A ledger at a glance.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Status {
     /// The server's own origin; none for a milter.
-    #[serde(serialize_with = "shown")]
-    pub origin: Option<Origin>,
+    pub origin: Option<String>,
     /// How far each origin is counted.
     #[serde(skip)]
     pub vector: Vector,
@@ -47,11 +59,13 @@ pub struct Status {
     pub spool_oldest: Option<u64>,
 }
 
-fn shown<S: serde::Serializer>(origin: &Option<Origin>, serializer: S) -> Result<S::Ok, S::Error> {
-    origin.map(|origin| origin.to_string()).serialize(serializer)
-}
-
 impl Status {
+    /// How far each origin is counted, by its name.
+    #[must_use]
+    pub fn versions(&self) -> BTreeMap<String, u64> {
+        self.vector.iter().map(|(origin, mark)| (origin.to_string(), mark.version)).collect()
+    }
+
     pub(super) fn of(book: &Book, threshold: Option<u32>) -> Self {
         let mut slices = Vec::new();
         for generation in book.own.generations.iter() {
@@ -60,11 +74,12 @@ impl Status {
                 slices.push(SliceStatus {
                     window: generation.window.start,
                     slice: number,
-                    of: "own",
+                    counted: Counted::Own,
                     capacity: slice.capacity,
                     signatures: Some(slice.distinct),
                     memory: slice.filter.memory(),
                     fill: gauge.map(|gauge: Gauge| gauge.fill),
+                    saturated: gauge.map(|gauge| gauge.saturated),
                     false_bulk: gauge.map(|gauge| gauge.false_bulk),
                 });
             }
@@ -75,18 +90,19 @@ impl Status {
                 slices.push(SliceStatus {
                     window: layer.window.start,
                     slice: number,
-                    of: "others",
+                    counted: Counted::Others,
                     capacity: layer.capacity,
                     signatures: None,
                     memory: slice.memory(),
                     fill: gauge.map(|gauge| gauge.fill),
+                    saturated: gauge.map(|gauge| gauge.saturated),
                     false_bulk: gauge.map(|gauge| gauge.false_bulk),
                 });
             }
         }
         slices.sort_by_key(|slice| (slice.window, slice.slice));
         Self {
-            origin: Some(book.own.origin()).filter(|_| book.role == Role::Server),
+            origin: (book.role == Role::Server).then(|| book.own.origin().to_string()),
             vector: book.vector(),
             slices,
             spool: book.spool.len(),

@@ -2,14 +2,14 @@
 //! Where the milter listens, and how connections are taken.
 
 use super::stream::Coalescing;
+use crate::control::bind_unix;
 use indymilter::{EitherStream, Listener};
 use serde::Deserialize;
 use std::fmt;
 use std::fs;
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl Socket {
         let bound = match listen {
             Listen::Inet(address) => TcpListener::bind(address).await.map(SocketKind::Tcp),
             Listen::Unix(path) => {
-                bind_unix(path, mode).await.map(|socket| SocketKind::Unix(socket, path.clone()))
+                bind_unix(path, mode.0).await.map(|socket| SocketKind::Unix(socket, path.clone()))
             }
         };
         match bound {
@@ -168,20 +168,6 @@ impl Socket {
     }
 }
 
-/// Binds a Unix socket at `path` with `mode`.
-pub(super) async fn bind_unix(path: &Path, mode: Mode) -> io::Result<UnixListener> {
-    if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
-        // Only a refused connection proves that nobody listens.
-        match UnixStream::connect(path).await {
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
-            _ => return Err(io::ErrorKind::AddrInUse.into()),
-        }
-    }
-    let socket = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode.0))?;
-    Ok(socket)
-}
-
 impl Drop for Socket {
     fn drop(&mut self) {
         if let SocketKind::Unix(_, path) = &self.kind {
@@ -218,6 +204,7 @@ impl Listener for Socket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn addresses_are_read() {

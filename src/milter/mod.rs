@@ -7,7 +7,6 @@
 
 mod budget;
 mod callbacks;
-pub mod control;
 mod header;
 mod judge;
 mod listen;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The HTTP API under /v1; docs/protocol.md describes it.
 
-use super::clients::ClientsError;
+use super::clients::{Client as KnownClient, ClientsError};
 use super::gate::{Gate, Refused};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
 use super::stream::{Sink, stream};
-use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Snapshot, Vector, mark_of, now};
+use crate::control::Daemon;
+use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Role, Snapshot, Vector, mark_of, now};
 use crate::signature::Signature;
 use crate::sync::wire::{self, Reports, SnapshotHead, frame};
-use crate::sync::{Links, Parameters};
+use crate::sync::{Client, Links, Parameters};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Query, State};
@@ -39,11 +40,10 @@ const ROWS_AT_ONCE: usize = 8;
 /// What all requests share.
 pub struct Service {
     pub(super) ledger: Ledger,
-    pub(super) gate: Gate,
+    pub(super) gate: Arc<Gate>,
     parameters: Parameters,
     snapshots: Snapshots,
-    links: Arc<Links>,
-    started: Instant,
+    daemon: Arc<Daemon>,
 }
 
 /// The address of whoever asks; none on a Unix socket.
@@ -101,7 +101,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl Service {
-    /// Of this ledger, for these clients. `links` are those to peers.
+    /// Of this ledger, for these clients. `links` lead to `peers`.
     ///
     /// # Errors
     /// When the clients cannot be read.
@@ -110,10 +110,20 @@ impl Service {
         parameters: Parameters,
         settings: &Settings,
         links: Arc<Links>,
+        peers: Vec<Arc<Client>>,
     ) -> Result<Arc<Self>, ClientsError> {
-        let gate = Gate::new(settings)?;
-        let (snapshots, started) = (Snapshots::default(), Instant::now());
-        Ok(Arc::new(Self { ledger, gate, parameters, snapshots, links, started }))
+        let gate = Arc::new(Gate::new(settings)?);
+        let of_clients = Arc::clone(&gate);
+        let clients = move || of_clients.status();
+        let daemon = Daemon::new(Role::Server, parameters.clone(), ledger.clone(), links, peers, clients);
+        let (snapshots, daemon) = (Snapshots::default(), Arc::new(daemon));
+        Ok(Arc::new(Self { ledger, gate, parameters, snapshots, daemon }))
+    }
+
+    /// What the server can say of itself.
+    #[must_use]
+    pub fn daemon(&self) -> Arc<Daemon> {
+        Arc::clone(&self.daemon)
     }
 
     /// Lets go of what nobody used for a while.
@@ -170,7 +180,24 @@ async fn reports(
     body: Body,
 ) -> Result<Response, Failure> {
     let client = service.gate.reporter(token(&headers), ip)?;
-    service.agree(&headers)?;
+    let name = client.name.clone();
+    let result = take_reports(&service, client, &headers, body).await;
+    if let Err(Failure(status, why)) = &result
+        && status.is_client_error()
+    {
+        log::info!("client {name}: {status}: {why}");
+        service.gate.refused(&name, why);
+    }
+    result
+}
+
+async fn take_reports(
+    service: &Service,
+    client: KnownClient,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Failure> {
+    service.agree(headers)?;
     let late = |_| Failure(StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned());
     let large = |_| {
         Failure(StatusCode::PAYLOAD_TOO_LARGE, format!("expected at most {} bytes", wire::MAX_REPORTS_BYTES))
@@ -179,10 +206,12 @@ async fn reports(
     let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(large)?;
     let batch = Reports::decode(&body).map_err(|e| Failure(StatusCode::BAD_REQUEST, e.to_string()))?;
     service.gate.admit(&client, batch.reports.len())?;
-    let reporter = Reporter { client: client.name, spool: batch.spool };
+    let signatures = batch.reports.len();
+    let reporter = Reporter { client: client.name.clone(), spool: batch.spool };
     let limit = client.max_influence.map(std::num::NonZeroU32::get);
     let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limit, now()).await?;
     let receipt = receipt.map_err(|e| Failure(StatusCode::CONFLICT, e.to_string()))?;
+    service.gate.counted(&client.name, signatures);
     Ok(service.with_parameters(wire::encode_receipt(receipt)))
 }
 
@@ -214,7 +243,7 @@ async fn updates(
 }
 
 async fn next_updates(ledger: &Ledger, theirs: &Vector) -> Result<Vec<Arc<[u8]>>, Behind> {
-    let (reader, ours, theirs) = (ledger.reader()?, ledger.vector().borrow().clone(), theirs.clone());
+    let (reader, ours, theirs) = (ledger.reader()?, ledger.vector(), theirs.clone());
     blocking(move || reader.updates(&ours, &theirs, UPDATES_AT_ONCE)).await
 }
 
@@ -226,7 +255,7 @@ async fn send_updates(
     until: Instant,
     sink: &Sink,
 ) {
-    let mut moved = ledger.vector();
+    let mut moved = ledger.moves();
     let mut updates = first;
     if sink.send(wire::UPDATES.to_vec()).await.is_err() {
         return;
@@ -255,8 +284,8 @@ async fn send_updates(
             return;
         }
         match tokio::time::timeout(left.min(KEEP_ALIVE), moved.changed()).await {
-            Ok(Ok(())) => (),
-            Ok(Err(_)) => return,
+            Ok(true) => (),
+            Ok(false) => return,
             Err(_) if sink.send(frame(&[])).await.is_err() => return,
             Err(_) => (),
         }
@@ -338,27 +367,5 @@ async fn status(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     service.gate.reader(token(&headers), ip)?;
-    Ok(Json(service.status(None).await?).into_response())
-}
-
-impl Service {
-    /// What `bulkmark status` shows. Estimates of false bulk, which read all cells, are for a threshold only.
-    ///
-    /// # Errors
-    /// When the ledger is not available.
-    pub async fn status(&self, threshold: Option<u32>) -> Result<serde_json::Value, LedgerError> {
-        let status = self.ledger.status(threshold).await?;
-        let versions: serde_json::Map<_, _> =
-            status.vector.iter().map(|(origin, mark)| (origin.to_string(), mark.version.into())).collect();
-        Ok(serde_json::json!({
-            "role": "server",
-            "version": env!("CARGO_PKG_VERSION"),
-            "uptime-seconds": self.started.elapsed().as_secs(),
-            "parameters": self.parameters.to_string(),
-            "versions": versions,
-            "clients": self.gate.clients().list().len(),
-            "peers": self.links.status(),
-            "ledger": status,
-        }))
-    }
+    Ok(service.with_parameters(Json(service.daemon.public_status().await?)))
 }

@@ -3,6 +3,7 @@
 
 use super::clients::{Client, Clients, ClientsError, Role};
 use super::settings::{Limits, Settings};
+use crate::control::ClientStatus;
 use arc_swap::ArcSwap;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use std::collections::HashMap;
@@ -46,6 +47,16 @@ fn stamp_of(directory: &Path) -> Option<Stamp> {
     Some((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
 }
 
+/// What a client did since the server was started.
+#[derive(Debug, Default)]
+struct Activity {
+    batches: u64,
+    signatures: u64,
+    refused: u64,
+    last_refusal: Option<String>,
+    heard: Option<Instant>,
+}
+
 pub(super) struct Gate {
     clients: ArcSwap<Clients>,
     /// Where they are written, and the state of that file when it was read.
@@ -56,6 +67,7 @@ pub(super) struct Gate {
     failures: Mutex<HashMap<IpAddr, (u32, Instant)>>,
     /// Of each client, its rate and the meter that holds it.
     meters: Mutex<HashMap<String, (NonZeroU32, Arc<DefaultDirectRateLimiter>)>>,
+    activity: Mutex<HashMap<String, Activity>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -74,6 +86,7 @@ impl Gate {
             limits,
             failures: Mutex::default(),
             meters: Mutex::default(),
+            activity: Mutex::default(),
         })
     }
 
@@ -87,6 +100,9 @@ impl Gate {
         *known = stamp;
         match Clients::load(&self.directory) {
             Ok(clients) => {
+                let known = |name: &String| clients.list().iter().any(|client| client.name == *name);
+                lock(&self.meters).retain(|name, _| known(name));
+                lock(&self.activity).retain(|name, _| known(name));
                 log::info!("the clients were changed; there are {} now", clients.list().len());
                 self.clients.store(Arc::new(clients));
             }
@@ -94,8 +110,44 @@ impl Gate {
         }
     }
 
-    pub(super) fn clients(&self) -> Arc<Clients> {
-        self.clients.load_full()
+    /// All clients, and what they did.
+    pub(super) fn status(&self) -> Vec<ClientStatus> {
+        self.refresh();
+        let activity = lock(&self.activity);
+        let none = Activity::default();
+        let status = |client: &Client| {
+            let activity = activity.get(&client.name).unwrap_or(&none);
+            ClientStatus {
+                name: client.name.clone(),
+                role: client.role.to_string(),
+                batches: activity.batches,
+                signatures: activity.signatures,
+                refused: activity.refused,
+                last_refusal: activity.last_refusal.clone(),
+                heard_seconds_ago: activity.heard.map(|heard| heard.elapsed().as_secs()),
+            }
+        };
+        self.clients.load().list().iter().map(status).collect()
+    }
+
+    fn note(&self, client: &str, change: impl FnOnce(&mut Activity)) {
+        change(lock(&self.activity).entry(client.to_owned()).or_default());
+    }
+
+    /// Notes a batch of a client that is counted.
+    pub(super) fn counted(&self, client: &str, signatures: usize) {
+        self.note(client, |activity| {
+            activity.batches += 1;
+            activity.signatures += signatures as u64;
+        });
+    }
+
+    /// Notes that a client was refused.
+    pub(super) fn refused(&self, client: &str, why: &str) {
+        self.note(client, |activity| {
+            activity.refused += 1;
+            activity.last_refusal = Some(why.to_owned());
+        });
     }
 
     /// Lets a reader pass: none for somebody without a token where everybody may read.
@@ -113,7 +165,11 @@ impl Gate {
     /// Lets somebody pass who may report.
     pub(super) fn reporter(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<Client, Refused> {
         let client = self.client(token, from)?;
-        if client.role == Role::Report { Ok(client) } else { Err(Refused::Role) }
+        if client.role != Role::Report {
+            self.refused(&client.name, &Refused::Role.to_string());
+            return Err(Refused::Role);
+        }
+        Ok(client)
     }
 
     fn client(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<Client, Refused> {
@@ -123,10 +179,12 @@ impl Gate {
             return Err(Refused::Blocked);
         }
         let clients = self.clients.load();
-        clients.authenticate(token).cloned().ok_or_else(|| {
+        let Some(client) = clients.authenticate(token).cloned() else {
             self.remember_failure(from);
-            Refused::Token
-        })
+            return Err(Refused::Token);
+        };
+        self.note(&client.name, |activity| activity.heard = Some(Instant::now()));
+        Ok(client)
     }
 
     /// A Unix socket has no address, and whoever reaches it is known to this machine.

@@ -3,6 +3,7 @@
 
 use super::api::{From, Service};
 use super::tls::TlsKeys;
+use crate::control::bind_unix;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -23,6 +24,9 @@ const HEAD_TIME: Duration = Duration::from_secs(15);
 
 /// How long answers may still take when the server ends.
 const END_TIME: Duration = Duration::from_secs(5);
+
+/// Who may connect to a Unix socket: owner and group.
+const UNIX_MODE: u32 = 0o660;
 
 /// Where the server listens: `HOST:PORT` or `unix:/PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -101,13 +105,7 @@ impl Bound {
                 }
                 Socket::Tcp(listener)
             }
-            Address::Unix(path) => {
-                // A socket that nobody listens on is left from a crash.
-                if path.exists() && std::os::unix::net::UnixStream::connect(path).is_err() {
-                    std::fs::remove_file(path)?;
-                }
-                Socket::Unix(UnixListener::bind(path)?, path.clone())
-            }
+            Address::Unix(path) => Socket::Unix(bind_unix(path, UNIX_MODE).await?, path.clone()),
         };
         Ok(Self { socket, tls })
     }

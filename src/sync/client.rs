@@ -153,6 +153,16 @@ impl Client {
         Ok(wire::decode_receipt(&answer)?)
     }
 
+    /// What the server tells of itself.
+    ///
+    /// # Errors
+    /// When it does not answer, or with something else.
+    pub async fn status(&self) -> Result<serde_json::Value, ClientError> {
+        let request = self.http.get(format!("{}/v1/status", self.url)).timeout(SILENCE);
+        let answer = self.send(request).await?.bytes().await?;
+        serde_json::from_slice(&answer).map_err(|e| ClientError::Transport(e.to_string()))
+    }
+
     /// All updates that `since` lacks, and those that come within `wait`.
     ///
     /// # Errors

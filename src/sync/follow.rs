@@ -68,11 +68,11 @@ async fn follow_once(
     wait: Duration,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
-    let vector = ledger.vector().borrow().clone();
+    let vector = ledger.vector();
     let stream = match client.updates(&vector, wait).await {
         Err(ClientError::Refused { status: StatusCode::GONE, .. }) => {
             take_snapshot(ledger, settings, client).await?;
-            let vector = ledger.vector().borrow().clone();
+            let vector = ledger.vector();
             client.updates(&vector, wait).await
         }
         other => other,

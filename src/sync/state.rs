@@ -2,7 +2,7 @@
 //! What is known of the connections to other servers, for people.
 
 use crate::ledger::now;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,13 +18,15 @@ pub struct Link {
 }
 
 /// A link at a glance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LinkStatus {
     /// The address.
     pub url: String,
     /// Whether it is the one whose updates are followed.
     pub active: bool,
+    /// Updates that it knows and we do not; none when it does not answer.
+    pub behind: Option<u64>,
     /// Seconds since something came from it.
     pub heard_seconds_ago: Option<u64>,
     /// Bytes that came.
@@ -119,6 +121,7 @@ impl Links {
         let status = |(i, link): (usize, &Arc<Link>)| LinkStatus {
             url: link.url.clone(),
             active: self.all || i == self.active(),
+            behind: None,
             heard_seconds_ago: Some(link.silence()).filter(|_| link.heard.load(Ordering::Relaxed) > 0),
             bytes_in: link.received.load(Ordering::Relaxed),
             bytes_out: link.sent.load(Ordering::Relaxed),

@@ -7,6 +7,7 @@ pub mod encode;
 pub mod milter;
 pub mod mta;
 pub mod random;
+pub mod server;
 pub mod smtp;
 pub mod writing;
 

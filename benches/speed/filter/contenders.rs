@@ -20,7 +20,7 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// A filter at its capacity.
+/// A filter that is full, with so many cells for each element.
 pub(crate) struct Filled {
     filter: RefCell<Refined>,
     /// What it was when it was full, where it is small enough to be put back.
@@ -30,8 +30,8 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    pub(crate) fn new(capacity: u32, put_back: bool) -> Self {
-        let mut filter = Refined::sized(capacity, CELLS_AT_CAPACITY).expect("memory");
+    pub(crate) fn new(capacity: u32, cells: f64, put_back: bool) -> Self {
+        let mut filter = Refined::sized(capacity, cells).expect("memory");
         let mut counts = Vec::new();
         filling(0..capacity.into(), |additions| {
             counts.resize(additions.len(), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The control socket: other commands ask the running milter. One JSON object a line each way.
+//! The control socket. One JSON object a line each way.
 
-use super::listen::{Mode, bind_unix};
-use super::serve::Service;
+use super::socket::bind_unix;
+use super::status::{Daemon, Status};
 use crate::ledger::now;
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
@@ -20,19 +20,26 @@ const MAX_LINE: u64 = 4096;
 /// Askers at a time.
 const MAX_CONNECTIONS: usize = 64;
 
-/// How long an asker may take for one question, and a milter for one answer.
+/// How long an asker may take for one question.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Owner and group may ask.
+const MODE: u32 = 0o660;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Question {
+pub(super) enum Question {
+    /// The count of this signature.
     Count(String),
+    /// What the daemon can say of itself, with estimates of false bulk at this threshold.
+    Status(u32),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Answer {
+pub(super) enum Answer {
     Count(u32),
+    Status(Box<Status>),
     Error(String),
 }
 
@@ -49,20 +56,20 @@ impl Control {
     /// # Errors
     /// When the path cannot be used or somebody listens there.
     pub async fn bind(path: &Path) -> io::Result<Self> {
-        Ok(Self { socket: bind_unix(path, Mode::default()).await?, path: path.to_owned() })
+        Ok(Self { socket: bind_unix(path, MODE).await?, path: path.to_owned() })
     }
 
     /// Answers questions for ever.
-    pub async fn serve(self, service: Arc<Service>) {
+    pub async fn serve(self, daemon: Arc<Daemon>) {
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             match self.socket.accept().await {
                 Ok((stream, _)) => {
-                    let service = Arc::clone(&service);
+                    let daemon = Arc::clone(&daemon);
                     tokio::spawn(async move {
                         // An asker that goes away is nobody's fault.
-                        let _ = answer_all(stream, &service).await;
+                        let _ = answer_all(stream, &daemon).await;
                         drop(permit);
                     });
                 }
@@ -82,7 +89,7 @@ impl Drop for Control {
     }
 }
 
-async fn answer_all(stream: UnixStream, service: &Service) -> io::Result<()> {
+async fn answer_all(stream: UnixStream, daemon: &Daemon) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     loop {
@@ -93,7 +100,7 @@ async fn answer_all(stream: UnixStream, service: &Service) -> io::Result<()> {
             return Ok(());
         }
         let answer = match serde_json::from_slice(&line) {
-            Ok(question) => answer(question, service).await,
+            Ok(question) => answer(question, daemon).await,
             Err(e) => Answer::Error(format!("the question is not valid: {e}")),
         };
         let mut line = serde_json::to_vec(&answer)?;
@@ -102,32 +109,19 @@ async fn answer_all(stream: UnixStream, service: &Service) -> io::Result<()> {
     }
 }
 
-async fn answer(Question::Count(signature): Question, service: &Service) -> Answer {
-    let signature: Signature = match signature.parse() {
-        Ok(signature) => signature,
-        Err(e) => return Answer::Error(format!("{e}")),
-    };
-    match service.ledger.count(signature, now()).await {
-        Ok(count) => Answer::Count(count),
-        Err(e) => Answer::Error(e.to_string()),
-    }
-}
-
-/// Asks the milter behind the control socket `path` for the count of `signature`.
-///
-/// # Errors
-/// When nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or the milter has
-/// no count to tell.
-pub async fn count(path: &Path, signature: Signature) -> io::Result<u32> {
-    let mut stream = UnixStream::connect(path).await?;
-    let mut question = serde_json::to_vec(&Question::Count(signature.to_string()))?;
-    question.push(b'\n');
-    stream.write_all(&question).await?;
-    let mut line = Vec::new();
-    let mut reader = BufReader::new(stream).take(MAX_LINE);
-    tokio::time::timeout(TIMEOUT, reader.read_until(b'\n', &mut line)).await??;
-    match serde_json::from_slice(&line)? {
-        Answer::Count(count) => Ok(count),
-        Answer::Error(e) => Err(io::Error::other(e)),
+async fn answer(question: Question, daemon: &Daemon) -> Answer {
+    let error = |e: String| Answer::Error(e);
+    match question {
+        Question::Count(signature) => match signature.parse::<Signature>() {
+            Ok(signature) => match daemon.ledger.count(signature, now()).await {
+                Ok(count) => Answer::Count(count),
+                Err(e) => error(e.to_string()),
+            },
+            Err(e) => error(e.to_string()),
+        },
+        Question::Status(threshold) => match daemon.status(Some(threshold)).await {
+            Ok(status) => Answer::Status(Box::new(status)),
+            Err(e) => error(e.to_string()),
+        },
     }
 }

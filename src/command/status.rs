@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark status`
+
+use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
+use crate::control::{self, ClientStatus, Status};
+use crate::ledger::SliceStatus;
+use crate::sync::LinkStatus;
+use anyhow::Context;
+use humantime_serde::re::humantime;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Show what a running milter or server does: counts, memory, false bulk, and its connections to other servers.
+///
+/// Asks the daemon over its control socket. Fill and false bulk are estimates from a part of the cells. Exit code 0: it
+/// runs and nothing is wrong; 1: it runs, and a server that it needs does not answer; 2: it does not run, or error.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Ask the server instead of the milter.
+    #[arg(long)]
+    server: bool,
+    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The threshold that false bulk is estimated for [default: the milter's; 20 for a server]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    threshold: Option<u32>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The threshold of those who set none.
+const THRESHOLD: u32 = 20;
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match ask(args) {
+        Ok((status, threshold)) => {
+            let mut out = io::stdout().lock();
+            if args.json {
+                writeln!(out, "{}", serde_json::to_string(&status)?)?;
+            } else {
+                print_for_people(&mut out, &status, threshold)?;
+            }
+            let healthy = status.links.iter().all(|link| link.error.is_none());
+            Ok(ExitCode::from(u8::from(!healthy)))
+        }
+        Err(e) => {
+            eprintln!("bulkmark: {e:#}");
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+fn ask(args: &Args) -> anyhow::Result<(Status, u32)> {
+    let path = |default: &str| args.config.clone().unwrap_or_else(|| default.into());
+    let (socket, threshold) = if args.server {
+        (config::load_server(&path(SERVER_PATH))?.0.control, THRESHOLD)
+    } else {
+        let file = config::load(&path(DEFAULT_PATH))?.file;
+        (file.control, file.thresholds.body.get())
+    };
+    let threshold = args.threshold.unwrap_or(threshold);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let status = runtime.block_on(control::status(&socket, threshold)).with_context(|| {
+        let daemon = if args.server { "server" } else { "milter" };
+        format!("no {daemon} answers at {}", socket.display())
+    })?;
+    Ok((status, threshold))
+}
+
+fn print_for_people(out: &mut impl Write, status: &Status, threshold: u32) -> io::Result<()> {
+    let uptime = ago(status.uptime_seconds);
+    writeln!(out, "bulkmark {} {}, up for {uptime}", status.role, status.version)?;
+    if let Some(origin) = &status.ledger.origin {
+        writeln!(out, "origin {origin}")?;
+    }
+    let slices = &status.ledger.slices;
+    let memory: usize = slices.iter().map(|slice| slice.memory).sum();
+    writeln!(out, "\nledger: {} of memory", bytes(memory as u64))?;
+    for slice in slices {
+        writeln!(out, "  {}", Slice(slice, threshold))?;
+    }
+    for (origin, version) in &status.versions {
+        writeln!(out, "  origin {origin}: counted up to update {version}")?;
+    }
+    if status.role == "milter" && !status.links.is_empty() {
+        writeln!(out, "\nspool: {} reports that no update shows yet", status.ledger.spool)?;
+    }
+    let kind = if status.role == "milter" { "upstream" } else { "peer" };
+    for link in &status.links {
+        writeln!(out, "\n{kind} {}", Link(link))?;
+    }
+    if !status.clients.is_empty() {
+        writeln!(out, "\nclients since the start:")?;
+        for client in &status.clients {
+            writeln!(out, "  {}", Client(client))?;
+        }
+    }
+    Ok(())
+}
+
+struct Slice<'a>(&'a SliceStatus, u32);
+
+impl fmt::Display for Slice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(slice, threshold) = self;
+        let begins = UNIX_EPOCH + Duration::from_secs(slice.window);
+        write!(f, "window of {}", humantime::format_rfc3339_seconds(begins))?;
+        if slice.slice > 0 {
+            write!(f, ", slice {}", slice.slice)?;
+        }
+        match slice.signatures {
+            Some(signatures) => write!(f, ": {signatures} of {} signatures", slice.capacity)?,
+            None => write!(f, ": merged, made for {}", slice.capacity)?,
+        }
+        write!(f, ", {}", bytes(slice.memory as u64))?;
+        if let (Some(fill), Some(saturated), Some(chance)) = (slice.fill, slice.saturated, slice.false_bulk) {
+            let (fill, saturated) = (fill * 100.0, saturated * 100.0);
+            write!(f, ", {fill:.1} % of cells used, {saturated:.1} % full, false bulk at {threshold}: ")?;
+            if chance > 0.0 { write!(f, "{chance:.1e}")? } else { f.write_str("0")? }
+        }
+        Ok(())
+    }
+}
+
+struct Link<'a>(&'a LinkStatus);
+
+impl fmt::Display for Link<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let link = self.0;
+        writeln!(f, "{}: {}", link.url, if link.active { "followed" } else { "in reserve" })?;
+        match link.behind {
+            Some(0) => writeln!(f, "  up to date")?,
+            Some(updates) => writeln!(f, "  {updates} updates behind")?,
+            None => writeln!(f, "  does not answer")?,
+        }
+        match link.heard_seconds_ago {
+            Some(seconds) => write!(f, "  heard {} ago", ago(seconds))?,
+            None => f.write_str("  never heard")?,
+        }
+        write!(f, ", {} in, {} out", bytes(link.bytes_in), bytes(link.bytes_out))?;
+        match &link.error {
+            Some(error) => write!(f, "\n  error: {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Client<'a>(&'a ClientStatus);
+
+impl fmt::Display for Client<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let client = self.0;
+        write!(f, "{} ({}): ", client.name, client.role)?;
+        match client.heard_seconds_ago {
+            None => f.write_str("not heard")?,
+            Some(seconds) => write!(
+                f,
+                "{} signatures in {} batches, heard {} ago",
+                client.signatures,
+                client.batches,
+                ago(seconds)
+            )?,
+        }
+        if client.refused > 0 {
+            let why = client.last_refusal.as_deref().unwrap_or_default();
+            write!(f, ", {} times refused, last: {why}", client.refused)?;
+        }
+        Ok(())
+    }
+}
+
+fn ago(seconds: u64) -> impl fmt::Display {
+    humantime::format_duration(Duration::from_secs(seconds))
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}

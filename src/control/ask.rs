@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Asking a daemon over its control socket.
+
+use super::serve::{Answer, Question};
+use super::status::Status;
+use crate::signature::Signature;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+/// How long a daemon may take for one answer: it asks its upstream servers for some.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of an answer at most.
+const MAX_ANSWER: u64 = 64 << 20;
+
+/// Asks the daemon behind the control socket `path` for the count of `signature`.
+///
+/// # Errors
+/// When nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or the daemon has
+/// no count to tell.
+pub async fn count(path: &Path, signature: Signature) -> io::Result<u32> {
+    match ask(path, &Question::Count(signature.to_string())).await? {
+        Answer::Count(count) => Ok(count),
+        _ => Err(unexpected()),
+    }
+}
+
+/// Asks the daemon behind the control socket `path` for what it can say of itself.
+///
+/// # Errors
+/// As [`count`].
+pub async fn status(path: &Path, threshold: u32) -> io::Result<Status> {
+    match ask(path, &Question::Status(threshold)).await? {
+        Answer::Status(status) => Ok(*status),
+        _ => Err(unexpected()),
+    }
+}
+
+fn unexpected() -> io::Error {
+    io::Error::other("it answered another question")
+}
+
+async fn ask(path: &Path, question: &Question) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(path).await?;
+    let mut question = serde_json::to_vec(question)?;
+    question.push(b'\n');
+    stream.write_all(&question).await?;
+    let mut line = Vec::new();
+    let mut reader = BufReader::new(stream).take(MAX_ANSWER);
+    tokio::time::timeout(TIMEOUT, reader.read_until(b'\n', &mut line)).await??;
+    match serde_json::from_slice(&line)? {
+        Answer::Error(e) => Err(io::Error::other(e)),
+        answer => Ok(answer),
+    }
+}

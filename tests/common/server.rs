@@ -1,0 +1,75 @@
+//! Signature servers under test, and milters that follow them.
+
+use super::{BULKMARK, Daemon, Site};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A signature server in a directory of its own, on the same port at each start.
+pub struct Server {
+    pub site: Site,
+    /// TOML above the tables.
+    pub extra: String,
+    pub port: u16,
+}
+
+impl Server {
+    /// `extra` is put above the tables of its configuration.
+    pub fn new(extra: &str) -> Self {
+        // A port that was free a moment ago; nobody else takes one of this range by chance.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = Self { site: Site::new(""), extra: extra.to_owned(), port };
+        std::fs::create_dir_all(server.site.path("state")).unwrap();
+        server
+    }
+
+    /// Where it is reached.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The configuration file, written anew at each call.
+    pub fn config(&self) -> PathBuf {
+        let path = self.site.path("server.toml");
+        let text = format!(
+            "listen = \"127.0.0.1:{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[sync]\ninterval = \"50ms\"\n[log]\ntarget = \"stderr\"\n",
+            self.port,
+            self.site.path("server.sock").display(),
+            self.site.path("state").display(),
+            self.extra,
+        );
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Starts it and waits until it listens.
+    pub fn start(&self) -> Daemon {
+        self.site.spawn_by(Command::new(BULKMARK).args(["server", "--config"]).arg(self.config())).listening()
+    }
+
+    /// Runs `bulkmark client`, and returns what it prints.
+    pub fn client(&self, arguments: &[&str]) -> String {
+        let config = self.config();
+        let output =
+            Command::new(BULKMARK).arg("client").args(arguments).arg("--config").arg(config).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// An entry of a list of servers, with a new token.
+    pub fn entry(&self, name: &str, role: &str) -> String {
+        let token = self.client(&["add", name, "--role", role]);
+        assert_eq!(token.lines().count(), 1, "{token}");
+        let path = self.site.path(name);
+        std::fs::write(&path, token).unwrap();
+        format!("{{ url = \"{}\", token-file = \"{}\" }}", self.url(), path.display())
+    }
+}
+
+/// A milter that follows these servers.
+pub fn milter(entries: &[String]) -> Site {
+    Site::new(&format!(
+        "exempt-loopback = false\nupstream = [{}]\n[sync]\ninterval = \"20ms\"\n",
+        entries.join(", ")
+    ))
+}

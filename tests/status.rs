@@ -1,0 +1,118 @@
+//! `bulkmark status`, of a milter and of a server.
+
+mod common;
+
+use common::milter::{Client, Mail};
+use common::server::{Server, milter};
+use common::{BULKMARK, Daemon, PATIENCE};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Exit code, standard output and standard error.
+fn status(arguments: &[&str], config: &Path) -> (i32, String, String) {
+    let output = Command::new(BULKMARK).arg("status").args(arguments).arg("--config").arg(config).output();
+    let output = output.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn json(arguments: &[&str], config: &Path) -> serde_json::Value {
+    let (_, out, err) = status(&[arguments, &["--json"]].concat(), config);
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"))
+}
+
+/// Asks until the answer is as it should be.
+fn wait_until(ask: impl Fn() -> serde_json::Value, good: impl Fn(&serde_json::Value) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = ask();
+        if good(&found) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{found:#}");
+    }
+}
+
+fn send(milter: &Daemon, times: usize) {
+    let mut client = Client::connect(milter);
+    client.client("client.test", "192.0.2.7");
+    let text =
+        "Subject: x\n\nsome words that are bulk in this test alpha beta gamma delta epsilon zeta eta\n";
+    for _ in 0..times {
+        client.message(&Mail::raw(&common::crlf(text)));
+    }
+}
+
+#[test]
+fn a_milter_tells_of_its_counts() {
+    let site = common::Site::new("exempt-loopback = false\n");
+    let (code, _, err) = status(&[], &site.config());
+    assert_eq!(code, 2);
+    assert!(err.starts_with("bulkmark: no milter answers at "), "{err}");
+
+    let daemon = site.start();
+    send(&daemon, 30);
+    let found = json(&[], &site.config());
+    assert_eq!(found["role"], "milter");
+    let slice = &found["ledger"]["slices"][0];
+    assert_eq!((&slice["signatures"], &slice["counted"]), (&1.into(), &"own".into()));
+    // One signature of eight cells in a filter for a million: its own cells are no false bulk to speak of.
+    let fill = slice["fill"].as_f64().unwrap();
+    assert!((0.0..1e-3).contains(&fill), "{fill}");
+    assert!(slice["false-bulk"].as_f64().unwrap() < 1e-9);
+
+    let (code, out, _) = status(&[], &site.config());
+    assert_eq!(code, 0);
+    assert!(out.starts_with("bulkmark milter "), "{out}");
+    assert!(out.contains(": 1 of 1000000 signatures, "), "{out}");
+    assert!(!out.contains("upstream"), "{out}");
+}
+
+#[test]
+fn a_federation_is_seen_from_both_sides() {
+    let server = Server::new("");
+    let daemon = server.start();
+    let site = milter(&[server.entry("mx", "report")]);
+    let at_site = site.start();
+    send(&at_site, 30);
+    wait_until(
+        || json(&[], &site.config()),
+        |found| {
+            let link = &found["links"][0];
+            found["ledger"]["spool"] == 0
+                && link["active"] == true
+                && link["behind"] == 0
+                && link["error"].is_null()
+                && link["bytes-out"].as_u64() > Some(0)
+                && link["bytes-in"].as_u64() > Some(0)
+                && found["versions"].as_object().is_some_and(|versions| versions.len() == 1)
+        },
+    );
+    let (code, out, _) = status(&[], &site.config());
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains(&format!("upstream {}: followed\n  up to date\n", server.url())), "{out}");
+
+    let found = json(&["--server"], &server.config());
+    assert_eq!(found["role"], "server");
+    assert_eq!(found["ledger"]["slices"][0]["signatures"], 1);
+    let client = &found["clients"][0];
+    assert_eq!((&client["name"], &client["refused"]), (&"mx".into(), &0.into()));
+    assert!(client["signatures"].as_u64() > Some(0), "{client}");
+
+    // A client that may not report is refused, and both sides say so.
+    let reader = milter(&[server.entry("reader", "read")]);
+    let at_reader = reader.start();
+    send(&at_reader, 1);
+    at_reader.log.wait_for(0, "403 Forbidden: this client may only read");
+    let (_, out, _) = status(&["--server"], &server.config());
+    assert!(out.contains("reader (read): "), "{out}");
+    assert!(out.contains("times refused, last: this client may only read"), "{out}");
+
+    // Without its server the milter runs on, and says what is wrong.
+    daemon.kill();
+    wait_until(|| json(&[], &site.config()), |found| found["links"][0]["error"].is_string());
+    let (code, out, _) = status(&[], &site.config());
+    assert_eq!(code, 1);
+    assert!(out.contains("  does not answer\n") && out.contains("\n  error: "), "{out}");
+}
