@@ -87,7 +87,7 @@ fn start_sync(
     let mut clients = Vec::new();
     for (i, upstream) in file.upstream.iter().enumerate() {
         let link = links.get(i).unwrap_or_default();
-        let client = Client::new(upstream, parameters.clone(), link);
+        let client = Client::new(upstream, Some(parameters.clone()), link);
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
     if !clients.is_empty() {

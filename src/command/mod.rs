@@ -6,8 +6,10 @@ mod client;
 mod config;
 mod corpus;
 mod daemon;
+mod ledger;
 mod milter;
 mod server;
+mod show;
 mod signature;
 mod simulate;
 mod status;
@@ -43,6 +45,7 @@ enum Command {
     Client(client::Args),
     Check(check::Args),
     Status(status::Args),
+    Ledger(ledger::Args),
     Signature(signature::Args),
     Simulate(simulate::Args),
     #[command(subcommand)]
@@ -61,6 +64,7 @@ impl Cli {
             Command::Client(args) => client::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Status(args) => status::run(&args),
+            Command::Ledger(args) => ledger::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),

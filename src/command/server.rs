@@ -54,7 +54,7 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
     let links = Arc::new(Links::new(&urls, true));
     let mut peers = Vec::new();
     for (i, peer) in file.peer.iter().enumerate() {
-        let client = Client::new(peer, parameters.clone(), links.get(i).unwrap_or_default());
+        let client = Client::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
         peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
     }
     let settings = file.settings();

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark status`
 
+use super::show::{Slice, THRESHOLD, ago, bytes};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, Status};
-use crate::ledger::SliceStatus;
 use crate::sync::LinkStatus;
 use anyhow::Context;
-use humantime_serde::re::humantime;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, UNIX_EPOCH};
 
 /// Show what a running milter or server does: counts, memory, false bulk, and its connections to other servers.
 ///
@@ -32,9 +30,6 @@ pub(super) struct Args {
     #[arg(long)]
     json: bool,
 }
-
-/// The threshold of those who set none.
-const THRESHOLD: u32 = 20;
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match ask(args) {
@@ -103,30 +98,6 @@ fn print_for_people(out: &mut impl Write, status: &Status, threshold: u32) -> io
     Ok(())
 }
 
-struct Slice<'a>(&'a SliceStatus, u32);
-
-impl fmt::Display for Slice<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(slice, threshold) = self;
-        let begins = UNIX_EPOCH + Duration::from_secs(slice.window);
-        write!(f, "window of {}", humantime::format_rfc3339_seconds(begins))?;
-        if slice.slice > 0 {
-            write!(f, ", slice {}", slice.slice)?;
-        }
-        match slice.signatures {
-            Some(signatures) => write!(f, ": {signatures} of {} signatures", slice.capacity)?,
-            None => write!(f, ": merged, made for {}", slice.capacity)?,
-        }
-        write!(f, ", {}", bytes(slice.memory as u64))?;
-        if let (Some(fill), Some(saturated), Some(chance)) = (slice.fill, slice.saturated, slice.false_bulk) {
-            let (fill, saturated) = (fill * 100.0, saturated * 100.0);
-            write!(f, ", {fill:.1} % of cells used, {saturated:.1} % full, false bulk at {threshold}: ")?;
-            if chance > 0.0 { write!(f, "{chance:.1e}")? } else { f.write_str("0")? }
-        }
-        Ok(())
-    }
-}
-
 struct Link<'a>(&'a LinkStatus);
 
 impl fmt::Display for Link<'_> {
@@ -171,17 +142,5 @@ impl fmt::Display for Client<'_> {
             write!(f, ", {} times refused, last: {why}", client.refused)?;
         }
         Ok(())
-    }
-}
-
-fn ago(seconds: u64) -> impl fmt::Display {
-    humantime::format_duration(Duration::from_secs(seconds))
-}
-
-fn bytes(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..10_000_000 => format!("{} kB", bytes / 1000),
-        _ => format!("{} MB", bytes / 1_000_000),
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The merged view of several writers' filters (Yan & Cho, section 4, merging and delta).
 
+use super::cells::Cell;
 use super::delta::Delta;
 use super::gauge::Gauge;
 use super::params::ParameterError;
@@ -80,6 +81,36 @@ impl Merged {
             self.cells.raise(at, by);
         }
         Ok(())
+    }
+
+    /// How many cells differ between two views of the same size, and by how much at most.
+    ///
+    /// # Errors
+    /// When the other one has another number of blocks.
+    pub fn differences(&self, other: &Self) -> Result<(u64, u32), ParameterError> {
+        ParameterError::same("blocks", self.cells.blocks() as u64, other.cells.blocks() as u64)?;
+        let (mut ours, mut theirs) = (self.cells.used().peekable(), other.cells.used().peekable());
+        let place = |cell: &Cell| (cell.block, cell.cell);
+        let (mut differing, mut largest) = (0, 0);
+        loop {
+            let by = match (ours.peek(), theirs.peek()) {
+                (None, None) => return Ok((differing, largest)),
+                (Some((a, x)), Some((b, y))) if place(a) == place(b) => {
+                    let by = x.abs_diff(*y);
+                    ours.next();
+                    theirs.next();
+                    by
+                }
+                (Some((a, x)), b) if b.is_none_or(|(b, _)| place(a) < place(b)) => {
+                    let by = *x;
+                    ours.next();
+                    by
+                }
+                _ => theirs.next().map_or(0, |(_, y)| y),
+            };
+            differing += u64::from(by > 0);
+            largest = by.max(largest);
+        }
     }
 
     /// As [`Refined::gauge`].

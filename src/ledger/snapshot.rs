@@ -2,6 +2,7 @@
 //! Snapshots: the rows that travel, and the view that is put together from them.
 
 use super::Settings;
+use super::update::{Refusal, Update};
 use super::vector::Vector;
 use super::view::View;
 use super::window::{Calendar, Window};
@@ -64,6 +65,12 @@ impl Assembly {
         Self { view: View::new(Calendar::new(settings)), vector }
     }
 
+    /// How far each origin is in it.
+    #[must_use]
+    pub fn vector(&self) -> &Vector {
+        if self.view.vector().is_empty() { &self.vector } else { self.view.vector() }
+    }
+
     /// Adds a row. False when it does not fit its place.
     ///
     /// # Errors
@@ -72,10 +79,24 @@ impl Assembly {
         self.view.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
     }
 
-    pub(super) fn into_view(mut self) -> View {
-        for (origin, mark) in self.vector.iter() {
+    /// Applies an update that came after the snapshot, whose bytes are these. One that is in already changes nothing.
+    ///
+    /// # Errors
+    /// When it cannot be applied.
+    pub fn apply(&mut self, update: &Update, bytes: &[u8], now: u64) -> Result<(), Refusal> {
+        self.settle();
+        self.view.apply(update, bytes, now).map(drop)
+    }
+
+    /// From here on the view holds what the vector says.
+    fn settle(&mut self) {
+        for (origin, mark) in std::mem::take(&mut self.vector).iter() {
             self.view.vector_mut().set(origin, mark);
         }
+    }
+
+    pub(super) fn into_view(mut self) -> View {
+        self.settle();
         self.view
     }
 }

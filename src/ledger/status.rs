@@ -4,6 +4,7 @@
 use super::Role;
 use super::book::Book;
 use super::vector::Vector;
+use super::view::View;
 use crate::filter::Gauge;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -84,22 +85,7 @@ impl Status {
                 });
             }
         }
-        for layer in book.others.layers() {
-            for (number, slice) in (0..).zip(&layer.slices) {
-                let gauge = threshold.map(|t| slice.gauge(t));
-                slices.push(SliceStatus {
-                    window: layer.window.start,
-                    slice: number,
-                    counted: Counted::Others,
-                    capacity: layer.capacity,
-                    signatures: None,
-                    memory: slice.memory(),
-                    fill: gauge.map(|gauge| gauge.fill),
-                    saturated: gauge.map(|gauge| gauge.saturated),
-                    false_bulk: gauge.map(|gauge| gauge.false_bulk),
-                });
-            }
-        }
+        slices.extend(of_layers(&book.others, threshold));
         slices.sort_by_key(|slice| (slice.window, slice.slice));
         Self {
             origin: (book.role == Role::Server).then(|| book.own.origin().to_string()),
@@ -109,4 +95,30 @@ impl Status {
             spool_oldest: book.spool.oldest(),
         }
     }
+
+    /// Of merged counts that are in no ledger here.
+    pub(super) fn of_view(view: &View, vector: Vector, threshold: u32) -> Self {
+        let mut slices: Vec<_> = of_layers(view, Some(threshold)).collect();
+        slices.sort_by_key(|slice| (slice.window, slice.slice));
+        Self { origin: None, vector, slices, spool: 0, spool_oldest: None }
+    }
+}
+
+fn of_layers(view: &View, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {
+    view.layers().iter().flat_map(move |layer| {
+        (0..).zip(&layer.slices).map(move |(number, slice)| {
+            let gauge = threshold.map(|t| slice.gauge(t));
+            SliceStatus {
+                window: layer.window.start,
+                slice: number,
+                counted: Counted::Others,
+                capacity: layer.capacity,
+                signatures: None,
+                memory: slice.memory(),
+                fill: gauge.map(|gauge| gauge.fill),
+                saturated: gauge.map(|gauge| gauge.saturated),
+                false_bulk: gauge.map(|gauge| gauge.false_bulk),
+            }
+        })
+    })
 }

@@ -34,6 +34,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The row of `meta` with the random number of a server's own community.
 const ORIGIN: &str = "origin";
@@ -82,6 +83,32 @@ pub fn read(
     }
     // Numbers that are only for what is new.
     Ok(open(directory, Role::Site, settings, key, [0; 2])?.book.count(signature, now))
+}
+
+/// Opens a ledger that is there, whatever its role and key; the latter's number is returned. The settings are those that
+/// the file itself tells.
+pub(super) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), OpenError> {
+    let load_any = || {
+        let (db, role, key) = tables::open_any(path)?;
+        let window = Duration::from_secs(window_length(&db)?);
+        let settings = Settings { window, retention: window.saturating_mul(366), ..Settings::default() };
+        Ok((load(db, role, &settings, random)?, key))
+    };
+    catch_unwind(AssertUnwindSafe(load_any))
+        .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
+        .map_err(|fault: Fault| fault.at(path.to_owned()))
+}
+
+/// The length of the newest window; a day when there is none.
+fn window_length(db: &Database) -> Result<u64, Fault> {
+    let txn = db.begin_write()?;
+    let mut newest = None;
+    for tables in [&OWN, &OTHERS] {
+        let last = txn.open_table(tables.slices)?.last()?.map(|(key, _)| key.value());
+        newest = newest.max(last.map(|(start, length, _)| (start, length)));
+    }
+    txn.commit()?;
+    Ok(newest.map_or_else(|| Settings::default().window.as_secs(), |(_, length)| length))
 }
 
 fn load(

@@ -64,9 +64,40 @@ fn builder() -> redb::Builder {
 pub(super) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Database, Fault> {
     match path.metadata() {
         Ok(_) => (),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, role, key)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, role, key.id())?,
         Err(e) => return Err(Fault::Io(e)),
     }
+    let db = open_whole(path)?;
+    let txn = db.begin_write()?;
+    check_parameters(&txn, role, key)?;
+    txn.commit()?;
+    Ok(db)
+}
+
+/// Opens a file that is there, whatever its role and key, which are returned. The format must be this program's.
+pub(super) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
+    path.metadata().map_err(Fault::Io)?;
+    let db = open_whole(path)?;
+    let txn = db.begin_write()?;
+    refuse_damaged(&txn)?;
+    let text = |name| -> Result<String, Fault> {
+        let row = get_meta(&txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
+        Ok(String::from_utf8_lossy(&row).into_owned())
+    };
+    for (name, expected) in [("format", FORMAT.to_owned()), ("layout", Refined::layout())] {
+        let found = text(name)?;
+        if found != expected {
+            return Err(Fault::Other { name, found, expected });
+        }
+    }
+    let role = if text("role")? == Role::Server.to_string() { Role::Server } else { Role::Site };
+    let key = text("federation key id")?;
+    let key = u64::from_str_radix(&key, 16).map_err(|_| damaged(format!("its key id is {key:?}")))?;
+    txn.commit()?;
+    Ok((db, role, key))
+}
+
+fn open_whole(path: &Path) -> Result<Database, Fault> {
     let mut db = builder().open(path)?;
     let sound = db.check_integrity()?;
     let txn = db.begin_write()?;
@@ -76,14 +107,13 @@ pub(super) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Datab
         txn.commit()?;
         return Err(damaged("pages failed their checksums"));
     }
-    check_parameters(&txn, role, key)?;
     txn.commit()?;
     Ok(db)
 }
 
 /// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
 /// than half of one.
-fn create(path: &Path, role: Role, key: &FederationKey) -> Result<(), Fault> {
+pub(super) fn create(path: &Path, role: Role, key_id: u64) -> Result<(), Fault> {
     let unfinished = path.with_extension("new");
     match fs::remove_file(&unfinished) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Fault::Io(e)),
@@ -91,7 +121,7 @@ fn create(path: &Path, role: Role, key: &FederationKey) -> Result<(), Fault> {
     }
     let db = builder().create(&unfinished)?;
     let txn = db.begin_write()?;
-    for (name, value) in parameters(role, key) {
+    for (name, value) in parameters(role, key_id) {
         put_meta(&txn, name, value.as_bytes())?;
     }
     txn.commit()?;
@@ -101,20 +131,25 @@ fn create(path: &Path, role: Role, key: &FederationKey) -> Result<(), Fault> {
 }
 
 /// What a ledger's cells are only right for.
-fn parameters(role: Role, key: &FederationKey) -> [(&'static str, String); 4] {
+fn parameters(role: Role, key_id: u64) -> [(&'static str, String); 4] {
     [
         ("format", FORMAT.to_owned()),
         ("role", role.to_string()),
         ("layout", Refined::layout()),
-        ("federation key id", format!("{:016x}", key.id())),
+        ("federation key id", format!("{key_id:016x}")),
     ]
 }
 
-fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
+fn refuse_damaged(txn: &WriteTransaction) -> Result<(), Fault> {
     if txn.open_table(META)?.get(DAMAGED)?.is_some() {
         return Err(damaged("pages failed their checksums at an earlier start"));
     }
-    for (name, expected) in parameters(role, key) {
+    Ok(())
+}
+
+fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
+    refuse_damaged(txn)?;
+    for (name, expected) in parameters(role, key.id()) {
         let row = get_meta(txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
         let found = String::from_utf8_lossy(&row).into_owned();
         if found != expected {

@@ -72,17 +72,22 @@ pub struct Client {
     http: reqwest::Client,
     url: String,
     token: Option<header::HeaderValue>,
-    parameters: Parameters,
+    /// None for a client that only looks.
+    parameters: Option<Parameters>,
     /// What is known of the connection.
     pub link: Arc<Link>,
 }
 
 impl Client {
-    /// Reads the files that the configuration names.
+    /// Reads the files that the configuration names. Without `parameters` it takes those that the server has.
     ///
     /// # Errors
     /// When they cannot be read, or the address is none.
-    pub fn new(upstream: &Upstream, parameters: Parameters, link: Arc<Link>) -> Result<Self, ClientError> {
+    pub fn new(
+        upstream: &Upstream,
+        parameters: Option<Parameters>,
+        link: Arc<Link>,
+    ) -> Result<Self, ClientError> {
         let read = |path: &PathBuf| {
             std::fs::read(path).map_err(|reason| ClientError::File { path: path.clone(), reason })
         };
@@ -118,15 +123,19 @@ impl Client {
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
-        let mut request = request.header(parameters::HEADER, self.parameters.to_string());
+        let mut request = request;
+        if let Some(parameters) = &self.parameters {
+            request = request.header(parameters::HEADER, parameters.to_string());
+        }
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.clone());
         }
         let mut response = request.send().await?;
         let status = response.status();
         if status.is_success() {
+            let Some(ours) = &self.parameters else { return Ok(response) };
             let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
-            self.parameters.check(theirs.unwrap_or_default()).map_err(ClientError::Parameters)?;
+            ours.check(theirs.unwrap_or_default()).map_err(ClientError::Parameters)?;
             return Ok(response);
         }
         let mut reason = Vec::new();

@@ -5,9 +5,15 @@ use crate::filter::Refined;
 use crate::ledger;
 use crate::signature::FederationKey;
 use std::fmt;
+use std::time::Duration;
 
 /// The version of the protocol; another one is another path of the API and another number here.
 const PROTOCOL: u32 = 1;
+
+/// The layout's name, without what separates fields.
+fn layout() -> String {
+    Refined::layout().replace([',', ' '], "-")
+}
 
 /// Both sides send these with every request and answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +32,37 @@ impl Parameters {
             fields: vec![
                 ("protocol", PROTOCOL.to_string()),
                 ("federation-key-id", format!("{:016x}", key.id())),
-                ("layout", Refined::layout().replace([',', ' '], "-")),
+                ("layout", layout()),
                 ("window", settings.window.as_secs().to_string()),
                 ("capacity", settings.capacity.to_string()),
             ],
         }
+    }
+
+    /// The settings that another side's text tells, and the number of its key. The layout must be ours.
+    ///
+    /// # Errors
+    /// What is missing or not ours.
+    pub fn read(theirs: &str) -> Result<(ledger::Settings, u64), String> {
+        let fields: Vec<(&str, &str)> =
+            theirs.split(", ").filter_map(|field| field.split_once('=')).collect();
+        let field = |name: &str| {
+            let found = fields.iter().find(|(other, _)| *other == name).map(|&(_, value)| value);
+            found.ok_or_else(|| format!("parameters without {name}: {theirs:?}"))
+        };
+        for (name, ours) in [("protocol", PROTOCOL.to_string()), ("layout", layout())] {
+            if field(name)? != ours {
+                return Err(format!("{name} {}, where this program has {ours}", field(name)?));
+            }
+        }
+        let invalid = |name| move || format!("parameters with an invalid {name}: {theirs:?}");
+        let window = field("window")?.parse().ok().filter(|&w| w > 0).ok_or_else(invalid("window"))?;
+        let window = Duration::from_secs(window);
+        let retention = window.saturating_mul(366);
+        let capacity = field("capacity")?.parse().map_err(|_| invalid("capacity")())?;
+        let key = field("federation-key-id")?;
+        let key = u64::from_str_radix(key, 16).map_err(|_| invalid("federation-key-id")())?;
+        Ok((ledger::Settings { window, retention, capacity, ..ledger::Settings::default() }, key))
     }
 
     /// What the other side's text differs in.

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark ledger`
+
+use super::show::{Slice, THRESHOLD};
+use crate::ledger::{Difference, Holding, Status};
+use crate::sync::{self, Client, Link, Upstream};
+use anyhow::{Context, bail};
+use serde_json::json;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Look at whole ledgers, compare them, add them up.
+///
+/// A HOLDER is a ledger's file or the directory that it is in, while no daemon has it open, or the address of a server
+/// (http:// or https://). Exit code 0: sound and equal; 1: they differ; 2: error, or damage.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+    /// The file with a token that the servers accept.
+    #[arg(long, value_name = "FILE", global = true)]
+    token_file: Option<PathBuf>,
+    /// The authority that signed the servers' certificates, where it is none that the system trusts.
+    #[arg(long, value_name = "FILE", global = true)]
+    ca_file: Option<PathBuf>,
+    /// The threshold that false bulk is estimated for.
+    #[arg(
+        long, value_name = "N", default_value_t = THRESHOLD, global = true,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    threshold: u32,
+    /// Print one JSON object.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Show parameters, windows, fill, false bulk and versions.
+    Info {
+        /// What to look at.
+        holder: String,
+    },
+    /// Read everything, check all checksums, and compare several holders cell by cell.
+    Verify {
+        /// What to check; the second and further ones are compared with the first.
+        #[arg(required = true)]
+        holder: Vec<String>,
+    },
+    /// Compare two holders: how many cells differ, and which origins are counted to other versions.
+    Diff {
+        /// The first.
+        first: String,
+        /// The second.
+        second: String,
+    },
+    /// Add up ledgers that have no counts in common, into a new one.
+    Merge {
+        /// What to add up.
+        #[arg(required = true, num_args = 2..)]
+        holder: Vec<String>,
+        /// The directory of the new ledger, in which there is none yet.
+        #[arg(long, value_name = "DIRECTORY")]
+        output: PathBuf,
+    },
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let result = match &args.command {
+        Command::Info { holder } => info(args, holder),
+        Command::Verify { holder } => verify(args, holder),
+        Command::Diff { first, second } => compare(args, first, std::slice::from_ref(second)),
+        Command::Merge { holder, output } => merge(args, holder, output),
+    };
+    result.or_else(|e| {
+        eprintln!("bulkmark: {e:#}");
+        Ok(ExitCode::from(2))
+    })
+}
+
+fn read(args: &Args, holder: &str) -> anyhow::Result<(Holding, Status)> {
+    if !holder.starts_with("http://") && !holder.starts_with("https://") {
+        return Ok(Holding::open(Path::new(holder), args.threshold)?);
+    }
+    // reqwest takes the process's provider; there is one only.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let server = Upstream {
+        url: holder.to_owned(),
+        token_file: args.token_file.clone(),
+        ca_file: args.ca_file.clone(),
+    };
+    let client = Client::new(&server, None, Arc::new(Link::new(holder)))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let holding = runtime.block_on(sync::fetch(&client)).with_context(|| holder.to_owned())?;
+    let status = holding.status(args.threshold);
+    Ok((holding, status))
+}
+
+fn info(args: &Args, holder: &str) -> anyhow::Result<ExitCode> {
+    let (holding, status) = read(args, holder)?;
+    let mut out = io::stdout().lock();
+    let key_id = format!("{:016x}", holding.key_id());
+    let role = holding.role().to_string();
+    let versions = holding.vector().iter().map(|(origin, mark)| (origin.to_string(), mark.version));
+    if args.json {
+        let versions: serde_json::Map<_, _> = versions.map(|(o, v)| (o, v.into())).collect();
+        let all =
+            json!({ "role": role, "federation-key-id": key_id, "versions": versions, "ledger": status });
+        writeln!(out, "{all}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(out, "{holder}: the ledger of a {role}, federation key {key_id}")?;
+    writeln!(out, "layout: {}", crate::filter::Refined::layout())?;
+    if let Some(origin) = &status.origin {
+        writeln!(out, "origin {origin}")?;
+    }
+    for slice in &status.slices {
+        writeln!(out, "  {}", Slice(slice, args.threshold))?;
+    }
+    for (origin, version) in versions {
+        writeln!(out, "  origin {origin}: counted up to update {version}")?;
+    }
+    if status.spool > 0 {
+        writeln!(out, "  spool: {} reports that no update shows yet", status.spool)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn verify(args: &Args, holders: &[String]) -> anyhow::Result<ExitCode> {
+    let [first, others @ ..] = holders else { bail!("nothing to check") };
+    if !others.is_empty() {
+        return compare(args, first, others);
+    }
+    read(args, first)?;
+    if args.json {
+        println!("{}", json!({ "sound": true }));
+    } else {
+        println!("{first}: sound");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares the first with each of the others.
+fn compare(args: &Args, first: &str, others: &[String]) -> anyhow::Result<ExitCode> {
+    let (ours, _) = read(args, first)?;
+    let mut equal = true;
+    let mut answers = Vec::new();
+    for other in others {
+        let (theirs, _) = read(args, other)?;
+        let difference = ours.difference(&theirs).with_context(|| format!("{first} and {other}"))?;
+        equal &= difference.is_none();
+        if args.json {
+            let versions: Vec<_> = difference
+                .versions
+                .iter()
+                .map(|(origin, a, b)| json!({ "origin": origin.to_string(), "versions": [a, b] }))
+                .collect();
+            answers.push(json!({
+                "holders": [first, other],
+                "equal": difference.is_none(),
+                "windows": difference.windows,
+                "cells": difference.cells,
+                "largest": difference.largest,
+                "versions": versions,
+            }));
+        } else {
+            tell(first, other, &difference);
+        }
+    }
+    if args.json {
+        println!("{}", serde_json::Value::from(answers));
+    }
+    Ok(ExitCode::from(u8::from(!equal)))
+}
+
+fn tell(first: &str, other: &str, difference: &Difference) {
+    let Difference { windows, cells, largest, versions } = difference;
+    if difference.is_none() {
+        println!("{first} and {other}: all cells of {windows} windows are equal");
+        return;
+    }
+    println!("{first} and {other}: {cells} cells of {windows} windows differ, by {largest} at most");
+    for (origin, a, b) in versions {
+        println!("  origin {origin}: counted up to update {a} in the first and {b} in the second");
+    }
+}
+
+fn merge(args: &Args, holders: &[String], output: &Path) -> anyhow::Result<ExitCode> {
+    let [first, others @ ..] = holders else { bail!("nothing to add up") };
+    let (mut sum, _) = read(args, first)?;
+    for other in others {
+        let (holding, _) = read(args, other)?;
+        sum.merge(&holding).with_context(|| format!("{first} and {other}"))?;
+    }
+    let path = sum.write(output)?;
+    println!("{}", path.display());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How times, sizes and slices of a ledger are shown to people.
+
+use crate::ledger::SliceStatus;
+use humantime_serde::re::humantime;
+use std::fmt;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The threshold of those who set none.
+pub(super) const THRESHOLD: u32 = 20;
+
+/// A slice, and the threshold of its estimate.
+pub(super) struct Slice<'a>(pub(super) &'a SliceStatus, pub(super) u32);
+
+impl fmt::Display for Slice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(slice, threshold) = self;
+        let begins = UNIX_EPOCH + Duration::from_secs(slice.window);
+        write!(f, "window of {}", humantime::format_rfc3339_seconds(begins))?;
+        if slice.slice > 0 {
+            write!(f, ", slice {}", slice.slice)?;
+        }
+        match slice.signatures {
+            Some(signatures) => write!(f, ": {signatures} of {} signatures", slice.capacity)?,
+            None => write!(f, ": merged, made for {}", slice.capacity)?,
+        }
+        write!(f, ", {}", bytes(slice.memory as u64))?;
+        if let (Some(fill), Some(saturated), Some(chance)) = (slice.fill, slice.saturated, slice.false_bulk) {
+            let (fill, saturated) = (fill * 100.0, saturated * 100.0);
+            write!(f, ", {fill:.1} % of cells used, {saturated:.1} % full, false bulk at {threshold}: ")?;
+            if chance > 0.0 { write!(f, "{chance:.1e}")? } else { f.write_str("0")? }
+        }
+        Ok(())
+    }
+}
+
+/// A time span.
+pub(super) fn ago(seconds: u64) -> impl fmt::Display {
+    humantime::format_duration(Duration::from_secs(seconds))
+}
+
+/// A size.
+pub(super) fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Fetches what a server holds.
+
+use super::backoff::Backoff;
+use super::client::{Client, ClientError, Stream};
+use super::parameters::Parameters;
+use super::wire::SnapshotHead;
+use crate::ledger::{self, Assembly, Holding, LedgerError, Refusal, Row, Update, now};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Updates above this size are decoded on a thread of their own.
+const LARGE: usize = 64 << 10;
+
+/// Why following or fetching from one server came to an end.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// It does not answer, or refuses.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The own ledger does not take it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// What came does not follow what is here.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// What came is none of what was asked for.
+    #[error("it sent {0}")]
+    Nonsense(String),
+}
+
+/// All that a server counts, of whatever parameters.
+///
+/// # Errors
+/// See [`Stopped`].
+pub async fn fetch(client: &Client) -> Result<Holding, Stopped> {
+    let status = client.status().await?;
+    let text = status.get("parameters").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let (settings, key_id) = Parameters::read(text).map_err(Stopped::Nonsense)?;
+    let (mut assembly, _) = fetch_rows(&settings, client).await?;
+    let mut stream = client.updates(assembly.vector(), Duration::ZERO).await?;
+    while let Some(bytes) = stream.next().await? {
+        if !bytes.is_empty() {
+            let update = decode(bytes.clone().into()).await?;
+            assembly.apply(&update, &bytes, now())?;
+        }
+    }
+    Ok(Holding::of_server(assembly, key_id))
+}
+
+pub(super) async fn decode(bytes: Arc<[u8]>) -> Result<Update, Stopped> {
+    let large = bytes.len() > LARGE;
+    let work = move || Update::decode(&bytes).map_err(|e| Stopped::Nonsense(e.to_string()));
+    if large {
+        let failed = |_| Stopped::Nonsense("what could not be read".to_owned());
+        return tokio::task::spawn_blocking(work).await.map_err(failed)?;
+    }
+    work()
+}
+
+/// The newest snapshot, and how many rows it has; goes on where it was cut off.
+pub(super) async fn fetch_rows(
+    settings: &ledger::Settings,
+    client: &Client,
+) -> Result<(Assembly, u64), Stopped> {
+    let mut stream = client.snapshot(None, 0).await?;
+    let head = head_of(&mut stream).await?;
+    let mut assembly = Assembly::new(settings, head.vector.clone());
+    let mut rows = 0;
+    let mut backoff = Backoff::default();
+    while rows < head.rows {
+        match stream.next().await {
+            Ok(Some(bytes)) if bytes.is_empty() => (),
+            Ok(Some(bytes)) => {
+                add_row(&mut assembly, &bytes)?;
+                rows += 1;
+                backoff = Backoff::default();
+            }
+            cut => {
+                if let Err(e) = cut {
+                    client.link.report(Some(e.to_string()));
+                }
+                backoff.wait().await;
+                stream = client.snapshot(Some(head.id), rows).await?;
+                head_of(&mut stream).await?;
+            }
+        }
+    }
+    Ok((assembly, rows))
+}
+
+async fn head_of(stream: &mut Stream) -> Result<SnapshotHead, Stopped> {
+    let cut = || Stopped::Nonsense("a snapshot without a beginning".to_owned());
+    let bytes = stream.next().await?.ok_or_else(cut)?;
+    SnapshotHead::decode(&bytes).ok_or_else(cut)
+}
+
+fn add_row(assembly: &mut Assembly, bytes: &[u8]) -> Result<(), Stopped> {
+    let nonsense = || Stopped::Nonsense("a row of a snapshot that does not fit".to_owned());
+    let row = Row::decode(bytes).ok_or_else(nonsense)?;
+    match assembly.add(&row) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(nonsense()),
+        Err(e) => Err(Stopped::Nonsense(e.to_string())),
+    }
+}

@@ -1,0 +1,157 @@
+//! `bulkmark ledger`: whole ledgers, looked at, compared and added up, as files and from servers.
+
+mod common;
+
+use common::milter::{Client, Mail};
+use common::server::{Server, milter};
+use common::{BULKMARK, Daemon, PATIENCE, Site};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Exit code and all output.
+fn ledger(arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(BULKMARK).arg("ledger").args(arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+fn letter(n: usize) -> String {
+    format!("Subject: x\n\nbulk number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa\n")
+}
+
+fn send(milter: &Daemon, n: usize, times: usize) {
+    let mut client = Client::connect(milter);
+    client.client("client.test", "192.0.2.7");
+    for _ in 0..times {
+        client.message(&Mail::raw(&common::crlf(&letter(n))));
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn file(site: &Site) -> String {
+    shown(&site.path("state").join("ledger.redb"))
+}
+
+/// Two servers that were told different things and each other: their ledgers are equal cell by cell, over the network
+/// and on disk, though each has as its own what is the other's with the other.
+#[test]
+fn peers_are_equal_cell_by_cell() {
+    let mut one = Server::new("anonymous-reading = true");
+    let mut two = Server::new("anonymous-reading = true");
+    one.extra += &format!("\npeer = [{}]", two.entry("one", "peer"));
+    two.extra += &format!("\npeer = [{}]", one.entry("two", "peer"));
+    let (one_runs, two_runs) = (one.start(), two.start());
+    let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
+    let (at_a, at_b) = (a.start(), b.start());
+    for n in 0..20 {
+        send(&at_a, n, n + 1);
+        send(&at_b, n + 10, 3);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (code, text) = ledger(&["verify", &one.url(), &two.url()]);
+        // Both know something of both.
+        if code == 0 && ledger(&["info", &one.url()]).1.matches("counted up to update").count() == 2 {
+            assert!(text.contains("all cells of 1 windows are equal"), "{text}");
+            break;
+        }
+        assert!(Instant::now() < deadline, "{code}: {text}");
+    }
+    let (code, text) = ledger(&["diff", &file(&one.site), &two.url()]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("is in use by another process"), "{text}");
+
+    drop((at_a, at_b));
+    one_runs.kill();
+    assert!(two_runs.terminate().success());
+    let files = [file(&one.site), file(&two.site)];
+    let (code, text) = ledger(&["verify", &files[0], &files[1]]);
+    assert_eq!(code, 0, "{text}");
+
+    // What only one knows is told.
+    let one_runs = one.start();
+    let at_a = a.start();
+    send(&at_a, 99, 7);
+    at_a.log.wait_for(0, "listens on");
+    let deadline = Instant::now() + PATIENCE;
+    while ledger(&["diff", &one.url(), &files[1]]).0 == 0 {
+        assert!(Instant::now() < deadline);
+    }
+    drop(at_a);
+    assert!(one_runs.terminate().success());
+    let (code, text) = ledger(&["diff", &files[0], &files[1]]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("8 cells of 1 windows differ, by 7 at most"), "{text}");
+    assert!(text.contains(": counted up to update "), "{text}");
+
+    let (code, text) = ledger(&["info", &files[0]]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("the ledger of a server, federation key "), "{text}");
+    assert!(text.contains("false bulk at 20: "), "{text}");
+}
+
+/// Two sites become one: their counts are added up, once.
+#[test]
+fn ledgers_of_two_sites_are_added_up() {
+    let sites = [(); 2].map(|()| Site::new("exempt-loopback = false\n"));
+    for (site, times) in sites.iter().zip([4, 5]) {
+        let daemon = site.start();
+        send(&daemon, 1, times);
+        send(&daemon, times, 1);
+        assert!(daemon.terminate().success());
+    }
+    let files = [file(&sites[0]), file(&sites[1])];
+    let sum = Site::new("exempt-loopback = false\n");
+    sum.config();
+    let state = shown(&sum.path("state"));
+    let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
+    assert_eq!(code, 0, "{text}");
+    let daemon = sum.start();
+    for (n, expected) in [(1, 9), (4, 1), (5, 1), (6, 0)] {
+        let (_, answer) = sum.check(&common::crlf(&letter(n)));
+        assert!(answer.contains(&format!("\"count\":{expected},")), "{answer}");
+    }
+    send(&daemon, 1, 1);
+    let (_, answer) = sum.check(&common::crlf(&letter(1)));
+    assert!(answer.contains("\"count\":10,"), "{answer}");
+    assert!(daemon.terminate().success());
+
+    let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
+    assert_eq!(code, 2);
+    assert!(text.contains("ledger.redb is there already"), "{text}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (code, text) = ledger(&["merge", &files[0], &files[0], "--output", &shown(elsewhere.path())]);
+    assert_eq!(code, 2);
+    assert!(text.contains("their sum would count these twice"), "{text}");
+}
+
+/// Damage is found, and told.
+#[test]
+fn damage_is_found() {
+    let site = Site::new("exempt-loopback = false\n");
+    let daemon = site.start();
+    send(&daemon, 1, 30);
+    assert!(daemon.terminate().success());
+    let path = site.path("state").join("ledger.redb");
+    let (code, text) = ledger(&["verify", &file(&site)]);
+    assert_eq!((code, &*text), (0, &*format!("{}: sound\n", file(&site))));
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The cells of the one signature: 15 in a four-bit cell, which stands nowhere else in a page of zeros.
+    let at = bytes.windows(64).position(|line| {
+        line.iter().filter(|&&byte| byte == 0).count() >= 60
+            && line.iter().any(|&byte| byte & 0xF == 0xF || byte >> 4 == 0xF)
+    });
+    let at = at.unwrap() + bytes[at.unwrap()..].iter().position(|&byte| byte != 0).unwrap();
+    bytes[at] ^= 0x10;
+    std::fs::write(&path, bytes).unwrap();
+    let (code, text) = ledger(&["verify", &file(&site)]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("is damaged"), "{text}");
+    let (code, text) = ledger(&["info", "/nowhere/ledger.redb"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("cannot open the ledger /nowhere/ledger.redb: No such file"), "{text}");
+}
