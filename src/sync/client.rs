@@ -16,7 +16,7 @@ use std::time::Duration;
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
 /// How long a server may say nothing at all; it says every five seconds that it is alive.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(15);
 
 /// Bytes of a reason that are read and logged.
 const MAX_REASON: usize = 500;

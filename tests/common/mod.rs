@@ -6,6 +6,7 @@ pub mod counts;
 pub mod encode;
 pub mod milter;
 pub mod mta;
+pub mod proxy;
 pub mod random;
 pub mod server;
 pub mod smtp;

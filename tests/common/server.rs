@@ -1,8 +1,10 @@
 //! Signature servers under test, and milters that follow them.
 
 use super::{BULKMARK, Daemon, Site};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A signature server in a directory of its own, on the same port at each start.
 pub struct Server {
@@ -15,8 +17,7 @@ pub struct Server {
 impl Server {
     /// `extra` is put above the tables of its configuration.
     pub fn new(extra: &str) -> Self {
-        // A port that was free a moment ago; nobody else takes one of this range by chance.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let server = Self { site: Site::new(""), extra: extra.to_owned(), port };
         std::fs::create_dir_all(server.site.path("state")).unwrap();
         server
@@ -58,11 +59,29 @@ impl Server {
 
     /// An entry of a list of servers, with a new token.
     pub fn entry(&self, name: &str, role: &str) -> String {
+        self.entry_by(&self.url(), name, role)
+    }
+
+    /// The same, by another address.
+    pub fn entry_by(&self, url: &str, name: &str, role: &str) -> String {
         let token = self.client(&["add", name, "--role", role]);
         assert_eq!(token.lines().count(), 1, "{token}");
         let path = self.site.path(name);
         std::fs::write(&path, token).unwrap();
-        format!("{{ url = \"{}\", token-file = \"{}\" }}", self.url(), path.display())
+        format!("{{ url = \"{url}\", token-file = \"{}\" }}", path.display())
+    }
+}
+
+/// A port that nobody uses, and that no connection gets by chance while its server is away: it is below those that systems
+/// give to connections.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let own = u16::try_from(std::process::id() % 400).unwrap() * 50;
+    loop {
+        let port = 10_000 + (own + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }
 

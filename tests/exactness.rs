@@ -1,0 +1,236 @@
+//! A federation under fire: three servers, each the peer of both others, and six milters with two upstream servers each;
+//! daemons are killed all the time, and connections are cut off, held up and repeated. In the end every holder counts
+//! every signature exactly as often as it was reported.
+//!
+//! `make exactness` runs it with 200,000 reports and 50 kills; the test suite with fewer.
+
+mod common;
+
+use common::milter::{Client, Mail};
+use common::proxy::Proxy;
+use common::random::Random;
+use common::server::{Server, milter};
+use common::{BULKMARK, Daemon, Site};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const SERVERS: usize = 3;
+const MILTERS: usize = 6;
+
+/// Different messages; so few that their counts are exact in filters for a million.
+const LETTERS: usize = 300;
+
+/// Messages that a milter gets between two chances to be killed.
+const BURST: usize = 5;
+
+/// How long everything may take to heal.
+const HEALING: Duration = Duration::from_secs(120);
+
+fn from_environment(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap())
+}
+
+fn letter(n: usize) -> Vec<u8> {
+    let text = format!("number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa lambda mu");
+    common::crlf(&format!("Subject: x\n\n{text}\n"))
+}
+
+/// The signatures of all letters.
+fn signatures(site: &Site) -> Vec<String> {
+    let files: Vec<_> = (0..LETTERS)
+        .map(|n| {
+            let path = site.path(&format!("{n}.eml"));
+            std::fs::write(&path, letter(n)).unwrap();
+            path
+        })
+        .collect();
+    let output = Command::new(BULKMARK).arg("signature").args(files).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let signatures: Vec<_> = text.lines().map(|line| line.rsplit('\t').next().unwrap().to_owned()).collect();
+    assert_eq!(signatures.len(), LETTERS);
+    signatures
+}
+
+/// What a server counts.
+fn counts(server: &Server, signatures: &[String]) -> Option<Vec<usize>> {
+    let stream = TcpStream::connect(("127.0.0.1", server.port)).ok()?;
+    let mut reader = BufReader::new(&stream);
+    let mut counts = Vec::new();
+    for signature in signatures {
+        write!(&stream, "GET /v1/check?signature={signature} HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).ok()?;
+            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().ok()?;
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let answer: serde_json::Value = serde_json::from_slice(&body).ok()?;
+        counts.push(usize::try_from(answer["count"].as_u64()?).unwrap());
+    }
+    Some(counts)
+}
+
+fn status(site: &Site) -> serde_json::Value {
+    let output =
+        Command::new(BULKMARK).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
+}
+
+/// Waits until `good` says so, and tells what it was waiting for otherwise.
+fn wait_until(what: &str, mut good: impl FnMut() -> Result<(), String>) {
+    let deadline = Instant::now() + HEALING;
+    while let Err(why) = good() {
+        assert!(Instant::now() < deadline, "{what}: {why}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn every_holder_counts_exactly() {
+    let reports = from_environment("BULKMARK_REPORTS", 6000);
+    let kills = from_environment("BULKMARK_KILLS", 12);
+    let pause = Duration::from_millis(from_environment("BULKMARK_KILL_PAUSE", 300) as u64);
+
+    let mut servers = [(); SERVERS].map(|()| Server::new("anonymous-reading = true"));
+    let proxies: Vec<_> =
+        servers.iter().zip(1..).map(|(server, seed)| Proxy::new(server.port, seed)).collect();
+    let by_proxy = |i: usize| format!("http://127.0.0.1:{}", proxies[i].port);
+    for i in 0..SERVERS {
+        let peers = [(i + 1) % SERVERS, (i + 2) % SERVERS]
+            .map(|peer| servers[peer].entry_by(&by_proxy(peer), &format!("server{i}"), "peer"));
+        servers[i].extra += &format!("\npeer = [{}]", peers.join(", "));
+    }
+    let milters: Vec<_> = (0..MILTERS)
+        .map(|i| {
+            let entry = |at: usize| {
+                servers[at % SERVERS].entry_by(&by_proxy(at % SERVERS), &format!("mx{i}"), "report")
+            };
+            milter(&[entry(i), entry(i + 1)])
+        })
+        .collect();
+    let signatures = signatures(&milters[0]);
+    let running_servers: Vec<_> = servers.iter().map(|server| Mutex::new(Some(server.start()))).collect();
+    let running_milters: Vec<_> = milters.iter().map(|site| Mutex::new(Some(site.start()))).collect();
+
+    let began = Instant::now();
+    let expected: Vec<_> = (0..LETTERS).map(|_| AtomicUsize::new(0)).collect();
+    let (left, killed) = (AtomicUsize::new(reports), AtomicUsize::new(0));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let senders: Vec<_> = running_milters
+            .iter()
+            .zip(100..)
+            .map(|(running, seed)| {
+                let (expected, left, killed) = (&expected, &left, &killed);
+                scope.spawn(move || {
+                    let mut random = Random::new(seed);
+                    // To the end of the reports, and of the kills, so that none of the two is without the other.
+                    while left.load(Ordering::Relaxed) > 0 || killed.load(Ordering::Relaxed) < kills {
+                        burst(running.lock().unwrap().as_ref().unwrap(), &mut random, expected, left);
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let mut random = Random::new(7);
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(pause);
+                let victim = random.below(SERVERS + MILTERS);
+                match victim.checked_sub(SERVERS) {
+                    None => again(&running_servers[victim], || servers[victim].start()),
+                    Some(i) => again(&running_milters[i], || milters[i].start()),
+                }
+                killed.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+    });
+    proxies.iter().for_each(Proxy::behave);
+    let harm = |what: fn(&common::proxy::Harm) -> &AtomicUsize| -> usize {
+        proxies.iter().map(|proxy| what(&proxy.harm).load(Ordering::Relaxed)).sum()
+    };
+    let expected: Vec<_> = expected.into_iter().map(AtomicUsize::into_inner).collect();
+    println!(
+        "{} reports in {:.0} s, {} kills; connections cut: {}, delayed: {}, repeated: {}",
+        expected.iter().sum::<usize>(),
+        began.elapsed().as_secs_f64(),
+        killed.into_inner(),
+        harm(|harm| &harm.cut),
+        harm(|harm| &harm.delayed),
+        harm(|harm| &harm.repeated)
+    );
+
+    let healing = Instant::now();
+    for server in &servers {
+        wait_until("a server", || {
+            let found = counts(server, &signatures).ok_or("it does not answer")?;
+            let wrong = found.iter().zip(&expected).filter(|(found, expected)| found != expected);
+            match wrong.collect::<Vec<_>>().as_slice() {
+                [] => Ok(()),
+                wrong => Err(format!("counted and expected: {wrong:?}")),
+            }
+        });
+    }
+    for site in &milters {
+        wait_until("a milter", || {
+            let status = status(site);
+            let good = status["ledger"]["spool"] == 0 && status["links"][0]["behind"] == 0;
+            if good { Ok(()) } else { Err(status.to_string()) }
+        });
+    }
+    println!("all counts were exact {:.1} s after the last report", healing.elapsed().as_secs_f64());
+
+    // Not only those signatures: all cells of all nine.
+    for running in running_milters.iter().chain(&running_servers) {
+        assert!(running.lock().unwrap().take().unwrap().terminate().success());
+    }
+    let sites = servers.iter().map(|server| &server.site).chain(&milters);
+    let output = Command::new(BULKMARK)
+        .args(["ledger", "verify"])
+        .args(sites.map(|site| site.path("state")))
+        .output()
+        .unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    print!("{text}");
+    assert!(output.status.success(), "{text}");
+}
+
+/// Messages of random letters to random numbers of recipients, each of which is one report.
+fn burst(milter: &Daemon, random: &mut Random, expected: &[AtomicUsize], left: &AtomicUsize) {
+    let mut client = Client::connect(milter);
+    client.client("client.test", "192.0.2.7");
+    for _ in 0..BURST {
+        let times = 1 + random.below(20);
+        let taken =
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(times)));
+        let times = times.min(taken.unwrap());
+        if times == 0 {
+            return;
+        }
+        let n = random.below(LETTERS);
+        let mut mail = Mail::raw(&letter(n));
+        mail.recipients = (0..times).map(|i| format!("recipient{i}@example.net")).collect();
+        client.message(&mail);
+        expected[n].fetch_add(times, Ordering::Relaxed);
+    }
+}
+
+/// Kills a daemon and starts it again.
+fn again(running: &Mutex<Option<Daemon>>, start: impl FnOnce() -> Daemon) {
+    let mut running = running.lock().unwrap();
+    running.take().unwrap().kill();
+    *running = Some(start());
+}
