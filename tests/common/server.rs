@@ -44,7 +44,12 @@ impl Server {
 
     /// Starts it and waits until it listens.
     pub fn start(&self) -> Daemon {
-        self.site.spawn_by(Command::new(BULKMARK).args(["server", "--config"]).arg(self.config())).listening()
+        self.spawn().listening()
+    }
+
+    /// Starts it without waiting: for those that are to fail.
+    pub fn spawn(&self) -> Daemon {
+        self.site.spawn_by(Command::new(BULKMARK).args(["server", "--config"]).arg(self.config()))
     }
 
     /// Runs `bulkmark client`, and returns what it prints.
