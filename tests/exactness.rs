@@ -98,10 +98,6 @@ fn wait_until(what: &str, mut good: impl FnMut() -> Result<(), String>) {
 
 #[test]
 fn every_holder_counts_exactly() {
-    let reports = from_environment("BULKMARK_REPORTS", 6000);
-    let kills = from_environment("BULKMARK_KILLS", 12);
-    let pause = Duration::from_millis(from_environment("BULKMARK_KILL_PAUSE", 300) as u64);
-
     let mut servers = [(); SERVERS].map(|()| Server::new("anonymous-reading = true"));
     let proxies: Vec<_> =
         servers.iter().zip(1..).map(|(server, seed)| Proxy::new(server.port, seed)).collect();
@@ -124,6 +120,39 @@ fn every_holder_counts_exactly() {
     let running_milters: Vec<_> = milters.iter().map(|site| Mutex::new(Some(site.start()))).collect();
 
     let began = Instant::now();
+    let (expected, killed) = fire(&servers, &milters, &running_servers, &running_milters);
+    proxies.iter().for_each(Proxy::behave);
+    let harm = |what: fn(&common::proxy::Harm) -> &AtomicUsize| -> usize {
+        proxies.iter().map(|proxy| what(&proxy.harm).load(Ordering::Relaxed)).sum()
+    };
+    println!(
+        "{} reports in {:.0} s, {} kills; connections cut: {}, delayed: {}, repeated: {}",
+        expected.iter().sum::<usize>(),
+        began.elapsed().as_secs_f64(),
+        killed,
+        harm(|harm| &harm.cut),
+        harm(|harm| &harm.delayed),
+        harm(|harm| &harm.repeated)
+    );
+
+    wait_for_exactness(&servers, &milters, &signatures, &expected);
+    // Not only those signatures: all cells of all nine.
+    for running in running_milters.iter().chain(&running_servers) {
+        assert!(running.lock().unwrap().take().unwrap().terminate().success());
+    }
+    verify(servers.iter().map(|server| &server.site).chain(&milters));
+}
+
+/// Sends the reports, and kills daemons meanwhile. Returns how often each letter was reported, and the number of kills.
+fn fire(
+    servers: &[Server],
+    milters: &[Site],
+    running_servers: &[Mutex<Option<Daemon>>],
+    running_milters: &[Mutex<Option<Daemon>>],
+) -> (Vec<usize>, usize) {
+    let reports = from_environment("BULKMARK_REPORTS", 6000);
+    let kills = from_environment("BULKMARK_KILLS", 12);
+    let pause = Duration::from_millis(from_environment("BULKMARK_KILL_PAUSE", 300) as u64);
     let expected: Vec<_> = (0..LETTERS).map(|_| AtomicUsize::new(0)).collect();
     let (left, killed) = (AtomicUsize::new(reports), AtomicUsize::new(0));
     let done = AtomicBool::new(false);
@@ -158,33 +187,21 @@ fn every_holder_counts_exactly() {
         senders.into_iter().for_each(|sender| sender.join().unwrap());
         done.store(true, Ordering::Relaxed);
     });
-    proxies.iter().for_each(Proxy::behave);
-    let harm = |what: fn(&common::proxy::Harm) -> &AtomicUsize| -> usize {
-        proxies.iter().map(|proxy| what(&proxy.harm).load(Ordering::Relaxed)).sum()
-    };
-    let expected: Vec<_> = expected.into_iter().map(AtomicUsize::into_inner).collect();
-    println!(
-        "{} reports in {:.0} s, {} kills; connections cut: {}, delayed: {}, repeated: {}",
-        expected.iter().sum::<usize>(),
-        began.elapsed().as_secs_f64(),
-        killed.into_inner(),
-        harm(|harm| &harm.cut),
-        harm(|harm| &harm.delayed),
-        harm(|harm| &harm.repeated)
-    );
+    (expected.into_iter().map(AtomicUsize::into_inner).collect(), killed.into_inner())
+}
 
+/// Waits until all servers count exactly, and all milters know what they know.
+fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[String], expected: &[usize]) {
     let healing = Instant::now();
-    for server in &servers {
+    for server in servers {
         wait_until("a server", || {
-            let found = counts(server, &signatures).ok_or("it does not answer")?;
-            let wrong = found.iter().zip(&expected).filter(|(found, expected)| found != expected);
-            match wrong.collect::<Vec<_>>().as_slice() {
-                [] => Ok(()),
-                wrong => Err(format!("counted and expected: {wrong:?}")),
-            }
+            let found = counts(server, signatures).ok_or("it does not answer")?;
+            let wrong: Vec<_> =
+                found.iter().zip(expected).filter(|(found, expected)| found != expected).collect();
+            if wrong.is_empty() { Ok(()) } else { Err(format!("counted and expected: {wrong:?}")) }
         });
     }
-    for site in &milters {
+    for site in milters {
         wait_until("a milter", || {
             let status = status(site);
             let good = status["ledger"]["spool"] == 0 && status["links"][0]["behind"] == 0;
@@ -192,12 +209,10 @@ fn every_holder_counts_exactly() {
         });
     }
     println!("all counts were exact {:.1} s after the last report", healing.elapsed().as_secs_f64());
+}
 
-    // Not only those signatures: all cells of all nine.
-    for running in running_milters.iter().chain(&running_servers) {
-        assert!(running.lock().unwrap().take().unwrap().terminate().success());
-    }
-    let sites = servers.iter().map(|server| &server.site).chain(&milters);
+/// Compares the ledgers of these sites.
+fn verify<'a>(sites: impl Iterator<Item = &'a Site>) {
     let output = Command::new(BULKMARK)
         .args(["ledger", "verify"])
         .args(sites.map(|site| site.path("state")))

@@ -5,6 +5,8 @@ mod common;
 use common::milter::{Client, Mail};
 use common::server::{Server, milter};
 use common::{BULKMARK, Daemon, PATIENCE};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -115,4 +117,33 @@ fn a_federation_is_seen_from_both_sides() {
     let (code, out, _) = status(&[], &site.config());
     assert_eq!(code, 1);
     assert!(out.contains("  does not answer\n") && out.contains("\n  error: "), "{out}");
+}
+
+/// Prometheus is told by the server, with a token for nothing else.
+#[test]
+fn metrics_are_told() {
+    let server = Server::new("");
+    let tokens =
+        ["metrics", "report"].map(|role| server.client(&["add", role, "--role", role]).trim().to_owned());
+    let _daemon = server.start();
+    let ask = |path: &str, token: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
+        write!(stream, "{head}Authorization: Bearer {token}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = ask("/metrics", &tokens[0]);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    for line in [
+        "# TYPE bulkmark_build_info gauge",
+        "bulkmark_spool_reports 0",
+        "bulkmark_client_batches_total{client=\"report\"} 0",
+    ] {
+        assert!(answer.contains(line), "{line} is missing: {answer}");
+    }
+    assert!(ask("/metrics", &tokens[1]).starts_with("HTTP/1.1 403 "));
+    assert!(ask("/v1/status", &tokens[0]).starts_with("HTTP/1.1 403 "));
+    assert!(ask("/v1/status", &tokens[1]).starts_with("HTTP/1.1 200 "));
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
 //!
-//! `serve` answers on the socket, `ask` is the other side; `status` is what `bulkmark status` shows.
+//! `serve` answers on the socket, `ask` is the other side; `status` is what `bulkmark status` shows,
+//! and `metrics` the same for Prometheus.
 
 mod ask;
+mod metrics;
 mod serve;
 mod socket;
 mod status;
 
 pub use ask::{count, status};
+pub use metrics::METRICS_TYPE;
 pub use serve::Control;
-pub use socket::bind_unix;
+pub use socket::{bind_tcp, bind_unix};
 pub use status::{ClientStatus, Daemon, Status};

@@ -23,9 +23,13 @@ pub struct Receipt {
     pub version: u64,
 }
 
-/// The last batch of each reporter.
+/// Spools of one client that are remembered. A client has as many as it has milters; a thousand more bring nothing but a
+/// larger ledger, so those that were silent for longest are forgotten.
+const MAX_SPOOLS: usize = 1000;
+
+/// The last batch of each reporter: by client, then by spool.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Acknowledged(HashMap<Reporter, (u64, Receipt)>);
+pub(super) struct Acknowledged(HashMap<String, HashMap<u64, (u64, Receipt)>>);
 
 /// A batch number is below that of a batch that was counted, so that nobody can tell what it should mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,15 +44,47 @@ pub struct Backwards {
 impl Acknowledged {
     /// The receipt of a batch that was counted; none when it is new.
     pub(super) fn find(&self, reporter: &Reporter, number: u64) -> Result<Option<Receipt>, Backwards> {
-        match self.0.get(reporter) {
+        match self.0.get(&reporter.client).and_then(|spools| spools.get(&reporter.spool)) {
             Some(&(last, receipt)) if number == last => Ok(Some(receipt)),
             Some(&(last, _)) if number < last => Err(Backwards { found: number, last }),
             _ => Ok(None),
         }
     }
 
-    /// Remembers a batch that was counted.
-    pub(super) fn set(&mut self, reporter: Reporter, number: u64, receipt: Receipt) {
-        self.0.insert(reporter, (number, receipt));
+    /// Remembers a batch that was counted. Returns the spool that is forgotten for it.
+    #[must_use]
+    pub(super) fn set(&mut self, reporter: Reporter, number: u64, receipt: Receipt) -> Option<Reporter> {
+        let Reporter { client, spool } = reporter;
+        let spools = self.0.entry(client.clone()).or_default();
+        spools.insert(spool, (number, receipt));
+        if spools.len() <= MAX_SPOOLS {
+            return None;
+        }
+        let oldest =
+            spools.iter().min_by_key(|(_, (_, receipt))| receipt.version).map(|(&spool, _)| spool)?;
+        spools.remove(&oldest);
+        Some(Reporter { client, spool: oldest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client that begins a new spool for each batch makes the ledger no larger than others do, and harms only itself.
+    #[test]
+    fn spools_of_a_client_are_bounded() {
+        let mut acknowledged = Acknowledged::default();
+        let reporter = |client: &str, spool| Reporter { client: client.to_owned(), spool };
+        let receipt = |version| Receipt { origin: Origin(1), version };
+        assert_eq!(acknowledged.set(reporter("good", 1), 7, receipt(1)), None);
+        for n in 0..3000 {
+            let forgotten = acknowledged.set(reporter("bad", n), 1, receipt(n + 1));
+            let expected = n.checked_sub(MAX_SPOOLS as u64).map(|spool| reporter("bad", spool));
+            assert_eq!(forgotten, expected);
+        }
+        assert_eq!(acknowledged.find(&reporter("good", 1), 7), Ok(Some(receipt(1))));
+        assert_eq!(acknowledged.find(&reporter("bad", 2999), 1), Ok(Some(receipt(3000))));
+        assert_eq!(acknowledged.find(&reporter("bad", 0), 1), Ok(None));
     }
 }

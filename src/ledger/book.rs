@@ -30,6 +30,8 @@ pub(super) struct Kept {
 pub(super) struct Changes {
     pub(super) entries: Vec<Entry>,
     pub(super) receipts: Vec<(Reporter, u64, Receipt)>,
+    /// Reporters whose receipts are of no more use.
+    pub(super) forgotten: Vec<Reporter>,
     pub(super) refused: Vec<(RetryKey, u64)>,
     pub(super) waiting: Vec<Waiting>,
     /// Numbers of batches that are new or were acknowledged.
@@ -142,7 +144,7 @@ impl Book {
                 self.add(signature, times, now);
             }
         }
-        self.acknowledged.set(reporter.clone(), number, receipt);
+        self.changes.forgotten.extend(self.acknowledged.set(reporter.clone(), number, receipt));
         self.changes.receipts.push((reporter, number, receipt));
         if self.own.is_full() {
             self.cut(now);

@@ -79,7 +79,7 @@ impl Server {
         let receipt = Receipt { origin: self.origin, version: self.own.next_version() };
         self.journal.batches.push((reporter.clone(), number, receipt, reports.to_vec()));
         self.count(reports);
-        self.acknowledged.set(reporter.clone(), number, receipt);
+        assert_eq!(self.acknowledged.set(reporter.clone(), number, receipt), None);
         Some(receipt)
     }
 
@@ -112,7 +112,7 @@ impl Server {
                 let window = self.own.generations.window_at(NOW);
                 self.own.add(window, 0, signature, times).unwrap();
             }
-            self.acknowledged.set(reporter.clone(), *number, *receipt);
+            assert_eq!(self.acknowledged.set(reporter.clone(), *number, *receipt), None);
         }
         for (_, bytes) in cuts {
             assert_eq!(&self.own.cut().unwrap().1, bytes);

@@ -309,7 +309,8 @@ fn load_receipts(txn: &WriteTransaction) -> Result<Acknowledged, Fault> {
         let (client, spool) = key.value();
         let row_key = [client.as_bytes(), &spool.to_le_bytes()].concat();
         let (number, receipt) = decode_receipt(unseal("receipts", &row_key, value.value())?)?;
-        acknowledged.set(Reporter { client: client.to_owned(), spool }, number, receipt);
+        // There are no more in the file than are remembered.
+        let _ = acknowledged.set(Reporter { client: client.to_owned(), spool }, number, receipt);
     }
     Ok(acknowledged)
 }

@@ -44,6 +44,9 @@ fn write_changes(txn: &WriteTransaction, book: &Book, changes: &Changes) -> Resu
             let row = seal("receipts", &key, &encode_receipt(*number, *receipt));
             table.insert((&*reporter.client, reporter.spool), &*row)?;
         }
+        for reporter in &changes.forgotten {
+            table.remove((&*reporter.client, reporter.spool))?;
+        }
     }
     if !changes.refused.is_empty() {
         let mut table = txn.open_table(RETRIES)?;

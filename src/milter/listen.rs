@@ -2,7 +2,7 @@
 //! Where the milter listens, and how connections are taken.
 
 use super::stream::Coalescing;
-use crate::control::bind_unix;
+use crate::control::{bind_tcp, bind_unix};
 use indymilter::{EitherStream, Listener};
 use serde::Deserialize;
 use std::fmt;
@@ -125,7 +125,7 @@ impl Socket {
     /// When the address is in use or not allowed.
     pub async fn bind(listen: &Listen, mode: Mode) -> Result<Self, BindError> {
         let bound = match listen {
-            Listen::Inet(address) => TcpListener::bind(address).await.map(SocketKind::Tcp),
+            Listen::Inet(address) => bind_tcp(address).await.map(SocketKind::Tcp),
             Listen::Unix(path) => {
                 bind_unix(path, mode.0).await.map(|socket| SocketKind::Unix(socket, path.clone()))
             }

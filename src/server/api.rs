@@ -6,7 +6,7 @@ use super::gate::{Gate, Refused};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
 use super::stream::{Sink, stream};
-use crate::control::Daemon;
+use crate::control::{Daemon, METRICS_TYPE};
 use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Role, Snapshot, Vector, mark_of, now};
 use crate::signature::Signature;
 use crate::sync::wire::{self, Reports, SnapshotHead, frame};
@@ -36,6 +36,9 @@ const UPDATES_AT_ONCE: usize = 1 << 20;
 
 /// Rows of a snapshot that are read from disk together.
 const ROWS_AT_ONCE: usize = 8;
+
+/// The threshold of the estimates of false bulk in the metrics: the default of milters.
+const METRICS_THRESHOLD: u32 = 20;
 
 /// What all requests share.
 pub struct Service {
@@ -67,7 +70,7 @@ impl std::convert::From<Refused> for Failure {
     fn from(refused: Refused) -> Self {
         let status = match refused {
             Refused::NoToken | Refused::Token => StatusCode::UNAUTHORIZED,
-            Refused::Role => StatusCode::FORBIDDEN,
+            Refused::Role | Refused::OnlyMetrics | Refused::NoMetrics => StatusCode::FORBIDDEN,
             Refused::Blocked | Refused::Rate => StatusCode::TOO_MANY_REQUESTS,
         };
         Self(status, refused.to_string())
@@ -139,6 +142,7 @@ impl Service {
             .route("/v1/snapshot", get(snapshot))
             .route("/v1/check", get(check))
             .route("/v1/status", get(status))
+            .route("/metrics", get(metrics))
             .route("/healthz", get(health))
             .with_state(self)
     }
@@ -359,6 +363,16 @@ async fn check(
     let signature: Signature = signature.parse().map_err(bad)?;
     let count = service.ledger.count(signature, now()).await?;
     Ok(Json(serde_json::json!({ "signature": signature.to_string(), "count": count })).into_response())
+}
+
+async fn metrics(
+    State(service): State<Arc<Service>>,
+    ConnectInfo(From(ip)): ConnectInfo<From>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    service.gate.scraper(token(&headers), ip)?;
+    let text = service.daemon.status(Some(METRICS_THRESHOLD)).await?.metrics();
+    Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response())
 }
 
 async fn status(

@@ -24,6 +24,8 @@ pub enum Role {
     Read,
     /// Read as another server of the federation does.
     Peer,
+    /// Read the metrics, which tell of all clients, and nothing else.
+    Metrics,
 }
 
 impl fmt::Display for Role {
@@ -32,6 +34,7 @@ impl fmt::Display for Role {
             Self::Report => "report",
             Self::Read => "read",
             Self::Peer => "peer",
+            Self::Metrics => "metrics",
         })
     }
 }

@@ -34,6 +34,10 @@ pub(super) enum Refused {
     Blocked,
     #[error("this client may only read")]
     Role,
+    #[error("this client may read metrics and nothing else")]
+    OnlyMetrics,
+    #[error("metrics are for clients of the role \"metrics\"")]
+    NoMetrics,
     #[error("more reports a second than this client may send; try again later")]
     Rate,
 }
@@ -159,15 +163,29 @@ impl Gate {
         if token.is_none() && self.anonymous_reading {
             return Ok(None);
         }
-        self.client(token, from).map(Some)
+        let client = self.client(token, from)?;
+        if client.role == Role::Metrics {
+            return Err(self.refuse(&client, Refused::OnlyMetrics));
+        }
+        Ok(Some(client))
+    }
+
+    /// Lets somebody pass who may read the metrics.
+    pub(super) fn scraper(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<(), Refused> {
+        let client = self.client(token, from)?;
+        if client.role == Role::Metrics { Ok(()) } else { Err(self.refuse(&client, Refused::NoMetrics)) }
+    }
+
+    fn refuse(&self, client: &Client, why: Refused) -> Refused {
+        self.refused(&client.name, &why.to_string());
+        why
     }
 
     /// Lets somebody pass who may report.
     pub(super) fn reporter(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<Client, Refused> {
         let client = self.client(token, from)?;
         if client.role != Role::Report {
-            self.refused(&client.name, &Refused::Role.to_string());
-            return Err(Refused::Role);
+            return Err(self.refuse(&client, Refused::Role));
         }
         Ok(client)
     }

@@ -3,7 +3,7 @@
 
 use super::api::{From, Service};
 use super::tls::TlsKeys;
-use crate::control::bind_unix;
+use crate::control::{bind_tcp, bind_unix};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -96,7 +96,7 @@ impl Bound {
     pub async fn bind(address: &Address, tls: Option<Arc<TlsKeys>>, anywhere: bool) -> io::Result<Self> {
         let socket = match address {
             Address::Tcp(address) => {
-                let listener = TcpListener::bind(address).await?;
+                let listener = bind_tcp(address).await?;
                 if tls.is_none() && !anywhere && !listener.local_addr()?.ip().is_loopback() {
                     return Err(io::Error::other(
                         "plain HTTP is for loopback addresses and Unix sockets only: set [tls], or \

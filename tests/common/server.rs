@@ -1,16 +1,17 @@
 //! Signature servers under test, and milters that follow them.
 
+use super::mta::free_port;
 use super::{BULKMARK, Daemon, Site};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A signature server in a directory of its own, on the same port at each start.
 pub struct Server {
     pub site: Site,
     /// TOML above the tables.
     pub extra: String,
+    /// The table `[sync]`.
+    pub sync: String,
     pub port: u16,
 }
 
@@ -18,7 +19,12 @@ impl Server {
     /// `extra` is put above the tables of its configuration.
     pub fn new(extra: &str) -> Self {
         let port = free_port();
-        let server = Self { site: Site::new(""), extra: extra.to_owned(), port };
+        let server = Self {
+            site: Site::new(""),
+            extra: extra.to_owned(),
+            sync: "interval = \"50ms\"".to_owned(),
+            port,
+        };
         std::fs::create_dir_all(server.site.path("state")).unwrap();
         server
     }
@@ -32,11 +38,12 @@ impl Server {
     pub fn config(&self) -> PathBuf {
         let path = self.site.path("server.toml");
         let text = format!(
-            "listen = \"127.0.0.1:{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[sync]\ninterval = \"50ms\"\n[log]\ntarget = \"stderr\"\n",
+            "listen = \"127.0.0.1:{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[sync]\n{}\n[log]\ntarget = \"stderr\"\n",
             self.port,
             self.site.path("server.sock").display(),
             self.site.path("state").display(),
             self.extra,
+            self.sync,
         );
         std::fs::write(&path, text).unwrap();
         path
@@ -74,19 +81,6 @@ impl Server {
         let path = self.site.path(name);
         std::fs::write(&path, token).unwrap();
         format!("{{ url = \"{url}\", token-file = \"{}\" }}", path.display())
-    }
-}
-
-/// A port that nobody uses, and that no connection gets by chance while its server is away: it is below those that systems
-/// give to connections.
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let own = u16::try_from(std::process::id() % 400).unwrap() * 50;
-    loop {
-        let port = 10_000 + (own + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
     }
 }
 
