@@ -48,6 +48,7 @@ fuzz:
 bench:
 	$(CARGO) bench --locked --bench signature
 	$(CARGO) bench --locked --bench milter
+	$(CARGO) bench --locked --bench server
 	$(CARGO) bench --locked --bench accuracy
 	$(CARGO) bench --locked --bench delta
 	$(MAKE) bench-filter
