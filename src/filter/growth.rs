@@ -2,12 +2,15 @@
 //! What one filter grows by, noted while it grows.
 
 use super::blocks::Block;
-use super::cells::{Cell, Cells};
+use super::cells::Cell;
 use super::delta::Delta;
 use super::probe::Probe;
 use super::refined::Refined;
 use super::split::CELL_MAX;
 use std::collections::HashMap;
+
+/// How many blocks before its turn one is fetched from memory.
+const AHEAD: usize = 16;
 
 /// The cells of a filter as they were before they were added to, so that the growth since then is a [`Delta`] without a
 /// copy of the whole filter.
@@ -52,11 +55,13 @@ impl Growth {
         self.blocks.shrink_to(1024);
         blocks.sort_unstable_by_key(|&(block, _)| block);
         let mut changes = Vec::new();
-        for (block, old) in blocks {
-            let old = super::packed::values::<{ super::CELL_BITS }>(&old);
-            for (cell, old) in (0..=u8::MAX).zip(old) {
-                let (at, old) = (Cell { block, cell }, u32::from(old));
-                let new = filter.cells.base().get(at);
+        for (i, &(block, old)) in blocks.iter().enumerate() {
+            if let Some(&(soon, _)) = blocks.get(i + AHEAD) {
+                filter.cells.base().prefetch(soon);
+            }
+            let new = filter.cells.block(block);
+            for (cell, old, new) in candidates(&old, &new, !further.is_empty()) {
+                let at = Cell { block, cell };
                 let beyond = if old == CELL_MAX {
                     // A cell that was not noted did not grow there.
                     further.get(&at).map_or(0, |&before| filter.cells.get_further(at) - before)
@@ -73,6 +78,36 @@ impl Growth {
         }
         Delta::of(filter.cells.blocks(), changes)
     }
+}
+
+/// The cells of a block that differ, with their values before and after; and, with `full`, those that were saturated.
+/// Most cells of a block are as they were: they are passed over 16 at a time.
+fn candidates(old: &Block, new: &Block, full: bool) -> impl Iterator<Item = (u8, u32, u32)> {
+    let words = |block: &Block| {
+        let words: [[u8; 8]; 8] = std::array::from_fn(|i| std::array::from_fn(|j| block[8 * i + j]));
+        words.map(u64::from_le_bytes)
+    };
+    (0..).step_by(CELLS_PER_WORD).zip(words(old)).zip(words(new)).flat_map(move |((first, old), new)| {
+        let mut wanted = lowest_of_each(|shift| (old ^ new) >> shift, |a, b| a | b);
+        if full {
+            wanted |= lowest_of_each(|shift| old >> shift, |a, b| a & b);
+        }
+        std::iter::from_fn(move || {
+            let shift = wanted.trailing_zeros();
+            wanted &= wanted.checked_sub(1)?;
+            let value = |word: u64| u32::from((word >> shift).to_le_bytes()[0] & 15);
+            Some((first + u8::try_from(shift / 4).unwrap_or(0), value(old), value(new)))
+        })
+    })
+}
+
+/// Cells of four bits in a word.
+const CELLS_PER_WORD: usize = 16;
+
+/// The lowest bit of each cell of a word is what its four bits are together.
+fn lowest_of_each(bits: impl Fn(u32) -> u64, together: impl Fn(u64, u64) -> u64) -> u64 {
+    let all = together(together(bits(0), bits(1)), together(bits(2), bits(3)));
+    all & 0x1111_1111_1111_1111
 }
 
 #[cfg(test)]

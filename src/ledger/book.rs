@@ -15,6 +15,9 @@ use super::{Report, Role, Settings};
 use crate::signature::Signature;
 use std::sync::Arc;
 
+/// How many reports of a batch before its turn the cells of a signature are fetched from memory.
+const AHEAD: usize = 8;
+
 /// An update as it is kept and handed on.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
@@ -135,7 +138,10 @@ impl Book {
         }
         let receipt = Receipt { origin: self.own.origin(), version: self.own.next_version() };
         let window = self.own.generations.window_at(now);
-        for &(signature, times) in reports {
+        for (i, &(signature, times)) in reports.iter().enumerate() {
+            if let Some(&(soon, _)) = reports.get(i + AHEAD) {
+                self.own.generations.prefetch(window, soon);
+            }
             let times = match most {
                 None => times,
                 Some(most) => self.influence.allow(&reporter.client, window, signature, times, most),

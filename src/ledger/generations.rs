@@ -159,6 +159,13 @@ impl Generations {
         self.all[at].add(id, signature, times, self.records)
     }
 
+    /// Asks the processor to fetch what it needs to add a signature to a window that comes soon.
+    pub(super) fn prefetch(&self, window: Window, signature: Signature) {
+        if let Some(generation) = self.all.iter().find(|g| g.window == window) {
+            generation.row.slices().iter().for_each(|slice| slice.filter.prefetch(signature.bits()));
+        }
+    }
+
     /// Takes out generations that are of no more use, and returns their windows.
     ///
     /// Of those that do not count now, what is farthest from `now` goes, as long as there are more than the live ones

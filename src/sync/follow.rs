@@ -52,6 +52,10 @@ async fn follow_once(
     wait: Duration,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
+    if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
+        // Whoever knows nothing yet is sooner up to date by what all updates together made than by each of them.
+        take_snapshot(ledger, settings, client).await?;
+    }
     let vector = ledger.vector();
     let stream = match client.updates(&vector, wait).await {
         Err(ClientError::Refused { status: StatusCode::GONE, .. }) => {
@@ -83,6 +87,9 @@ async fn apply_all(ledger: &Ledger, mut stream: Stream) -> Result<(), Stopped> {
 async fn take_snapshot(ledger: &Ledger, settings: &ledger::Settings, client: &Client) -> Result<(), Stopped> {
     log::info!("{}: fetching a snapshot", client.url());
     let (assembly, rows) = fetch_rows(settings, client).await?;
+    if rows == 0 {
+        return Ok(());
+    }
     ledger.adopt(assembly).await??;
     log::info!("{}: a snapshot of {rows} rows is in force", client.url());
     Ok(())
