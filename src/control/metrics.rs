@@ -52,7 +52,7 @@ impl Text {
 }
 
 impl Status {
-    /// The metrics; docs/metrics.md has them as a table.
+    /// The metrics; docs/protocol.md has them as a table.
     #[must_use]
     pub fn metrics(&self) -> String {
         let mut text = Text::default();

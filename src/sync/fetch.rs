@@ -66,6 +66,9 @@ pub(super) async fn fetch_rows(
     let mut stream = client.snapshot(None, 0).await?;
     let head = head_of(&mut stream).await?;
     let mut assembly = Assembly::new(settings, head.vector.clone());
+    if head.rows > 0 {
+        log::info!("{}: a snapshot of {} rows is coming", client.url(), head.rows);
+    }
     let mut rows = 0;
     let mut backoff = Backoff::default();
     while rows < head.rows {

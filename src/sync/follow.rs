@@ -85,7 +85,6 @@ async fn apply_all(ledger: &Ledger, mut stream: Stream) -> Result<(), Stopped> {
 
 /// Fetches a snapshot and takes it for the counts of others.
 async fn take_snapshot(ledger: &Ledger, settings: &ledger::Settings, client: &Client) -> Result<(), Stopped> {
-    log::info!("{}: fetching a snapshot", client.url());
     let (assembly, rows) = fetch_rows(settings, client).await?;
     if rows == 0 {
         return Ok(());
