@@ -179,3 +179,87 @@ fn a_late_comer_is_up_to_date() {
     let _at_late = late.start();
     wait_for(&late, &letter(7), 40);
 }
+
+/// A server's directory as it is now, put back by the function that is returned.
+fn backup(server: &Server) -> impl Fn() {
+    let (file, copy) = (server.site.path("state/ledger.redb"), server.site.path("backup"));
+    std::fs::copy(&file, &copy).unwrap();
+    move || {
+        std::fs::copy(&copy, &file).unwrap();
+    }
+}
+
+/// A server is restored from an old copy: it learns from its peer what it forgot, goes on under another origin, and all are
+/// equal again. What it counts afterwards is counted once.
+#[test]
+fn a_restored_server_becomes_equal() {
+    let mut one = Server::new("anonymous-reading = true");
+    let mut two = Server::new("anonymous-reading = true");
+    one.extra += &format!("\npeer = [{}]", two.entry("one", "peer"));
+    two.extra += &format!("\npeer = [{}]", one.entry("two", "peer"));
+    let (one_runs, _two_runs) = (one.start(), two.start());
+    let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
+    let (at_a, at_b) = (a.start(), b.start());
+    send(&at_a, &letter(8), 5);
+    wait_for(&b, &letter(8), 5);
+    assert!(one_runs.terminate().success());
+    let restore = backup(&one);
+    let one_runs = one.start();
+    send(&at_a, &letter(8), 6);
+    send(&at_b, &letter(8), 2);
+    wait_for(&b, &letter(8), 13);
+    one_runs.kill();
+    restore();
+    let one_runs = one.start();
+    one_runs.log.wait_for(0, "this ledger was restored from an old copy");
+    wait_for(&a, &letter(8), 13);
+    send(&at_a, &letter(8), 4);
+    wait_for(&a, &letter(8), 17);
+    wait_for(&b, &letter(8), 17);
+    // And it stays so when it is started again.
+    one_runs.kill();
+    let one_runs = one.start();
+    send(&at_a, &letter(8), 1);
+    wait_for(&b, &letter(8), 18);
+    wait_for(&a, &letter(8), 18);
+    let restored = |line: &String| line.contains("was restored");
+    assert!(!one_runs.log.lines().iter().any(restored), "{:?}", one_runs.log.lines());
+    let verify = || {
+        let output = std::process::Command::new(common::BULKMARK)
+            .args(["ledger", "verify", &one.url(), &two.url()])
+            .output()
+            .unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while !verify().0 {
+        assert!(Instant::now() < deadline, "{}", verify().1);
+    }
+}
+
+/// A server without peers is restored from an old copy: what nobody else keeps is gone, its milters notice, and go on from
+/// what it knows.
+#[test]
+fn milters_of_a_restored_server_begin_anew() {
+    let server = Server::new("");
+    let daemon = server.start();
+    let (a, b) = (milter(&[server.entry("a", "report")]), milter(&[server.entry("b", "report")]));
+    let (at_a, at_b) = (a.start(), b.start());
+    send(&at_a, &letter(9), 5);
+    wait_for(&b, &letter(9), 5);
+    assert!(daemon.terminate().success());
+    let restore = backup(&server);
+    let daemon = server.start();
+    for expected in 6..10 {
+        send(&at_a, &letter(9), 1);
+        wait_for(&b, &letter(9), expected);
+    }
+    daemon.kill();
+    restore();
+    let _daemon = server.start();
+    wait_for(&b, &letter(9), 5);
+    wait_for(&a, &letter(9), 5);
+    send(&at_b, &letter(9), 3);
+    wait_for(&a, &letter(9), 8);
+    wait_for(&b, &letter(9), 8);
+}

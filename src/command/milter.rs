@@ -91,7 +91,7 @@ fn start_sync(
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
     if !clients.is_empty() {
-        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), clients.clone(), Arc::clone(&links)));
+        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), clients.clone(), Arc::clone(&links), true));
         tokio::spawn(push(ledger.clone(), file.sync.clone(), clients.clone(), Arc::clone(&links)));
     }
     Ok((links, clients))

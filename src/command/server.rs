@@ -66,7 +66,7 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("cannot listen on {}", file.listen))?;
     for peer in peers {
-        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![peer], Arc::default()));
+        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![peer], Arc::default(), false));
     }
     let control = tokio::spawn(control.serve(service.daemon()));
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());

@@ -3,6 +3,7 @@
 
 use super::acknowledged::{Acknowledged, Backwards, Receipt, Reporter};
 use super::format::Entry;
+use super::generations::Generations;
 use super::influence::Influence;
 use super::own::Own;
 use super::retries::{Retries, RetryKey};
@@ -12,6 +13,7 @@ use super::vector::{Origin, Vector};
 use super::view::{Applied, View};
 use super::write::Expired;
 use super::{Report, Role, Settings};
+use crate::filter::ParameterError;
 use crate::signature::Signature;
 use std::sync::Arc;
 
@@ -79,6 +81,8 @@ pub(super) struct Book {
     pub(super) changes: Changes,
     /// Whether the others' counts were taken from a snapshot, and the file still has those before.
     pub(super) adopted: bool,
+    /// Whether the own counts begin anew under another origin, and the file still has the old ones.
+    pub(super) renewed: bool,
     /// Why memory and file can no longer be made to agree.
     pub(super) broken: Option<String>,
     /// The time that a request told last.
@@ -170,18 +174,27 @@ impl Book {
         self.changes.updates.push(Kept { origin: update.origin(), version: update.version(), at, bytes });
     }
 
-    /// Applies an update of another origin.
-    pub(super) fn apply(&mut self, update: &Update, bytes: Arc<[u8]>, now: u64) -> Result<Applied, Refusal> {
+    /// Applies an update of another origin. `new` is a random name for what needs one.
+    pub(super) fn apply(
+        &mut self,
+        update: &Update,
+        bytes: Arc<[u8]>,
+        now: u64,
+        new: Origin,
+    ) -> Result<Applied, Refusal> {
         self.clock = now;
         let (origin, version) = (update.origin(), update.version());
         if self.role == Role::Server && origin == self.own.origin() {
-            // Others give back what came from here; what they have beyond it cannot be ours any more.
             let ours = self.own.mark();
-            return if version <= ours.version {
-                Ok(Applied::Known)
-            } else {
-                Err(Refusal::Fork { origin, version })
-            };
+            if version <= ours.version {
+                return Ok(Applied::Known);
+            }
+            if version != ours.version + 1 || update.before() != ours.chain {
+                return Err(Refusal::Fork { origin, version });
+            }
+            // Others know what we do not know of ourselves: this ledger was restored from an old copy. Under the old name
+            // we would tell another story than the one that they heard.
+            self.renew(now, new).map_err(|error| Refusal::Parameter { origin, error })?;
         }
         let applied = self.others.apply(update, &bytes, now)?;
         if applied == Applied::New {
@@ -189,6 +202,29 @@ impl Book {
             self.settle();
         }
         Ok(applied)
+    }
+
+    /// Goes on under another origin. What was counted so far becomes others' counts, but for what is in no update yet, which
+    /// is the first update of the new origin.
+    fn renew(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
+        let (old, mark) = (self.own.origin(), self.own.mark());
+        log::error!(
+            "this ledger was restored from an old copy: others know more than {} updates of its origin {old}. It goes on as \
+             origin {new} and takes over what they know",
+            mark.version
+        );
+        let parts = self.own.generations.take_growth();
+        for generation in self.own.generations.iter() {
+            self.others.merge_generation(generation)?;
+        }
+        self.others.vector_mut().set(old, mark);
+        let first = self.own.renew(Generations::new(&self.settings), new, parts);
+        self.cut_at = self.next;
+        if let Some((update, bytes)) = first {
+            self.keep(&update, bytes.into(), now);
+        }
+        self.renewed = true;
+        Ok(())
     }
 
     /// Takes a view that came as a snapshot for the others' counts.

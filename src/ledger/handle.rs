@@ -11,13 +11,13 @@ use super::snapshot::Assembly;
 use super::spool::Outgoing;
 use super::status::Status;
 use super::update::{Refusal, Update};
-use super::vector::Vector;
+use super::vector::{Origin, Vector};
 use super::view::Applied;
 use super::{Role, Settings};
 use crate::signature::{FederationKey, Signature};
 use arc_swap::ArcSwapOption;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -25,6 +25,13 @@ use tokio::sync::{oneshot, watch};
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
 const QUEUE: usize = 8192;
+
+/// A name for what is new.
+fn random() -> Result<u64, LedgerError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|e| LedgerError::Unavailable(e.to_string()))?;
+    Ok(u64::from_le_bytes(bytes))
+}
 
 /// "I saw this signature": what a message adds to the ledger.
 #[derive(Debug, Clone)]
@@ -81,6 +88,7 @@ impl Ledger {
             remembered: AtomicUsize::new(0),
             db: ArcSwapOption::empty(),
             vector: watch::Sender::new(Arc::default()),
+            origin: AtomicU64::new(0),
         });
         let (requests, receiver) = sync_channel(QUEUE);
         let keeper = Keeper::new(opening, Arc::clone(&shared), loaded);
@@ -165,9 +173,8 @@ impl Ledger {
     /// # Errors
     /// When that could not be written down, or there is no random number.
     pub async fn renew_spool(&self, upstream: String) -> Result<(), LedgerError> {
-        let mut bytes = [0; 8];
-        getrandom::fill(&mut bytes).map_err(|e| LedgerError::Unavailable(e.to_string()))?;
-        self.ask(move |book| book.renew_spool(u64::from_le_bytes(bytes), &upstream)).await
+        let new = random()?;
+        self.ask(move |book| book.renew_spool(new, &upstream)).await
     }
 
     /// Remembers where a batch was counted.
@@ -196,7 +203,8 @@ impl Ledger {
         bytes: Arc<[u8]>,
         now: u64,
     ) -> Result<Result<Applied, Refusal>, LedgerError> {
-        self.ask(move |book| book.apply(&update, bytes, now)).await
+        let new = Origin(random()?);
+        self.ask(move |book| book.apply(&update, bytes, now, new)).await
     }
 
     /// Takes what came as a snapshot for the counts of others.
@@ -234,7 +242,9 @@ impl Ledger {
     /// When the disk failed.
     pub fn reader(&self) -> Result<Reader, LedgerError> {
         let db = self.shared.db.load_full();
-        db.map(Reader::new).ok_or_else(|| LedgerError::Unavailable("the ledger's disk failed".to_owned()))
+        let origin = Origin(self.shared.origin.load(Ordering::Relaxed));
+        db.map(|db| Reader::new(db, origin))
+            .ok_or_else(|| LedgerError::Unavailable("the ledger's disk failed".to_owned()))
     }
 
     /// Writes everything down and stops the keeper.

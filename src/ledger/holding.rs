@@ -112,13 +112,9 @@ impl Holding {
         let mut origins = origins_of(&vector);
         let mut view = book.others;
         for generation in book.own.generations.iter() {
-            let slices = generation.row.slices();
-            let Some(capacity) = slices.first().map(|slice| slice.capacity) else { continue };
-            origins.insert(origin);
-            for (number, slice) in (0..).zip(slices) {
-                let mut whole = Merged::new(crate::filter::Counting::blocks(&slice.filter))?;
-                whole.merge(&slice.filter)?;
-                add(&mut view, generation.window, capacity, number, &whole)?;
+            if !generation.row.slices().is_empty() {
+                origins.insert(origin);
+                view.merge_generation(generation)?;
             }
         }
         Ok(Self { role, key_id, view, vector, origins })

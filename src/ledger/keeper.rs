@@ -13,7 +13,7 @@ use redb::Database;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
@@ -66,6 +66,8 @@ pub(super) struct Shared {
     pub(super) db: ArcSwapOption<Database>,
     /// How far each origin is counted and on disk.
     pub(super) vector: watch::Sender<Arc<Vector>>,
+    /// The origin of the own counts.
+    pub(super) origin: AtomicU64,
 }
 
 enum State {
@@ -203,8 +205,8 @@ impl Keeper {
         if let Some(reason) = book.broken.take() {
             return self.fail(&reason);
         }
-        if book.adopted {
-            // Updates that follow a snapshot make no sense without it: both go to disk together.
+        if book.adopted || book.renewed {
+            // Updates that follow a snapshot or a new origin make no sense without it: both go to disk together.
             return self.checkpoint(0);
         }
         if book.changes.is_empty() {
@@ -259,6 +261,7 @@ impl Keeper {
     fn share(&self) {
         let State::Open(loaded) = &self.state else { return };
         let Loaded { db, book, .. } = &**loaded;
+        self.shared.origin.store(book.own.origin().0, Ordering::Relaxed);
         self.shared.remembered.store(book.retries.len(), Ordering::Relaxed);
         self.shared.vector.send_if_modified(|shared| {
             let vector = book.vector();

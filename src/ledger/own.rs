@@ -2,7 +2,7 @@
 //! A server's own community: what its clients reported, and the history of updates that tells the others.
 
 use super::generations::Generations;
-use super::update::Update;
+use super::update::{Part, Update};
 use super::vector::{Mark, Origin};
 use super::window::Window;
 use crate::filter::ParameterError;
@@ -68,6 +68,23 @@ impl Own {
     /// What was added since the last update, as the next one with its bytes; none when nothing was.
     pub(super) fn cut(&mut self) -> Option<(Update, Vec<u8>)> {
         let parts = self.generations.take_growth();
+        self.publish(parts)
+    }
+
+    /// Begins anew as another origin, with empty filters, whose first update are these parts; it is returned with its bytes.
+    /// What was counted before is for the caller to keep.
+    pub(super) fn renew(
+        &mut self,
+        mut generations: Generations,
+        origin: Origin,
+        parts: Vec<Part>,
+    ) -> Option<(Update, Vec<u8>)> {
+        generations.record();
+        *self = Self { generations, origin, mark: Mark::default() };
+        self.publish(parts)
+    }
+
+    fn publish(&mut self, parts: Vec<Part>) -> Option<(Update, Vec<u8>)> {
         if parts.is_empty() {
             return None;
         }

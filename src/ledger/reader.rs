@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// Reads the file as it was at a commit.
 pub struct Reader {
     db: Arc<Database>,
+    /// That of the own counts.
+    own: Origin,
 }
 
 /// Why a holder cannot be served with updates.
@@ -33,8 +35,8 @@ fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
 }
 
 impl Reader {
-    pub(super) const fn new(db: Arc<Database>) -> Self {
-        Self { db }
+    pub(super) const fn new(db: Arc<Database>, own: Origin) -> Self {
+        Self { db, own }
     }
 
     /// The updates that a holder of `theirs` lacks of what `ours` knows, oldest first for each origin, about `limit`
@@ -48,7 +50,9 @@ impl Reader {
         let (mut updates, mut bytes) = (Vec::new(), 0);
         for (origin, mark) in ours.iter() {
             let known = theirs.get(origin);
-            if known.version == mark.version && known.chain != mark.chain {
+            // Nobody can know more of what is counted here, unless it was forgotten here.
+            let ahead = origin == self.own && known.version > mark.version;
+            if ahead || known.version == mark.version && known.chain != mark.chain {
                 return Err(Refusal::Fork { origin, version: mark.version }.into());
             }
             let mut next = known.version + 1;

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The row of `meta` with the random number of a server's own community.
-const ORIGIN: &str = "origin";
+pub(super) const ORIGIN: &str = "origin";
 
 /// All that the file holds.
 pub(super) struct Loaded {
@@ -152,6 +152,7 @@ fn load(
         cut_at,
         changes: Changes::default(),
         adopted: false,
+        renewed: false,
         broken: None,
         clock: 0,
         settings: settings.clone(),

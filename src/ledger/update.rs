@@ -58,6 +58,11 @@ impl Update {
         self.version
     }
 
+    /// The hash of the update before.
+    pub(super) const fn before(&self) -> Chain {
+        self.before
+    }
+
     /// Its bytes: origin, version, hash before; then for each part window, capacity, slice, length and coded delta.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

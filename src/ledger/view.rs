@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The merged counts of other writers, and how far each of them is in it.
 
-use super::generations::{CHUNK_BLOCKS, blocks_of};
+use super::generations::{CHUNK_BLOCKS, Generation, blocks_of};
 use super::update::{MAX_SLICES, Part, Refusal, Update};
 use super::vector::Vector;
 use super::window::{Calendar, Window};
-use crate::filter::{Merged, ParameterError, Refined, Scaling};
+use crate::filter::{Counting, Merged, ParameterError, Refined, Scaling};
 use crate::signature::Signature;
 use std::ops::Range;
 
@@ -168,6 +168,24 @@ impl View {
             layer.dirty[slice as usize][chunk as usize] = true;
         }
         Ok(fits)
+    }
+
+    /// Adds all that a generation holds.
+    ///
+    /// # Errors
+    /// When its filters are not of the size of ours, or there is no memory.
+    pub(super) fn merge_generation(&mut self, generation: &Generation) -> Result<(), ParameterError> {
+        let slices = generation.row.slices();
+        let Some(capacity) = slices.first().map(|slice| slice.capacity) else { return Ok(()) };
+        for (number, slice) in (0..).zip(slices) {
+            let blocks = slice.filter.blocks();
+            for (chunk, at) in (0..).zip(0..blocks.div_ceil(CHUNK_BLOCKS)) {
+                let bytes = slice.filter.bytes(blocks_of(at, blocks));
+                // They are of a slice of the same shape, so they fit.
+                self.merge_chunk(generation.window, capacity, number, chunk, &bytes)?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes out the windows that are over, and returns them.

@@ -11,6 +11,7 @@ use super::format::{
 use super::generations::blocks_of;
 use super::retries::RetryKey;
 use super::spool::Spool;
+use super::store::ORIGIN;
 use super::tables::{BATCHES, Cells, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, put_meta};
 use super::vector::{Mark, Vector};
 use super::window::Window;
@@ -136,6 +137,12 @@ pub(super) fn checkpoint(db: &Database, book: &mut Book, expired: &Expired) -> R
         txn.open_table(OTHERS.slices)?.retain(|_, _| false)?;
         txn.open_table(OTHERS.cells)?.retain(|_, _| false)?;
     }
+    if book.renewed {
+        txn.open_table(OWN.slices)?.retain(|_, _| false)?;
+        txn.open_table(OWN.cells)?.retain(|_, _| false)?;
+        put_meta(&txn, ORIGIN, &book.own.origin().0.to_le_bytes())?;
+        put_meta(&txn, CUT, &encode_cut(book.own.mark(), book.cut_at))?;
+    }
     write_own(&txn, book)?;
     write_others(&txn, book)?;
     put_meta(&txn, CHECKPOINT, &book.next.to_le_bytes())?;
@@ -149,7 +156,7 @@ pub(super) fn checkpoint(db: &Database, book: &mut Book, expired: &Expired) -> R
     }
     drop_updates(&txn, book, expired.updates_before)?;
     txn.commit()?;
-    book.adopted = false;
+    (book.adopted, book.renewed) = (false, false);
     for generation in book.own.generations.iter_mut() {
         generation.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }

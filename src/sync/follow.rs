@@ -16,19 +16,24 @@ const WAIT: Duration = Duration::from_secs(600);
 /// How long a server that is not the first choice is followed before the first is tried again.
 const WAIT_SECOND: Duration = Duration::from_secs(30);
 
-/// Follows the first of `clients` that answers, for ever: another when it fails, and the first again when that is back.
+/// What a server says whose history is another than the one that is known here (a part of `Refusal::Fork`).
+const ANOTHER_HISTORY: &str = "continues another history";
+
+/// Follows the first of `clients` that answers, for ever: another when it fails, and the first again when that is back. Who
+/// `heals` takes a snapshot of a server that was restored from an old copy: a milter, whose counts are all from there.
 pub async fn follow(
     ledger: Ledger,
     settings: ledger::Settings,
     clients: Vec<Arc<Client>>,
     links: Arc<Links>,
+    heals: bool,
 ) {
     let mut backoff = Backoff::default();
     loop {
         let mut any = false;
         for (i, client) in clients.iter().enumerate() {
             let wait = if i == 0 { WAIT } else { WAIT_SECOND };
-            let result = follow_once(&ledger, &settings, client, wait, || links.set_active(i)).await;
+            let result = follow_once(&ledger, &settings, client, heals, wait, || links.set_active(i)).await;
             match result {
                 Ok(()) => {
                     any = true;
@@ -49,6 +54,7 @@ async fn follow_once(
     ledger: &Ledger,
     settings: &ledger::Settings,
     client: &Client,
+    heals: bool,
     wait: Duration,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
@@ -58,7 +64,10 @@ async fn follow_once(
     }
     let vector = ledger.vector();
     let stream = match client.updates(&vector, wait).await {
-        Err(ClientError::Refused { status: StatusCode::GONE, .. }) => {
+        Err(ClientError::Refused { status, reason })
+            if status == StatusCode::GONE
+                || heals && status == StatusCode::CONFLICT && reason.contains(ANOTHER_HISTORY) =>
+        {
             take_snapshot(ledger, settings, client).await?;
             let vector = ledger.vector();
             client.updates(&vector, wait).await
