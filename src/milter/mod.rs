@@ -2,8 +2,7 @@
 //! The milter: what the MTA asks about every message.
 //!
 //! [`serve`] runs the sessions on a bound [`Socket`]. A session (`session`) collects a message, has it judged
-//! (`judge`), and answers the MTA with a header (`header`) or a refusal. [`control`] is the socket by which
-//! `bulkmark check` asks the running daemon.
+//! (`judge`), and answers the MTA with a header (`header`) or a refusal.
 
 mod budget;
 mod callbacks;
