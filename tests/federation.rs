@@ -87,10 +87,7 @@ fn kills_lose_nothing_and_double_nothing() {
 /// Two servers that are peers of one another, each with a milter; one is away for a while.
 #[test]
 fn peers_become_equal() {
-    let mut one = Server::new("");
-    let mut two = Server::new("");
-    one.extra = format!("peer = [{}]", two.entry("one", "peer"));
-    two.extra = format!("peer = [{}]", one.entry("two", "peer"));
+    let [one, two] = Server::peers("");
     let (_one_runs, two_runs) = (one.start(), two.start());
     let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
     let (at_a, at_b) = (a.start(), b.start());
@@ -109,10 +106,7 @@ fn peers_become_equal() {
 /// The first server is gone: the second is followed, and what was sent to the first is not lost.
 #[test]
 fn another_server_takes_over() {
-    let mut one = Server::new("");
-    let mut two = Server::new("");
-    one.extra = format!("peer = [{}]", two.entry("one", "peer"));
-    two.extra = format!("peer = [{}]", one.entry("two", "peer"));
+    let [one, two] = Server::peers("");
     let (one_runs, _two_runs) = (one.start(), two.start());
     let a = milter(&[one.entry("a", "report"), two.entry("a", "report")]);
     let b = milter(&[two.entry("b", "report")]);
@@ -193,10 +187,7 @@ fn backup(server: &Server) -> impl Fn() {
 /// equal again. What it counts afterwards is counted once.
 #[test]
 fn a_restored_server_becomes_equal() {
-    let mut one = Server::new("anonymous-reading = true");
-    let mut two = Server::new("anonymous-reading = true");
-    one.extra += &format!("\npeer = [{}]", two.entry("one", "peer"));
-    two.extra += &format!("\npeer = [{}]", one.entry("two", "peer"));
+    let [one, two] = Server::peers("anonymous-reading = true");
     let (one_runs, _two_runs) = (one.start(), two.start());
     let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
     let (at_a, at_b) = (a.start(), b.start());

@@ -119,6 +119,21 @@ fn a_federation_is_seen_from_both_sides() {
     assert!(out.contains("  does not answer\n") && out.contains("\n  error: "), "{out}");
 }
 
+/// A server that is started by hand, where no service manager made a directory for its socket.
+#[test]
+fn the_control_sockets_directory_is_made() {
+    let server = Server::new("");
+    let config = server.config();
+    let socket = server.site.path("run").join("server.sock");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let text = text.replace("server.sock", "run/server.sock");
+    std::fs::write(&config, text).unwrap();
+    let _daemon =
+        server.site.spawn_by(Command::new(BULKMARK).args(["server", "--config"]).arg(&config)).listening();
+    assert!(socket.exists());
+    assert_eq!(json(&["--server"], &config)["role"], "server");
+}
+
 /// Prometheus is told by the server, with a token for nothing else.
 #[test]
 fn metrics_are_told() {

@@ -51,11 +51,14 @@ pub struct Control {
 }
 
 impl Control {
-    /// Binds the socket.
+    /// Binds the socket. Its directory is made when it is missing and that above it is not.
     ///
     /// # Errors
     /// When the path cannot be used or somebody listens there.
     pub async fn bind(path: &Path) -> io::Result<Self> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
+            std::fs::create_dir(directory)?;
+        }
         Ok(Self { socket: bind_unix(path, MODE).await?, path: path.to_owned() })
     }
 

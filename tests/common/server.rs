@@ -29,6 +29,16 @@ impl Server {
         server
     }
 
+    /// Two that are peers of one another.
+    pub fn peers(extra: &str) -> [Self; 2] {
+        let mut servers = [Self::new(extra), Self::new(extra)];
+        let entries = [servers[1].entry("one", "peer"), servers[0].entry("two", "peer")];
+        for (server, entry) in servers.iter_mut().zip(entries) {
+            server.extra += &format!("\npeer = [{entry}]");
+        }
+        servers
+    }
+
     /// Where it is reached.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
