@@ -5,6 +5,7 @@ use super::acknowledged::{Backwards, Receipt, Reporter};
 use super::book::Book;
 use super::errors::{LedgerError, OpenError};
 use super::keeper::{Answer, Keeper, Opening, Request, Shared};
+use super::random::random;
 use super::reader::Reader;
 use super::retries::RetryKey;
 use super::snapshot::Assembly;
@@ -27,10 +28,8 @@ use tokio::sync::{oneshot, watch};
 const QUEUE: usize = 8192;
 
 /// A name for what is new.
-fn random() -> Result<u64, LedgerError> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|e| LedgerError::Unavailable(e.to_string()))?;
-    Ok(u64::from_le_bytes(bytes))
+fn name() -> Result<u64, LedgerError> {
+    random().map_err(|e| LedgerError::Unavailable(e.to_string()))
 }
 
 /// "I saw this signature": what a message adds to the ledger.
@@ -173,7 +172,7 @@ impl Ledger {
     /// # Errors
     /// When that could not be written down, or there is no random number.
     pub async fn renew_spool(&self, upstream: String) -> Result<(), LedgerError> {
-        let new = random()?;
+        let new = name()?;
         self.ask(move |book| book.renew_spool(new, &upstream)).await
     }
 
@@ -203,7 +202,7 @@ impl Ledger {
         bytes: Arc<[u8]>,
         now: u64,
     ) -> Result<Result<Applied, Refusal>, LedgerError> {
-        let new = Origin(random()?);
+        let new = Origin(name()?);
         self.ask(move |book| book.apply(&update, bytes, now, new)).await
     }
 

@@ -3,7 +3,7 @@
 
 use super::book::Book;
 use super::errors::{Fault, OpenError};
-use super::generations::{CHUNK_BLOCKS, blocks_of};
+use super::random::random;
 use super::snapshot::Assembly;
 use super::status::Status;
 use super::store::{self, Loaded};
@@ -80,11 +80,6 @@ fn unlike(name: &'static str, ours: String, theirs: String) -> Result<(), MergeE
     if ours == theirs { Ok(()) } else { Err(MergeError::Unlike { name, ours, theirs }) }
 }
 
-fn chunks_of(slice: &Merged) -> impl Iterator<Item = (u32, Vec<u8>)> {
-    let bytes = |chunk| slice.bytes(blocks_of(chunk, slice.blocks()));
-    (0..).zip((0..slice.blocks().div_ceil(CHUNK_BLOCKS)).map(bytes))
-}
-
 /// The file that a path means: a ledger, or the directory that it is in.
 fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
@@ -98,7 +93,8 @@ impl Holding {
     /// See [`OpenError`].
     pub fn open(path: &Path, threshold: u32) -> Result<(Self, Status), OpenError> {
         let path = file_of(path);
-        let random = random().map_err(|reason| OpenError::Io { path: path.clone(), reason })?;
+        let io = |reason| OpenError::Io { path: path.clone(), reason };
+        let random = [random().map_err(io)?, random().map_err(io)?];
         let (Loaded { mut book, .. }, key_id) = store::open_any(&path, random)?;
         // What came after the last update is in the cells; so it is to be in the versions.
         book.cut(now());
@@ -199,7 +195,8 @@ impl Holding {
         }
         for layer in other.view.layers() {
             for (number, slice) in (0..).zip(&layer.slices) {
-                add(&mut self.view, layer.window, layer.capacity, number, slice)?;
+                let bytes = |range| slice.bytes(range);
+                self.view.merge_slice(layer.window, layer.capacity, number, slice.blocks(), bytes)?;
             }
         }
         for (origin, mark) in other.vector.iter() {
@@ -220,7 +217,8 @@ impl Holding {
         }
         let at = |fault: Fault| MergeError::Open(fault.at(path.clone()));
         tables::create(&path, self.role, self.key_id).map_err(at)?;
-        let random = random().map_err(|e| at(Fault::Io(e)))?;
+        let io = |e| at(Fault::Io(e));
+        let random = [random().map_err(io)?, random().map_err(io)?];
         let (Loaded { db, mut book, .. }, _) = store::open_any(&path, random)?;
         book.others = self.view;
         for (origin, mark) in self.vector.iter() {
@@ -241,27 +239,6 @@ fn slice(view: &View, window: Window, number: usize) -> Option<&Merged> {
     layer(view, window)?.slices.get(number)
 }
 
-fn add(
-    view: &mut View,
-    window: Window,
-    capacity: u32,
-    number: u32,
-    slice: &Merged,
-) -> Result<(), ParameterError> {
-    for (chunk, bytes) in chunks_of(slice) {
-        // The bytes are of a slice of the same shape, so they fit.
-        view.merge_chunk(window, capacity, number, chunk, &bytes)?;
-    }
-    Ok(())
-}
-
 fn origins_of(vector: &Vector) -> BTreeSet<Origin> {
     vector.iter().filter(|(_, mark)| mark.version > 0).map(|(origin, _)| origin).collect()
-}
-
-fn random() -> io::Result<[u64; 2]> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
-    let [words, ..] = [bytes.as_chunks::<8>().0];
-    Ok([u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])])
 }

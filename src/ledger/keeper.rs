@@ -3,6 +3,7 @@
 
 use super::book::Book;
 use super::errors::{LedgerError, WriteError};
+use super::random::random;
 use super::store::{self, Loaded};
 use super::vector::Vector;
 use super::write::{self, Expired};
@@ -310,14 +311,7 @@ impl Keeper {
 
 impl Opening {
     pub(super) fn open(&self) -> Result<Loaded, super::OpenError> {
-        let random = || {
-            let mut bytes = [0; 8];
-            getrandom::fill(&mut bytes).map(|()| u64::from_le_bytes(bytes))
-        };
-        let io = |e: getrandom::Error| super::OpenError::Io {
-            path: self.directory.clone(),
-            reason: std::io::Error::other(e.to_string()),
-        };
+        let io = |reason| super::OpenError::Io { path: self.directory.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
         store::open(&self.directory, self.role, &self.settings, &self.key, random)
     }

@@ -17,6 +17,7 @@ mod holding;
 mod influence;
 mod keeper;
 mod own;
+mod random;
 mod reader;
 mod retries;
 mod settings;

@@ -178,12 +178,27 @@ impl View {
         let slices = generation.row.slices();
         let Some(capacity) = slices.first().map(|slice| slice.capacity) else { return Ok(()) };
         for (number, slice) in (0..).zip(slices) {
-            let blocks = slice.filter.blocks();
-            for (chunk, at) in (0..).zip(0..blocks.div_ceil(CHUNK_BLOCKS)) {
-                let bytes = slice.filter.bytes(blocks_of(at, blocks));
-                // They are of a slice of the same shape, so they fit.
-                self.merge_chunk(generation.window, capacity, number, chunk, &bytes)?;
-            }
+            let bytes = |range| slice.filter.bytes(range);
+            self.merge_slice(generation.window, capacity, number, slice.filter.blocks(), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a slice of so many blocks, whose `bytes` are as [`Merged::bytes`] gives them.
+    ///
+    /// # Errors
+    /// When it is not of the size of ours, or there is no memory.
+    pub(super) fn merge_slice(
+        &mut self,
+        window: Window,
+        capacity: u32,
+        number: u32,
+        blocks: usize,
+        bytes: impl Fn(Range<usize>) -> Vec<u8>,
+    ) -> Result<(), ParameterError> {
+        for (chunk, at) in (0..).zip(0..blocks.div_ceil(CHUNK_BLOCKS)) {
+            // A slice of this number and capacity has this shape, so the bytes fit.
+            self.merge_chunk(window, capacity, number, chunk, &bytes(blocks_of(at, blocks)))?;
         }
         Ok(())
     }

@@ -189,7 +189,6 @@ async fn reports(
     if let Err(Failure(status, why)) = &result
         && status.is_client_error()
     {
-        log::info!("client {name}: {status}: {why}");
         service.gate.refused(&name, why);
     }
     result

@@ -135,7 +135,11 @@ impl Gate {
     }
 
     fn note(&self, client: &str, change: impl FnOnce(&mut Activity)) {
-        change(lock(&self.activity).entry(client.to_owned()).or_default());
+        let mut activity = lock(&self.activity);
+        match activity.get_mut(client) {
+            Some(activity) => change(activity),
+            None => change(activity.entry(client.to_owned()).or_default()),
+        }
     }
 
     /// Notes a batch of a client that is counted.
@@ -146,10 +150,13 @@ impl Gate {
         });
     }
 
-    /// Notes that a client was refused.
+    /// Notes that a client was refused, and says so once for each reason.
     pub(super) fn refused(&self, client: &str, why: &str) {
         self.note(client, |activity| {
             activity.refused += 1;
+            if activity.last_refusal.as_deref() != Some(why) {
+                log::info!("client {client} is refused: {why}");
+            }
             activity.last_refusal = Some(why.to_owned());
         });
     }
