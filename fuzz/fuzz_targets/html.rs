@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use bulkmark::mail::{Visible, visible};
+use bulkmark::mail::{Piece, pieces};
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes of the piece that is repeated; past the sizes at which tags and comments are cut off.
@@ -18,9 +18,10 @@ fuzz_target!(|data: &[u8]| {
     let (before, piece, after) = (part(), part(), part());
     let html = [before, &piece.repeat(REPEATED / piece.len().max(1)), after].concat();
     let mut seen = 0;
-    visible(&html, &mut |piece| {
-        let (Visible::Text(text) | Visible::Target(text)) = piece;
-        seen += text.len();
+    pieces(&html, &mut |piece| {
+        if let Piece::Text(text) | Piece::Quoted(text) | Piece::Hidden(text) | Piece::Target(text) = piece {
+            seen += text.len();
+        }
     });
     // A byte that cannot stand in HTML becomes a character of three.
     assert!(seen <= 3 * html.len(), "{seen} bytes of {}", html.len());

@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The visible text of HTML, and where its links lead.
+//! The text of HTML, what of it a reader sees, and where its links lead.
 
+use super::elements::{Elements, How, is_inline};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
 use html5ever::{LocalName, local_name};
 use std::cell::{Cell, RefCell};
 
-/// A piece of what a reader of an HTML part sees or follows.
+/// A piece of an HTML part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Visible<'a> {
-    /// Characters, with references such as `&amp;` resolved. A word may come in several pieces.
+pub enum Piece<'a> {
+    /// Characters that a reader sees, with references such as `&amp;` resolved. A word may come in several pieces.
     Text(&'a str),
+    /// The same, of a message that is answered.
+    Quoted(&'a str),
+    /// Characters that the style of their element keeps from being seen.
+    Hidden(&'a str),
     /// The target of a link, form or remote picture.
     Target(&'a str),
+    /// A word ends here: a line break, or the edge of a paragraph, cell or picture.
+    Break,
 }
 
-/// Shows the visible text and the link targets of `html`, in order.
+/// Shows the text and the link targets of `html`, in order.
 ///
 /// Tokenised by the rules of browsers, since that is how readers see it. Comments, scripts, styles and the title are
 /// left out, and so are `cid:` and `mid:` targets: they name other parts by a label that differs in each copy.
-pub fn visible(html: &str, see: &mut dyn FnMut(Visible<'_>)) {
+pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
     let mut rest = html;
     while !rest.is_empty() {
         rest = match tokenize(rest, see) {
@@ -28,7 +35,7 @@ pub fn visible(html: &str, see: &mut dyn FnMut(Visible<'_>)) {
             // The comment goes on, and is not seen; nor is its end tokenised.
             Stopped::InComment(after) => after.split_once("-->").map_or("", |(_, after)| after),
             Stopped::InTag(after) => {
-                see(Visible::Text(after));
+                see(Piece::Text(after));
                 ""
             }
         };
@@ -50,7 +57,7 @@ enum Stopped<'a> {
 }
 
 /// Tokenises `html` until its end, or until so much of it made no token that it may be a tag without bounds.
-fn tokenize<'a>(html: &'a str, see: &mut dyn FnMut(Visible<'_>)) -> Stopped<'a> {
+fn tokenize<'a>(html: &'a str, see: &mut dyn FnMut(Piece<'_>)) -> Stopped<'a> {
     let sink = Sink::new(see);
     let tokenizer = Tokenizer::new(sink, html5ever::tokenizer::TokenizerOpts::default());
     let input = BufferQueue::default();
@@ -79,9 +86,11 @@ fn tokenize<'a>(html: &'a str, see: &mut dyn FnMut(Visible<'_>)) -> Stopped<'a> 
 }
 
 struct Sink<'a> {
-    see: RefCell<&'a mut dyn FnMut(Visible<'_>)>,
-    /// Inside an element whose text is not shown. Such elements hold only text, so they do not nest.
-    hidden: Cell<bool>,
+    see: RefCell<&'a mut dyn FnMut(Piece<'_>)>,
+    /// Inside an element whose text is no content. Such elements hold only text, so they do not nest.
+    silent: Cell<bool>,
+    /// The open elements, which say how text is shown.
+    elements: RefCell<Elements>,
     /// Text since the last tag. It comes in pieces, a letter that is written as a reference in one of its own; a word
     /// must be seen whole.
     text: RefCell<String>,
@@ -91,10 +100,11 @@ struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    fn new(see: &'a mut dyn FnMut(Visible<'_>)) -> Self {
+    fn new(see: &'a mut dyn FnMut(Piece<'_>)) -> Self {
         Self {
             see: RefCell::new(see),
-            hidden: Cell::new(false),
+            silent: Cell::new(false),
+            elements: RefCell::default(),
             text: RefCell::default(),
             separators: Cell::new(0),
             last_is_comment: Cell::new(false),
@@ -109,8 +119,18 @@ impl<'a> Sink<'a> {
     fn end_text(&self) {
         let mut text = self.text.borrow_mut();
         if !text.is_empty() {
-            (self.see.borrow_mut())(Visible::Text(&text));
+            (self.see.borrow_mut())(match self.elements.borrow().how() {
+                How::Shown => Piece::Text(&text),
+                How::Quoted => Piece::Quoted(&text),
+                How::Hidden => Piece::Hidden(&text),
+            });
             text.clear();
+        }
+    }
+
+    fn end_word(&self, name: &LocalName) {
+        if !is_inline(name) {
+            (self.see.borrow_mut())(Piece::Break);
         }
     }
 
@@ -124,7 +144,7 @@ impl<'a> Sink<'a> {
             let scheme = target.as_bytes().get(..4).unwrap_or_default();
             let names_a_part = scheme.eq_ignore_ascii_case(b"cid:") || scheme.eq_ignore_ascii_case(b"mid:");
             if is_target && !target.is_empty() && !names_a_part {
-                (self.see.borrow_mut())(Visible::Target(target));
+                (self.see.borrow_mut())(Piece::Target(target));
             }
         }
     }
@@ -145,7 +165,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    fn is_hidden(name: &LocalName) -> bool {
+    fn is_silent(name: &LocalName) -> bool {
         matches!(*name, local_name!("script") | local_name!("style") | local_name!("title"))
     }
 }
@@ -161,18 +181,22 @@ impl TokenSink for Sink<'_> {
         self.separators.set(0);
         self.last_is_comment.set(matches!(token, Token::CommentToken(_)));
         match token {
-            Token::CharacterTokens(text) if !self.hidden.get() => {
+            Token::CharacterTokens(text) if !self.silent.get() => {
                 self.text.borrow_mut().push_str(&text);
             }
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
                 self.end_text();
+                self.elements.borrow_mut().open(&tag);
+                self.end_word(&tag.name);
                 self.targets(&tag);
-                self.hidden.set(Self::is_hidden(&tag.name));
+                self.silent.set(Self::is_silent(&tag.name));
                 return Self::content_of(&tag.name);
             }
-            Token::TagToken(_) => {
+            Token::TagToken(tag) => {
                 self.end_text();
-                self.hidden.set(false);
+                self.elements.borrow_mut().close(&tag.name);
+                self.end_word(&tag.name);
+                self.silent.set(false);
             }
             _ => (),
         }
@@ -186,9 +210,12 @@ mod tests {
 
     fn seen(html: &str) -> String {
         let mut all = String::new();
-        visible(html, &mut |piece| match piece {
-            Visible::Text(text) => all.push_str(text),
-            Visible::Target(target) => all.push_str(&format!("[{target}]")),
+        pieces(html, &mut |piece| match piece {
+            Piece::Text(text) => all.push_str(text),
+            Piece::Quoted(text) => all.push_str(&format!(">{text}<")),
+            Piece::Hidden(text) => all.push_str(&format!("({text})")),
+            Piece::Target(target) => all.push_str(&format!("[{target}]")),
+            Piece::Break => (),
         });
         all
     }

@@ -27,6 +27,12 @@ pub trait Visitor {
     fn message(&mut self, fields: &[&[u8]]);
     /// The enclosed message that began last ends.
     fn message_end(&mut self);
+    /// A program's report on another message follows (RFC 6522): a bounce, a receipt.
+    fn report(&mut self) {}
+    /// Parts follow of which a reader is shown one, the last that his program can show (RFC 2046, 5.1.4).
+    fn alternatives(&mut self) {}
+    /// The alternatives that began last end.
+    fn alternatives_end(&mut self) {}
 }
 
 /// Shows the content of an entity: a whole message, or a part with its MIME header.
@@ -49,8 +55,18 @@ impl Walk<'_> {
         match (media, &mime.boundary) {
             (("multipart" | "message", _), _) if depth >= MAX_DEPTH => self.visitor.attachment(entity),
             (("multipart", sub), Some(boundary)) => {
+                let alternative = sub == "alternative";
+                if alternative {
+                    self.visitor.alternatives();
+                }
+                if sub == "report" {
+                    self.visitor.report();
+                }
                 if !self.multipart(body, boundary, depth, sub == "digest") {
                     self.leaf(&mime, "text", "plain", body);
+                }
+                if alternative {
+                    self.visitor.alternatives_end();
                 }
             }
             (("message", "rfc822" | "global"), _) => {

@@ -5,11 +5,13 @@
 //! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes.
 
 mod decode;
+mod elements;
 mod html;
 mod mime;
 mod raw;
+mod style;
 
 pub use decode::Fields;
-pub use html::{Visible, visible};
+pub use html::{Piece, pieces};
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
 pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};

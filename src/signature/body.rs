@@ -4,8 +4,9 @@
 use super::guard::Guard;
 use super::key::FederationKey;
 use super::settings::Settings;
+use super::text::is_blank;
 use super::types::{Kind, LowInformation, Signature};
-use crate::mail::{RawMessage, Visible, Visitor, visible};
+use crate::mail::{self, Piece, RawMessage, Visitor};
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
@@ -33,11 +34,10 @@ pub fn body(
 ) -> Result<Signature, LowInformation> {
     let mut canonical = Canonical::new(key, settings.min_words.get());
     message.visit(&mut canonical);
-    canonical.guard.verdict()?;
-    Ok(canonical.finish())
+    canonical.finish()
 }
 
-struct Canonical {
+pub(super) struct Canonical {
     mac: Hmac<Sha256>,
     /// Canonical bytes on their way into `mac`, which is faster in large pieces.
     pending: Vec<u8>,
@@ -48,11 +48,30 @@ struct Canonical {
 const PIECE: usize = 8 << 10;
 
 impl Canonical {
-    fn new(key: &FederationKey, min_words: usize) -> Self {
-        let mut mac = key.mac();
-        mac.update(Kind::Body.domain().as_bytes());
-        mac.update(&[0]);
-        Self { mac, pending: Vec::with_capacity(2 * PIECE), guard: Guard::new(min_words) }
+    pub(super) fn new(key: &FederationKey, min_words: usize) -> Self {
+        Self { mac: key.mac(Kind::Body), pending: Vec::with_capacity(2 * PIECE), guard: Guard::new(min_words) }
+    }
+
+    /// An HTML part begins, whose pieces follow.
+    pub(super) fn html_begin(&mut self) {
+        self.mark(mark::HTML);
+    }
+
+    /// A piece of an HTML part.
+    pub(super) fn piece(&mut self, piece: Piece<'_>) {
+        match piece {
+            Piece::Text(text) | Piece::Quoted(text) | Piece::Hidden(text) => {
+                self.characters(text);
+                self.guard.visible(text);
+            }
+            Piece::Target(target) => {
+                self.mark(mark::TARGET);
+                self.characters(target);
+                self.mark(mark::TARGET_END);
+                self.guard.target(target);
+            }
+            Piece::Break => (),
+        }
     }
 
     fn mark(&mut self, mark: u8) {
@@ -70,10 +89,10 @@ impl Canonical {
         }
     }
 
-    fn finish(mut self) -> Signature {
+    pub(super) fn finish(mut self) -> Result<Signature, LowInformation> {
+        self.guard.verdict()?;
         self.mac.update(&self.pending);
-        let digest = self.mac.finalize().into_bytes();
-        Signature::from_bytes(std::array::from_fn(|i| digest[i]))
+        Ok(Signature::from_digest(&self.mac.finalize().into_bytes().into()))
     }
 }
 
@@ -85,19 +104,8 @@ impl Visitor for Canonical {
     }
 
     fn html(&mut self, html: &str) {
-        self.mark(mark::HTML);
-        visible(html, &mut |piece| match piece {
-            Visible::Text(text) => {
-                self.characters(text);
-                self.guard.visible(text);
-            }
-            Visible::Target(target) => {
-                self.mark(mark::TARGET);
-                self.characters(target);
-                self.mark(mark::TARGET_END);
-                self.guard.target(target);
-            }
-        });
+        self.html_begin();
+        mail::pieces(html, &mut |piece| self.piece(piece));
     }
 
     /// Attachments enter by the SHA-256 of their bytes, with CRLF as LF and without line ends at the end: an unencoded
@@ -167,13 +175,6 @@ fn push_graphic_ascii(out: &mut Vec<u8>, ascii: &[u8]) {
         end += usize::from(b > b' ' && b != 0x7F);
     }
     out.truncate(end);
-}
-
-/// White space, controls, and characters that show nothing: soft hyphen, zero-width ones, byte order mark.
-fn is_blank(c: char) -> bool {
-    c.is_whitespace()
-        || c.is_control()
-        || matches!(c, '\u{00AD}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
 }
 
 fn trim_line_ends(mut bytes: &[u8]) -> &[u8] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The low-information guard: how much does a message say?
 
+use super::text::stands_alone;
 use super::types::LowInformation;
 use std::collections::HashSet;
 
@@ -95,12 +96,6 @@ impl Guard {
             Err(LowInformation { words: self.words.len(), wanted: self.wanted })
         }
     }
-}
-
-/// Characters of scripts that are written without spaces: Thai to Khmer, Kana, Han.
-const fn stands_alone(c: char) -> bool {
-    matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1780}'..='\u{17FF}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}'
-        | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The federation's key: who does not have it can neither test guesses nor aim at cells.
 
+use super::types::{Kind, Signature};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
@@ -56,9 +57,15 @@ impl FederationKey {
         self.id
     }
 
-    /// A fresh HMAC-SHA-256 under this key.
-    pub(super) fn mac(&self) -> Hmac<Sha256> {
-        self.mac.clone()
+    /// A fresh HMAC-SHA-256 under this key, to which the name of a kind was shown.
+    pub(super) fn mac(&self, kind: Kind) -> Hmac<Sha256> {
+        self.mac.clone().chain_update(kind.domain()).chain_update([0])
+    }
+
+    /// The signature of content that is at hand.
+    pub(super) fn signature(&self, kind: Kind, content: &[&[u8]]) -> Signature {
+        let mac = content.iter().fold(self.mac(kind), |mac, piece| mac.chain_update(piece));
+        Signature::from_digest(&mac.finalize().into_bytes().into())
     }
 }
 

@@ -4,10 +4,14 @@
 mod body;
 mod guard;
 mod key;
+mod message;
+pub mod near;
 mod settings;
+mod text;
 mod types;
 
 pub use body::body;
 pub use key::{FederationKey, KeyError};
+pub use message::{Signatures, signatures};
 pub use settings::Settings;
 pub use types::{Kind, LowInformation, ParseSignatureError, Signature};

@@ -9,6 +9,10 @@ use std::str::FromStr;
 pub enum Kind {
     /// All text, links and attachments, exactly.
     Body,
+    /// A passage, a file or the links, which copies of a message share though they differ elsewhere.
+    Near,
+    /// Says of a `near` signature that the rest of a message with it was new.
+    Stray,
 }
 
 impl Kind {
@@ -17,6 +21,8 @@ impl Kind {
     pub const fn domain(self) -> &'static str {
         match self {
             Self::Body => "body/1",
+            Self::Near => "near/1",
+            Self::Stray => "stray/1",
         }
     }
 }
@@ -25,6 +31,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Body => "body",
+            Self::Near => "near",
+            Self::Stray => "stray",
         })
     }
 }
@@ -34,6 +42,11 @@ impl fmt::Display for Kind {
 pub struct Signature(u128);
 
 impl Signature {
+    /// The first half of a digest.
+    pub(super) fn from_digest(digest: &[u8; 32]) -> Self {
+        Self::from_bytes(std::array::from_fn(|i| digest[i]))
+    }
+
     /// From its 16 bytes, first byte most significant.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {

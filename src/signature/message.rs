@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! All signatures of a message, from one walk through it.
+
+use super::body::Canonical;
+use super::key::FederationKey;
+use super::near::{self, Near, Reader};
+use super::settings::Settings;
+use super::types::{LowInformation, Signature};
+use crate::mail::{RawMessage, Visitor, pieces};
+
+/// The signatures of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signatures {
+    /// The `body` signature, where the message says enough.
+    pub body: Result<Signature, LowInformation>,
+    /// The `near` signatures.
+    pub near: Near,
+}
+
+/// Makes all signatures of `message`.
+#[must_use]
+pub fn signatures(message: &RawMessage, key: &FederationKey, settings: &Settings) -> Signatures {
+    let mut both = Both { body: Canonical::new(key, settings.min_words.get()), near: near::reader(key, false) };
+    message.visit(&mut both);
+    Signatures { body: both.body.finish(), near: near::finish(both.near, key) }
+}
+
+/// Shows everything to both.
+struct Both {
+    body: Canonical,
+    near: Reader,
+}
+
+impl Visitor for Both {
+    fn text(&mut self, text: &str) {
+        self.body.text(text);
+        self.near.text(text);
+    }
+
+    fn html(&mut self, html: &str) {
+        self.body.html_begin();
+        pieces(html, &mut |piece| {
+            self.body.piece(piece);
+            self.near.piece(piece);
+        });
+        self.near.html_end();
+    }
+
+    fn attachment(&mut self, bytes: &[u8]) {
+        self.body.attachment(bytes);
+        self.near.attachment(bytes);
+    }
+
+    fn message(&mut self, fields: &[&[u8]]) {
+        self.body.message(fields);
+        self.near.message(fields);
+    }
+
+    fn message_end(&mut self) {
+        self.body.message_end();
+        self.near.message_end();
+    }
+
+    fn report(&mut self) {
+        self.near.report();
+    }
+
+    fn alternatives(&mut self) {
+        self.near.alternatives();
+    }
+
+    fn alternatives_end(&mut self) {
+        self.near.alternatives_end();
+    }
+}
