@@ -6,6 +6,7 @@ mod client;
 mod config;
 mod corpus;
 mod daemon;
+mod judging;
 mod ledger;
 mod milter;
 mod server;

@@ -3,6 +3,7 @@
 
 use super::serve::{Answer, Question};
 use super::status::Status;
+use crate::ledger::Shares;
 use crate::signature::Signature;
 use std::io;
 use std::path::Path;
@@ -16,14 +17,15 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer at most.
 const MAX_ANSWER: u64 = 64 << 20;
 
-/// Asks the daemon behind the control socket `path` for the count of `signature`.
+/// Asks the daemon behind the control socket `path` for the counts of `signatures`.
 ///
 /// # Errors
 /// When nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or the daemon has
-/// no count to tell.
-pub async fn count(path: &Path, signature: Signature) -> io::Result<u32> {
-    match ask(path, &Question::Count(signature.to_string())).await? {
-        Answer::Count(count) => Ok(count),
+/// no counts to tell.
+pub async fn counts(path: &Path, signatures: &[Signature]) -> io::Result<Vec<Shares>> {
+    let question = Question::Counts(signatures.iter().map(ToString::to_string).collect());
+    match ask(path, &question).await? {
+        Answer::Counts(counts) if counts.len() == signatures.len() => Ok(counts),
         _ => Err(unexpected()),
     }
 }
@@ -31,7 +33,7 @@ pub async fn count(path: &Path, signature: Signature) -> io::Result<u32> {
 /// Asks the daemon behind the control socket `path` for what it can say of itself.
 ///
 /// # Errors
-/// As [`count`].
+/// As [`counts`].
 pub async fn status(path: &Path, threshold: u32) -> io::Result<Status> {
     match ask(path, &Question::Status(threshold)).await? {
         Answer::Status(status) => Ok(*status),

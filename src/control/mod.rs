@@ -10,7 +10,7 @@ mod serve;
 mod socket;
 mod status;
 
-pub use ask::{count, status};
+pub use ask::{counts, status};
 pub use metrics::METRICS_TYPE;
 pub use serve::Control;
 pub use socket::{bind_tcp, bind_unix};

@@ -3,7 +3,7 @@
 
 use super::socket::bind_unix;
 use super::status::{Daemon, Status};
-use crate::ledger::now;
+use crate::ledger::{Shares, now};
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -14,8 +14,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
-/// Bytes of one question; it is about 50.
-const MAX_LINE: u64 = 4096;
+/// Bytes of one question; that for all signatures of a message is about 1,000.
+const MAX_LINE: u64 = 16 << 10;
 
 /// Askers at a time.
 const MAX_CONNECTIONS: usize = 64;
@@ -29,8 +29,8 @@ const MODE: u32 = 0o660;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Question {
-    /// The count of this signature.
-    Count(String),
+    /// The counts of these signatures.
+    Counts(Vec<String>),
     /// What the daemon can say of itself, with estimates of false bulk at this threshold.
     Status(u32),
 }
@@ -38,7 +38,7 @@ pub(super) enum Question {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
-    Count(u32),
+    Counts(Vec<Shares>),
     Status(Box<Status>),
     Error(String),
 }
@@ -115,13 +115,17 @@ async fn answer_all(stream: UnixStream, daemon: &Daemon) -> io::Result<()> {
 async fn answer(question: Question, daemon: &Daemon) -> Answer {
     let error = |e: String| Answer::Error(e);
     match question {
-        Question::Count(signature) => match signature.parse::<Signature>() {
-            Ok(signature) => match daemon.ledger.count(signature, now()).await {
-                Ok(count) => Answer::Count(count),
+        Question::Counts(signatures) => {
+            let signatures =
+                signatures.iter().map(|text| text.parse()).collect::<Result<Vec<Signature>, _>>();
+            match signatures {
+                Ok(signatures) => match daemon.ledger.shares(signatures, now()).await {
+                    Ok(shares) => Answer::Counts(shares),
+                    Err(e) => error(e.to_string()),
+                },
                 Err(e) => error(e.to_string()),
-            },
-            Err(e) => error(e.to_string()),
-        },
+            }
+        }
         Question::Status(threshold) => match daemon.status(Some(threshold)).await {
             Ok(status) => Answer::Status(Box::new(status)),
             Err(e) => error(e.to_string()),

@@ -7,6 +7,7 @@ use super::generations::Generations;
 use super::influence::Influence;
 use super::own::Own;
 use super::retries::{Retries, RetryKey};
+use super::shares::Shares;
 use super::spool::{Outgoing, Spool, Waiting};
 use super::update::{Refusal, Update};
 use super::vector::{Origin, Vector};
@@ -98,19 +99,30 @@ impl Book {
         own.saturating_add(others).saturating_add(self.spool.pending(signature))
     }
 
-    /// Adds a message's report, and returns the count after it.
-    pub(super) fn report(&mut self, report: &Report) -> u32 {
+    /// Of what the count of `signature` is made up.
+    pub(super) fn shares(&self, signature: Signature, now: u64) -> Shares {
+        Shares {
+            own: self.own.generations.count_by_window(signature, now),
+            others: self.others.count_by_window(signature, now),
+            waiting: self.spool.pending(signature),
+        }
+    }
+
+    /// Adds a message's report, and returns the counts after it: of what it reports, and of what it asks for.
+    pub(super) fn report(&mut self, report: &Report) -> Vec<u32> {
         self.clock = report.now;
         let again = report.keys.iter().filter(|key| self.retries.contains(key, report.now)).count();
         let times = report.times.saturating_sub(u32::try_from(again).unwrap_or(u32::MAX));
-        if times > 0 && self.role == Role::Cache {
-            let waiting = Waiting { signature: report.signature, times, at: report.now };
-            self.spool.push(waiting);
-            self.changes.waiting.push(waiting);
-        } else if times > 0 {
-            self.add(report.signature, times, report.now);
+        for &signature in report.signatures.iter().filter(|_| times > 0) {
+            if self.role == Role::Cache {
+                let waiting = Waiting { signature, times, at: report.now };
+                self.spool.push(waiting);
+                self.changes.waiting.push(waiting);
+            } else {
+                self.add(signature, times, report.now);
+            }
         }
-        self.count(report.signature, report.now)
+        report.signatures.iter().chain(&report.asked).map(|&s| self.count(s, report.now)).collect()
     }
 
     fn add(&mut self, signature: Signature, times: u32, now: u64) {

@@ -2,6 +2,7 @@
 //! The counts in memory: one refined filter for each window of time.
 
 use super::Settings;
+use super::shares::Share;
 use super::update::Part;
 use super::window::{Calendar, Window};
 use crate::filter::{Counting, Growth, ParameterError, Refined, Scaling};
@@ -133,6 +134,13 @@ impl Generations {
     pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
         live.map(|g| g.row.count(signature.bits())).fold(0, u32::saturating_add)
+    }
+
+    /// The same, for each window in which it was reported.
+    pub(super) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+        let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
+        let shares = live.map(|g| Share { window: g.window.start, count: g.row.count(signature.bits()) });
+        shares.filter(|share| share.count > 0).collect()
     }
 
     /// The window of a report that is made at the time `now`.

@@ -8,6 +8,7 @@ use super::keeper::{Answer, Keeper, Opening, Request, Shared};
 use super::random::random;
 use super::reader::Reader;
 use super::retries::RetryKey;
+use super::shares::Shares;
 use super::snapshot::Assembly;
 use super::spool::Outgoing;
 use super::status::Status;
@@ -32,12 +33,14 @@ fn name() -> Result<u64, LedgerError> {
     random().map_err(|e| LedgerError::Unavailable(e.to_string()))
 }
 
-/// "I saw this signature": what a message adds to the ledger.
+/// "I saw these signatures": what a message adds to the ledger, and what it asks for.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// What was seen.
-    pub signature: Signature,
-    /// How often; zero only asks.
+    pub signatures: Vec<Signature>,
+    /// What is only asked for.
+    pub asked: Vec<Signature>,
+    /// How often it was seen; zero only asks.
     pub times: u32,
     /// For each time, who it was for, as far as the caller knows: those that were [refused](Ledger::refused) within
     /// the last hour are not counted again.
@@ -98,12 +101,12 @@ impl Ledger {
         Ok(Self { requests, shared, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
-    /// Adds `report` and returns the count after it. With [`Durability::Strict`](super::Durability::Strict) the answer
+    /// Adds `report` and returns the counts after it, of its signatures and of those that are asked for. With [`Durability::Strict`](super::Durability::Strict) the answer
     /// comes when it is on disk.
     ///
     /// # Errors
     /// When there is no count; then nothing was added.
-    pub async fn report(&self, report: Report) -> Result<u32, LedgerError> {
+    pub async fn report(&self, report: Report) -> Result<Vec<u32>, LedgerError> {
         self.ask(move |book| book.report(&report)).await
     }
 
@@ -113,6 +116,14 @@ impl Ledger {
     /// When there is no count.
     pub async fn count(&self, signature: Signature, now: u64) -> Result<u32, LedgerError> {
         self.ask(move |book| book.count(signature, now)).await
+    }
+
+    /// The counts of `signatures` at the time `now`, and of what each is made up.
+    ///
+    /// # Errors
+    /// When there are no counts.
+    pub async fn shares(&self, signatures: Vec<Signature>, now: u64) -> Result<Vec<Shares>, LedgerError> {
+        self.ask(move |book| signatures.iter().map(|&signature| book.shares(signature, now)).collect()).await
     }
 
     /// Remembers that what was reported under `keys` was refused for the moment: it will come again.
@@ -293,6 +304,10 @@ impl Ledger {
 mod tests {
     use super::*;
 
+    fn report(signature: Signature, times: u32, now: u64) -> Report {
+        Report { signatures: vec![signature], asked: Vec::new(), times, keys: Vec::new(), now }
+    }
+
     #[tokio::test]
     async fn reports_are_counted_and_kept() {
         let directory = tempfile::tempdir().unwrap();
@@ -302,13 +317,15 @@ mod tests {
         for round in 0..3 {
             let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
             for i in 1..=5 {
-                let report = Report { signature, times: 1, keys: Vec::new(), now };
-                assert_eq!(ledger.report(report).await, Ok(round * 5 + i));
+                assert_eq!(ledger.report(report(signature, 1, now)).await, Ok(vec![round * 5 + i]));
             }
             ledger.close().await.unwrap();
             assert_eq!(ledger.count(signature, now).await, Err(LedgerError::Closed));
         }
-        assert_eq!(super::super::read(directory.path(), &settings, &key, signature, now).unwrap(), 15);
+        assert_eq!(
+            super::super::read(directory.path(), &settings, &key, &[signature], now).unwrap()[0].total(),
+            15
+        );
     }
 
     /// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.
@@ -327,10 +344,7 @@ mod tests {
             let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
             for n in 0..300 {
                 let times = if n == 0 { 1_000_000 } else { 1 };
-                ledger
-                    .report(Report { signature: signature(n), times, keys: Vec::new(), now })
-                    .await
-                    .unwrap();
+                ledger.report(report(signature(n), times, now)).await.unwrap();
             }
             for n in 0..300 {
                 let truth = round * if n == 0 { 1_000_000 } else { 1 };
@@ -338,8 +352,8 @@ mod tests {
             }
             let before = ledger.count(signature(0), now).await.unwrap();
             ledger.close().await.unwrap();
-            let after = super::super::read(directory.path(), &settings, &key, signature(0), now).unwrap();
-            assert_eq!(before, after);
+            let after = super::super::read(directory.path(), &settings, &key, &[signature(0)], now).unwrap();
+            assert_eq!(before, after[0].total());
         }
     }
 
@@ -354,8 +368,8 @@ mod tests {
             let settings =
                 Settings { window: std::time::Duration::from_secs(hours * 3600), ..Settings::default() };
             let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
-            let report = Report { signature, times: 2, keys: Vec::new(), now: midnight };
-            assert_eq!(ledger.report(report).await, Ok(2 * (u32::try_from(n).unwrap() + 1)));
+            let counts = ledger.report(report(signature, 2, midnight)).await;
+            assert_eq!(counts, Ok(vec![2 * (u32::try_from(n).unwrap() + 1)]));
             ledger.close().await.unwrap();
         }
     }

@@ -15,6 +15,7 @@ use super::generations::{Generation, Generations, blocks_of};
 use super::influence::Influence;
 use super::own::Own;
 use super::retries::{Retries, RetryKey};
+use super::shares::Shares;
 use super::spool::Spool;
 use super::tables::{
     self, BATCHES, Cells, FILE_NAME, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, get_meta,
@@ -66,7 +67,7 @@ pub(super) fn open(
         .map_err(|fault| fault.at(path))
 }
 
-/// Reads the count of `signature` at the time `now` from the ledger in `directory`, which no daemon may have open.
+/// Reads the counts of `signatures` at the time `now` from the ledger in `directory`, which no daemon may have open.
 ///
 /// # Errors
 /// See [`OpenError`]; a ledger that is not there is an error.
@@ -74,15 +75,16 @@ pub fn read(
     directory: &Path,
     settings: &Settings,
     key: &FederationKey,
-    signature: Signature,
+    signatures: &[Signature],
     now: u64,
-) -> Result<u32, OpenError> {
+) -> Result<Vec<Shares>, OpenError> {
     let path = directory.join(FILE_NAME);
     if let Err(reason) = path.metadata() {
         return Err(OpenError::Io { path, reason });
     }
     // Numbers that are only for what is new.
-    Ok(open(directory, Role::Site, settings, key, [0; 2])?.book.count(signature, now))
+    let book = open(directory, Role::Site, settings, key, [0; 2])?.book;
+    Ok(signatures.iter().map(|&signature| book.shares(signature, now)).collect())
 }
 
 /// Opens a ledger that is there, whatever its role and key; the latter's number is returned. The settings are those that

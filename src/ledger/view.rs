@@ -2,6 +2,7 @@
 //! The merged counts of other writers, and how far each of them is in it.
 
 use super::generations::{CHUNK_BLOCKS, Generation, blocks_of};
+use super::shares::Share;
 use super::update::{MAX_SLICES, Part, Refusal, Update};
 use super::vector::Vector;
 use super::window::{Calendar, Window};
@@ -34,6 +35,11 @@ pub(super) struct Layer {
 impl Layer {
     const fn new(window: Window, capacity: u32) -> Self {
         Self { window, capacity, slices: Vec::new(), dirty: Vec::new() }
+    }
+
+    fn count(&self, signature: Signature) -> u32 {
+        let counts = self.slices.iter().map(|slice| slice.count(&slice.probe(signature.bits())));
+        counts.fold(0, u32::saturating_add)
     }
 
     /// Makes the slices up to this one.
@@ -80,9 +86,14 @@ impl View {
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.
     pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.layers.iter().filter(|layer| self.calendar.is_live(layer.window, now));
-        live.flat_map(|layer| &layer.slices)
-            .map(|slice| slice.count(&slice.probe(signature.bits())))
-            .fold(0, u32::saturating_add)
+        live.map(|layer| layer.count(signature)).fold(0, u32::saturating_add)
+    }
+
+    /// The same, for each window in which it was counted.
+    pub(super) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+        let live = self.layers.iter().filter(|layer| self.calendar.is_live(layer.window, now));
+        let shares = live.map(|layer| Share { window: layer.window.start, count: layer.count(signature) });
+        shares.filter(|share| share.count > 0).collect()
     }
 
     /// Applies an update whose bytes are these, if it is the next of its origin. One that is in already changes nothing.

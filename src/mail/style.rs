@@ -68,7 +68,8 @@ impl Style {
                 self.colour = colour(value);
                 self.hidden |= has("transparent");
             } else if is("background-color") || is("background") {
-                self.background = (!has("transparent") && !has("none") && !has("inherit")).then(|| colour(value));
+                self.background =
+                    (!has("transparent") && !has("none") && !has("inherit")).then(|| colour(value));
             }
         }
     }
@@ -130,5 +131,8 @@ pub(super) fn is_quote(tag: &Tag) -> bool {
     let value = |name: &LocalName| tag.attrs.iter().find(|a| a.name.local == *name).map(|a| &a.value);
     let cited = value(&local_name!("type")).is_some_and(|v| v.eq_ignore_ascii_case("cite"));
     let class = value(&local_name!("class"));
-    cited || class.is_some_and(|v| v.split_whitespace().any(|c| matches!(c, "gmail_quote" | "yahoo_quoted" | "moz-cite-prefix")))
+    cited
+        || class.is_some_and(|v| {
+            v.split_whitespace().any(|c| matches!(c, "gmail_quote" | "yahoo_quoted" | "moz-cite-prefix"))
+        })
 }

@@ -4,10 +4,11 @@
 use super::header::HeaderValue;
 use super::rules::{OnFailure, Rules};
 use super::session::Message;
-use crate::ledger::{Ledger, Report, RetryKey};
+use crate::ledger::{Ledger, LedgerError, Report, RetryKey};
 use crate::mail::RawMessage;
-use crate::policy::{Action, Decision, Facts, Per, ReplyFields, Verdict, decide};
-use crate::signature::{self, LowInformation, Signature};
+use crate::policy::{Action, Counts, Decision, Facts, Per, ReplyFields, Verdict, decide};
+use crate::signature::near::Seen;
+use crate::signature::{FederationKey, Signature, Signatures, signatures};
 use crate::sync::Links;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -35,7 +36,7 @@ struct Content {
     from: Vec<String>,
     list_id: Option<String>,
     message_id: Option<String>,
-    signature: Result<Signature, LowInformation>,
+    signatures: Signatures,
 }
 
 /// How far the judging came.
@@ -45,8 +46,8 @@ enum Finding {
     /// Not judged, and why; the second text is for the log alone.
     Unknown(&'static str, String),
     Counted {
-        count: u32,
-        signature: Signature,
+        counts: Counts,
+        signature: Option<Signature>,
         decision: Decision,
         /// Seconds since an upstream was heard, where that is too long ago.
         stale: Option<u64>,
@@ -84,13 +85,11 @@ async fn find(message: &mut Message, ledger: &Ledger, links: &Links) -> Finding 
     let Some(content) = content(raw, &message.rules).await else {
         return Finding::Unknown("internal-error", "the message could not be read".to_owned());
     };
-    match content.signature {
-        Ok(signature) => {
-            let stale = links.staleness().filter(|&age| age > message.rules.max_staleness);
-            count(message, &content, signature, stale, ledger).await
-        }
-        Err(_) => Finding::Exempt("low-information"),
+    if content.signatures.is_empty() {
+        return Finding::Exempt("low-information");
     }
+    let stale = links.staleness().filter(|&age| age > message.rules.max_staleness);
+    count(message, &content, stale, ledger).await
 }
 
 /// None when reading it panicked, which costs this message its verdict and nothing else.
@@ -99,8 +98,8 @@ async fn content(raw: RawMessage, rules: &Arc<Rules>) -> Option<Content> {
     let large = raw.len() > LARGE;
     let read = move || {
         let fields = raw.fields();
-        let signature = signature::body(&raw, &rules.key, &rules.signature);
-        Content { from: fields.from, list_id: fields.list_id, message_id: fields.message_id, signature }
+        let signatures = signatures(&raw, &rules.key, &rules.signature);
+        Content { from: fields.from, list_id: fields.list_id, message_id: fields.message_id, signatures }
     };
     if large {
         tokio::task::spawn_blocking(read).await.ok()
@@ -109,26 +108,21 @@ async fn content(raw: RawMessage, rules: &Arc<Rules>) -> Option<Content> {
     }
 }
 
-async fn count(
-    message: &Message,
-    content: &Content,
-    signature: Signature,
-    stale: Option<u64>,
-    ledger: &Ledger,
-) -> Finding {
+async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger: &Ledger) -> Finding {
     let rules = &message.rules;
     let now = crate::ledger::now();
     // Keys cost a hash for each recipient; they are needed only where something is ever refused for the moment.
-    let tempfails = rules.actions.bulk == Action::Tempfail || ledger.remembers_refused();
-    let keys = if tempfails { retry_keys(message, content, signature) } else { Vec::new() };
+    let tempfails = rules.actions.has_tempfail() || ledger.remembers_refused();
+    let keys = if tempfails { retry_keys(message, content) } else { Vec::new() };
     let times = match rules.per {
         Per::Recipient => u32::try_from(distinct(&message.recipients).len()).unwrap_or(u32::MAX).max(1),
         Per::Message => 1,
     };
-    let count = match ledger.report(Report { signature, times, keys: keys.clone(), now }).await {
-        Ok(count) => count,
+    let counts = match report(&content.signatures, times, &keys, now, &rules.key, ledger).await {
+        Ok(counts) => counts,
         Err(e) => return Finding::Unknown("ledger-unavailable", e.to_string()),
     };
+    let signature = content.signatures.body.ok();
     let facts = Facts {
         client_ip: message.client.ip,
         client_host: message.client.host.as_deref(),
@@ -136,16 +130,48 @@ async fn count(
         recipients: &message.recipients,
         from: &content.from,
         list_id: content.list_id.as_deref(),
-        signature: Some(signature),
+        signature,
     };
-    let action = if stale.is_some() && !rules.act_when_stale { Action::Mark } else { rules.actions.bulk };
-    let decision = decide(count, &rules.thresholds, action, &rules.whitelist, &facts);
+    let marking = rules.actions.marking();
+    let actions = if stale.is_some() && !rules.act_when_stale { &marking } else { &rules.actions };
+    let decision = decide(counts, &rules.thresholds, actions, &rules.whitelist, &facts);
     if decision.action == Action::Tempfail
         && let Err(e) = ledger.refused(keys, now).await
     {
         log::warn!("a message is refused for the moment and may be counted again when it returns: {e}");
     }
-    Finding::Counted { count, signature, decision, stale }
+    Finding::Counted { counts, signature, decision, stale }
+}
+
+/// Reports a message, `times` times, and returns how often it was seen with these.
+async fn report(
+    signatures: &Signatures,
+    times: u32,
+    keys: &[RetryKey],
+    now: u64,
+    key: &FederationKey,
+    ledger: &Ledger,
+) -> Result<Counts, LedgerError> {
+    let near = &signatures.near;
+    let (reported, asked) = (signatures.reported(), near.asked());
+    let all = [&reported[..], &asked].concat();
+    let report = Report { signatures: reported, asked, times, keys: keys.to_vec(), now };
+    let reports = report.signatures.len();
+    let mut counts = ledger.report(report).await?;
+    let body = signatures.body.is_ok().then(|| counts[0]);
+    for count in &mut counts[..reports] {
+        *count = count.saturating_sub(times);
+    }
+    let mut seen = Seen::new(&all, &counts);
+    let (strays, doubts) = (near.strays(key, &seen), near.doubts(key, &seen));
+    if !strays.is_empty() || !doubts.is_empty() {
+        let more = Report { signatures: strays, asked: doubts, times, keys: keys.to_vec(), now };
+        let of_doubts = more.signatures.len()..;
+        let doubts = more.asked.clone();
+        seen.add(&doubts, &ledger.report(more).await?[of_doubts]);
+    }
+    let near = (!near.is_empty()).then(|| near.count(key, &seen).saturating_add(times));
+    Ok(Counts { body, near })
 }
 
 /// The different recipients: who is named twice still gets one copy.
@@ -154,16 +180,16 @@ fn distinct(recipients: &[String]) -> HashSet<&str> {
 }
 
 /// One key for each recipient, or one for the message where it counts once.
-fn retry_keys(message: &Message, content: &Content, signature: Signature) -> Vec<RetryKey> {
+fn retry_keys(message: &Message, content: &Content) -> Vec<RetryKey> {
+    let first = content.signatures.reported().first().map_or([0; 16], |signature| signature.to_bytes());
     let ip = message.client.ip.map(|ip| ip.to_string()).unwrap_or_default();
     let id = content.message_id.as_deref().unwrap_or_default();
     let key = |recipient: &str| {
-        let signature = signature.to_bytes();
         RetryKey::new(&[
             id.as_bytes(),
             message.sender.as_bytes(),
             ip.as_bytes(),
-            &signature,
+            &first,
             recipient.as_bytes(),
         ])
     };
@@ -186,20 +212,32 @@ fn conclude(rules: &Rules, finding: &Finding, id: &str, host: &str) -> Outcome {
             OnFailure::Accept => plain(Verdict::Unknown, reason, Action::Mark),
             OnFailure::Tempfail => plain(Verdict::Unknown, reason, Action::Tempfail),
         },
-        Finding::Counted { count, signature, decision, stale } => {
-            let threshold = rules.thresholds.body.get();
-            let mut header = HeaderValue::new(decision.verdict)
-                .field("body", count)
-                .field("threshold", threshold)
-                .field("host", host);
+        Finding::Counted { counts, signature, decision, stale } => {
+            let (body, near) = (rules.thresholds.body.get(), rules.thresholds.near.get());
+            let mut header = HeaderValue::new(decision.verdict);
+            for (name, count) in [("body", counts.body), ("near", counts.near)] {
+                if let Some(count) = count {
+                    header = header.field(name, count);
+                }
+            }
+            header = header.field("threshold", body);
+            if near != body {
+                header = header.field("near-threshold", near);
+            }
+            header = header.field("host", host);
             if let Some(age) = stale {
                 header = header.field("stale", age);
             }
             if let Some(entry) = &decision.whitelist {
                 header = header.field("whitelist", entry);
             }
-            let signature = signature.to_string();
-            let fields = ReplyFields { count: *count, threshold, id, host, signature: &signature };
+            // The kind by which it is bulk, for who is refused.
+            let (count, threshold) = match (counts.body, counts.near) {
+                (body_count, Some(count)) if body_count.is_none_or(|seen| seen < body) => (count, near),
+                (body_count, _) => (body_count.unwrap_or(0), body),
+            };
+            let signature = signature.map(|signature| signature.to_string()).unwrap_or_default();
+            let fields = ReplyFields { count, threshold, id, host, signature: &signature };
             Outcome {
                 verdict: decision.verdict,
                 action: decision.action,
@@ -242,9 +280,12 @@ fn log_message(message: &Message, finding: &Finding, outcome: &Outcome, id: &str
         Finding::Exempt(reason) => drop(write!(line, " reason={reason}")),
         Finding::Unknown(reason, detail) if detail.is_empty() => drop(write!(line, " reason={reason}")),
         Finding::Unknown(reason, detail) => drop(write!(line, " reason={reason} ({detail})")),
-        Finding::Counted { count, signature, decision, .. } => {
-            let _ =
-                write!(line, " body={count} threshold={} signature={signature}", rules.thresholds.body.get());
+        Finding::Counted { counts, signature, decision, .. } => {
+            for (name, count) in [("body", counts.body), ("near", counts.near)] {
+                let _ = count.map(|count| write!(line, " {name}={count}"));
+            }
+            let _ = write!(line, " threshold={}", rules.thresholds.body.get());
+            let _ = signature.map(|signature| write!(line, " signature={signature}"));
             if let Some(entry) = &decision.whitelist {
                 let _ = write!(line, " whitelist={entry}");
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The verdict on a message.
 
-use super::settings::{Action, Thresholds};
+use super::settings::{Action, Actions, Threshold, Thresholds};
 use super::whitelist::{Match, WhiteList};
 use crate::signature::Signature;
 use std::fmt;
@@ -64,15 +64,24 @@ pub struct Decision {
     pub whitelist: Option<Match>,
 }
 
-/// Decides on a message whose `body` signature has been seen `count` times, this one included.
+/// How often a message was seen, this one included; `None` where it has no such signatures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By its `body` signature.
+    pub body: Option<u32>,
+    /// By its `near` signatures.
+    pub near: Option<u32>,
+}
+
+/// Decides on a message that was seen so often.
 ///
 /// A message that some recipients want (`recipient` entries) is bulk for the others, but it is never refused: a
 /// refusal would be one for all.
 #[must_use]
 pub fn decide(
-    count: u32,
+    counts: Counts,
     thresholds: &Thresholds,
-    bulk: Action,
+    actions: &Actions,
     list: &WhiteList,
     facts: &Facts<'_>,
 ) -> Decision {
@@ -84,13 +93,18 @@ pub fn decide(
     let mut wanted = facts.recipients.iter().map(|r| list.recipient(r));
     let some = wanted.clone().flatten().next();
     let all = wanted.all(|entry| entry.is_some());
-    match some {
-        Some(entry) if all => whitelisted(entry),
-        _ if count < thresholds.body.get() => {
-            Decision { verdict: Verdict::Clean, action: Action::Mark, whitelist: None }
-        }
-        Some(entry) => Decision { verdict: Verdict::Bulk, action: Action::Mark, whitelist: Some(entry) },
-        None => Decision { verdict: Verdict::Bulk, action: bulk, whitelist: None },
+    let reached =
+        |count: Option<u32>, threshold: Threshold| count.is_some_and(|count| count >= threshold.get());
+    let action = if reached(counts.body, thresholds.body) {
+        Some(actions.bulk)
+    } else {
+        reached(counts.near, thresholds.near).then_some(actions.near)
+    };
+    match (some, action) {
+        (Some(entry), _) if all => whitelisted(entry),
+        (_, None) => Decision { verdict: Verdict::Clean, action: Action::Mark, whitelist: None },
+        (Some(entry), _) => Decision { verdict: Verdict::Bulk, action: Action::Mark, whitelist: Some(entry) },
+        (None, Some(action)) => Decision { verdict: Verdict::Bulk, action, whitelist: None },
     }
 }
 
@@ -100,7 +114,11 @@ mod tests {
     use std::io;
     use std::path::PathBuf;
 
-    fn decide_for(count: u32, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
+    fn decide_for(body: u32, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
+        decide_on(Counts { body: Some(body), near: None }, list, recipients)
+    }
+
+    fn decide_on(counts: Counts, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
         let read = |_: &std::path::Path| -> io::Result<String> { Ok(list.to_owned()) };
         let list = WhiteList::load(&[PathBuf::from("l")], &read).unwrap();
         let recipients: Vec<_> = recipients.iter().map(|&r| r.to_owned()).collect();
@@ -113,7 +131,8 @@ mod tests {
             list_id: None,
             signature: None,
         };
-        let d = decide(count, &Thresholds::default(), Action::Reject, &list, &facts);
+        let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
+        let d = decide(counts, &Thresholds::default(), &actions, &list, &facts);
         (d.verdict, d.action, d.whitelist.map(|m| m.to_string()))
     }
 
@@ -121,6 +140,15 @@ mod tests {
     fn the_threshold_is_reached_by_the_twentieth() {
         assert_eq!(decide_for(19, "", &["x@y.z"]), (Verdict::Clean, Action::Mark, None));
         assert_eq!(decide_for(20, "", &["x@y.z"]), (Verdict::Bulk, Action::Reject, None));
+    }
+
+    #[test]
+    fn each_kind_has_its_action() {
+        let action = |body, near| decide_on(Counts { body, near }, "", &["x@y.z"]).1;
+        assert_eq!(action(Some(1), Some(20)), Action::Quarantine);
+        assert_eq!(action(None, Some(20)), Action::Quarantine);
+        assert_eq!(action(Some(20), Some(20)), Action::Reject);
+        assert_eq!(action(Some(19), Some(19)), Action::Mark);
     }
 
     #[test]

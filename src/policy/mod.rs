@@ -8,7 +8,7 @@ mod reply;
 mod settings;
 mod whitelist;
 
-pub use decide::{Decision, Facts, Verdict, decide};
+pub use decide::{Counts, Decision, Facts, Verdict, decide};
 pub use network::Network;
 pub use reply::{RejectReply, ReplyFields, TempfailReply};
 pub use settings::{Action, Actions, Per, Threshold, Thresholds, WhiteListFiles};

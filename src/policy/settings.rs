@@ -37,12 +37,14 @@ impl TryFrom<i64> for Threshold {
 pub struct Thresholds {
     /// For the count of the `body` signature.
     pub body: Threshold,
+    /// For the count of the `near` signatures.
+    pub near: Threshold,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
         // The paper, section 4: DCC's users usually take 20.
-        Self { body: Threshold(20) }
+        Self { body: Threshold(20), near: Threshold(20) }
     }
 }
 
@@ -81,10 +83,26 @@ impl fmt::Display for Action {
 pub struct Actions {
     /// For bulk that is not wanted.
     pub bulk: Action,
+    /// For what is bulk by its `near` signatures alone.
+    pub near: Action,
     /// The answer of `reject`.
     pub reject: RejectReply,
     /// The answer of `tempfail`.
     pub tempfail: TempfailReply,
+}
+
+impl Actions {
+    /// Whether anything is refused for the moment.
+    #[must_use]
+    pub fn has_tempfail(&self) -> bool {
+        self.bulk == Action::Tempfail || self.near == Action::Tempfail
+    }
+
+    /// The same answers, where bulk is only marked.
+    #[must_use]
+    pub fn marking(&self) -> Self {
+        Self { bulk: Action::Mark, near: Action::Mark, ..self.clone() }
+    }
 }
 
 /// What counts as one report.

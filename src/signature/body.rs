@@ -49,7 +49,11 @@ const PIECE: usize = 8 << 10;
 
 impl Canonical {
     pub(super) fn new(key: &FederationKey, min_words: usize) -> Self {
-        Self { mac: key.mac(Kind::Body), pending: Vec::with_capacity(2 * PIECE), guard: Guard::new(min_words) }
+        Self {
+            mac: key.mac(Kind::Body),
+            pending: Vec::with_capacity(2 * PIECE),
+            guard: Guard::new(min_words),
+        }
     }
 
     /// An HTML part begins, whose pieces follow.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! All signatures of a message, from one walk through it.
 
-use super::body::Canonical;
+use super::body::{Canonical, body};
 use super::key::FederationKey;
 use super::near::{self, Near, Reader};
 use super::settings::Settings;
@@ -17,10 +17,28 @@ pub struct Signatures {
     pub near: Near,
 }
 
+impl Signatures {
+    /// What the message reports: its `body` signature first.
+    #[must_use]
+    pub fn reported(&self) -> Vec<Signature> {
+        self.body.ok().into_iter().chain(self.near.reported()).collect()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.body.is_err() && self.near.is_empty()
+    }
+}
+
 /// Makes all signatures of `message`.
 #[must_use]
 pub fn signatures(message: &RawMessage, key: &FederationKey, settings: &Settings) -> Signatures {
-    let mut both = Both { body: Canonical::new(key, settings.min_words.get()), near: near::reader(key, false) };
+    if !settings.near {
+        return Signatures { body: body(message, key, settings), near: Near::default() };
+    }
+    let mut both =
+        Both { body: Canonical::new(key, settings.min_words.get()), near: near::reader(key, false) };
     message.visit(&mut both);
     Signatures { body: both.body.finish(), near: near::finish(both.near, key) }
 }

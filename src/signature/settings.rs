@@ -10,11 +10,13 @@ use std::num::NonZeroUsize;
 pub struct Settings {
     /// Distinct words below which a message without attachment gets no signature.
     pub min_words: NonZeroUsize,
+    /// Whether `near` signatures are made.
+    pub near: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         // As DCC's Fuz2: the usual one-line bodies ("Sent from my Samsung Galaxy smartphone") stay below eight words.
-        Self { min_words: NonZeroUsize::MIN.saturating_add(7) }
+        Self { min_words: NonZeroUsize::MIN.saturating_add(7), near: true }
     }
 }

@@ -113,7 +113,8 @@ fn known(c: u32) -> Option<Known> {
         text.chars().for_each(|c| push_letter(c, &mut letters));
         letters
     };
-    let latin = c.nfkd().filter(|&c| !is_accent(c)).map(|c| bare(skeleton(c.encode_utf8(&mut [0; 4])).collect()));
+    let latin =
+        c.nfkd().filter(|&c| !is_accent(c)).map(|c| bare(skeleton(c.encode_utf8(&mut [0; 4])).collect()));
     let latin: String = latin.collect();
     let lower: String = c.to_lowercase().collect();
     Some(Known {
@@ -154,7 +155,9 @@ fn fold_known(token: &str, out: &mut String) -> bool {
 /// Letters, their marks, and signs of Latin-1 that are none of punctuation: where a charset is not told, or told wrongly,
 /// letters come as these.
 fn is_letter(c: char) -> bool {
-    c.is_alphanumeric() || is_combining_mark(c) || matches!(c, '\u{A2}'..='\u{BE}' if !matches!(c, '«' | '·' | '»'))
+    c.is_alphanumeric()
+        || is_combining_mark(c)
+        || matches!(c, '\u{A2}'..='\u{BE}' if !matches!(c, '«' | '·' | '»'))
 }
 
 /// Marks above and below Latin, Greek and Cyrillic letters. In other scripts marks are vowels.
@@ -180,12 +183,20 @@ fn fold_ascii(token: &[u8], out: &mut String) {
     while start < end && !token[start].is_ascii_alphanumeric() && !begins_word(&token[start..end]) {
         start += 1;
     }
-    while start < end && !token[end - 1].is_ascii_alphanumeric() && !matches!(token[end - 1], b'$' | b'@' | b'|' | b'+') {
+    while start < end
+        && !token[end - 1].is_ascii_alphanumeric()
+        && !matches!(token[end - 1], b'$' | b'@' | b'|' | b'+')
+    {
         end -= 1;
     }
     let word = &token[start..end];
     if memchr::memchr(b'\\', word).is_none() {
-        out.extend(word.iter().map(|&b| READ_AS[usize::from(b & 0x7F)]).filter(|&letter| letter != 0).map(char::from));
+        out.extend(
+            word.iter()
+                .map(|&b| READ_AS[usize::from(b & 0x7F)])
+                .filter(|&letter| letter != 0)
+                .map(char::from),
+        );
         return;
     }
     let mut at = 0;
@@ -221,7 +232,19 @@ mod tests {
     #[test]
     fn look_alikes_are_one() {
         for (first, others) in [
-            ("Viagra", &["V1agr@", "viagra", "\\/iagra", "VI@GRA!", "v.i-a'g*ra", "(Viagra),", "vi\u{200B}ag\u{AD}ra", "Ⓥｉａｇｒａ"][..]),
+            (
+                "Viagra",
+                &[
+                    "V1agr@",
+                    "viagra",
+                    "\\/iagra",
+                    "VI@GRA!",
+                    "v.i-a'g*ra",
+                    "(Viagra),",
+                    "vi\u{200B}ag\u{AD}ra",
+                    "Ⓥｉａｇｒａ",
+                ][..],
+            ),
             ("account", &["@ccount", "aссоunt", "Аccount", "àccöunt", "account\u{301}"][..]),
             ("sale", &["$ale", "$a1e", "5ALE"][..]),
             ("копия", &["КОПИЯ", "копия,", "«Копия»"][..]),
@@ -236,7 +259,8 @@ mod tests {
     /// The table says what is found without it.
     #[test]
     fn known_letters_are_folded_alike() {
-        let letters: Vec<char> = (0x20..0x600).filter_map(char::from_u32).filter(|c| !c.is_whitespace()).collect();
+        let letters: Vec<char> =
+            (0x20..0x600).filter_map(char::from_u32).filter(|c| !c.is_whitespace()).collect();
         let mut found = 0;
         for pair in letters.windows(2).chain(letters.chunks(7)) {
             for token in [pair.iter().collect::<String>(), pair.iter().rev().chain(&['x']).collect()] {

@@ -58,8 +58,16 @@ fn is_rule(line: &str) -> bool {
 /// A line that says how to get no more of such mail, in the languages of much mail.
 fn leaves_list(line: &str) -> bool {
     const WORDS: [&str; 10] = [
-        "unsubscribe", "abbestellen", "abmelden", "désabonner", "désinscrire", "darse de baja", "disiscriver",
-        "uitschrijven", "cancelar a inscrição", "отписаться",
+        "unsubscribe",
+        "abbestellen",
+        "abmelden",
+        "désabonner",
+        "désinscrire",
+        "darse de baja",
+        "disiscriver",
+        "uitschrijven",
+        "cancelar a inscrição",
+        "отписаться",
     ];
     let line = line.to_lowercase();
     WORDS.iter().any(|word| line.contains(word))
@@ -105,11 +113,16 @@ mod tests {
 
     #[test]
     fn footers_are_not_own() {
-        for rule in ["-- ", "_______________________________________________", "---------- Groups Sponsor ----------"] {
+        for rule in
+            ["-- ", "_______________________________________________", "---------- Groups Sponsor ----------"]
+        {
             assert_eq!(own(&format!("{LONG}\n{rule}\nno no no no no no no no\n")), LONG, "{rule}");
         }
         let text = format!("{LONG}\n{LONG}\n");
-        assert_eq!(own(&format!("{text}To unsubscribe, write to\nno@example.org\n")), format!("{LONG}|{LONG}"));
+        assert_eq!(
+            own(&format!("{text}To unsubscribe, write to\nno@example.org\n")),
+            format!("{LONG}|{LONG}")
+        );
         // What is long is no footer.
         let content = format!("{LONG}\n").repeat(50);
         assert_eq!(own_lines(&format!("{LONG}\n-- \n{content}")).len(), 52);

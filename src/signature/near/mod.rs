@@ -2,12 +2,14 @@
 //! The `near` signatures: some passages of a text stand for it, so that copies that differ here and there share some.
 //! docs/signatures.md says what they are made of, and why.
 
+mod count;
 mod fold;
 mod lines;
 mod reader;
 mod sample;
 mod words;
 
+pub use count::Seen;
 pub use reader::Place;
 pub use sample::{Passage, Scheme, sample};
 

@@ -51,7 +51,8 @@ pub fn sample(words: &[u64], scheme: &Scheme) -> Vec<Vec<Passage>> {
     }
     let half = passages.len() / 2;
     let weight = |i: usize| {
-        let fall = (Scheme::FULL - scheme.last) * i.saturating_sub(half) as u64 / (passages.len() - half) as u64;
+        let fall =
+            (Scheme::FULL - scheme.last) * i.saturating_sub(half) as u64 / (passages.len() - half) as u64;
         Scheme::FULL - fall
     };
     (0..scheme.slots as u64)

@@ -58,7 +58,8 @@ pub(super) fn tokens(line: &str, folded: &mut String, see: &mut dyn FnMut(Token<
 
 fn token(token: &str, folded: &mut String, see: &mut dyn FnMut(Token<'_>)) {
     let has = token.bytes().fold(0, |has, b| has | CLASSES[usize::from(b)]);
-    if has & class::COLON != 0 && token.contains("://") || has & class::DOT != 0 && token.starts_with("www.") {
+    if has & class::COLON != 0 && token.contains("://") || has & class::DOT != 0 && token.starts_with("www.")
+    {
         see(Token::Link(token));
         return;
     }
@@ -145,7 +146,10 @@ mod tests {
     fn what_is_a_word() {
         assert_eq!(seen("Dear friend@example.org, only 3 days!"), "dear only 3 days");
         assert_eq!(seen("kx83jd92ks0 ab12cd34 windows2000 x86"), "wlndowszooo x86".replace("x86", "xb6"));
-        assert_eq!(seen("see http://a.example/x or www.b.example"), "see <http://a.example/x> or <www.b.example>");
+        assert_eq!(
+            seen("see http://a.example/x or www.b.example"),
+            "see <http://a.example/x> or <www.b.example>"
+        );
         assert_eq!(seen("买一送一 ok"), "买 一 送 一 ok");
     }
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Of what a count is made up.
+
+use serde::{Deserialize, Serialize};
+
+/// A part of a count: what one window holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// When the window begins, in seconds since 1970 (UTC).
+    pub window: u64,
+    /// The count in it.
+    pub count: u32,
+}
+
+/// The parts of a count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Shares {
+    /// Of what this ledger counts itself, for each window in which it was seen.
+    pub own: Vec<Share>,
+    /// Of what others counted, all of them together.
+    pub others: Vec<Share>,
+    /// Reports of its own that no server's update holds yet.
+    pub waiting: u32,
+}
+
+impl Shares {
+    /// The count.
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        let windows = self.own.iter().chain(&self.others);
+        windows.fold(self.waiting, |total, share| total.saturating_add(share.count))
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
+
+use super::{Near, stray};
+use crate::signature::key::FederationKey;
+use crate::signature::types::Signature;
+use std::collections::HashMap;
+
+/// The place of the slot whose count is that of the text, from the highest, 0: two passages agree.
+const AGREEING: usize = 1;
+
+/// Messages with other text in which a signature may be found before it loses weight.
+const GRACE: u32 = 3;
+
+/// How often signatures were seen before this message.
+#[derive(Debug, Default)]
+pub struct Seen(HashMap<Signature, u32>);
+
+impl Seen {
+    /// Of these signatures, so many times each.
+    #[must_use]
+    pub fn new(signatures: &[Signature], counts: &[u32]) -> Self {
+        let mut seen = Self::default();
+        seen.add(signatures, counts);
+        seen
+    }
+
+    /// The same of others.
+    pub fn add(&mut self, signatures: &[Signature], counts: &[u32]) {
+        self.0.extend(signatures.iter().copied().zip(counts.iter().copied()));
+    }
+
+    /// How often; what was not asked for was never seen.
+    #[must_use]
+    pub fn count(&self, signature: Signature) -> u32 {
+        self.0.get(&signature).copied().unwrap_or(0)
+    }
+}
+
+impl Near {
+    /// The signatures that are asked for and not reported.
+    #[must_use]
+    pub fn asked(&self) -> Vec<Signature> {
+        let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]);
+        further.map(|(_, signature)| *signature).collect()
+    }
+
+    fn all(&self) -> impl Iterator<Item = Signature> + '_ {
+        let passages = self.slots.iter().flat_map(|slot| &slot.passages).map(|(_, signature)| *signature);
+        passages.chain(self.things.iter().map(|(_, signature)| *signature))
+    }
+
+    /// The signatures that are to be reported as well, since what they stand for was found in a message whose text is new in
+    /// three slots of five: [`stray`] ones of all that was seen before.
+    #[must_use]
+    pub fn strays(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
+        let known = self.slots.iter().filter(|slot| seen.count(slot.reported()) > 0).count();
+        if self.slots.is_empty() || 2 * known >= self.slots.len() {
+            return Vec::new();
+        }
+        self.all()
+            .filter(|&signature| seen.count(signature) > 0)
+            .map(|signature| stray(key, signature))
+            .collect()
+    }
+
+    /// The [`stray`] signatures whose counts matter for [`count`](Self::count).
+    #[must_use]
+    pub fn doubts(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
+        self.all()
+            .filter(|&signature| seen.count(signature) > GRACE)
+            .map(|signature| stray(key, signature))
+            .collect()
+    }
+
+    /// How often messages like this one were seen before; `seen` knows the counts of all its signatures and of the
+    /// [doubts](Self::doubts) about them.
+    #[must_use]
+    pub fn count(&self, key: &FederationKey, seen: &Seen) -> u32 {
+        let mut slots: Vec<u32> = self
+            .slots
+            .iter()
+            .map(|slot| {
+                let counts = slot.passages.iter().map(|(_, signature)| weight(*signature, key, seen, 2));
+                counts.max().unwrap_or(0)
+            })
+            .collect();
+        slots.sort_unstable_by(|a, b| b.cmp(a));
+        let text = slots.get(AGREEING).copied().unwrap_or(0);
+        let things = self.things.iter().map(|(_, signature)| weight(*signature, key, seen, 1));
+        things.max().unwrap_or(0).max(text)
+    }
+}
+
+/// What a signature counts: `share` messages with other text take one from it.
+fn weight(signature: Signature, key: &FederationKey, seen: &Seen, share: u32) -> u32 {
+    let count = seen.count(signature);
+    if count <= GRACE {
+        return count;
+    }
+    let strays = seen.count(stray(key, signature));
+    count.saturating_sub(strays.saturating_sub(GRACE) / share)
+}
