@@ -81,6 +81,15 @@ $(TOOLS)/%:
 		$(CARGO) install --quiet --locked --profile dev --root $(TOOLS) $*
 	@touch $@
 
+# Licences, sources and second versions of all libraries; and known holes in them, where the list of these can be had.
+DENY := $(TOOLS)/bin/cargo-deny --locked
+
+deny: $(TOOLS)/$(CARGO_DENY)
+	$(DENY) check --hide-inclusion-graph licenses bans sources
+	@if $(DENY) --log-level off fetch db; then \
+		echo "$(DENY) check --disable-fetch advisories" && $(DENY) check --disable-fetch advisories; \
+	else echo "deny: advisories were not looked at, since https://github.com/RustSec/advisory-db cannot be reached" >&2; fi
+
 # Both packages hold the same files, from target/package. All times in them are that of the last entry of the changelog, so
 # whoever makes them again from the same program gets the same bytes.
 PACKAGES := target/packages
