@@ -93,17 +93,18 @@ deny: $(TOOLS)/$(CARGO_DENY)
 # Both packages hold the same files, from target/package. All times in them are that of the last entry of the changelog, so
 # whoever makes them again from the same program gets the same bytes.
 PACKAGES := target/packages
-deb rpm: export SOURCE_DATE_EPOCH := $(shell date --date="$$(sed -n 's/^ -- .*>  //p' packaging/debian/changelog | head -n 1)" +%s)
+DATED = SOURCE_DATE_EPOCH=$(shell date --date="$$(sed -n 's/^ -- .*>  //p' packaging/debian/changelog | head -n 1)" +%s)
 
 deb: build $(TOOLS)/$(CARGO_DEB)
-	packaging/stage $(PROGRAM) target/package
+	@command -v dpkg-shlibdeps >/dev/null || tests/mta/install dpkg-dev
+	$(DATED) packaging/stage $(PROGRAM) target/package
 	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.deb
-	$(TOOLS)/bin/cargo-deb deb --quiet --no-build --no-strip --output $(PACKAGES)/
+	$(DATED) $(TOOLS)/bin/cargo-deb deb --quiet --no-build --no-strip --output $(PACKAGES)/
 
 rpm: build $(TOOLS)/$(CARGO_GENERATE_RPM)
-	packaging/stage $(PROGRAM) target/package
+	$(DATED) packaging/stage $(PROGRAM) target/package
 	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.rpm
-	$(TOOLS)/bin/cargo-generate-rpm generate-rpm --auto-req builtin --output $(PACKAGES)/
+	$(DATED) $(TOOLS)/bin/cargo-generate-rpm generate-rpm --auto-req builtin --output $(PACKAGES)/
 	@ls $(PACKAGES)/*.rpm
 
 lint-packages: deb rpm
