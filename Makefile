@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test lint deny deb rpm lint-packages package-test study exactness fuzz bench bench-filter \
+.PHONY: all build demo test lint deny stage deb rpm lint-packages package-test study exactness fuzz bench bench-filter \
 	bench-instructions install clean
 
 all: build
@@ -95,14 +95,15 @@ deny: $(TOOLS)/$(CARGO_DENY)
 PACKAGES := target/packages
 DATED = SOURCE_DATE_EPOCH=$(shell date --date="$$(sed -n 's/^ -- .*>  //p' packaging/debian/changelog | head -n 1)" +%s)
 
-deb: build $(TOOLS)/$(CARGO_DEB)
-	@command -v dpkg-shlibdeps >/dev/null || tests/mta/install dpkg-dev
+stage: build
 	$(DATED) packaging/stage $(PROGRAM) target/package
+
+deb: stage $(TOOLS)/$(CARGO_DEB)
+	@command -v dpkg-shlibdeps >/dev/null || tests/mta/install dpkg-dev
 	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.deb
 	$(DATED) $(TOOLS)/bin/cargo-deb deb --quiet --no-build --no-strip --output $(PACKAGES)/
 
-rpm: build $(TOOLS)/$(CARGO_GENERATE_RPM)
-	$(DATED) packaging/stage $(PROGRAM) target/package
+rpm: stage $(TOOLS)/$(CARGO_GENERATE_RPM)
 	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.rpm
 	$(DATED) $(TOOLS)/bin/cargo-generate-rpm generate-rpm --auto-req builtin --output $(PACKAGES)/
 	@ls $(PACKAGES)/*.rpm
