@@ -90,7 +90,7 @@ fn faults(command: &clap::Command, part: &str, above: &[String]) -> Vec<String> 
     }
     for argument in command.get_arguments() {
         let id = argument.get_id();
-        let help = argument.get_long_help().or(argument.get_help()).unwrap().to_string();
+        let help = argument.get_long_help().or_else(|| argument.get_help()).unwrap().to_string();
         let text = match argument.get_long() {
             None => Some(part.to_owned()),
             Some(long) => options.remove(&format!("--{long}")),
