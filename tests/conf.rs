@@ -123,6 +123,7 @@ fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeMap<String, String
             toml::Value::Array(list) if list.is_empty() => "none".to_owned(),
             toml::Value::Boolean(value) => value.to_string(),
             toml::Value::Integer(value) => value.to_string(),
+            toml::Value::Float(value) => value.to_string(),
             other => panic!("{key} is {other:?}"),
         };
         assert!(keys.insert(key, value).is_none(), "{prefix}{name} stands twice");
@@ -135,7 +136,7 @@ fn default_of(text: &str) -> &str {
     let default = default.trim_start();
     match default.strip_prefix(".Dq ") {
         Some(quoted) => quoted.split(" .\n").next().unwrap(),
-        None => default.split(['.', ',', ';']).next().unwrap(),
+        None => default.split([' ', ',', ';', '\n']).next().unwrap().trim_end_matches('.'),
     }
 }
 
