@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# make demo: see it work. make test: all tests. make install: binary, configuration, manuals, unit.
+# make demo: see it work. make test: all tests. make deb, make rpm: packages. make install: the same files without one.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -8,7 +8,8 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test lint study exactness fuzz bench bench-filter bench-instructions install clean
+.PHONY: all build demo test lint deny stage deb rpm lint-packages package-test study exactness fuzz bench bench-filter \
+	bench-instructions install clean
 
 all: build
 
@@ -56,9 +57,8 @@ bench:
 
 # The filter's speed, in a package of its own beside hashbrown; and its instruction counts with valgrind, whose runner must
 # be of the same version as gungraun.
-GUNGRAUN := 0.20.0
+GUNGRAUN := gungraun-runner@0.20.0
 SPEED := --locked --manifest-path benches/speed/Cargo.toml --target-dir $(abspath $(TARGET))/speed
-TOOLS := $(abspath $(TARGET))/tools
 
 bench-filter:
 	$(CARGO) bench $(SPEED) --bench filter
@@ -66,11 +66,56 @@ bench-filter:
 bench-instructions:
 	@if ! command -v valgrind >/dev/null; then \
 		echo "bench-instructions: skipped, there is no valgrind (apt-get install valgrind)" >&2; exit 0; fi; \
-	runner=$(TOOLS)/bin/gungraun-runner; \
-	if ! $$runner --version 2>/dev/null | grep -qF " $(GUNGRAUN)"; then \
-		echo "bench-instructions: installing gungraun-runner $(GUNGRAUN) in $(TOOLS)" >&2; \
-		$(CARGO) install --locked --version $(GUNGRAUN) --root $(TOOLS) gungraun-runner || exit 1; fi; \
-	GUNGRAUN_RUNNER=$$runner $(CARGO) bench $(SPEED) --bench instructions
+	$(MAKE) --no-print-directory $(TOOLS)/$(GUNGRAUN) && \
+	GUNGRAUN_RUNNER=$(TOOLS)/bin/gungraun-runner $(CARGO) bench $(SPEED) --bench instructions
+
+# Tools that are Rust programs themselves, each of one version. Without optimisation they are there in a minute or two, and
+# fast enough; they share what they have in common.
+TOOLS := $(abspath $(TARGET))/tools
+CARGO_DEB := cargo-deb@3.8.0
+CARGO_GENERATE_RPM := cargo-generate-rpm@0.21.1
+CARGO_DENY := cargo-deny@0.20.2
+
+$(TOOLS)/%:
+	CARGO_TARGET_DIR=$(TOOLS)/build CARGO_PROFILE_DEV_DEBUG=0 \
+		$(CARGO) install --quiet --locked --profile dev --root $(TOOLS) $*
+	@touch $@
+
+# Licences, sources and second versions of all libraries; and known holes in them, where the list of these can be had.
+DENY := $(TOOLS)/bin/cargo-deny --locked
+
+deny: $(TOOLS)/$(CARGO_DENY)
+	$(DENY) check --hide-inclusion-graph licenses bans sources
+	@if $(DENY) --log-level off fetch db; then \
+		echo "$(DENY) check --disable-fetch advisories" && $(DENY) check --disable-fetch advisories; \
+	else echo "deny: advisories were not looked at, since https://github.com/RustSec/advisory-db cannot be reached" >&2; fi
+
+# Both packages hold the same files, from target/package. All times in them are that of the last entry of the changelog, so
+# whoever makes them again from the same program gets the same bytes.
+PACKAGES := target/packages
+DATED = SOURCE_DATE_EPOCH=$(shell date --date="$$(sed -n 's/^ -- .*>  //p' packaging/debian/changelog | head -n 1)" +%s)
+
+stage: build
+	$(DATED) packaging/stage $(PROGRAM) target/package
+
+deb: stage $(TOOLS)/$(CARGO_DEB)
+	@command -v dpkg-shlibdeps >/dev/null || tests/mta/install dpkg-dev
+	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.deb
+	$(DATED) $(TOOLS)/bin/cargo-deb deb --quiet --no-build --no-strip --output $(PACKAGES)/
+
+rpm: stage $(TOOLS)/$(CARGO_GENERATE_RPM)
+	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.rpm
+	$(DATED) $(TOOLS)/bin/cargo-generate-rpm generate-rpm --auto-req builtin --output $(PACKAGES)/
+	@ls $(PACKAGES)/*.rpm
+
+lint-packages: deb rpm
+	tests/mta/install lintian rpmlint
+	lintian --allow-root --fail-on error,warning $(PACKAGES)/*.deb
+	rpmlint --strict --config packaging/rpm/rpmlint.toml $(PACKAGES)/*.rpm
+
+# Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
+package-test: lint-packages
+	tests/package/run $(PACKAGES)/*.deb $(PACKAGES)/*.rpm
 
 # Not after `build`, since root may have no Rust.
 install:
@@ -83,8 +128,9 @@ install:
 		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
 	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf
 	install -d $(DESTDIR)$(SYSCONFDIR)/systemd/system
-	sed 's|/usr/bin/bulkmark|$(PREFIX)/bin/bulkmark|' systemd/bulkmark-milter.service \
-		> $(DESTDIR)$(SYSCONFDIR)/systemd/system/bulkmark-milter.service
+	for unit in systemd/*; do \
+		sed 's|/usr/bin/bulkmark|$(PREFIX)/bin/bulkmark|' $$unit \
+			> $(DESTDIR)$(SYSCONFDIR)/systemd/system/$${unit##*/} || exit 1; done
 
 clean:
 	$(CARGO) clean

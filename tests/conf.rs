@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The example configuration and the documents against the types that read configurations.
 
-use bulkmark::config::{self, MilterFile};
-use std::collections::BTreeSet;
+use bulkmark::config::{self, ConfigError, MilterFile, ServerFile};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A name that no table has.
 const NOBODY: &str = "0";
+
+/// A configuration file: its example, its section of the manual, and who reads it.
+struct File {
+    name: &'static str,
+    section: &'static str,
+    load: fn(&Path) -> Result<(), ConfigError>,
+}
+
+const FILES: [File; 2] = [
+    File { name: "milter.toml", section: "MILTER.TOML", load: |path| config::load(path).map(drop) },
+    File { name: "server.toml", section: "SERVER.TOML", load: |path| config::load_server(path).map(drop) },
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -17,111 +29,165 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn example() -> String {
-    read(&root().join("conf/milter.toml"))
-}
+impl File {
+    fn example(&self) -> String {
+        read(&root().join("conf").join(self.name))
+    }
 
-/// All keys that the types know, with their tables: `ledger.window`. Found by asking each table for a key that it does
-/// not know: the error names those that it does.
-fn known_keys() -> BTreeSet<String> {
-    fn ask(table: &str, path: &Path, keys: &mut BTreeSet<String>) -> bool {
-        let header = if table.is_empty() { String::new() } else { format!("[{table}]\n") };
-        fs::write(path, format!("{header}{NOBODY} = 0\n")).unwrap();
-        let error = config::load(path).expect_err("an unknown key was taken").to_string();
+    /// The keys that the types know where `text`, which sets an unknown one, stands; none when nothing has keys there.
+    fn ask(&self, text: &str) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(self.name);
+        fs::write(&path, text).unwrap();
+        let error = (self.load)(&path).expect_err("an unknown key was taken").to_string();
         let first_line = error.lines().next().unwrap_or_default();
-        let Some((_, names)) = first_line.split_once(": unknown key, expected ") else { return false };
-        let names = names.trim_start_matches("one of ");
-        for name in names.split(", ") {
-            let key = if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") };
-            if !ask(&key, path, keys) {
-                keys.insert(key);
+        let Some((_, names)) = first_line.split_once(": unknown key, expected ") else { return Vec::new() };
+        names.trim_start_matches("one of ").split(", ").map(str::to_owned).collect()
+    }
+
+    /// All keys that the types know, with their tables: `ledger.window`. Found by asking each table for a key that it
+    /// does not know: the error names those that it does.
+    fn known_keys(&self) -> Vec<String> {
+        let mut keys = Vec::new();
+        let mut waiting = self.ask(&format!("{NOBODY} = 0\n"));
+        while let Some(key) = waiting.pop() {
+            let below = self.ask(&format!("[{key}]\n{NOBODY} = 0\n"));
+            if below.is_empty() {
+                keys.push(key);
+            } else {
+                waiting.extend(below.iter().map(|name| format!("{key}.{name}")));
             }
         }
-        true
+        keys.sort();
+        assert!(
+            keys.contains(&"listen".to_owned()) && keys.contains(&"ledger.window".to_owned()),
+            "{keys:?}"
+        );
+        keys
     }
-    let directory = tempfile::tempdir().unwrap();
-    let mut keys = BTreeSet::new();
-    assert!(ask("", &directory.path().join("milter.toml"), &mut keys));
-    assert!(keys.contains("listen") && keys.contains("actions.reject.code"), "{keys:?}");
-    keys
+
+    /// The keys of the example with their values as the manual writes them; those that are commented out have none.
+    fn example_keys(&self) -> BTreeMap<String, String> {
+        let mut keys = BTreeMap::new();
+        // A key without a default stands behind a # without a blank: `#key = value`, and so does its table.
+        let text = self.example();
+        let lines = text.lines().map(|line| {
+            let commented = line.strip_prefix('#').filter(|rest| {
+                let name = rest.split_once(" = ").map_or(*rest, |(key, _)| key);
+                !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b"-[]".contains(&b))
+            });
+            format!("{}\n", commented.unwrap_or(line))
+        });
+        let everything: toml::Table = lines.collect::<String>().parse().unwrap();
+        keys_of(&everything, "", &mut keys);
+        let mut defaults = BTreeMap::new();
+        keys_of(&text.parse().unwrap(), "", &mut defaults);
+        keys.iter_mut()
+            .for_each(|(key, value)| *value = defaults.remove(key).unwrap_or_else(|| "none".to_owned()));
+        keys
+    }
+
+    /// The keys of the manual with their text.
+    fn manual_keys(&self) -> BTreeMap<String, String> {
+        let manual = read(&root().join("man/bulkmark.toml.5"));
+        let (_, section) = manual.split_once(&format!("\n.Sh {}\n", self.section)).unwrap();
+        let section = section.split("\n.Sh ").next().unwrap();
+        let (mut keys, mut table, mut key) = (BTreeMap::new(), String::new(), None);
+        for line in section.lines() {
+            if let Some(title) = line.strip_prefix(".Ss ") {
+                table = title.strip_prefix('[').map_or_else(String::new, |name| name.replace(']', "."));
+            } else if let Some(name) = line.strip_prefix(".It Ic ") {
+                let name = format!("{table}{name}");
+                assert!(keys.insert(name.clone(), String::new()).is_none(), "{name} stands twice");
+                key = Some(name);
+            } else if line == ".El" {
+                key = None;
+            } else if let Some(text) = key.as_ref().and_then(|key| keys.get_mut(key)) {
+                text.extend([line, "\n"]);
+            }
+        }
+        keys
+    }
 }
 
-fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeSet<String>) {
+fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeMap<String, String>) {
     for (name, value) in table {
         let key = format!("{prefix}{name}");
-        match value {
-            toml::Value::Table(inner) => keys_of(inner, &format!("{key}."), keys),
-            _ => assert!(keys.insert(key), "{name} stands twice"),
-        }
+        let value = match value {
+            toml::Value::Table(inner) => {
+                keys_of(inner, &format!("{key}."), keys);
+                continue;
+            }
+            toml::Value::String(text) if text.is_empty() => "empty".to_owned(),
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Array(list) if list.is_empty() => "none".to_owned(),
+            toml::Value::Boolean(value) => value.to_string(),
+            toml::Value::Integer(value) => value.to_string(),
+            toml::Value::Float(value) => value.to_string(),
+            other => panic!("{key} is {other:?}"),
+        };
+        assert!(keys.insert(key, value).is_none(), "{prefix}{name} stands twice");
+    }
+}
+
+/// What the text of a key in the manual says of its default: the quoted text behind `Default:`, or the word.
+fn default_of(text: &str) -> &str {
+    let (_, default) = text.rsplit_once("Default:").unwrap_or_else(|| panic!("no default in {text:?}"));
+    let default = default.trim_start();
+    match default.strip_prefix(".Dq ") {
+        Some(quoted) => quoted.split(" .\n").next().unwrap(),
+        None => default.split([' ', ',', ';', '\n']).next().unwrap().trim_end_matches('.'),
     }
 }
 
 #[test]
-fn the_example_is_the_default() {
-    let checked = config::load(&root().join("conf/milter.toml")).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(checked.file, MilterFile::default());
+fn the_examples_are_the_defaults() {
+    let load = |name| root().join("conf").join(name);
+    let milter = config::load(&load("milter.toml")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(milter.file, MilterFile::default());
+    let (server, _) = config::load_server(&load("server.toml")).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(server, ServerFile::default());
 }
 
 #[test]
-fn the_example_has_every_key() {
-    // Keys without a default are commented out: `#key = value`, without a blank behind the #.
-    let text: String = example()
-        .lines()
-        .map(|line| {
-            let commented_key = line.strip_prefix('#').filter(|rest| {
-                rest.split_once(" = ")
-                    .is_some_and(|(key, _)| key.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'))
-            });
-            format!("{}\n", commented_key.unwrap_or(line))
-        })
-        .collect();
-    let mut keys = BTreeSet::new();
-    keys_of(&text.parse().unwrap(), "", &mut keys);
-    assert_eq!(keys, known_keys());
-}
-
-/// The same of the server's file, by setting each of its keys to what it is already and then to nonsense.
-#[test]
-fn the_example_of_the_server_is_the_default() {
-    let path = root().join("conf/server.toml");
-    let (file, _) = config::load_server(&path).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(file, config::ServerFile::default());
-    let mut keys = BTreeSet::new();
-    keys_of(&read(&path).parse().unwrap(), "", &mut keys);
-    let shown = format!("{file:?}");
-    // Every field of the types, as Debug writes them, is a key of the example or one of the commented ones.
-    let fields: BTreeSet<String> = shown
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':')
-        .filter_map(|word| word.strip_suffix(':'))
-        .map(|field| field.replace('_', "-"))
-        .filter(|field| !field.is_empty())
-        .collect();
-    let text = read(&path);
-    for field in fields {
-        // What is not in the file: the ledger's part of [sync].
-        if matches!(&*field, "federation" | "sync-interval" | "spool-age" | "spool-reports") {
-            continue;
-        }
-        let there = text.lines().map(|line| line.trim_start_matches('#')).any(|line| {
-            line.strip_prefix(&*field).is_some_and(|rest| rest.starts_with(" ="))
-                || line == format!("[{field}]")
-        });
-        assert!(there, "conf/server.toml has no {field}");
+fn examples_and_manual_have_every_key() {
+    for file in &FILES {
+        let known = file.known_keys();
+        let (example, manual) = (file.example_keys(), file.manual_keys());
+        assert_eq!(
+            example.keys().collect::<Vec<_>>(),
+            known.iter().collect::<Vec<_>>(),
+            "conf/{}",
+            file.name
+        );
+        assert_eq!(manual.keys().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>(), "{}", file.section);
     }
 }
 
 #[test]
-fn the_manual_has_every_key() {
-    let mut keys = BTreeSet::new();
-    let mut table = String::new();
-    for line in read(&root().join("man/bulkmark.toml.5")).lines() {
-        if let Some(title) = line.strip_prefix(".Ss ") {
-            table = title.strip_prefix('[').map_or_else(String::new, |name| name.replace(']', "."));
-        } else if let Some(key) = line.strip_prefix(".It Ic ") {
-            assert!(keys.insert(format!("{table}{key}")), "{table}{key} stands twice");
+fn the_manual_has_the_defaults_of_the_examples() {
+    for file in &FILES {
+        let manual = file.manual_keys();
+        for (key, value) in file.example_keys() {
+            assert_eq!(default_of(&manual[&key]), value, "{key} in {}", file.section);
         }
     }
-    assert_eq!(keys, known_keys());
+}
+
+/// Lists of tables, such as `upstream`: the keys of their entries.
+#[test]
+fn examples_and_manual_have_every_key_of_entries() {
+    let mut found = 0;
+    for file in &FILES {
+        for (key, text) in file.manual_keys() {
+            for name in file.ask(&format!("{key} = [{{ {NOBODY} = 0 }}]\n")) {
+                found += 1;
+                assert!(text.contains(&format!(".Ic {name}")), "{key} in {} has no {name}", file.section);
+                assert!(file.example().contains(&format!("{name} = ")), "conf/{} has no {name}", file.name);
+            }
+        }
+    }
+    assert_eq!(found, 6, "three of upstream, three of peer");
 }
 
 /// The files of `directory` whose names end in `.md`.
@@ -200,7 +266,7 @@ fn the_white_list_example_is_valid() {
 fn a_key_below_the_wrong_table_is_told_where_it_belongs() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("milter.toml");
-    for key in known_keys().iter().filter(|key| !key.contains('.')) {
+    for key in FILES[0].known_keys().iter().filter(|key| !key.contains('.')) {
         fs::write(&path, format!("[counting]\n{key} = 0\n")).unwrap();
         let error = config::load(&path).expect_err("a key in the wrong table was taken").to_string();
         assert!(error.contains(&format!("{key} belongs above the first [table]")), "{error}");

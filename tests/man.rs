@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The manual pages: well-formed, and with every command and option that the program tells of itself. And the example of
+//! The manual pages: well-formed, and with everything that the program tells of itself. And the example of
 //! docs/signatures.md, which is run.
 
-use std::collections::BTreeSet;
+use bulkmark::command::Cli;
+use clap::CommandFactory as _;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ fn man() -> PathBuf {
 #[test]
 fn pages_are_well_formed() {
     let pages: Vec<_> = fs::read_dir(man()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(pages.len() >= 4, "{pages:?}");
+    assert!(pages.len() >= 5, "{pages:?}");
     let output = match Command::new("mandoc").args(["-Tlint", "-Wwarning"]).args(&pages).output() {
         Ok(output) => output,
         Err(e) if e.kind() == ErrorKind::NotFound => {
@@ -29,86 +31,124 @@ fn pages_are_well_formed() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&text));
 }
 
-/// What `bulkmark COMMAND --help` tells.
-struct Help {
-    commands: Vec<String>,
-    /// With their dashes; `--help` and `--version`, which are described once for all, are left out.
-    options: BTreeSet<String>,
+/// A page's source.
+fn page(name: &str) -> String {
+    fs::read_to_string(man().join(name)).unwrap()
 }
 
-fn help(command: &[String]) -> Help {
-    let output = Command::new(env!("CARGO_BIN_EXE_bulkmark")).args(command).arg("--help").output().unwrap();
-    assert!(output.status.success(), "{command:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let mut help = Help { commands: Vec::new(), options: BTreeSet::new() };
-    let mut in_commands = false;
+/// What a text says, however it is marked up: its words, without the macros of mdoc(7) and what help says of values.
+fn words(text: &str) -> Vec<String> {
+    let text = text.replace("\\&", "");
+    let mut words = Vec::new();
     for line in text.lines() {
-        let indented = line.starts_with("  ");
-        in_commands = line == "Commands:" || in_commands && indented;
-        // Continuations of a description are indented further than the name.
-        if in_commands && indented && !line.starts_with("   ") {
-            help.commands.extend(line.split_whitespace().next().map(str::to_owned));
-        }
-        // A line of `- value: what it means` is no option.
-        if line.trim_start().starts_with('-') && !line.trim_start().starts_with("- ") {
-            let words = line.split_whitespace().map(|word| word.trim_end_matches(','));
-            let options = words.take_while(|word| word.starts_with('-'));
-            help.options.extend(options.map(str::to_owned));
+        let is_macro = line.starts_with('.');
+        let line = line.trim_start_matches('.');
+        for word in line.split_whitespace() {
+            let mut letters = word.chars();
+            // Macros: two letters, the first of them large.
+            let named = is_macro
+                && word.len() == 2
+                && letters.next().is_some_and(char::is_uppercase)
+                && letters.all(char::is_lowercase);
+            let word: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
+            if !named && !word.is_empty() {
+                words.push(word.to_lowercase());
+            }
         }
     }
-    for general in ["-h", "--help", "-V", "--version"] {
-        help.options.remove(general);
+    words
+}
+
+/// Whether `page` says what `help` does, in these words.
+fn says(page: &str, help: &str) -> bool {
+    // Defaults are looked for apart.
+    let help = help.split(" [default: ").next().unwrap();
+    let (page, help) = (words(page), words(help));
+    help.is_empty() || page.windows(help.len()).any(|window| window == help)
+}
+
+/// The options that a page, or a part of it, describes, with their text: `.It Fl -config Ar file` is `--config`.
+fn described(text: &str) -> BTreeMap<String, String> {
+    let mut options = BTreeMap::new();
+    for item in text.split("\n.It ").skip(1) {
+        let item = item.split("\n.El").next().unwrap();
+        let names = item.lines().next().unwrap().split("Fl ").skip(1);
+        for name in names.filter_map(|flag| flag.split_whitespace().next()) {
+            options.insert(format!("-{name}"), item.to_owned());
+        }
     }
-    help
+    options
 }
 
-/// What a page, or a part of it, describes as options: `.It Fl -config Ar file` is `--config`.
-fn described(text: &str) -> BTreeSet<String> {
-    let items = text.lines().filter_map(|line| line.strip_prefix(".It "));
-    let flags = items.flat_map(|item| item.split("Fl ").skip(1));
-    flags.filter_map(|flag| flag.split_whitespace().next()).map(|name| format!("-{name}")).collect()
+/// What is wrong with the part of a manual that describes a command. `above` has options that go with it, too.
+fn faults(command: &clap::Command, part: &str, above: &[String]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut options = described(part);
+    let about = command.get_about().unwrap().to_string();
+    if !says(part, &about) {
+        faults.push(format!("does not say {about:?}"));
+    }
+    for argument in command.get_arguments() {
+        let id = argument.get_id();
+        let help = argument.get_long_help().or_else(|| argument.get_help()).unwrap().to_string();
+        let text = match argument.get_long() {
+            None => Some(part.to_owned()),
+            Some(long) => options.remove(&format!("--{long}")),
+        };
+        let Some(text) = text else {
+            faults.push(format!("does not describe {id}"));
+            continue;
+        };
+        if !says(&text, &help) {
+            faults.push(format!("does not say of {id}: {help:?}"));
+        }
+        for default in argument.get_default_values() {
+            let default = default.to_string_lossy();
+            if argument.get_action().takes_values() && !text.contains(&*default) {
+                faults.push(format!("does not say that {id} is {default} by default"));
+            }
+        }
+    }
+    options.retain(|name, _| !above.contains(name) && !["-h", "--help"].contains(&&**name));
+    faults.extend(options.keys().map(|name| format!("describes {name}, which there is not")));
+    faults
 }
 
+/// Help and manual come from one source in so far as the manual has every word of the help.
 #[test]
-fn every_command_and_option_is_described() {
-    let page = |name: &str| fs::read_to_string(man().join(name)).unwrap();
-    let (general, milter) = (page("bulkmark.1"), page("bulkmark-milter.8"));
+fn the_manual_says_what_help_says() {
+    let general = page("bulkmark.1");
     let for_all = described(general.split("\n.Ss Options of all commands\n").nth(1).unwrap());
     for option in ["-h", "--help", "-V", "--version"] {
-        assert!(for_all.contains(option), "bulkmark.1 has no {option}");
+        assert!(for_all.contains_key(option), "bulkmark.1 has no {option}");
     }
-
-    // Each with the options of the command above it, which may be described there.
-    let mut waiting = vec![(Vec::new(), BTreeSet::new())];
-    let mut seen = 0;
-    while let Some((command, above)) = waiting.pop() {
-        let help = help(&command);
-        // `help` repeats the other commands below itself.
-        waiting.extend(
-            help.commands
-                .iter()
-                .filter(|name| *name != "help")
-                .map(|name| ([&*command, std::slice::from_ref(name)].concat(), help.options.clone())),
-        );
-        if command.is_empty() {
-            assert!(help.options.is_empty(), "options of all commands: {:?}", help.options);
+    let program = Cli::command();
+    let mut waiting: Vec<_> =
+        program.get_subcommands().map(|command| (command, String::new(), Vec::new())).collect();
+    let (mut seen, mut wrong) = (0, Vec::new());
+    while let Some((command, before, above)) = waiting.pop() {
+        if command.is_hide_set() {
             continue;
         }
         seen += 1;
-        let title = format!("\n.Ss bulkmark {}\n", command.join(" "));
+        let name = format!("{before} {}", command.get_name());
+        let title = format!("\n.Ss bulkmark{name}\n");
         let section =
             general.split_once(&title).unwrap_or_else(|| panic!("bulkmark.1 has no section{title}")).1;
-        let section = section.split("\n.S").next().unwrap();
-        let text = if command == ["milter"] { &milter } else { section };
-        let mut options = described(text);
-        options.retain(|option| option != "-h" && option != "--help");
-        let missing: Vec<_> =
-            help.options.difference(&options).filter(|name| !above.contains(*name)).collect();
-        assert!(missing.is_empty(), "bulkmark {} is described without {missing:?}", command.join(" "));
-        let unknown: Vec<_> = options.difference(&help.options).collect();
-        assert!(unknown.is_empty(), "bulkmark {} has no {unknown:?}", command.join(" "));
+        let part = match &*name {
+            " milter" => page("bulkmark-milter.8"),
+            " server" => page("bulkmark-server.8"),
+            _ => section.split("\n.Ss ").next().unwrap().split("\n.Sh ").next().unwrap().to_owned(),
+        };
+        wrong.extend(
+            faults(command, &part, &above).iter().map(|fault| format!("bulkmark{name}: the manual {fault}")),
+        );
+        let options = command.get_arguments().filter_map(|argument| argument.get_long());
+        let above: Vec<_> = options.map(|long| format!("--{long}")).chain(above).collect();
+        waiting.extend(command.get_subcommands().map(|below| (below, name.clone(), above.clone())));
     }
-    assert!(seen >= 5, "{seen} commands");
+    assert!(seen >= 15, "{seen} commands");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::ledger::{Ledger, OpenError, Role, Settings};
 use crate::signature::FederationKey;
 use crate::telemetry;
 use anyhow::Context;
+use sd_notify::NotifyState;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -62,11 +63,36 @@ pub(super) fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'stat
             _ = interrupt.recv() => (),
         }
         log::info!("ending: no more connections are taken");
-        notify(&[sd_notify::NotifyState::Stopping]);
+        notify(&[NotifyState::Stopping]);
     })
 }
 
-pub(super) fn notify(state: &[sd_notify::NotifyState<'_>]) {
+/// Tells the service manager that the daemon serves; from then on also that it lives, if it wants to hear that.
+pub(super) fn serving() {
+    notify(&[NotifyState::Ready]);
+    if let Some(limit) = sd_notify::watchdog_enabled() {
+        // Twice in the time, as sd_watchdog_enabled(3) recommends.
+        let mut beat = tokio::time::interval((limit / 2).max(Duration::from_millis(1)));
+        tokio::spawn(async move {
+            loop {
+                beat.tick().await;
+                notify(&[NotifyState::Watchdog]);
+            }
+        });
+    }
+}
+
+/// Reads something again, while the service manager knows of it.
+pub(super) fn reloading(reload: impl FnOnce()) {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Err(e) => log::warn!("cannot notify the service manager: {e}"),
+    }
+    reload();
+    notify(&[NotifyState::Ready]);
+}
+
+fn notify(state: &[NotifyState<'_>]) {
     if let Err(e) = sd_notify::notify(state) {
         log::warn!("cannot notify the service manager: {e}");
     }

@@ -2,7 +2,7 @@
 //! `bulkmark milter`
 
 use super::EX_CONFIG;
-use super::daemon::{ended, notify, open_ledger};
+use super::daemon::{ended, open_ledger, reloading, serving};
 use crate::config::{self, Checked, DEFAULT_PATH, MilterFile};
 use crate::control::{Control, Daemon};
 use crate::ledger::{self, Ledger, Role};
@@ -58,12 +58,12 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     let daemon = Daemon::new(role, parameters, ledger.clone(), links, servers, Vec::new);
     let control = tokio::spawn(control.serve(Arc::new(daemon)));
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
-    notify(&[sd_notify::NotifyState::Ready]);
+    serving();
     let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
-            reload(path, &service, &mut in_force);
+            reloading(|| reload(path, &service, &mut in_force));
         }
     };
     tokio::select! {

@@ -3,6 +3,7 @@
 
 mod check;
 mod client;
+mod completions;
 mod config;
 mod corpus;
 mod daemon;
@@ -35,8 +36,7 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 To begin: bulkmark milter --config /etc/bulkmark/milter.toml, and in Postfix's main.cf
-  smtpd_milters = inet:127.0.0.1:8892
-  milter_default_action = accept
+  smtpd_milters = { inet:127.0.0.1:8892, default_action=accept }
 The configuration is described in bulkmark.toml(5), white lists in bulkmark-whitelist(5).";
 
 #[derive(Debug, Subcommand)]
@@ -51,6 +51,7 @@ enum Command {
     Simulate(simulate::Args),
     #[command(subcommand)]
     Config(config::Command),
+    Completions(completions::Args),
 }
 
 impl Cli {
@@ -69,6 +70,7 @@ impl Cli {
             Command::Signature(args) => signature::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),
+            Command::Completions(args) => completions::run(&args),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! `bulkmark server`
 
 use super::EX_CONFIG;
-use super::daemon::{self, ended, notify, open_ledger};
+use super::daemon::{self, ended, open_ledger, reloading, serving};
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::control::Control;
 use crate::ledger::{self, Role};
@@ -70,10 +70,10 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
     }
     let control = tokio::spawn(control.serve(service.daemon()));
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
-    notify(&[sd_notify::NotifyState::Ready]);
-    let serving = bound.serve(Arc::clone(&service), file.limits.max_connections.get(), ending);
+    serving();
+    let requests = bound.serve(Arc::clone(&service), file.limits.max_connections.get(), ending);
     tokio::select! {
-        () = serving => (),
+        () = requests => (),
         () = reloads(hangup, &service, tls) => (),
     }
     control.abort();
@@ -89,10 +89,10 @@ async fn reloads(mut hangup: Signal, service: &Service, tls: Option<Arc<TlsKeys>
             service.tidy();
             continue;
         }
-        match tls.as_deref().map(TlsKeys::reload) {
+        reloading(|| match tls.as_deref().map(TlsKeys::reload) {
             None => (),
             Some(Ok(())) => log::info!("certificate and key were read again"),
             Some(Err(e)) => log::error!("{e}; the old certificate stays in force"),
-        }
+        });
     }
 }

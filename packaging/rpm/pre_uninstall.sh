@@ -1,0 +1,7 @@
+# With 1 it is an upgrade.
+if [ "$1" -eq 0 ]; then
+    for unit in bulkmark-milter.service bulkmark-server.service; do
+        systemctl --quiet --no-reload disable "$unit" || :
+        [ ! -d /run/systemd/system ] || systemctl stop "$unit" || :
+    done
+fi

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark completions`
+
+use super::Cli;
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// Print what a shell needs to complete this command line.
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub(super) struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    // Not to standard output at once: a reader that went away would be a panic.
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "bulkmark", &mut text);
+    std::io::stdout().write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The units of systemd, and what the daemons tell the service manager.
+
+mod common;
+
+use common::server::Server;
+use common::{BULKMARK, Daemon, PATIENCE, Site};
+use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The service manager's end: what a daemon told, one message after the other.
+struct Manager {
+    socket: UnixDatagram,
+    path: PathBuf,
+}
+
+impl Manager {
+    fn new(site: &Site) -> Self {
+        let path = site.path("notify.sock");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { socket, path }
+    }
+
+    /// Starts a daemon as the manager does: it wants to hear from it every 20 ms.
+    fn start(&self, site: &Site, arguments: &[&str]) -> Daemon {
+        let mut command = Command::new(BULKMARK);
+        command.args(arguments).env("NOTIFY_SOCKET", &self.path).env("WATCHDOG_USEC", "20000");
+        site.spawn_by(&mut command)
+    }
+
+    fn next(&self) -> String {
+        let mut message = [0; 256];
+        let length = self.socket.recv(&mut message).expect("the daemon tells something");
+        String::from_utf8_lossy(&message[..length]).trim_end().to_owned()
+    }
+
+    fn next_but_beats(&self) -> String {
+        std::iter::repeat_with(|| self.next()).find(|message| message != "WATCHDOG=1").unwrap()
+    }
+
+    /// A whole life. `reach` fails when the daemon does not listen.
+    fn follow(&self, daemon: Daemon, reach: impl Fn()) {
+        assert_eq!(self.next(), "READY=1");
+        reach();
+        for _ in 0..3 {
+            assert_eq!(self.next(), "WATCHDOG=1");
+        }
+        daemon.signal("HUP");
+        let reloading = self.next_but_beats();
+        let time = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=");
+        assert!(time.is_some_and(|time| time.parse::<u64>().is_ok()), "{reloading}");
+        assert_eq!(self.next_but_beats(), "READY=1");
+        daemon.signal("TERM");
+        assert_eq!(self.next_but_beats(), "STOPPING=1");
+        assert!(daemon.wait().success());
+    }
+}
+
+#[test]
+fn the_milter_tells_the_service_manager_what_it_does() {
+    let site = Site::unix("");
+    let manager = Manager::new(&site);
+    let daemon = manager.start(&site, &["milter", "--config", &site.config().to_string_lossy()]);
+    manager.follow(daemon, || drop(UnixStream::connect(site.path("m.sock")).unwrap()));
+}
+
+#[test]
+fn the_server_tells_the_service_manager_what_it_does() {
+    let server = Server::new("");
+    let manager = Manager::new(&server.site);
+    let daemon = manager.start(&server.site, &["server", "--config", &server.config().to_string_lossy()]);
+    manager.follow(daemon, || drop(TcpStream::connect(("127.0.0.1", server.port)).unwrap()));
+}
+
+/// A daemon that cannot start never says that it is ready.
+#[test]
+fn who_does_not_listen_is_not_ready() {
+    let server = Server::new("");
+    let taken = std::net::TcpListener::bind(("127.0.0.1", server.port)).unwrap();
+    let manager = Manager::new(&server.site);
+    let daemon = manager.start(&server.site, &["server", "--config", &server.config().to_string_lossy()]);
+    assert!(!daemon.wait().success());
+    manager.socket.set_nonblocking(true).unwrap();
+    let error = manager.socket.recv(&mut [0; 256]).expect_err("it told something");
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    drop(taken);
+}
+
+fn units() -> Vec<(String, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd");
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let units = entries.map(|entry| {
+        let text = fs::read_to_string(entry.path()).unwrap();
+        (entry.file_name().to_string_lossy().into_owned(), text)
+    });
+    let units: Vec<_> = units.collect();
+    assert_eq!(units.len(), 2, "{units:?}");
+    units
+}
+
+/// Runs systemd-analyze on each unit, with the program under test in it; exit code 0 and nothing on standard error.
+fn analyze(arguments: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in units() {
+        let path = directory.path().join(&name);
+        fs::write(&path, text.replace("/usr/bin/bulkmark", BULKMARK)).unwrap();
+        match Command::new("systemd-analyze").args(arguments).arg(&path).output() {
+            Ok(output) => {
+                let told = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() && told.is_empty(), "{name}: {told}");
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                println!("SKIPPED: systemd-analyze is not installed");
+                assert!(std::env::var_os("CI").is_none(), "systemd must be installed in CI");
+            }
+            Err(e) => panic!("systemd-analyze: {e}"),
+        }
+    }
+}
+
+#[test]
+fn units_are_valid() {
+    analyze(&["verify", "--man=no"]);
+}
+
+/// The scale goes to 10; the threshold is in tenths.
+#[test]
+fn units_expose_little() {
+    analyze(&["security", "--offline=true", "--threshold=15", "--no-pager"]);
+}
+
+/// What is not allowed to one daemon is not allowed to the other.
+#[test]
+fn units_are_hardened_alike() {
+    let hardened: Vec<_> = units()
+        .into_iter()
+        .map(|(name, text)| {
+            text.split_once("\nAmbientCapabilities=").unwrap_or_else(|| panic!("{name}")).1.to_owned()
+        })
+        .collect();
+    assert_eq!(hardened[0], hardened[1]);
+}
