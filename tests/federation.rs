@@ -3,41 +3,10 @@
 
 mod common;
 
-use common::milter::{Client, Mail};
+use common::letters::{count, letter, send, wait_for};
+use common::milter::{Mail, session};
 use common::server::{Server, milter};
-use common::{Daemon, PATIENCE, Site};
-use std::time::Instant;
-
-fn letter(n: usize) -> String {
-    format!("Subject: x\n\nbulk number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa\n")
-}
-
-fn send(milter: &Daemon, text: &str, times: usize) {
-    let mut client = Client::connect(milter);
-    client.client("client.test", "192.0.2.7");
-    for _ in 0..times {
-        client.message(&Mail::raw(&common::crlf(text)));
-    }
-}
-
-/// The count that `bulkmark check` tells.
-fn count(site: &Site, text: &str) -> u64 {
-    let (_, answer) = site.check(&common::crlf(text));
-    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
-    answer["body"]["count"].as_u64().unwrap_or_else(|| panic!("{answer}"))
-}
-
-/// Asks until the count is what is expected.
-fn wait_for(site: &Site, text: &str, expected: u64) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let found = count(site, text);
-        if found == expected {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{found} instead of {expected}");
-    }
-}
+use common::{Site, wait_until};
 
 /// Twenty at one mail server, and the next at another is bulk.
 #[test]
@@ -48,9 +17,7 @@ fn what_one_saw_the_other_knows() {
     let (at_a, at_b) = (a.start(), b.start());
     send(&at_a, &letter(1), 20);
     wait_for(&b, &letter(1), 20);
-    let mut client = Client::connect(&at_b);
-    client.client("client.test", "192.0.2.7");
-    let answer = client.message(&Mail::raw(&common::crlf(&letter(1))));
+    let answer = session(&at_b).message(&Mail::raw(&letter(1)));
     assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
     wait_for(&a, &letter(1), 21);
     assert!(daemon.terminate().success());
@@ -220,12 +187,10 @@ fn a_restored_server_becomes_equal() {
             .args(["ledger", "verify", &one.url(), &two.url()])
             .output()
             .unwrap();
-        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+        let text = String::from_utf8(output.stdout).unwrap();
+        if output.status.success() { Ok(()) } else { Err(text) }
     };
-    let deadline = Instant::now() + PATIENCE;
-    while !verify().0 {
-        assert!(Instant::now() < deadline, "{}", verify().1);
-    }
+    wait_until("two servers", verify);
 }
 
 /// A server without peers is restored from an old copy: what nobody else keeps is gone, its milters notice, and go on from

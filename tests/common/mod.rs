@@ -4,7 +4,10 @@
 
 pub mod counts;
 pub mod encode;
+pub mod http;
+pub mod letters;
 pub mod milter;
+pub mod mount;
 pub mod mta;
 pub mod proxy;
 pub mod random;
@@ -223,6 +226,20 @@ impl Drop for Daemon {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Asks until the answer is as it should be; otherwise it says what is wrong.
+pub fn wait_until(what: &str, good: impl FnMut() -> Result<(), String>) {
+    wait_longer(PATIENCE, what, good);
+}
+
+/// The same, for what takes longer.
+pub fn wait_longer(patience: Duration, what: &str, mut good: impl FnMut() -> Result<(), String>) {
+    let deadline = Instant::now() + patience;
+    while let Err(why) = good() {
+        assert!(Instant::now() < deadline, "{what}: {why}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
