@@ -23,7 +23,7 @@ use super::tables::{
 use super::update::Update;
 use super::vector::{Chain, Mark, Origin, Vector};
 use super::view::View;
-use super::window::{Calendar, Window};
+use super::window::Window;
 use super::write::{CHECKPOINT, CUT, SPOOL_STATE, VECTOR};
 use super::{Role, Settings};
 use crate::filter::{Counting, ParameterError};
@@ -118,7 +118,6 @@ fn load(
     [new_origin, new_spool]: [u64; 2],
 ) -> Result<Loaded, Fault> {
     let txn = db.begin_write()?;
-    let calendar = Calendar::new(settings);
     let origin = Origin(meta_number(&txn, ORIGIN, new_origin)?);
     let checkpoint = match get_meta(&txn, CHECKPOINT)? {
         Some(row) => Reader(&row).u64()?,
@@ -135,7 +134,7 @@ fn load(
         // What was counted after the last update makes the next one.
         next = replay(&txn, checkpoint, next..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
     }
-    let mut others = load_others(&txn, calendar, origin)?;
+    let mut others = load_others(&txn, settings, origin)?;
     replay_updates(&txn, &mut others, origin)?;
     let (spool_id, mut spool) = load_spool(&txn, new_spool)?;
     spool.settle(others.vector());
@@ -238,8 +237,8 @@ fn load_own(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, 
     Ok(generations)
 }
 
-fn load_others(txn: &WriteTransaction, calendar: Calendar, own: Origin) -> Result<View, Fault> {
-    let mut view = View::new(calendar);
+fn load_others(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Result<View, Fault> {
+    let mut view = View::new(settings);
     let capacity = std::cell::Cell::new(1);
     let join = |_, _, record: &Record| {
         // The row has the capacity of the window's first slice, whatever slice it is of.

@@ -3,7 +3,7 @@
 
 use crate::ledger::now;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One server that this machine talks to.
@@ -14,6 +14,8 @@ pub struct Link {
     sent: AtomicU64,
     /// When something came from it last, in seconds since 1970; zero for never.
     heard: AtomicU64,
+    /// Whether its clock and ours did not agree when they were compared last.
+    clocks_differ: AtomicBool,
     error: Mutex<Option<String>>,
 }
 
@@ -56,6 +58,10 @@ impl Link {
         self.heard.store(now(), Ordering::Relaxed);
     }
 
+    pub(super) fn set_clocks_differ(&self, differ: bool) {
+        self.clocks_differ.store(differ, Ordering::Relaxed);
+    }
+
     /// Seconds since something came; since 1970 when nothing ever did.
     fn silence(&self) -> u64 {
         now().saturating_sub(self.heard.load(Ordering::Relaxed))
@@ -78,7 +84,7 @@ impl Link {
 #[derive(Debug, Default)]
 pub struct Links {
     links: Vec<Arc<Link>>,
-    /// The one whose updates are followed.
+    /// One more than the number of the one whose updates are followed; zero while none is.
     active: AtomicUsize,
     /// Whether all are followed, as a server does with its peers.
     all: bool,
@@ -100,12 +106,18 @@ impl Links {
         self.links.get(i).cloned()
     }
 
-    pub(super) fn set_active(&self, i: usize) {
-        self.active.store(i, Ordering::Relaxed);
+    pub(super) fn set_active(&self, i: Option<usize>) {
+        self.active.store(i.map_or(0, |i| i + 1), Ordering::Relaxed);
     }
 
-    pub(super) fn active(&self) -> usize {
-        self.active.load(Ordering::Relaxed)
+    /// The number of the one whose updates are followed.
+    pub(super) fn active(&self) -> Option<usize> {
+        self.active.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Whether the clock of any server is another than ours: then ours may be wrong.
+    pub(super) fn clocks_differ(&self) -> bool {
+        self.links.iter().any(|link| link.clocks_differ.load(Ordering::Relaxed))
     }
 
     /// Seconds since any server said anything, or since the daemon began; none without links.
@@ -120,7 +132,7 @@ impl Links {
     pub fn status(&self) -> Vec<LinkStatus> {
         let status = |(i, link): (usize, &Arc<Link>)| LinkStatus {
             url: link.url.clone(),
-            active: self.all || i == self.active(),
+            active: self.all || Some(i) == self.active(),
             behind: None,
             heard_seconds_ago: Some(link.silence()).filter(|_| link.heard.load(Ordering::Relaxed) > 0),
             bytes_in: link.received.load(Ordering::Relaxed),

@@ -13,6 +13,7 @@ pub mod proxy;
 pub mod random;
 pub mod server;
 pub mod smtp;
+pub mod standin;
 pub mod writing;
 
 use std::fs;

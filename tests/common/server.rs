@@ -10,6 +10,8 @@ pub struct Server {
     pub site: Site,
     /// TOML above the tables.
     pub extra: String,
+    /// The table `[ledger]`.
+    pub ledger: String,
     /// The table `[sync]`.
     pub sync: String,
     pub port: u16,
@@ -22,6 +24,7 @@ impl Server {
         let server = Self {
             site: Site::new(""),
             extra: extra.to_owned(),
+            ledger: String::new(),
             sync: "interval = \"50ms\"".to_owned(),
             port,
         };
@@ -48,11 +51,12 @@ impl Server {
     pub fn config(&self) -> PathBuf {
         let path = self.site.path("server.toml");
         let text = format!(
-            "listen = \"127.0.0.1:{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[sync]\n{}\n[log]\ntarget = \"stderr\"\n",
+            "listen = \"127.0.0.1:{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[ledger]\n{}\n[sync]\n{}\n[log]\ntarget = \"stderr\"\n",
             self.port,
             self.site.path("server.sock").display(),
             self.site.path("state").display(),
             self.extra,
+            self.ledger,
             self.sync,
         );
         std::fs::write(&path, text).unwrap();
