@@ -302,37 +302,41 @@ impl Keeper {
             log::error!("{reason}; {what} until the ledger can be written again");
         }
         self.commit_due = None;
-        self.shared.db.store(None);
-        // What the counts in memory are ahead by goes with them, and the file is free.
-        self.state = State::Failed { reason: String::new(), retry_at: Instant::now(), readable: None };
-        self.read_again(reason.to_owned());
+        self.leave(reason);
     }
 
-    /// After a failure the file is read again, since what is on disk is what was answered.
-    fn read_again(&mut self, reason: String) {
-        let (reason, readable) = match self.opening.open() {
-            Ok(loaded) => (reason, Some(Box::new(loaded))),
-            Err(e) => (e.to_string(), None),
+    /// Lets go of what is in memory, which the disk does not have, and goes on with what is on disk, to be looked at.
+    fn leave(&mut self, reason: &str) {
+        self.shared.db.store(None);
+        let failed = |readable| State::Failed {
+            reason: reason.to_owned(),
+            retry_at: Instant::now() + RETRY_AFTER,
+            readable,
         };
-        self.state = State::Failed { reason, retry_at: Instant::now() + RETRY_AFTER, readable };
+        // First the memory is free, then the same is read again.
+        self.state = failed(None);
+        match self.opening.open_shadow() {
+            Ok(loaded) => self.state = failed(Some(Box::new(loaded))),
+            Err(e) => log::error!("{e}; nothing can be counted or looked at"),
+        }
         self.share();
     }
 
-    /// Tries after a while whether the disk takes something again: all that is in memory.
+    /// Tries after a while whether the disk takes something again: all that is not on it.
     fn reopen_if_due(&mut self) {
-        let State::Failed { reason, retry_at, readable } = &mut self.state else { return };
+        let State::Failed { retry_at, readable, .. } = &mut self.state else { return };
         if Instant::now() < *retry_at {
             return;
         }
-        if readable.is_none() {
-            let reason = std::mem::take(reason);
-            self.read_again(reason);
-        }
-        if let State::Failed { readable, .. } = &mut self.state
-            && let Some(loaded) = readable.take()
-        {
-            self.state = State::Open(loaded);
-            self.checkpoint(0);
+        self.shared.db.store(None);
+        *readable = None;
+        match self.opening.open() {
+            Ok(loaded) => {
+                self.state = State::Open(Box::new(loaded));
+                self.share();
+                self.checkpoint(0);
+            }
+            Err(e) => self.leave(&e.to_string()),
         }
     }
 
@@ -356,6 +360,11 @@ impl Opening {
         let io = |reason| super::OpenError::Io { path: self.directory.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
         store::open(&self.directory, self.role, &self.settings, &self.key, random)
+    }
+
+    fn open_shadow(&self) -> Result<Loaded, super::OpenError> {
+        // What is new in it is forgotten with it, and needs no name.
+        store::open_shadow(&self.directory, self.role, &self.settings, [0; 2])
     }
 }
 

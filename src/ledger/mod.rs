@@ -21,6 +21,7 @@ mod random;
 mod reader;
 mod retries;
 mod settings;
+mod shadow;
 mod snapshot;
 mod spool;
 mod status;

@@ -66,6 +66,19 @@ pub(super) fn open(
         .map_err(|fault| fault.at(path))
 }
 
+/// Reads all of a ledger whose disk takes nothing. What is done to it is forgotten.
+pub(super) fn open_shadow(
+    directory: &Path,
+    role: Role,
+    settings: &Settings,
+    random: [u64; 2],
+) -> Result<Loaded, OpenError> {
+    let path = directory.join(FILE_NAME);
+    catch_unwind(AssertUnwindSafe(|| load(tables::open_shadow(&path)?, role, settings, random)))
+        .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
+        .map_err(|fault| fault.at(path))
+}
+
 /// Reads the count of `signature` at the time `now` from the ledger in `directory`, which no daemon may have open.
 ///
 /// # Errors
