@@ -11,7 +11,7 @@ use common::milter::{Mail, session};
 use common::proxy::Proxy;
 use common::random::Random;
 use common::server::{Server, milter};
-use common::{BULKMARK, Daemon, Site, wait_longer};
+use common::{BULKMARK, Daemon, Site, status, wait_longer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -75,12 +75,6 @@ fn counts(server: &Server, signatures: &[String]) -> Option<Vec<usize>> {
         counts.push(usize::try_from(answer["count"].as_u64()?).unwrap());
     }
     Some(counts)
-}
-
-fn status(site: &Site) -> serde_json::Value {
-    let output =
-        Command::new(BULKMARK).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
 #[test]

@@ -3,10 +3,10 @@
 
 mod common;
 
+use common::Site;
 use common::letters::{count, letter, send, wait_for};
 use common::milter::{Mail, session};
-use common::server::{Server, milter};
-use common::{Site, wait_until};
+use common::server::{Server, milter, wait_until_equal};
 
 /// Twenty at one mail server, and the next at another is bulk.
 #[test]
@@ -182,15 +182,7 @@ fn a_restored_server_becomes_equal() {
     wait_for(&a, &letter(8), 18);
     let restored = |line: &String| line.contains("was restored");
     assert!(!one_runs.log.lines().iter().any(restored), "{:?}", one_runs.log.lines());
-    let verify = || {
-        let output = std::process::Command::new(common::BULKMARK)
-            .args(["ledger", "verify", &one.url(), &two.url()])
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        if output.status.success() { Ok(()) } else { Err(text) }
-    };
-    wait_until("two servers", verify);
+    wait_until_equal(&one, &two, 1);
 }
 
 /// A server without peers is restored from an old copy: what nobody else keeps is gone, its milters notice, and go on from

@@ -2,12 +2,10 @@
 
 mod common;
 
-use bulkmark::ledger::Settings;
-use bulkmark::signature::{FederationKey, Signature};
-use bulkmark::sync::Parameters;
+use bulkmark::signature::Signature;
 use bulkmark::sync::wire::Reports;
 use common::http::{answer, ask, connect};
-use common::server::Server;
+use common::server::{Server, parameters};
 use std::io::Write;
 
 /// Connections that do nothing: as many as this process and the server may have open, ten thousand at most.
@@ -27,7 +25,7 @@ fn server() -> (Server, common::Daemon, String) {
 }
 
 fn post(server: &Server, token: &str, body: &[u8]) -> String {
-    let parameters = Parameters::new(&Settings::default(), &FederationKey::public());
+    let parameters = parameters();
     let head = format!(
         "POST /v1/reports HTTP/1.1\r\nAuthorization: Bearer {token}\r\nbulkmark-parameters: {parameters}"
     );

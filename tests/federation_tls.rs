@@ -2,64 +2,16 @@
 
 mod common;
 
+use common::authority::{Authority, https, tls_server};
 use common::letters::{letter, send, wait_for};
-use common::server::{Server, milter};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use common::server::milter;
 use std::fs;
-
-/// A certificate authority of the test's own.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { issuer: Issuer::new(params, key), pem }
-    }
-
-    /// Puts certificate and key of a server of this name where [`server`] says that they are.
-    fn certify(&self, server: &Server, name: &str, expired: bool) {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
-        if expired {
-            (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2020, 2, 1));
-        }
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        fs::write(server.site.path("cert.pem"), certificate.pem()).unwrap();
-        fs::write(server.site.path("key.pem"), key.serialize_pem()).unwrap();
-    }
-
-    /// An entry of a milter's list of servers, which trusts this authority alone.
-    fn entry(&self, server: &Server, url: &str, client: &str) -> String {
-        let ca = server.site.path(&format!("{client}.ca"));
-        fs::write(&ca, &self.pem).unwrap();
-        let entry = server.entry_by(url, client, "report");
-        format!("{}, ca-file = \"{}\" }}", entry.trim_end_matches(" }"), ca.display())
-    }
-}
-
-fn server() -> Server {
-    let mut server = Server::new("");
-    let [cert, key] = ["cert.pem", "key.pem"].map(|name| server.site.path(name).display().to_string());
-    server.extra = format!("[tls]\ncert = \"{cert}\"\nkey = \"{key}\"\n");
-    server
-}
-
-fn https(server: &Server) -> String {
-    format!("https://127.0.0.1:{}", server.port)
-}
 
 /// A reload takes a new certificate for new connections, and those that are there go on.
 #[test]
 fn a_certificate_changes_while_connections_go_on() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
-    let server = server();
+    let server = tls_server();
     old.certify(&server, "127.0.0.1", false);
     let daemon = server.start();
     let before = milter(&[old.entry(&server, &https(&server), "before")]);
@@ -101,7 +53,7 @@ fn who_is_not_trusted_is_told() {
         ("a certificate for another name", "other.example.org", false, "not valid for name"),
     ];
     for (what, name, expired, told) in cases {
-        let server = server();
+        let server = tls_server();
         let issuer = if told == "UnknownIssuer" { &strange } else { &ours };
         issuer.certify(&server, name, expired);
         let _daemon = server.start();
@@ -118,7 +70,7 @@ fn who_is_not_trusted_is_told() {
 #[test]
 fn plain_http_to_tls_is_refused() {
     let authority = Authority::new("ours");
-    let server = server();
+    let server = tls_server();
     authority.certify(&server, "127.0.0.1", false);
     let _daemon = server.start();
     let site = milter(&[server.entry("mx", "report")]);
@@ -131,7 +83,7 @@ fn plain_http_to_tls_is_refused() {
 /// What cannot be used ends the server at its start, with the file's name.
 #[test]
 fn a_server_without_a_key_does_not_start() {
-    let server = server();
+    let server = tls_server();
     Authority::new("ours").certify(&server, "127.0.0.1", false);
     fs::remove_file(server.site.path("key.pem")).unwrap();
     let daemon = server.spawn();

@@ -221,11 +221,15 @@ async fn take_reports(
 ) -> Result<Response, Failure> {
     service.compare(headers)?;
     let late = |_| Failure(StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned());
-    let large = |_| {
+    let large = || {
         Failure(StatusCode::PAYLOAD_TOO_LARGE, format!("expected at most {} bytes", wire::MAX_REPORTS_BYTES))
     };
+    // One that says how long it is need not come.
+    if http_body::Body::size_hint(&body).lower() > wire::MAX_REPORTS_BYTES as u64 {
+        return Err(large());
+    }
     let body = axum::body::to_bytes(body, wire::MAX_REPORTS_BYTES);
-    let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(large)?;
+    let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(|_| large())?;
     let batch = Reports::decode(&body).map_err(|e| Failure(StatusCode::BAD_REQUEST, e.to_string()))?;
     service.gate.admit(&client, batch.reports.len())?;
     let signatures = batch.reports.len();

@@ -112,6 +112,6 @@ fn add_row(assembly: &mut Assembly, bytes: &[u8]) -> Result<(), Stopped> {
     match assembly.add(&row) {
         Ok(true) => Ok(()),
         Ok(false) => Err(nonsense()),
-        Err(e) => Err(Stopped::Nonsense(e.to_string())),
+        Err(e) => Err(Stopped::Nonsense(format!("a row of a snapshot that cannot be: {e}"))),
     }
 }

@@ -9,13 +9,16 @@ use super::state::Links;
 use crate::ledger::{self, Ledger, now};
 use reqwest::StatusCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one stream is followed.
 const WAIT: Duration = Duration::from_secs(600);
 
 /// How often it is seen whether a server that comes before the one that is followed answers again.
 const LOOK_BACK: Duration = Duration::from_secs(30);
+
+/// A stream that ends sooner is no better than none: the server is asked again after a while only.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// What a server says whose history is another than the one that is known here (a part of `Refusal::Fork`).
 const ANOTHER_HISTORY: &str = "continues another history";
@@ -33,6 +36,7 @@ pub async fn follow(
     loop {
         let mut any = false;
         for (i, client) in clients.iter().enumerate() {
+            let began = Instant::now();
             let following = follow_once(&ledger, &settings, client, heals, || links.set_active(Some(i)));
             let result = tokio::select! {
                 result = following => result,
@@ -40,7 +44,7 @@ pub async fn follow(
             };
             match result {
                 Ok(()) => {
-                    any = true;
+                    any = began.elapsed() >= SHORT;
                     break;
                 }
                 Err(e) => {

@@ -2,6 +2,8 @@
 //! What the tests share: the real program as a child process, in a directory of its own.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
+pub mod authority;
+pub mod clock;
 pub mod counts;
 pub mod encode;
 pub mod http;
@@ -24,8 +26,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a test waits for what must happen before it fails.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for what must happen before it fails: twice the longest time after which a server is tried again.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program under test.
 pub const BULKMARK: &str = env!("CARGO_BIN_EXE_bulkmark");
@@ -71,6 +73,8 @@ pub struct Site {
     /// TOML below the fixed keys: tables, or keys that `Site` does not set.
     pub extra: String,
     pub listen: String,
+    /// Variables of the daemon's environment.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Site {
@@ -80,6 +84,7 @@ impl Site {
             directory: tempfile::Builder::new().prefix("bulkmark-test-").tempdir().unwrap(),
             extra: extra.to_owned(),
             listen: "inet:127.0.0.1:0".to_owned(),
+            environment: Vec::new(),
         }
     }
 
@@ -123,6 +128,10 @@ impl Site {
 
     /// Starts the daemon by a command of the test's own.
     pub fn spawn_by(&self, command: &mut Command) -> Daemon {
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
+            command.env_remove(name).env_remove(name.to_lowercase());
+        }
+        command.envs(self.environment.iter().cloned());
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Log::default();
         log.follow(child.stderr.take().unwrap());
@@ -143,6 +152,13 @@ impl Site {
         let text = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
     }
+}
+
+/// What `bulkmark status --json` says of a milter; null while it does not answer.
+pub fn status(site: &Site) -> serde_json::Value {
+    let output =
+        Command::new(BULKMARK).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
 /// A running daemon; killed when dropped.
