@@ -107,11 +107,11 @@ fn refusals_are_told() {
     daemon.log.wait_for(0, "other parameters: window is 86400 here and 21600 on the other side");
 }
 
-/// A client that is limited brings no signature to bulk by itself.
+/// A client that is limited brings no signature to bulk by itself, not by way of the server's restarts either.
 #[test]
 fn influence_is_bounded() {
     let server = Server::new("");
-    let _daemon = server.start();
+    let daemon = server.start();
     let token = server.client(&["add", "small", "--max-influence", "5"]);
     let path = server.site.path("small");
     std::fs::write(&path, token).unwrap();
@@ -120,6 +120,12 @@ fn influence_is_bounded() {
     let (at_small, at_large) = (small.start(), large.start());
     send(&at_small, &letter(6), 30);
     wait_for(&large, &letter(6), 5);
+    daemon.kill();
+    let _daemon = server.start();
+    send(&at_small, &letter(6), 30);
+    send(&at_small, &letter(60), 30);
+    wait_for(&large, &letter(60), 5);
+    assert_eq!(count(&large, &letter(6)), 5);
     send(&at_large, &letter(6), 30);
     wait_for(&small, &letter(6), 35);
 }

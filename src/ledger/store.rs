@@ -149,6 +149,7 @@ fn load(
     }
     let mut others = load_others(&txn, settings, origin)?;
     replay_updates(&txn, &mut others, origin)?;
+    let influence = Influence::new(own.generations.iter().map(|generation| generation.window).collect());
     let (spool_id, mut spool) = load_spool(&txn, new_spool)?;
     spool.settle(others.vector());
     let book = Book {
@@ -159,7 +160,7 @@ fn load(
         spool,
         spool_id,
         retries: load_retries(&txn)?,
-        influence: Influence::default(),
+        influence,
         next,
         cut_at,
         changes: Changes::default(),
