@@ -3,7 +3,9 @@
 
 mod common;
 
+use bulkmark::ledger::Vector;
 use bulkmark::signature::FederationKey;
+use bulkmark::sync::wire::{SNAPSHOT, SnapshotHead, UPDATES, frame};
 use common::http::ask;
 use common::letters::{count, letter, send, wait_for};
 use common::server::{Server, milter, parameters, wait_until_equal};
@@ -64,6 +66,16 @@ fn an_upstream_whose_snapshot_never_comes() {
     let fields = format!("bulkmark-parameters: {}\r\n", parameters());
     something_else_answers("it sent a snapshot without a beginning", move |_| {
         Some(answer("200 OK", &fields, b"BMSN\x01"))
+    });
+}
+
+#[test]
+fn an_upstream_whose_updates_end_at_once() {
+    let fields = format!("bulkmark-parameters: {}\r\n", parameters());
+    let head = SnapshotHead { id: 1, rows: 0, vector: Vector::default() };
+    let snapshot = [&SNAPSHOT[..], &frame(&head.encode())].concat();
+    something_else_answers("its updates ended at once", move |head| {
+        Some(answer("200 OK", &fields, if head.contains("/v1/snapshot") { &snapshot } else { UPDATES }))
     });
 }
 

@@ -284,10 +284,11 @@ async fn send_updates(
     let mut moved = ledger.moves();
     let clock = Steady::begin();
     let mut updates = first;
-    if sink.send(wire::UPDATES.to_vec()).await.is_err() {
+    // With an empty frame, by which the reader knows that there is a stream.
+    if sink.send([&wire::UPDATES[..], &frame(&[])].concat()).await.is_err() {
         return;
     }
-    loop {
+    while clock.is_steady() {
         for update in &updates {
             if let Some((origin, mark)) = mark_of(update) {
                 theirs.set(origin, mark);
@@ -307,7 +308,7 @@ async fn send_updates(
             continue;
         }
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || !clock.is_steady() {
+        if left.is_zero() {
             return;
         }
         match tokio::time::timeout(left.min(KEEP_ALIVE), moved.changed()).await {

@@ -154,8 +154,8 @@ impl Client {
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
         let result = self.exchange(request).await;
         match &result {
-            Ok(_) => self.link.set_clocks_differ(false),
-            Err(e) if e.is_of_clocks() => self.link.set_clocks_differ(true),
+            Ok(_) => self.link.set_clocks_agree(true),
+            Err(e) if e.is_of_clocks() => self.link.set_clocks_agree(false),
             Err(_) => (),
         }
         result

@@ -17,7 +17,7 @@ const WAIT: Duration = Duration::from_secs(600);
 /// How often it is seen whether a server that comes before the one that is followed answers again.
 const LOOK_BACK: Duration = Duration::from_secs(30);
 
-/// A stream that ends sooner is no better than none: the server is asked again after a while only.
+/// A stream that ends sooner is no better than none.
 const SHORT: Duration = Duration::from_secs(1);
 
 /// What a server says whose history is another than the one that is known here (a part of `Refusal::Fork`).
@@ -42,16 +42,16 @@ pub async fn follow(
                 result = following => result,
                 () = one_answers(&ledger, &clients[..i]) => Ok(()),
             };
-            match result {
-                Ok(()) => {
-                    any = began.elapsed() >= SHORT;
+            let problem = match result {
+                Ok(()) if began.elapsed() >= SHORT => {
+                    any = true;
                     break;
                 }
-                Err(e) => {
-                    links.set_active(None);
-                    client.link.report(Some(e.to_string()));
-                }
-            }
+                Ok(()) => "its updates ended at once".to_owned(),
+                Err(e) => e.to_string(),
+            };
+            links.set_active(None);
+            client.link.report(Some(problem));
         }
         if any {
             backoff = Backoff::default();
@@ -97,15 +97,20 @@ async fn follow_once(
         }
         other => other,
     }?;
-    answered();
-    client.link.heard();
-    client.link.report(None);
-    apply_all(ledger, stream).await
+    let answers = || {
+        answered();
+        client.link.report(None);
+    };
+    apply_all(ledger, stream, answers).await
 }
 
-async fn apply_all(ledger: &Ledger, mut stream: Stream) -> Result<(), Stopped> {
-    let clock = Steady::begin();
+/// Applies what comes; `answers` is told that something did. That is so at once, since a stream begins with an empty frame.
+async fn apply_all(ledger: &Ledger, mut stream: Stream, answers: impl Fn()) -> Result<(), Stopped> {
+    let (clock, mut first) = (Steady::begin(), true);
     while let Some(bytes) = stream.next().await? {
+        if std::mem::take(&mut first) {
+            answers();
+        }
         if !clock.is_steady() {
             return Err(
                 ClientError::Clock("the clock of this machine was set; asking anew".to_owned()).into()

@@ -24,7 +24,7 @@ pub async fn push(ledger: Ledger, settings: Settings, clients: Vec<Arc<Client>>,
     loop {
         tokio::time::sleep(TRIM).await;
         // By a clock that may be wrong nothing is too old.
-        let now = if links.clocks_differ() { 0 } else { now() };
+        let now = if links.clock_is_doubtful() { 0 } else { now() };
         match ledger.trim_spool(now).await {
             Ok(0) => (),
             Ok(lost) => log::error!(

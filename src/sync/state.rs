@@ -3,7 +3,7 @@
 
 use crate::ledger::now;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One server that this machine talks to.
@@ -14,8 +14,8 @@ pub struct Link {
     sent: AtomicU64,
     /// When something came from it last, in seconds since 1970; zero for never.
     heard: AtomicU64,
-    /// Whether its clock and ours did not agree when they were compared last.
-    clocks_differ: AtomicBool,
+    /// Whether its clock and ours agreed when they were compared last.
+    clocks_agree: Mutex<Option<bool>>,
     error: Mutex<Option<String>>,
 }
 
@@ -58,8 +58,8 @@ impl Link {
         self.heard.store(now(), Ordering::Relaxed);
     }
 
-    pub(super) fn set_clocks_differ(&self, differ: bool) {
-        self.clocks_differ.store(differ, Ordering::Relaxed);
+    pub(super) fn set_clocks_agree(&self, agree: bool) {
+        *self.clocks_agree.lock().unwrap_or_else(PoisonError::into_inner) = Some(agree);
     }
 
     /// Seconds since something came; since 1970 when nothing ever did.
@@ -115,9 +115,11 @@ impl Links {
         self.active.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Whether the clock of any server is another than ours: then ours may be wrong.
-    pub(super) fn clocks_differ(&self) -> bool {
-        self.links.iter().any(|link| link.clocks_differ.load(Ordering::Relaxed))
+    /// Whether a server has another clock than ours, and none has the same: then ours may be wrong.
+    pub(super) fn clock_is_doubtful(&self) -> bool {
+        let agree = |link: &Arc<Link>| *link.clocks_agree.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: Vec<_> = self.links.iter().filter_map(agree).collect();
+        !all.is_empty() && !all.contains(&true)
     }
 
     /// Seconds since any server said anything, or since the daemon began; none without links.
