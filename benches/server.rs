@@ -40,8 +40,8 @@ fn main() {
         return;
     }
     pin(std::process::id(), 1);
-    let ledger = format!("[ledger]\ncapacity = {CAPACITY}\n");
-    let server = Server::new(&format!("anonymous-reading = true\n[limits]\nrate = 1000000000\n{ledger}"));
+    let mut server = Server::new("anonymous-reading = true\n[limits]\nrate = 1000000000\n");
+    server.ledger = format!("capacity = {CAPACITY}");
     let token = server.client(&["add", "bench"]).trim().to_owned();
     let daemon = server.start();
     pin(daemon.pid(), 0);
@@ -55,7 +55,7 @@ fn main() {
     let daemon = restart("server", daemon, || server.start());
     memory("server, started again", &daemon);
     let site = milter(&[server.entry("mx", "report")]);
-    let (site, _milter) = follow(&server, site, &ledger);
+    let (site, _milter) = follow(&server, site);
     bench.bytes(&site);
 }
 
@@ -246,8 +246,8 @@ impl Bench<'_> {
 }
 
 /// A milter that takes all that the server has.
-fn follow(server: &Server, mut site: Site, ledger: &str) -> (Site, Daemon) {
-    site.extra += ledger;
+fn follow(server: &Server, mut site: Site) -> (Site, Daemon) {
+    site.extra += &format!("[ledger]\n{}\n", server.ledger);
     let began = Instant::now();
     let daemon = site.start();
     wait_until_even(server, &site);

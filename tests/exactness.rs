@@ -6,11 +6,12 @@
 
 mod common;
 
-use common::milter::{Client, Mail};
+use common::letters::letter;
+use common::milter::{Mail, session};
 use common::proxy::Proxy;
 use common::random::Random;
 use common::server::{Server, milter};
-use common::{BULKMARK, Daemon, Site};
+use common::{BULKMARK, Daemon, Site, status, wait_longer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -32,11 +33,6 @@ const HEALING: Duration = Duration::from_secs(120);
 
 fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
-}
-
-fn letter(n: usize) -> Vec<u8> {
-    let text = format!("number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa lambda mu");
-    common::crlf(&format!("Subject: x\n\n{text}\n"))
 }
 
 /// The signatures of all letters.
@@ -79,21 +75,6 @@ fn counts(server: &Server, signatures: &[String]) -> Option<Vec<usize>> {
         counts.push(usize::try_from(answer["count"].as_u64()?).unwrap());
     }
     Some(counts)
-}
-
-fn status(site: &Site) -> serde_json::Value {
-    let output =
-        Command::new(BULKMARK).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_default()
-}
-
-/// Waits until `good` says so, and tells what it was waiting for otherwise.
-fn wait_until(what: &str, mut good: impl FnMut() -> Result<(), String>) {
-    let deadline = Instant::now() + HEALING;
-    while let Err(why) = good() {
-        assert!(Instant::now() < deadline, "{what}: {why}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]
@@ -194,7 +175,7 @@ fn fire(
 fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[String], expected: &[usize]) {
     let healing = Instant::now();
     for server in servers {
-        wait_until("a server", || {
+        wait_longer(HEALING, "a server", || {
             let found = counts(server, signatures).ok_or("it does not answer")?;
             let wrong: Vec<_> =
                 found.iter().zip(expected).filter(|(found, expected)| found != expected).collect();
@@ -202,7 +183,7 @@ fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[String
         });
     }
     for site in milters {
-        wait_until("a milter", || {
+        wait_longer(HEALING, "a milter", || {
             let status = status(site);
             let good = status["ledger"]["spool"] == 0 && status["links"][0]["behind"] == 0;
             if good { Ok(()) } else { Err(status.to_string()) }
@@ -225,8 +206,7 @@ fn verify<'a>(sites: impl Iterator<Item = &'a Site>) {
 
 /// Messages of random letters to random numbers of recipients, each of which is one report.
 fn burst(milter: &Daemon, random: &mut Random, expected: &[AtomicUsize], left: &AtomicUsize) {
-    let mut client = Client::connect(milter);
-    client.client("client.test", "192.0.2.7");
+    let mut client = session(milter);
     for _ in 0..BURST {
         let times = 1 + random.below(20);
         let taken =

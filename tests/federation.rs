@@ -3,41 +3,10 @@
 
 mod common;
 
-use common::milter::{Client, Mail};
-use common::server::{Server, milter};
-use common::{Daemon, PATIENCE, Site};
-use std::time::Instant;
-
-fn letter(n: usize) -> String {
-    format!("Subject: x\n\nbulk number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa\n")
-}
-
-fn send(milter: &Daemon, text: &str, times: usize) {
-    let mut client = Client::connect(milter);
-    client.client("client.test", "192.0.2.7");
-    for _ in 0..times {
-        client.message(&Mail::raw(&common::crlf(text)));
-    }
-}
-
-/// The count that `bulkmark check` tells.
-fn count(site: &Site, text: &str) -> u64 {
-    let (_, answer) = site.check(&common::crlf(text));
-    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
-    answer["body"]["count"].as_u64().unwrap_or_else(|| panic!("{answer}"))
-}
-
-/// Asks until the count is what is expected.
-fn wait_for(site: &Site, text: &str, expected: u64) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let found = count(site, text);
-        if found == expected {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{found} instead of {expected}");
-    }
-}
+use common::Site;
+use common::letters::{count, letter, send, wait_for};
+use common::milter::{Mail, session};
+use common::server::{Server, milter, wait_until_equal};
 
 /// Twenty at one mail server, and the next at another is bulk.
 #[test]
@@ -48,9 +17,7 @@ fn what_one_saw_the_other_knows() {
     let (at_a, at_b) = (a.start(), b.start());
     send(&at_a, &letter(1), 20);
     wait_for(&b, &letter(1), 20);
-    let mut client = Client::connect(&at_b);
-    client.client("client.test", "192.0.2.7");
-    let answer = client.message(&Mail::raw(&common::crlf(&letter(1))));
+    let answer = session(&at_b).message(&Mail::raw(&letter(1)));
     assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
     wait_for(&a, &letter(1), 21);
     assert!(daemon.terminate().success());
@@ -140,11 +107,11 @@ fn refusals_are_told() {
     daemon.log.wait_for(0, "other parameters: window is 86400 here and 21600 on the other side");
 }
 
-/// A client that is limited brings no signature to bulk by itself.
+/// A client that is limited brings no signature to bulk by itself, not by way of the server's restarts either.
 #[test]
 fn influence_is_bounded() {
     let server = Server::new("");
-    let _daemon = server.start();
+    let daemon = server.start();
     let token = server.client(&["add", "small", "--max-influence", "5"]);
     let path = server.site.path("small");
     std::fs::write(&path, token).unwrap();
@@ -153,6 +120,12 @@ fn influence_is_bounded() {
     let (at_small, at_large) = (small.start(), large.start());
     send(&at_small, &letter(6), 30);
     wait_for(&large, &letter(6), 5);
+    daemon.kill();
+    let _daemon = server.start();
+    send(&at_small, &letter(6), 30);
+    send(&at_small, &letter(60), 30);
+    wait_for(&large, &letter(60), 5);
+    assert_eq!(count(&large, &letter(6)), 5);
     send(&at_large, &letter(6), 30);
     wait_for(&small, &letter(6), 35);
 }
@@ -215,17 +188,7 @@ fn a_restored_server_becomes_equal() {
     wait_for(&a, &letter(8), 18);
     let restored = |line: &String| line.contains("was restored");
     assert!(!one_runs.log.lines().iter().any(restored), "{:?}", one_runs.log.lines());
-    let verify = || {
-        let output = std::process::Command::new(common::BULKMARK)
-            .args(["ledger", "verify", &one.url(), &two.url()])
-            .output()
-            .unwrap();
-        (output.status.success(), String::from_utf8(output.stdout).unwrap())
-    };
-    let deadline = Instant::now() + PATIENCE;
-    while !verify().0 {
-        assert!(Instant::now() < deadline, "{}", verify().1);
-    }
+    wait_until_equal(&one, &two, 1);
 }
 
 /// A server without peers is restored from an old copy: what nobody else keeps is gone, its milters notice, and go on from

@@ -2,14 +2,11 @@
 
 mod common;
 
-use bulkmark::ledger::Settings;
-use bulkmark::signature::{FederationKey, Signature};
-use bulkmark::sync::Parameters;
+use bulkmark::signature::Signature;
 use bulkmark::sync::wire::Reports;
-use common::PATIENCE;
-use common::server::Server;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use common::http::{answer, ask, connect};
+use common::server::{Server, parameters};
+use std::io::Write;
 
 /// Connections that do nothing: as many as this process and the server may have open, ten thousand at most.
 fn idle_connections() -> usize {
@@ -27,41 +24,12 @@ fn server() -> (Server, common::Daemon, String) {
     (server, daemon, token)
 }
 
-fn connect(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-/// All that the server answers until it closes the connection.
-fn answer(mut stream: &TcpStream) -> String {
-    let mut bytes = Vec::new();
-    match stream.read_to_end(&mut bytes) {
-        // A reset after the answer is an end, too.
-        Err(e) if e.kind() != std::io::ErrorKind::ConnectionReset => {
-            panic!("the server does not end it: {e}")
-        }
-        _ => (),
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Sends a request and returns the answer.
-fn ask(server: &Server, head: &str, body: &[u8]) -> String {
-    let stream = connect(server);
-    let head = format!("{head}\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
-    (&stream).write_all(head.as_bytes()).unwrap();
-    // The server may refuse before it read everything.
-    let _ = (&stream).write_all(body);
-    answer(&stream)
-}
-
 fn post(server: &Server, token: &str, body: &[u8]) -> String {
-    let parameters = Parameters::new(&Settings::default(), &FederationKey::public());
+    let parameters = parameters();
     let head = format!(
         "POST /v1/reports HTTP/1.1\r\nAuthorization: Bearer {token}\r\nbulkmark-parameters: {parameters}"
     );
-    ask(server, &head, body)
+    ask(server.port, &head, body)
 }
 
 fn batch(spool: u64, number: u64, times: u32) -> Vec<u8> {
@@ -72,7 +40,7 @@ fn batch(spool: u64, number: u64, times: u32) -> Vec<u8> {
 fn count(server: &Server, token: &str, n: u8) -> String {
     let signature = Signature::from_bytes([n; 16]);
     let head = format!("GET /v1/check?signature={signature} HTTP/1.1\r\nAuthorization: Bearer {token}");
-    ask(server, &head, b"")
+    ask(server.port, &head, b"")
 }
 
 #[test]
@@ -132,7 +100,7 @@ fn nonsense_is_answered() {
         (format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(1_000_000)), 431),
         ("NONSENSE".to_owned(), 400),
     ] {
-        let answer = ask(&server, &request, b"");
+        let answer = ask(server.port, &request, b"");
         let short = &request[..request.len().min(60)];
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{short}: {answer}");
     }
@@ -145,8 +113,8 @@ fn the_idle_and_the_slow_hold_up_nobody() {
     let (server, _daemon, token) = server();
     let connections = idle_connections();
     println!("{connections} idle connections");
-    let idle: Vec<_> = (0..connections).map(|_| connect(&server)).collect();
-    let slow = connect(&server);
+    let idle: Vec<_> = (0..connections).map(|_| connect(server.port)).collect();
+    let slow = connect(server.port);
     (&slow).write_all(b"GET /healthz HTTP/1.1\r\nX").unwrap();
     assert!(post(&server, &token, &batch(1, 1, 3)).starts_with("HTTP/1.1 200 "));
     assert!(count(&server, &token, 7).contains("\"count\":3,"));

@@ -2,106 +2,33 @@
 
 mod common;
 
-use common::milter::{Client, Mail};
-use common::server::{Server, milter};
-use common::{Daemon, PATIENCE, Site};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use common::authority::{Authority, https, tls_server};
+use common::letters::{letter, send, wait_for};
+use common::server::milter;
 use std::fs;
-use std::time::Instant;
-
-/// A certificate authority of the test's own.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { issuer: Issuer::new(params, key), pem }
-    }
-
-    /// Puts certificate and key of a server of this name where [`server`] says that they are.
-    fn certify(&self, server: &Server, name: &str, expired: bool) {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
-        if expired {
-            (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2020, 2, 1));
-        }
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        fs::write(server.site.path("cert.pem"), certificate.pem()).unwrap();
-        fs::write(server.site.path("key.pem"), key.serialize_pem()).unwrap();
-    }
-
-    /// An entry of a milter's list of servers, which trusts this authority alone.
-    fn entry(&self, server: &Server, url: &str, client: &str) -> String {
-        let ca = server.site.path(&format!("{client}.ca"));
-        fs::write(&ca, &self.pem).unwrap();
-        let entry = server.entry_by(url, client, "report");
-        format!("{}, ca-file = \"{}\" }}", entry.trim_end_matches(" }"), ca.display())
-    }
-}
-
-fn server() -> Server {
-    let mut server = Server::new("");
-    let [cert, key] = ["cert.pem", "key.pem"].map(|name| server.site.path(name).display().to_string());
-    server.extra = format!("[tls]\ncert = \"{cert}\"\nkey = \"{key}\"\n");
-    server
-}
-
-fn https(server: &Server) -> String {
-    format!("https://127.0.0.1:{}", server.port)
-}
-
-fn letter() -> Vec<u8> {
-    common::crlf("Subject: x\n\nwords that travel under TLS alpha beta gamma delta epsilon zeta eta theta\n")
-}
-
-fn send(milter: &Daemon, times: usize) {
-    let mut client = Client::connect(milter);
-    client.client("client.test", "192.0.2.7");
-    for _ in 0..times {
-        client.message(&Mail::raw(&letter()));
-    }
-}
-
-fn wait_for(site: &Site, expected: u64) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let (_, answer) = site.check(&letter());
-        if answer.contains(&format!("\"count\":{expected},")) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{answer}");
-    }
-}
 
 /// A reload takes a new certificate for new connections, and those that are there go on.
 #[test]
 fn a_certificate_changes_while_connections_go_on() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
-    let server = server();
+    let server = tls_server();
     old.certify(&server, "127.0.0.1", false);
     let daemon = server.start();
     let before = milter(&[old.entry(&server, &https(&server), "before")]);
     let at_before = before.start();
-    send(&at_before, 3);
+    send(&at_before, &letter(1), 3);
     let watcher = milter(&[old.entry(&server, &https(&server), "watcher")]);
     let at_watcher = watcher.start();
-    wait_for(&watcher, 3);
+    wait_for(&watcher, &letter(1), 3);
 
     new.certify(&server, "127.0.0.1", false);
     assert!(daemon.reload().contains("certificate and key were read again"), "{:?}", daemon.log.lines());
     let after = milter(&[new.entry(&server, &https(&server), "after")]);
     let at_after = after.start();
-    send(&at_after, 4);
+    send(&at_after, &letter(1), 4);
     // The watcher trusts the old authority only: what it hears comes over its old connection.
-    wait_for(&watcher, 7);
-    wait_for(&after, 7);
+    wait_for(&watcher, &letter(1), 7);
+    wait_for(&after, &letter(1), 7);
     assert!(
         !at_watcher.log.lines().iter().any(|line| line.contains("certificate")),
         "{:?}",
@@ -113,7 +40,7 @@ fn a_certificate_changes_while_connections_go_on() {
     assert!(told.contains("key.pem: ") && told.contains("the old certificate stays in force"), "{told}");
     let still = milter(&[new.entry(&server, &https(&server), "still")]);
     let _at_still = still.start();
-    wait_for(&still, 7);
+    wait_for(&still, &letter(1), 7);
 }
 
 /// Whoever cannot be trusted is not told anything; the milter says why, and counts for itself.
@@ -126,7 +53,7 @@ fn who_is_not_trusted_is_told() {
         ("a certificate for another name", "other.example.org", false, "not valid for name"),
     ];
     for (what, name, expired, told) in cases {
-        let server = server();
+        let server = tls_server();
         let issuer = if told == "UnknownIssuer" { &strange } else { &ours };
         issuer.certify(&server, name, expired);
         let _daemon = server.start();
@@ -134,8 +61,8 @@ fn who_is_not_trusted_is_told() {
         let daemon = site.start();
         let line = daemon.log.wait_for(0, &https(&server));
         assert!(line.contains(told), "{what}: {line}");
-        send(&daemon, 2);
-        wait_for(&site, 2);
+        send(&daemon, &letter(1), 2);
+        wait_for(&site, &letter(1), 2);
     }
 }
 
@@ -143,20 +70,20 @@ fn who_is_not_trusted_is_told() {
 #[test]
 fn plain_http_to_tls_is_refused() {
     let authority = Authority::new("ours");
-    let server = server();
+    let server = tls_server();
     authority.certify(&server, "127.0.0.1", false);
     let _daemon = server.start();
     let site = milter(&[server.entry("mx", "report")]);
     let daemon = site.start();
     daemon.log.wait_for(0, &format!("{}: error sending request", server.url()));
-    send(&daemon, 2);
-    wait_for(&site, 2);
+    send(&daemon, &letter(1), 2);
+    wait_for(&site, &letter(1), 2);
 }
 
 /// What cannot be used ends the server at its start, with the file's name.
 #[test]
 fn a_server_without_a_key_does_not_start() {
-    let server = server();
+    let server = tls_server();
     Authority::new("ours").certify(&server, "127.0.0.1", false);
     fs::remove_file(server.site.path("key.pem")).unwrap();
     let daemon = server.spawn();

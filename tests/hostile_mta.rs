@@ -4,14 +4,8 @@
 mod common;
 
 use common::milter::*;
-use common::{Daemon, Site, random::Random};
+use common::{Site, random::Random};
 use std::process::Command;
-
-fn session(daemon: &Daemon) -> Client {
-    let mut client = Client::connect(daemon);
-    client.client("client.example.org", "192.0.2.7");
-    client
-}
 
 /// Packets after which nothing can be understood any more, before and after the negotiation.
 #[test]

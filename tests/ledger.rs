@@ -69,7 +69,7 @@ async fn compare(history: Vec<Step>, numbers: u64, settings: Settings, fits: fn(
             Step::Report { number, times, keys } => {
                 model.report(number, times, &keys, now);
                 let keys = keys.into_iter().map(key).collect();
-                let answer = ledger.report(Report { keys, ..report(number, times, now) }).await.unwrap();
+                let answer = ledger.report(Report { keys, ..report(number, times, now) }).await.unwrap()[0];
                 assert!(fits(answer, model.count(number, now)), "{answer} for {}", model.count(number, now));
             }
             Step::Refused(keys) => {
@@ -206,7 +206,11 @@ async fn large_counts_are_exact_over_restarts() {
         let ledger = open(directory.path(), &settings(1000));
         truth += times;
         for number in 0..50 {
-            assert_eq!(ledger.report(report(number, times, NOW)).await, Ok(truth), "after {times} more");
+            assert_eq!(
+                ledger.report(report(number, times, NOW)).await,
+                Ok(vec![truth]),
+                "after {times} more"
+            );
         }
         // Every other time it goes on as after a crash, with the reports in the journal.
         let crashed = tempfile::tempdir().unwrap();
@@ -219,7 +223,7 @@ async fn large_counts_are_exact_over_restarts() {
     let ledger = open(directory.path(), &settings(1000));
     for number in 0..50 {
         let later = NOW + DAY;
-        assert_eq!(ledger.report(report(number, 20, later)).await, Ok(truth + 20));
+        assert_eq!(ledger.report(report(number, 20, later)).await, Ok(vec![truth + 20]));
     }
     ledger.close().await.unwrap();
 }
@@ -237,7 +241,10 @@ fn thresholds_far_beyond_the_cells() {
         run(async {
             let ledger = open(&site.path("state"), &settings(20_000));
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-            ledger.report(Report { signature, times: threshold - 3, keys: Vec::new(), now }).await.unwrap();
+            let signatures = vec![signature];
+            let report =
+                Report { signatures, asked: Vec::new(), times: threshold - 3, keys: Vec::new(), now };
+            ledger.report(report).await.unwrap();
             ledger.close().await.unwrap();
         });
         let daemon = site.start();
@@ -261,7 +268,7 @@ async fn an_asker_that_went_away_is_no_harm() {
         let asking = ledger.report(report(1, 1, NOW));
         let _ = tokio::time::timeout(Duration::ZERO, asking).await;
     }
-    let count = ledger.report(report(1, 1, NOW)).await.unwrap();
+    let count = ledger.report(report(1, 1, NOW)).await.unwrap()[0];
     assert!((1..=21).contains(&count));
     ledger.close().await.unwrap();
     let ledger: Ledger = open(directory.path(), &settings(1000));

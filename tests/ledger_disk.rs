@@ -4,11 +4,12 @@
 mod common;
 
 use bulkmark::ledger::FILE_NAME;
-use common::milter::{Client, Mail};
-use common::{Daemon, Site};
+use common::Site;
+use common::milter::{Mail, session};
+use common::mount::Mount;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -20,29 +21,6 @@ fn fails(site: &Site) -> String {
     assert_eq!(status.code(), Some(1), "{}", log.lines().join("\n"));
     let path = site.path("state").join(FILE_NAME).display().to_string();
     log.wait_for(0, &path)
-}
-
-/// A tmpfs, until dropped.
-struct Mount(PathBuf);
-
-impl Mount {
-    /// None where this is not allowed, which a machine that tests every change must allow.
-    fn new(path: &Path, options: &str) -> Option<Self> {
-        fs::create_dir_all(path).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path).output();
-        if mounted.as_ref().is_ok_and(|output| output.status.success()) {
-            return Some(Self(path.to_owned()));
-        }
-        assert!(std::env::var_os("CI").is_none(), "cannot mount: {mounted:?}");
-        println!("SKIPPED: no tmpfs can be mounted here (not root?)");
-        None
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
 }
 
 #[test]
@@ -161,12 +139,6 @@ fn files_that_are_no_ledger_are_refused_and_kept() {
         assert!(told.contains("is damaged ("), "{told}");
         assert_eq!(fs::read(&file).unwrap(), content, "it was changed");
     }
-}
-
-fn session(daemon: &Daemon) -> Client {
-    let mut client = Client::connect(daemon);
-    client.client("client.example.org", "192.0.2.7");
-    client
 }
 
 /// Fills the disk under a running daemon, and empties it again. Returns the answer to the messages in between.

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::milter::{Client, Mail};
+use common::letters::{count, letter, send};
 use common::server::{Server, milter};
-use common::{BULKMARK, Daemon, PATIENCE, Site};
+use common::{BULKMARK, PATIENCE, Site};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -14,18 +14,6 @@ fn ledger(arguments: &[&str]) -> (i32, String) {
     let output = Command::new(BULKMARK).arg("ledger").args(arguments).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code().unwrap(), String::from_utf8(text).unwrap())
-}
-
-fn letter(n: usize) -> String {
-    format!("Subject: x\n\nbulk number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa\n")
-}
-
-fn send(milter: &Daemon, n: usize, times: usize) {
-    let mut client = Client::connect(milter);
-    client.client("client.test", "192.0.2.7");
-    for _ in 0..times {
-        client.message(&Mail::raw(&common::crlf(&letter(n))));
-    }
 }
 
 fn shown(path: &Path) -> String {
@@ -45,8 +33,8 @@ fn peers_are_equal_cell_by_cell() {
     let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
     let (at_a, at_b) = (a.start(), b.start());
     for n in 0..20 {
-        send(&at_a, n, n + 1);
-        send(&at_b, n + 10, 3);
+        send(&at_a, &letter(n), n + 1);
+        send(&at_b, &letter(n + 10), 3);
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -72,7 +60,7 @@ fn peers_are_equal_cell_by_cell() {
     // What only one knows is told.
     let one_runs = one.start();
     let at_a = a.start();
-    send(&at_a, 99, 7);
+    send(&at_a, &letter(99), 7);
     at_a.log.wait_for(0, "listens on");
     let deadline = Instant::now() + PATIENCE;
     while ledger(&["diff", &one.url(), &files[1]]).0 == 0 {
@@ -97,8 +85,8 @@ fn ledgers_of_two_sites_are_added_up() {
     let sites = [(); 2].map(|()| Site::new("exempt-loopback = false\n"));
     for (site, times) in sites.iter().zip([4, 5]) {
         let daemon = site.start();
-        send(&daemon, 1, times);
-        send(&daemon, times, 1);
+        send(&daemon, &letter(1), times);
+        send(&daemon, &letter(times), 1);
         assert!(daemon.terminate().success());
     }
     let files = [file(&sites[0]), file(&sites[1])];
@@ -109,12 +97,10 @@ fn ledgers_of_two_sites_are_added_up() {
     assert_eq!(code, 0, "{text}");
     let daemon = sum.start();
     for (n, expected) in [(1, 9), (4, 1), (5, 1), (6, 0)] {
-        let (_, answer) = sum.check(&common::crlf(&letter(n)));
-        assert!(answer.contains(&format!("\"count\":{expected},")), "{answer}");
+        assert_eq!(count(&sum, &letter(n)), expected);
     }
-    send(&daemon, 1, 1);
-    let (_, answer) = sum.check(&common::crlf(&letter(1)));
-    assert!(answer.contains("\"count\":10,"), "{answer}");
+    send(&daemon, &letter(1), 1);
+    assert_eq!(count(&sum, &letter(1)), 10);
     assert!(daemon.terminate().success());
 
     let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
@@ -131,7 +117,7 @@ fn ledgers_of_two_sites_are_added_up() {
 fn damage_is_found() {
     let site = Site::new("exempt-loopback = false\n");
     let daemon = site.start();
-    send(&daemon, 1, 30);
+    send(&daemon, &letter(1), 30);
     assert!(daemon.terminate().success());
     let path = site.path("state").join("ledger.redb");
     let (code, text) = ledger(&["verify", &file(&site)]);

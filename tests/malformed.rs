@@ -224,12 +224,6 @@ fn a_corpus_is_read_without_a_panic() {
     println!("{files} files, {with_signature} with a signature");
 }
 
-fn session(daemon: &Daemon) -> Client {
-    let mut client = Client::connect(daemon);
-    client.client("client.example.org", "192.0.2.7");
-    client
-}
-
 /// A verdict of a known kind; what else a malformed message gets is not promised.
 fn judged(client: &mut Client, mail: &Mail) -> String {
     let answer = client.message(mail);

@@ -3,18 +3,12 @@
 
 mod common;
 
+use common::Site;
 use common::milter::*;
-use common::{Daemon, Site};
 use indymilter_test::{Actions, MacroStage, ProtoOpts, SocketInfo, Status, TestConnection};
 use std::time::Duration;
 
 const CLIENT: &str = "192.0.2.7";
-
-fn session(daemon: &Daemon) -> Client {
-    let mut client = Client::connect(daemon);
-    client.client("client.example.org", CLIENT);
-    client
-}
 
 fn verdict_of(client: &mut Client, text: &str) -> String {
     let answer = client.message(&Mail::text(text));

@@ -2,14 +2,11 @@
 
 mod common;
 
-use common::milter::{Client, Mail};
+use common::BULKMARK;
+use common::letters::{letter, send};
 use common::server::{Server, milter};
-use common::{BULKMARK, Daemon, PATIENCE};
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 /// Exit code, standard output and standard error.
 fn status(arguments: &[&str], config: &Path) -> (i32, String, String) {
@@ -26,24 +23,10 @@ fn json(arguments: &[&str], config: &Path) -> serde_json::Value {
 
 /// Asks until the answer is as it should be.
 fn wait_until(ask: impl Fn() -> serde_json::Value, good: impl Fn(&serde_json::Value) -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    common::wait_until("a status", || {
         let found = ask();
-        if good(&found) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{found:#}");
-    }
-}
-
-fn send(milter: &Daemon, times: usize) {
-    let mut client = Client::connect(milter);
-    client.client("client.test", "192.0.2.7");
-    let text =
-        "Subject: x\n\nsome words that are bulk in this test alpha beta gamma delta epsilon zeta eta\n";
-    for _ in 0..times {
-        client.message(&Mail::raw(&common::crlf(text)));
-    }
+        if good(&found) { Ok(()) } else { Err(format!("{found:#}")) }
+    });
 }
 
 #[test]
@@ -54,7 +37,7 @@ fn a_milter_tells_of_its_counts() {
     assert!(err.starts_with("bulkmark: no milter answers at "), "{err}");
 
     let daemon = site.start();
-    send(&daemon, 30);
+    send(&daemon, &letter(1), 30);
     let found = json(&[], &site.config());
     assert_eq!(found["role"], "milter");
     let slice = &found["ledger"]["slices"][0];
@@ -77,7 +60,7 @@ fn a_federation_is_seen_from_both_sides() {
     let daemon = server.start();
     let site = milter(&[server.entry("mx", "report")]);
     let at_site = site.start();
-    send(&at_site, 30);
+    send(&at_site, &letter(1), 30);
     wait_until(
         || json(&[], &site.config()),
         |found| {
@@ -105,7 +88,7 @@ fn a_federation_is_seen_from_both_sides() {
     // A client that may not report is refused, and both sides say so.
     let reader = milter(&[server.entry("reader", "read")]);
     let at_reader = reader.start();
-    send(&at_reader, 1);
+    send(&at_reader, &letter(1), 1);
     at_reader.log.wait_for(0, "403 Forbidden: this client may only read");
     let (_, out, _) = status(&["--server"], &server.config());
     assert!(out.contains("reader (read): "), "{out}");
@@ -142,12 +125,8 @@ fn metrics_are_told() {
         ["metrics", "report"].map(|role| server.client(&["add", role, "--role", role]).trim().to_owned());
     let _daemon = server.start();
     let ask = |path: &str, token: &str| {
-        let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-        let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
-        write!(stream, "{head}Authorization: Bearer {token}\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let head = format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}");
+        common::http::ask(server.port, &head, b"")
     };
     let answer = ask("/metrics", &tokens[0]);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");

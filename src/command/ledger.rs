@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Look at whole ledgers, compare them, add them up.
 ///
 /// A HOLDER is a ledger's file or the directory that it is in, while no daemon has it open, or the address of a server
-/// (http:// or https://). Exit code 0: sound and equal; 1: they differ; 2: error, or damage.
+/// (http://, https:// or unix:). Exit code 0: sound and equal; 1: they differ; 2: error, or damage.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn read(args: &Args, holder: &str) -> anyhow::Result<(Holding, Status)> {
-    if !holder.starts_with("http://") && !holder.starts_with("https://") {
+    if !["http://", "https://", "unix:"].iter().any(|scheme| holder.starts_with(scheme)) {
         return Ok(Holding::open(Path::new(holder), args.threshold)?);
     }
     // reqwest takes the process's provider; there is one only.

@@ -160,7 +160,10 @@ impl Book {
             }
             let times = match most {
                 None => times,
-                Some(most) => self.influence.allow(&reporter.client, window, signature, times, most),
+                Some(most) => {
+                    let all = || self.own.generations.count_in(window, signature);
+                    self.influence.allow(&reporter.client, window, signature, times, most, all)
+                }
             };
             if times > 0 {
                 self.add(signature, times, now);

@@ -10,7 +10,6 @@ use super::spool::{Spool, Waiting};
 use super::update::Update;
 use super::vector::{Mark, Origin, Vector};
 use super::view::View;
-use super::window::Calendar;
 use crate::filter::Counting;
 use crate::signature::Signature;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -62,7 +61,7 @@ impl Server {
             name: format!("server {number}"),
             origin,
             own: Own::recording(Generations::new(&settings()), origin, Mark::default()),
-            others: View::new(Calendar::new(&settings())),
+            others: View::new(&settings()),
             acknowledged: Acknowledged::default(),
             journal: Journal::default(),
             updates: BTreeMap::new(),
@@ -156,7 +155,7 @@ impl Server {
 
     /// All cells, its own and the others'.
     fn cells(&self) -> Vec<u8> {
-        let mut sum = View::new(Calendar::new(&settings()));
+        let mut sum = View::new(&settings());
         for generation in self.own.generations.iter() {
             for (number, slice) in (0..).zip(generation.row.slices()) {
                 for chunk in 0..slice.filter.blocks().div_ceil(CHUNK_BLOCKS) {
@@ -199,7 +198,7 @@ struct Cache {
 impl Cache {
     fn new(number: u64) -> Self {
         let reporter = Reporter { client: format!("client {}", number / 2), spool: number };
-        let view = View::new(Calendar::new(&settings()));
+        let view = View::new(&settings());
         Self { reporter, view, spool: Spool::default(), truth: [0; SIGNATURES] }
     }
 

@@ -4,7 +4,7 @@
 use super::acknowledged::{Backwards, Receipt, Reporter};
 use super::book::Book;
 use super::errors::{LedgerError, OpenError};
-use super::keeper::{Answer, Keeper, Opening, Request, Shared};
+use super::keeper::{Answer, Keeper, Opening, Request, Shared, Work};
 use super::random::random;
 use super::reader::Reader;
 use super::retries::RetryKey;
@@ -19,7 +19,7 @@ use super::{Role, Settings};
 use crate::signature::{FederationKey, Signature};
 use arc_swap::ArcSwapOption;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -91,6 +91,7 @@ impl Ledger {
             db: ArcSwapOption::empty(),
             vector: watch::Sender::new(Arc::default()),
             origin: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
         });
         let (requests, receiver) = sync_channel(QUEUE);
         let keeper = Keeper::new(opening, Arc::clone(&shared), loaded);
@@ -115,7 +116,7 @@ impl Ledger {
     /// # Errors
     /// When there is no count.
     pub async fn count(&self, signature: Signature, now: u64) -> Result<u32, LedgerError> {
-        self.ask(move |book| book.count(signature, now)).await
+        self.look(move |book| book.count(signature, now)).await
     }
 
     /// The counts of `signatures` at the time `now`, and of what each is made up.
@@ -231,7 +232,13 @@ impl Ledger {
     /// # Errors
     /// When the ledger is not available.
     pub async fn status(&self, threshold: Option<u32>) -> Result<Status, LedgerError> {
-        self.ask(move |book| Status::of(book, threshold)).await
+        self.look(move |book| Status::of(book, threshold)).await
+    }
+
+    /// Whether the disk took what was written last. One that does not is tried again every five seconds.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        !self.shared.failed.load(Ordering::Relaxed)
     }
 
     /// How far each origin is counted and on disk.
@@ -274,18 +281,15 @@ impl Ledger {
         &self,
         work: impl FnOnce(&mut Book) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.send(|answer| {
-            Request::Work(Box::new(move |book| {
-                let value = book.map(work);
-                // Whoever asked may have gone away; nobody else needs the answer.
-                let send: Answer = Box::new(move |outcome| {
-                    let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());
-                    drop(answer.send(outcome.clone().and_then(|()| value.ok_or_else(closed))));
-                });
-                send
-            }))
-        })
-        .await
+        self.send(|answer| Request::Work(answered(work, answer))).await
+    }
+
+    /// For what changes nothing.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Book) -> T + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        self.send(|answer| Request::Look(answered(|book| look(book), answer))).await
     }
 
     async fn send<T>(
@@ -300,6 +304,23 @@ impl Ledger {
         answered.await.unwrap_or(Err(LedgerError::Closed))
     }
 }
+
+/// Work whose result is sent.
+fn answered<T: Send + 'static>(
+    work: impl FnOnce(&mut Book) -> T + Send + 'static,
+    answer: oneshot::Sender<Result<T, LedgerError>>,
+) -> Work {
+    Box::new(move |book| {
+        let value = book.map(work);
+        // Whoever asked may have gone away; nobody else needs the answer.
+        let send: Answer = Box::new(move |outcome| {
+            let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());
+            drop(answer.send(outcome.clone().and_then(|()| value.ok_or_else(closed))));
+        });
+        send
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

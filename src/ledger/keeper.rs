@@ -14,7 +14,7 @@ use redb::Database;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
@@ -44,6 +44,8 @@ pub(super) enum Request {
     /// Something done to the book, with an answer that is sent once it is on disk. Without a book there is an error to
     /// answer.
     Work(Work),
+    /// Something that changes nothing, and so is answered while the disk takes nothing, too.
+    Look(Work),
     /// To write everything down and stop.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
@@ -69,14 +71,17 @@ pub(super) struct Shared {
     pub(super) vector: watch::Sender<Arc<Vector>>,
     /// The origin of the own counts.
     pub(super) origin: AtomicU64,
+    /// Whether the disk failed, and nothing was written since.
+    pub(super) failed: AtomicBool,
 }
 
 enum State {
     Open(Box<Loaded>),
-    /// The disk failed: the counts in memory were ahead of it and are gone.
+    /// The disk failed: the counts in memory were ahead of it and are gone. Those on disk are here, if it can be read.
     Failed {
         reason: String,
         retry_at: Instant,
+        readable: Option<Box<Loaded>>,
     },
 }
 
@@ -87,8 +92,6 @@ pub(super) struct Keeper {
     last_checkpoint: Instant,
     last_cut: Instant,
     commit_due: Option<Instant>,
-    /// The disk failed, the file was read again, and nothing was written since.
-    recovering: bool,
 }
 
 impl Keeper {
@@ -100,7 +103,6 @@ impl Keeper {
             last_checkpoint: Instant::now(),
             last_cut: Instant::now(),
             commit_due: None,
-            recovering: false,
         };
         keeper.share();
         keeper
@@ -148,13 +150,14 @@ impl Keeper {
         requests: impl Iterator<Item = Request>,
     ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
         self.reopen_if_due();
-        let (mut answers, mut close) = (Vec::new(), None);
+        let (mut answers, mut looks, mut close) = (Vec::new(), Vec::new(), None);
         for request in requests {
             match request {
                 Request::Work(work) => answers.push(work(match &mut self.state {
                     State::Open(loaded) => Some(&mut loaded.book),
                     State::Failed { .. } => None,
                 })),
+                Request::Look(work) => looks.push(work),
                 Request::Close(answer) => close = Some(answer),
             }
         }
@@ -163,8 +166,20 @@ impl Keeper {
         for answer in answers {
             answer(&outcome);
         }
+        for look in looks {
+            let outcome = if self.readable().is_some() { Ok(()) } else { self.outcome() };
+            look(self.readable().map(|loaded| &mut loaded.book))(&outcome);
+        }
         self.checkpoint_if_due();
         close
+    }
+
+    /// What is on disk, as far as it can be read.
+    fn readable(&mut self) -> Option<&mut Loaded> {
+        match &mut self.state {
+            State::Open(loaded) => Some(loaded),
+            State::Failed { readable, .. } => readable.as_deref_mut(),
+        }
     }
 
     fn outcome(&self) -> Result<(), LedgerError> {
@@ -215,12 +230,7 @@ impl Keeper {
         }
         let changes = std::mem::take(&mut book.changes);
         match write::commit(db, book, &changes) {
-            Ok(()) => {
-                if std::mem::take(&mut self.recovering) {
-                    log::warn!("the ledger can be written again");
-                }
-                self.share();
-            }
+            Ok(()) => self.succeed(),
             Err(e) => self.fail(&e.to_string()),
         }
     }
@@ -253,14 +263,20 @@ impl Keeper {
         *checkpoint = book.next;
         self.last_checkpoint = Instant::now();
         match result {
-            Ok(()) => self.share(),
+            Ok(()) => self.succeed(),
             Err(e) => self.fail(&e.to_string()),
         }
     }
 
     /// Tells others what is on disk now.
     fn share(&self) {
-        let State::Open(loaded) = &self.state else { return };
+        let loaded = match &self.state {
+            State::Open(loaded) => loaded,
+            State::Failed { readable, .. } => match readable {
+                Some(loaded) => loaded,
+                None => return,
+            },
+        };
         let Loaded { db, book, .. } = &**loaded;
         self.shared.origin.store(book.own.origin().0, Ordering::Relaxed);
         self.shared.remembered.store(book.retries.len(), Ordering::Relaxed);
@@ -278,28 +294,58 @@ impl Keeper {
     }
 
     fn fail(&mut self, reason: &str) {
-        log::error!("{reason}; messages pass unjudged until the ledger can be written again");
+        if !self.shared.failed.swap(true, Ordering::Relaxed) {
+            let what = match self.opening.role {
+                Role::Server => "reports are refused",
+                Role::Site | Role::Cache => "messages pass unjudged",
+            };
+            log::error!("{reason}; {what} until the ledger can be written again");
+        }
         self.commit_due = None;
-        self.shared.db.store(None);
-        self.state = State::Failed { reason: reason.to_owned(), retry_at: Instant::now() + RETRY_AFTER };
+        self.leave(reason);
     }
 
-    /// After a failure the file is read again, since what is on disk is what was answered.
+    /// Lets go of what is in memory, which the disk does not have, and goes on with what is on disk, to be looked at.
+    fn leave(&mut self, reason: &str) {
+        self.shared.db.store(None);
+        let failed = |readable| State::Failed {
+            reason: reason.to_owned(),
+            retry_at: Instant::now() + RETRY_AFTER,
+            readable,
+        };
+        // First the memory is free, then the same is read again.
+        self.state = failed(None);
+        match self.opening.open_shadow() {
+            Ok(loaded) => self.state = failed(Some(Box::new(loaded))),
+            Err(e) => log::error!("{e}; nothing can be counted or looked at"),
+        }
+        self.share();
+    }
+
+    /// Tries after a while whether the disk takes something again: all that is not on it.
     fn reopen_if_due(&mut self) {
-        let State::Failed { retry_at, .. } = &self.state else { return };
+        let State::Failed { retry_at, readable, .. } = &mut self.state else { return };
         if Instant::now() < *retry_at {
             return;
         }
+        self.shared.db.store(None);
+        *readable = None;
         match self.opening.open() {
             Ok(loaded) => {
                 self.state = State::Open(Box::new(loaded));
-                self.recovering = true;
                 self.share();
+                self.checkpoint(0);
             }
-            Err(e) => {
-                self.state = State::Failed { reason: e.to_string(), retry_at: Instant::now() + RETRY_AFTER };
-            }
+            Err(e) => self.leave(&e.to_string()),
         }
+    }
+
+    /// Something was written.
+    fn succeed(&self) {
+        if self.shared.failed.swap(false, Ordering::Relaxed) {
+            log::warn!("the ledger can be written again");
+        }
+        self.share();
     }
 
     fn shut_down(&mut self) {
@@ -314,6 +360,11 @@ impl Opening {
         let io = |reason| super::OpenError::Io { path: self.directory.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
         store::open(&self.directory, self.role, &self.settings, &self.key, random)
+    }
+
+    fn open_shadow(&self) -> Result<Loaded, super::OpenError> {
+        // What is new in it is forgotten with it, and needs no name.
+        store::open_shadow(&self.directory, self.role, &self.settings, [0; 2])
     }
 }
 

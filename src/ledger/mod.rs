@@ -21,6 +21,7 @@ mod random;
 mod reader;
 mod retries;
 mod settings;
+mod shadow;
 mod shares;
 mod snapshot;
 mod spool;

@@ -5,7 +5,7 @@ use super::Settings;
 use super::update::{Refusal, Update};
 use super::vector::Vector;
 use super::view::View;
-use super::window::{Calendar, Window};
+use super::window::Window;
 use crate::filter::ParameterError;
 
 /// Bytes of one row's cells at most: those of a chunk, and eight for each of its cells.
@@ -62,7 +62,7 @@ impl Assembly {
     /// Of nothing yet; `vector` is that of the snapshot.
     #[must_use]
     pub fn new(settings: &Settings, vector: Vector) -> Self {
-        Self { view: View::new(Calendar::new(settings)), vector }
+        Self { view: View::new(settings), vector }
     }
 
     /// How far each origin is in it.
@@ -74,8 +74,9 @@ impl Assembly {
     /// Adds a row. False when it does not fit its place.
     ///
     /// # Errors
-    /// When its slice has another size than ours, or there is no memory.
+    /// When its slice has another size than ours, or one that there is no reason for, or there is no memory.
     pub fn add(&mut self, row: &Row) -> Result<bool, ParameterError> {
+        self.view.admit(row.window, row.capacity, row.slice)?;
         self.view.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
     }
 

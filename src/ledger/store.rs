@@ -24,7 +24,7 @@ use super::tables::{
 use super::update::Update;
 use super::vector::{Chain, Mark, Origin, Vector};
 use super::view::View;
-use super::window::{Calendar, Window};
+use super::window::Window;
 use super::write::{CHECKPOINT, CUT, SPOOL_STATE, VECTOR};
 use super::{Role, Settings};
 use crate::filter::{Counting, ParameterError};
@@ -63,6 +63,19 @@ pub(super) fn open(
     let path = directory.join(FILE_NAME);
     // redb may panic on pages that no version of it has written.
     catch_unwind(AssertUnwindSafe(|| load(tables::open(&path, role, key)?, role, settings, random)))
+        .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
+        .map_err(|fault| fault.at(path))
+}
+
+/// Reads all of a ledger whose disk takes nothing. What is done to it is forgotten.
+pub(super) fn open_shadow(
+    directory: &Path,
+    role: Role,
+    settings: &Settings,
+    random: [u64; 2],
+) -> Result<Loaded, OpenError> {
+    let path = directory.join(FILE_NAME);
+    catch_unwind(AssertUnwindSafe(|| load(tables::open_shadow(&path)?, role, settings, random)))
         .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
         .map_err(|fault| fault.at(path))
 }
@@ -120,7 +133,6 @@ fn load(
     [new_origin, new_spool]: [u64; 2],
 ) -> Result<Loaded, Fault> {
     let txn = db.begin_write()?;
-    let calendar = Calendar::new(settings);
     let origin = Origin(meta_number(&txn, ORIGIN, new_origin)?);
     let checkpoint = match get_meta(&txn, CHECKPOINT)? {
         Some(row) => Reader(&row).u64()?,
@@ -137,8 +149,9 @@ fn load(
         // What was counted after the last update makes the next one.
         next = replay(&txn, checkpoint, next..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
     }
-    let mut others = load_others(&txn, calendar, origin)?;
+    let mut others = load_others(&txn, settings, origin)?;
     replay_updates(&txn, &mut others, origin)?;
+    let influence = Influence::new(own.generations.iter().map(|generation| generation.window).collect());
     let (spool_id, mut spool) = load_spool(&txn, new_spool)?;
     spool.settle(others.vector());
     let book = Book {
@@ -149,7 +162,7 @@ fn load(
         spool,
         spool_id,
         retries: load_retries(&txn)?,
-        influence: Influence::default(),
+        influence,
         next,
         cut_at,
         changes: Changes::default(),
@@ -240,8 +253,8 @@ fn load_own(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, 
     Ok(generations)
 }
 
-fn load_others(txn: &WriteTransaction, calendar: Calendar, own: Origin) -> Result<View, Fault> {
-    let mut view = View::new(calendar);
+fn load_others(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Result<View, Fault> {
+    let mut view = View::new(settings);
     let capacity = std::cell::Cell::new(1);
     let join = |_, _, record: &Record| {
         // The row has the capacity of the window's first slice, whatever slice it is of.

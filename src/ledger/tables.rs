@@ -4,6 +4,7 @@
 use super::Role;
 use super::errors::{Fault, damaged};
 use super::format::{ChunkKey, SliceKey, seal, unseal};
+use super::shadow::Shadow;
 use crate::filter::Refined;
 use crate::signature::FederationKey;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
@@ -67,17 +68,22 @@ pub(super) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Datab
         Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, role, key.id())?,
         Err(e) => return Err(Fault::Io(e)),
     }
-    let db = open_whole(path)?;
+    let db = whole(builder().open(path)?)?;
     let txn = db.begin_write()?;
     check_parameters(&txn, role, key)?;
     txn.commit()?;
     Ok(db)
 }
 
+/// Opens the file to be looked at only, while its disk takes nothing. What is written to it is forgotten.
+pub(super) fn open_shadow(path: &Path) -> Result<Database, Fault> {
+    whole(builder().create_with_backend(Shadow::open(path).map_err(Fault::Io)?)?)
+}
+
 /// Opens a file that is there, whatever its role and key, which are returned. The format must be this program's.
 pub(super) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
     path.metadata().map_err(Fault::Io)?;
-    let db = open_whole(path)?;
+    let db = whole(builder().open(path)?)?;
     let txn = db.begin_write()?;
     refuse_damaged(&txn)?;
     let text = |name| -> Result<String, Fault> {
@@ -97,8 +103,8 @@ pub(super) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
     Ok((db, role, key))
 }
 
-fn open_whole(path: &Path) -> Result<Database, Fault> {
-    let mut db = builder().open(path)?;
+/// Checks that all pages are.
+fn whole(mut db: Database) -> Result<Database, Fault> {
     let sound = db.check_integrity()?;
     let txn = db.begin_write()?;
     if !sound {

@@ -5,10 +5,14 @@
 use super::format::Reader;
 use super::vector::{Chain, Mark, Origin};
 use super::window::Window;
-use crate::filter::{Delta, ParameterError, Refined, Scaling};
+use crate::filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling};
 
 /// Cells that one update may change. A reader makes room for no more; a server cuts before there are so many.
 pub(super) const MAX_CELLS: usize = 1 << 23;
+
+/// Cells that change for each coded byte at most, beside a block's. Reports give five where a filter is as full as it gets;
+/// hundreds come from nothing but cells that all grew alike, which no reports make.
+const CELLS_PER_BYTE: usize = 32;
 
 /// Parts of an update: the slices of all windows in which something was counted since the last one.
 const MAX_PARTS: usize = 1024;
@@ -84,7 +88,7 @@ impl Update {
     /// Reads what [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// [`UpdateError`] for all other bytes. Time and memory are bounded by their number, and by 2^23 cells.
+    /// [`UpdateError`] for all other bytes. Time and memory are bounded by their number: 32 cells for each, and 2^23 in all.
     pub fn decode(bytes: &[u8]) -> Result<Self, UpdateError> {
         let mut reader = Reader(bytes);
         let fault = |reader: &Reader<'_>, what: &str| UpdateError {
@@ -110,7 +114,8 @@ impl Update {
             let Some((coded, rest)) = reader.0.split_at_checked(length) else {
                 return Err(fault(&reader, "cut off"));
             };
-            let delta = Delta::decode(coded, blocks, cells).map_err(|e| fault(&reader, &e.to_string()))?;
+            let most = coded.len().saturating_mul(CELLS_PER_BYTE).saturating_add(CELLS_PER_BLOCK).min(cells);
+            let delta = Delta::decode(coded, blocks, most).map_err(|e| fault(&reader, &e.to_string()))?;
             cells -= delta.len();
             reader = Reader(rest);
             parts.push(Part { window, capacity, slice, delta });
@@ -191,4 +196,51 @@ pub enum Refusal {
         /// What does not go together.
         error: ParameterError,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::generations::Generations;
+    use super::super::own::Own;
+    use super::super::{Settings, window};
+    use super::*;
+    use crate::filter::Counting;
+    use crate::signature::Signature;
+
+    /// What reports make stays far below the bound, however small and full the filters are.
+    #[test]
+    fn updates_of_reports_are_far_from_the_bound() {
+        for (capacity, signatures) in [(1, 1), (1, 5000), (100, 5000), (1000, 8192), (100_000, 100_000)] {
+            let settings = Settings { capacity: capacity.try_into().unwrap(), ..Settings::default() };
+            let mut own = Own::recording(Generations::new(&settings), Origin(1), Mark::default());
+            for n in 0..signatures {
+                let half = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+                let mixed = (half ^ half >> 60).wrapping_mul(0xBF58_476D_1CE4_E5B9_94D0_49BB_1331_11EB);
+                let signature = Signature::from_bytes((mixed ^ mixed >> 64).to_le_bytes());
+                own.add(own.generations.window_at(window::now()), n, signature, 1).unwrap();
+            }
+            let (update, bytes) = own.cut().unwrap();
+            for delta in update.parts.iter().map(|part| &part.delta) {
+                assert!(delta.len() < CELLS_PER_BLOCK + delta.encode().len() * CELLS_PER_BYTE / 5);
+            }
+            assert_eq!(Update::decode(&bytes), Ok(update));
+        }
+    }
+
+    /// Twelve thousand bytes that are a delta of nearly eight million cells.
+    #[test]
+    fn a_bomb_is_refused() {
+        let (capacity, slice) = (900_000, 0);
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+        let mut filter = Refined::new(blocks).unwrap();
+        assert!(filter.restore(0..blocks, &vec![0x11; blocks * 64]));
+        let delta = Delta::between(&Refined::new(blocks).unwrap(), &filter).unwrap();
+        assert!((7 << 20..MAX_CELLS).contains(&delta.len()), "no other bound is to be the one that holds");
+        let window = Window { start: 0, length: 86_400 };
+        let parts = vec![Part { window, capacity, slice, delta }];
+        let bytes = Update { origin: Origin(1), version: 1, before: Chain::default(), parts }.encode();
+        assert!(bytes.len() < 20_000, "{}", bytes.len());
+        let refusal = Update::decode(&bytes).unwrap_err().to_string();
+        assert!(refusal.contains("its lengths do not fit one another or the filter"), "{refusal}");
+    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The merged counts of other writers, and how far each of them is in it.
 
+use super::Settings;
 use super::generations::{CHUNK_BLOCKS, Generation, blocks_of};
 use super::shares::Share;
 use super::update::{MAX_SLICES, Part, Refusal, Update};
@@ -10,8 +11,22 @@ use crate::filter::{Counting, Merged, ParameterError, Refined, Scaling};
 use crate::signature::Signature;
 use std::ops::Range;
 
-/// Windows beside the live ones that a view may hold: those that a wrong clock somewhere brings.
+/// Windows that have yet to begin and that a view may hold: those that a wrong clock somewhere brings.
 const STRAY_WINDOWS: usize = 4;
+
+/// Windows beside the live ones, twice, that a view may hold at all: of other servers' retention, of another length.
+const OTHER_WINDOWS: usize = 64;
+
+/// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
+const ANY_CAPACITY: u32 = 1 << 24;
+const CAPACITY_FACTOR: u32 = 16;
+
+/// Blocks of a slice (64 MB) beyond which it is made only if the one before it is used. An update that begins such a slice
+/// cannot have filled the one before alone.
+const UNPROVEN_BLOCKS: usize = 1 << 20;
+
+/// The share of used cells below which a slice is not. At its capacity it is at least three times that.
+const USED: f64 = 1.0 / 16.0;
 
 /// Whether an update changed anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,13 +73,16 @@ impl Layer {
 /// Cells that were merged, and always with them the vector that says of what.
 pub(super) struct View {
     calendar: Calendar,
+    capacity: u32,
     layers: Vec<Layer>,
     vector: Vector,
 }
 
 impl View {
-    pub(super) const fn new(calendar: Calendar) -> Self {
-        Self { calendar, layers: Vec::new(), vector: Vector::new() }
+    /// Of nothing yet.
+    pub(super) fn new(settings: &Settings) -> Self {
+        let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
+        Self { calendar, capacity, layers: Vec::new(), vector: Vector::new() }
     }
 
     pub(super) const fn vector(&self) -> &Vector {
@@ -121,6 +139,7 @@ impl View {
             else {
                 continue;
             };
+            self.admit(part.window, part.capacity, part.slice).map_err(parameter)?;
             self.layers[at].reach(part.slice).map_err(parameter)?;
         }
         for part in &update.parts {
@@ -149,11 +168,41 @@ impl View {
             ParameterError::same("capacity", ours.into(), part.capacity.into()).map_err(Stray::Parameter)?;
             return Ok(Some(at));
         }
-        if self.layers.len() >= self.calendar.live() + STRAY_WINDOWS {
-            return Err(Stray::Clock("and there are too many windows already"));
+        if part.window != self.calendar.at(part.window.start) {
+            return Err(Stray::Clock("which begins where no window does"));
         }
+        // A window that counts always has its place, however many there are that have yet to begin.
+        let strays = self.layers.iter().filter(|layer| layer.window.start > now).count();
+        if part.window.start > now && strays >= STRAY_WINDOWS {
+            return Err(Stray::Clock("which has yet to begin, as have others"));
+        }
+        self.admit(part.window, part.capacity, part.slice).map_err(Stray::Parameter)?;
         self.layers.push(Layer::new(part.window, part.capacity));
         Ok(Some(self.layers.len() - 1))
+    }
+
+    /// Whether others may bring cells of this slice. A filter is as large as its capacity and number say, however few bytes
+    /// say so; so there must be reason to believe them before there is room for it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn admit(&self, window: Window, capacity: u32, slice: u32) -> Result<(), ParameterError> {
+        let slices = self.layers.iter().find(|layer| layer.window == window).map(|layer| &layer.slices);
+        let known = slices.map_or(0, Vec::len);
+        if (slice as usize) < known {
+            return Ok(());
+        }
+        if slices.is_none() {
+            let most = self.calendar.live().saturating_mul(2).saturating_add(OTHER_WINDOWS);
+            ParameterError::check("the number of windows", self.layers.len() as u64 + 1, 0, most as u64)?;
+        }
+        let most = self.capacity.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY);
+        ParameterError::check("capacity", capacity.into(), 1, most.into())?;
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+        let is_used = |before: &Merged| before.gauge(1).fill >= USED;
+        let proven = blocks <= UNPROVEN_BLOCKS || slices.and_then(|all| all.last()).is_none_or(is_used);
+        let next = if proven { known } else { known - 1 };
+        ParameterError::check("slice", slice.into(), 0, next as u64)
     }
 
     /// Adds a chunk of cells of a window's slice, as [`Merged::bytes`] gives them. False when it does not fit.
@@ -214,11 +263,16 @@ impl View {
         Ok(())
     }
 
-    /// Takes out the windows that are over, and returns them.
+    /// Takes out the windows that are over, and returns them. As many as are live at a time, and one, stay in any case: a
+    /// clock that jumps ahead for a while does not empty the ledger.
     pub(super) fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
+        let mut begun: Vec<Window> = self.layers.iter().map(|layer| layer.window).collect();
+        begun.retain(|window| window.start <= now);
+        begun.sort_unstable();
+        let stay = begun.split_off(begun.len().saturating_sub(calendar.live().saturating_add(1)));
         self.layers
-            .extract_if(.., |layer| calendar.is_over(layer.window, now))
+            .extract_if(.., |layer| calendar.is_over(layer.window, now) && !stay.contains(&layer.window))
             .map(|layer| layer.window)
             .collect()
     }
@@ -228,4 +282,91 @@ impl View {
 enum Stray {
     Clock(&'static str),
     Parameter(ParameterError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::generations::Generations;
+    use super::super::own::Own;
+    use super::super::vector::{Mark, Origin};
+    use super::*;
+
+    const DAY: u64 = 86_400;
+    const NOW: u64 = 20_000 * DAY + 1000;
+
+    fn signature() -> Signature {
+        Signature::from_bytes([7; 16])
+    }
+
+    /// An origin that counts once in each of these windows, one update after another.
+    fn history(origin: u64, windows: &[Window]) -> Vec<(Update, Vec<u8>)> {
+        let mut own = Own::recording(Generations::new(&Settings::default()), Origin(origin), Mark::default());
+        let mut cut = |window: &Window| {
+            own.add(*window, 0, signature(), 1).unwrap();
+            own.cut().unwrap()
+        };
+        windows.iter().map(&mut cut).collect()
+    }
+
+    fn days(days: impl Iterator<Item = u64>) -> Vec<Window> {
+        days.map(|day| Window { start: (20_000 + day) * DAY, length: DAY }).collect()
+    }
+
+    /// A server whose clock is ahead brings windows that have yet to begin: a few have their place, and those that count
+    /// always have theirs.
+    #[test]
+    fn windows_of_a_wrong_clock_keep_no_other_out() {
+        let mut view = View::new(&Settings::default());
+        let strays = history(1, &days(2..7));
+        let taken = strays.iter().filter(|(update, bytes)| view.apply(update, bytes, NOW).is_ok()).count();
+        assert_eq!(taken, STRAY_WINDOWS);
+        for (update, bytes) in history(2, &days(0..1)) {
+            assert_eq!(view.apply(&update, &bytes, NOW), Ok(Applied::New));
+        }
+        assert_eq!(view.count(signature(), NOW), 1, "those that have yet to begin do not count");
+        // In time, what was refused is taken, and all of it counts.
+        for (update, bytes) in &strays {
+            view.apply(update, bytes, NOW + 6 * DAY).unwrap();
+        }
+        assert_eq!(view.count(signature(), NOW + 6 * DAY), 6);
+        let odd = history(3, &[Window { start: NOW, length: DAY }]);
+        let refusal = view.apply(&odd[0].0, &odd[0].1, NOW).unwrap_err().to_string();
+        assert!(refusal.contains("which begins where no window does; is a clock wrong?"), "{refusal}");
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_loses_nothing() {
+        let mut view = View::new(&Settings::default());
+        for (update, bytes) in history(1, &days(0..7)) {
+            view.apply(&update, &bytes, NOW + 6 * DAY).unwrap();
+        }
+        assert!(view.take_expired(NOW + 10_000 * DAY).is_empty());
+        assert_eq!(view.count(signature(), NOW + 6 * DAY), 7);
+        for (update, bytes) in &history(2, &days(7..9)) {
+            view.apply(update, bytes, NOW + 8 * DAY).unwrap();
+        }
+        assert_eq!(view.take_expired(NOW + 8 * DAY), days(0..1));
+        assert_eq!(view.count(signature(), NOW + 8 * DAY), 7);
+    }
+
+    /// Few bytes that claim large filters are refused before there is room for these.
+    #[test]
+    fn claims_without_reason_are_refused() {
+        let view = View::new(&Settings::default());
+        let window = Window { start: NOW - 1000, length: DAY };
+        let told = |capacity, slice| view.admit(window, capacity, slice).map_err(|e| e.to_string());
+        assert_eq!(told(1_000_000, 0), Ok(()));
+        assert_eq!(told(u32::MAX, 0), Err("capacity is 4294967295, expected 1 to 16777216".to_owned()));
+        assert_eq!(told(1_000_000, 1), Err("slice is 1, expected 0 to 0".to_owned()));
+        let mut view = view;
+        let mut slices = 0;
+        for (slice, chunk) in (0..MAX_SLICES).map(|slice| (slice, [0; CHUNK_BLOCKS * 64])) {
+            if view.admit(window, 1_000_000, slice).is_err() {
+                break;
+            }
+            assert!(view.merge_chunk(window, 1_000_000, slice, 0, &chunk).unwrap());
+            slices += 1;
+        }
+        assert_eq!(slices, 4, "empty slices are followed by larger ones up to 64 MB only");
+    }
 }

@@ -9,6 +9,7 @@ use super::stream::{Sink, stream};
 use crate::control::{Daemon, METRICS_TYPE};
 use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Role, Snapshot, Vector, mark_of, now};
 use crate::signature::Signature;
+use crate::sync::clock::{self, Steady};
 use crate::sync::wire::{self, Reports, SnapshotHead, frame};
 use crate::sync::{Client, Links, Parameters};
 use axum::Router;
@@ -147,19 +148,34 @@ impl Service {
             .with_state(self)
     }
 
-    /// Refuses whoever counts otherwise. People with a browser or curl tell nothing and are let pass.
-    fn agree(&self, headers: &HeaderMap) -> Result<(), Failure> {
+    /// Refuses a reader who counts otherwise, and notes it.
+    fn agree(&self, client: Option<&KnownClient>, headers: &HeaderMap) -> Result<(), Failure> {
+        let result = self.compare(headers);
+        if let (Err(Failure(_, why)), Some(client)) = (&result, client) {
+            self.gate.refused(&client.name, why);
+        }
+        result
+    }
+
+    /// Refuses whoever counts otherwise, or by another clock. People with a browser or curl tell nothing and are let pass.
+    fn compare(&self, headers: &HeaderMap) -> Result<(), Failure> {
         let Some(theirs) = headers.get(crate::sync::PARAMETERS_HEADER) else { return Ok(()) };
         let theirs = theirs.to_str().unwrap_or_default();
         self.parameters
             .check(theirs)
-            .map_err(|what| Failure(StatusCode::CONFLICT, format!("other parameters: {what}")))
+            .map_err(|what| Failure(StatusCode::CONFLICT, format!("other parameters: {what}")))?;
+        clock::check(headers.get(header::DATE), "the client", "the server")
+            .map_err(|what| Failure(StatusCode::CONFLICT, what))
     }
 
     fn with_parameters(&self, response: impl IntoResponse) -> Response {
         let mut response = response.into_response();
         if let Ok(value) = HeaderValue::from_str(&self.parameters.to_string()) {
             response.headers_mut().insert(crate::sync::PARAMETERS_HEADER, value);
+        }
+        // hyper has a date of its own, which stands still for two days when a clock that was two days ahead is set right.
+        if let Some(date) = clock::date() {
+            response.headers_mut().insert(header::DATE, date);
         }
         response
     }
@@ -174,6 +190,9 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 
 async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Failure> {
     service.ledger.reader()?;
+    if !service.ledger.is_writable() {
+        return Err(LedgerError::Unavailable("the ledger cannot be written".to_owned()).into());
+    }
     Ok("ok\n")
 }
 
@@ -200,13 +219,17 @@ async fn take_reports(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
-    service.agree(headers)?;
+    service.compare(headers)?;
     let late = |_| Failure(StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned());
-    let large = |_| {
+    let large = || {
         Failure(StatusCode::PAYLOAD_TOO_LARGE, format!("expected at most {} bytes", wire::MAX_REPORTS_BYTES))
     };
+    // One that says how long it is need not come.
+    if http_body::Body::size_hint(&body).lower() > wire::MAX_REPORTS_BYTES as u64 {
+        return Err(large());
+    }
     let body = axum::body::to_bytes(body, wire::MAX_REPORTS_BYTES);
-    let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(large)?;
+    let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(|_| large())?;
     let batch = Reports::decode(&body).map_err(|e| Failure(StatusCode::BAD_REQUEST, e.to_string()))?;
     service.gate.admit(&client, batch.reports.len())?;
     let signatures = batch.reports.len();
@@ -232,8 +255,8 @@ async fn updates(
     headers: HeaderMap,
     Query(Since { since, wait }): Query<Since>,
 ) -> Result<Response, Failure> {
-    service.gate.reader(token(&headers), ip)?;
-    service.agree(&headers)?;
+    let client = service.gate.reader(token(&headers), ip)?;
+    service.agree(client.as_ref(), &headers)?;
     let bad = |e| Failure(StatusCode::BAD_REQUEST, format!("since: {e}"));
     let theirs: Vector = since.parse().map_err(bad)?;
     // What cannot be served is told before the stream begins.
@@ -259,11 +282,13 @@ async fn send_updates(
     sink: &Sink,
 ) {
     let mut moved = ledger.moves();
+    let clock = Steady::begin();
     let mut updates = first;
-    if sink.send(wire::UPDATES.to_vec()).await.is_err() {
+    // With an empty frame, by which the reader knows that there is a stream.
+    if sink.send([&wire::UPDATES[..], &frame(&[])].concat()).await.is_err() {
         return;
     }
-    loop {
+    while clock.is_steady() {
         for update in &updates {
             if let Some((origin, mark)) = mark_of(update) {
                 theirs.set(origin, mark);
@@ -308,8 +333,8 @@ async fn snapshot(
     headers: HeaderMap,
     Query(From_ { id, from }): Query<From_>,
 ) -> Result<Response, Failure> {
-    service.gate.reader(token(&headers), ip)?;
-    service.agree(&headers)?;
+    let client = service.gate.reader(token(&headers), ip)?;
+    service.agree(client.as_ref(), &headers)?;
     let (id, snapshot) = match id {
         Some(id) => {
             let gone =

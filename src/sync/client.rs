@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Asks one server.
 
+use super::clock;
 use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
@@ -20,6 +21,10 @@ const SILENCE: Duration = Duration::from_secs(15);
 
 /// Bytes of a reason that are read and logged.
 const MAX_REASON: usize = 500;
+
+/// Bytes of a receipt at most, and of what a server tells of itself.
+const MAX_RECEIPT: usize = 100;
+const MAX_STATUS: usize = 1 << 20;
 
 /// A server cannot be asked, or has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +57,23 @@ pub enum ClientError {
     /// It counts otherwise.
     #[error("other parameters: {0}")]
     Parameters(String),
+    /// Its clock is another.
+    #[error("{0}")]
+    Clock(String),
+    /// It answered more than is taken.
+    #[error("an answer of more than {0} bytes")]
+    Long(usize),
+}
+
+impl ClientError {
+    /// Whether both clocks do not agree.
+    fn is_of_clocks(&self) -> bool {
+        match self {
+            Self::Clock(_) => true,
+            Self::Refused { reason, .. } => reason.starts_with(clock::OTHER_CLOCK),
+            _ => false,
+        }
+    }
 }
 
 impl From<reqwest::Error> for ClientError {
@@ -70,7 +92,9 @@ impl From<reqwest::Error> for ClientError {
 /// One server, and how it is reached.
 pub struct Client {
     http: reqwest::Client,
+    /// As the configuration has it, and where requests go.
     url: String,
+    base: String,
     token: Option<header::HeaderValue>,
     /// None for a client that only looks.
     parameters: Option<Parameters>,
@@ -112,8 +136,13 @@ impl Client {
             }
         };
         let url = upstream.url.trim_end_matches('/').to_owned();
+        let (base, http) = match url.strip_prefix("unix:") {
+            // Neither a name is looked up nor a proxy asked: all goes to the socket.
+            Some(path) => ("http://localhost".to_owned(), http.unix_socket(path)),
+            None => (url.clone(), http),
+        };
         let http = http.build().map_err(|e| ClientError::Setup(e.to_string()))?;
-        Ok(Self { http, url, token, parameters, link })
+        Ok(Self { http, url, base, token, parameters, link })
     }
 
     /// The address.
@@ -123,7 +152,20 @@ impl Client {
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
+        let result = self.exchange(request).await;
+        match &result {
+            Ok(_) => self.link.set_clocks_agree(true),
+            Err(e) if e.is_of_clocks() => self.link.set_clocks_agree(false),
+            Err(_) => (),
+        }
+        result
+    }
+
+    async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
         let mut request = request;
+        if let Some(date) = clock::date() {
+            request = request.header(header::DATE, date);
+        }
         if let Some(parameters) = &self.parameters {
             request = request.header(parameters::HEADER, parameters.to_string());
         }
@@ -136,6 +178,8 @@ impl Client {
             let Some(ours) = &self.parameters else { return Ok(response) };
             let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
             ours.check(theirs.unwrap_or_default()).map_err(ClientError::Parameters)?;
+            let date = response.headers().get(header::DATE);
+            clock::check(date, "the server", "this machine").map_err(ClientError::Clock)?;
             return Ok(response);
         }
         let mut reason = Vec::new();
@@ -156,8 +200,8 @@ impl Client {
     pub async fn report(&self, reports: &Reports) -> Result<Receipt, ClientError> {
         let body = reports.encode();
         self.link.sent(body.len());
-        let request = self.http.post(format!("{}/v1/reports", self.url)).timeout(SILENCE).body(body);
-        let answer = self.send(request).await?.bytes().await?;
+        let request = self.http.post(format!("{}/v1/reports", self.base)).timeout(SILENCE).body(body);
+        let answer = whole(self.send(request).await?, MAX_RECEIPT).await?;
         self.link.received(answer.len());
         Ok(wire::decode_receipt(&answer)?)
     }
@@ -167,8 +211,8 @@ impl Client {
     /// # Errors
     /// When it does not answer, or with something else.
     pub async fn status(&self) -> Result<serde_json::Value, ClientError> {
-        let request = self.http.get(format!("{}/v1/status", self.url)).timeout(SILENCE);
-        let answer = self.send(request).await?.bytes().await?;
+        let request = self.http.get(format!("{}/v1/status", self.base)).timeout(SILENCE);
+        let answer = whole(self.send(request).await?, MAX_STATUS).await?;
         serde_json::from_slice(&answer).map_err(|e| ClientError::Transport(e.to_string()))
     }
 
@@ -177,7 +221,7 @@ impl Client {
     /// # Errors
     /// When there is no stream; `410 Gone` when a snapshot must be taken first.
     pub async fn updates(&self, since: &Vector, wait: Duration) -> Result<Stream, ClientError> {
-        let url = format!("{}/v1/updates?wait={}&since={since}", self.url, wait.as_secs());
+        let url = format!("{}/v1/updates?wait={}&since={since}", self.base, wait.as_secs());
         let response = self.send(self.http.get(url)).await?;
         Ok(Stream { response, frames: Frames::new(wire::UPDATES), link: Arc::clone(&self.link) })
     }
@@ -188,9 +232,21 @@ impl Client {
     /// When there is no stream; `410 Gone` when that one is no longer kept.
     pub async fn snapshot(&self, id: Option<u64>, from: u64) -> Result<Stream, ClientError> {
         let id = id.map(|id| format!("id={id}&")).unwrap_or_default();
-        let response = self.send(self.http.get(format!("{}/v1/snapshot?{id}from={from}", self.url))).await?;
+        let response = self.send(self.http.get(format!("{}/v1/snapshot?{id}from={from}", self.base))).await?;
         Ok(Stream { response, frames: Frames::new(wire::SNAPSHOT), link: Arc::clone(&self.link) })
     }
+}
+
+/// All of an answer, unless it is longer than `most`.
+async fn whole(mut response: Response, most: usize) -> Result<Vec<u8>, ClientError> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        if piece.len() > most - bytes.len() {
+            return Err(ClientError::Long(most));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
 }
 
 /// An answer that comes in frames.

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Updates above this size are decoded on a thread of their own.
 const LARGE: usize = 64 << 10;
 
+/// How often a snapshot is asked for again before a row of it came.
+const TRIES: u32 = 5;
+
 /// Why following or fetching from one server came to an end.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
@@ -70,19 +73,24 @@ pub(super) async fn fetch_rows(
         log::info!("{}: a snapshot of {} rows is coming", client.url(), head.rows);
     }
     let mut rows = 0;
-    let mut backoff = Backoff::default();
+    let (mut backoff, mut tries) = (Backoff::default(), TRIES);
     while rows < head.rows {
         match stream.next().await {
             Ok(Some(bytes)) if bytes.is_empty() => (),
             Ok(Some(bytes)) => {
                 add_row(&mut assembly, &bytes)?;
                 rows += 1;
-                backoff = Backoff::default();
+                (backoff, tries) = (Backoff::default(), TRIES);
             }
+            Ok(None) if tries == 0 => {
+                return Err(Stopped::Nonsense(format!("{rows} of {} rows of a snapshot", head.rows)));
+            }
+            Err(e) if tries == 0 => return Err(e.into()),
             cut => {
                 if let Err(e) = cut {
                     client.link.report(Some(e.to_string()));
                 }
+                tries -= 1;
                 backoff.wait().await;
                 stream = client.snapshot(Some(head.id), rows).await?;
                 head_of(&mut stream).await?;
@@ -104,6 +112,6 @@ fn add_row(assembly: &mut Assembly, bytes: &[u8]) -> Result<(), Stopped> {
     match assembly.add(&row) {
         Ok(true) => Ok(()),
         Ok(false) => Err(nonsense()),
-        Err(e) => Err(Stopped::Nonsense(e.to_string())),
+        Err(e) => Err(Stopped::Nonsense(format!("a row of a snapshot that cannot be: {e}"))),
     }
 }

@@ -3,18 +3,22 @@
 
 use super::backoff::Backoff;
 use super::client::{Client, ClientError, Stream};
+use super::clock::Steady;
 use super::fetch::{Stopped, decode, fetch_rows};
 use super::state::Links;
 use crate::ledger::{self, Ledger, now};
 use reqwest::StatusCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long one stream is followed.
 const WAIT: Duration = Duration::from_secs(600);
 
-/// How long a server that is not the first choice is followed before the first is tried again.
-const WAIT_SECOND: Duration = Duration::from_secs(30);
+/// How often it is seen whether a server that comes before the one that is followed answers again.
+const LOOK_BACK: Duration = Duration::from_secs(30);
+
+/// A stream that ends sooner is no better than none.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// What a server says whose history is another than the one that is known here (a part of `Refusal::Fork`).
 const ANOTHER_HISTORY: &str = "continues another history";
@@ -32,15 +36,22 @@ pub async fn follow(
     loop {
         let mut any = false;
         for (i, client) in clients.iter().enumerate() {
-            let wait = if i == 0 { WAIT } else { WAIT_SECOND };
-            let result = follow_once(&ledger, &settings, client, heals, wait, || links.set_active(i)).await;
-            match result {
-                Ok(()) => {
+            let began = Instant::now();
+            let following = follow_once(&ledger, &settings, client, heals, || links.set_active(Some(i)));
+            let result = tokio::select! {
+                result = following => result,
+                () = one_answers(&ledger, &clients[..i]) => Ok(()),
+            };
+            let problem = match result {
+                Ok(()) if began.elapsed() >= SHORT => {
                     any = true;
                     break;
                 }
-                Err(e) => client.link.report(Some(e.to_string())),
-            }
+                Ok(()) => "its updates ended at once".to_owned(),
+                Err(e) => e.to_string(),
+            };
+            links.set_active(None);
+            client.link.report(Some(problem));
         }
         if any {
             backoff = Backoff::default();
@@ -50,12 +61,24 @@ pub async fn follow(
     }
 }
 
+/// Is done when one of these servers answers as it should.
+async fn one_answers(ledger: &Ledger, clients: &[Arc<Client>]) {
+    loop {
+        tokio::time::sleep(LOOK_BACK).await;
+        for client in clients {
+            match client.updates(&ledger.vector(), Duration::ZERO).await {
+                Ok(_) => return,
+                Err(e) => client.link.report(Some(e.to_string())),
+            }
+        }
+    }
+}
+
 async fn follow_once(
     ledger: &Ledger,
     settings: &ledger::Settings,
     client: &Client,
     heals: bool,
-    wait: Duration,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
@@ -63,25 +86,36 @@ async fn follow_once(
         take_snapshot(ledger, settings, client).await?;
     }
     let vector = ledger.vector();
-    let stream = match client.updates(&vector, wait).await {
+    let stream = match client.updates(&vector, WAIT).await {
         Err(ClientError::Refused { status, reason })
             if status == StatusCode::GONE
                 || heals && status == StatusCode::CONFLICT && reason.contains(ANOTHER_HISTORY) =>
         {
             take_snapshot(ledger, settings, client).await?;
             let vector = ledger.vector();
-            client.updates(&vector, wait).await
+            client.updates(&vector, WAIT).await
         }
         other => other,
     }?;
-    answered();
-    client.link.heard();
-    client.link.report(None);
-    apply_all(ledger, stream).await
+    let answers = || {
+        answered();
+        client.link.report(None);
+    };
+    apply_all(ledger, stream, answers).await
 }
 
-async fn apply_all(ledger: &Ledger, mut stream: Stream) -> Result<(), Stopped> {
+/// Applies what comes; `answers` is told that something did. That is so at once, since a stream begins with an empty frame.
+async fn apply_all(ledger: &Ledger, mut stream: Stream, answers: impl Fn()) -> Result<(), Stopped> {
+    let (clock, mut first) = (Steady::begin(), true);
     while let Some(bytes) = stream.next().await? {
+        if std::mem::take(&mut first) {
+            answers();
+        }
+        if !clock.is_steady() {
+            return Err(
+                ClientError::Clock("the clock of this machine was set; asking anew".to_owned()).into()
+            );
+        }
         if bytes.is_empty() {
             continue;
         }

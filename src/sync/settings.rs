@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Upstream {
-    /// `https://HOST:PORT`, or `http://` on this machine.
+    /// `https://HOST:PORT`; on this machine `http://HOST:PORT` or `unix:/PATH`.
     pub url: String,
     /// The file with the token that the server's administrator gave out.
     pub token_file: Option<PathBuf>,

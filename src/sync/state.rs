@@ -14,6 +14,8 @@ pub struct Link {
     sent: AtomicU64,
     /// When something came from it last, in seconds since 1970; zero for never.
     heard: AtomicU64,
+    /// Whether its clock and ours agreed when they were compared last.
+    clocks_agree: Mutex<Option<bool>>,
     error: Mutex<Option<String>>,
 }
 
@@ -56,6 +58,10 @@ impl Link {
         self.heard.store(now(), Ordering::Relaxed);
     }
 
+    pub(super) fn set_clocks_agree(&self, agree: bool) {
+        *self.clocks_agree.lock().unwrap_or_else(PoisonError::into_inner) = Some(agree);
+    }
+
     /// Seconds since something came; since 1970 when nothing ever did.
     fn silence(&self) -> u64 {
         now().saturating_sub(self.heard.load(Ordering::Relaxed))
@@ -78,7 +84,7 @@ impl Link {
 #[derive(Debug, Default)]
 pub struct Links {
     links: Vec<Arc<Link>>,
-    /// The one whose updates are followed.
+    /// One more than the number of the one whose updates are followed; zero while none is.
     active: AtomicUsize,
     /// Whether all are followed, as a server does with its peers.
     all: bool,
@@ -100,12 +106,20 @@ impl Links {
         self.links.get(i).cloned()
     }
 
-    pub(super) fn set_active(&self, i: usize) {
-        self.active.store(i, Ordering::Relaxed);
+    pub(super) fn set_active(&self, i: Option<usize>) {
+        self.active.store(i.map_or(0, |i| i + 1), Ordering::Relaxed);
     }
 
-    pub(super) fn active(&self) -> usize {
-        self.active.load(Ordering::Relaxed)
+    /// The number of the one whose updates are followed.
+    pub(super) fn active(&self) -> Option<usize> {
+        self.active.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Whether a server has another clock than ours, and none has the same: then ours may be wrong.
+    pub(super) fn clock_is_doubtful(&self) -> bool {
+        let agree = |link: &Arc<Link>| *link.clocks_agree.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: Vec<_> = self.links.iter().filter_map(agree).collect();
+        !all.is_empty() && !all.contains(&true)
     }
 
     /// Seconds since any server said anything, or since the daemon began; none without links.
@@ -120,7 +134,7 @@ impl Links {
     pub fn status(&self) -> Vec<LinkStatus> {
         let status = |(i, link): (usize, &Arc<Link>)| LinkStatus {
             url: link.url.clone(),
-            active: self.all || i == self.active(),
+            active: self.all || Some(i) == self.active(),
             behind: None,
             heard_seconds_ago: Some(link.silence()).filter(|_| link.heard.load(Ordering::Relaxed) > 0),
             bytes_in: link.received.load(Ordering::Relaxed),

@@ -3,6 +3,7 @@
 
 use crate::ledger::{Origin, Receipt, Vector};
 use crate::signature::Signature;
+use std::borrow::Cow;
 
 /// The first bytes of a batch of reports: its kind and the version of its form.
 const REPORTS: &[u8; 5] = b"BMRP\x01";
@@ -33,7 +34,7 @@ pub const MAX_FRAME: usize = 16 << 20;
 pub struct WireError {
     expected: &'static str,
     offset: usize,
-    what: &'static str,
+    what: Cow<'static, str>,
 }
 
 /// A batch of reports.
@@ -74,8 +75,9 @@ impl Reports {
     /// # Errors
     /// [`WireError`] for anything else; more than 8,192 reports are refused before there is room for them.
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
-        let fault = |offset, what| WireError { expected: "a batch of reports", offset, what };
-        let content = unseal(bytes, REPORTS).map_err(|(offset, what)| fault(offset, what))?;
+        let expected = "a batch of reports";
+        let fault = |offset, what: &'static str| WireError { expected, offset, what: what.into() };
+        let content = unseal(bytes, REPORTS, expected)?;
         let Some((spool, rest)) = content.split_first_chunk() else { return Err(fault(5, "cut off")) };
         let Some((number, mut rest)) = rest.split_first_chunk() else { return Err(fault(13, "cut off")) };
         let mut reports = Vec::with_capacity((rest.len() / 17).min(MAX_REPORTS));
@@ -124,10 +126,11 @@ pub fn encode_receipt(receipt: Receipt) -> Vec<u8> {
 /// # Errors
 /// [`WireError`] for anything else.
 pub fn decode_receipt(bytes: &[u8]) -> Result<Receipt, WireError> {
-    let fault = |(offset, what)| WireError { expected: "a receipt", offset, what };
-    let content = unseal(bytes, RECEIPT).map_err(fault)?;
-    let (fields, []) = content.as_chunks::<8>() else { return Err(fault((5, "of another length"))) };
-    let [origin, version] = fields else { return Err(fault((5, "of another length"))) };
+    let expected = "a receipt";
+    let content = unseal(bytes, RECEIPT, expected)?;
+    let ([origin, version], []) = content.as_chunks::<8>() else {
+        return Err(WireError { expected, offset: 5, what: "of another length".into() });
+    };
     Ok(Receipt { origin: Origin(u64::from_le_bytes(*origin)), version: u64::from_le_bytes(*version) })
 }
 
@@ -196,14 +199,13 @@ impl Frames {
     /// # Errors
     /// When the stream is none, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
     pub fn take(&mut self) -> Result<Option<Vec<u8>>, WireError> {
-        let fault = |offset, what| WireError { expected: "a stream of frames", offset, what };
+        let expected = "a stream of frames";
+        let fault = |offset, what: &'static str| WireError { expected, offset, what: what.into() };
         if !self.begun {
             if self.buffer.len() < self.magic.len() {
                 return Ok(None);
             }
-            if !self.buffer.starts_with(self.magic) {
-                return Err(fault(0, "another beginning"));
-            }
+            begins_with(self.magic, &self.buffer, expected)?;
             self.consume(self.magic.len());
             self.begun = true;
         }
@@ -234,14 +236,29 @@ fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What is between the magic and the checksum; or where and what is wrong.
-fn unseal<'a>(bytes: &'a [u8], magic: &[u8; 5]) -> Result<&'a [u8], (usize, &'static str)> {
-    let Some((content, sum)) = bytes.split_last_chunk::<4>() else { return Err((bytes.len(), "cut off")) };
-    let Some(rest) = content.strip_prefix(magic) else { return Err((0, "another beginning")) };
-    if *sum != crc32fast::hash(content).to_le_bytes() {
-        return Err((content.len(), "its checksum fails"));
+/// The kind must be this one, and its form of this version.
+fn begins_with(magic: &[u8; 5], bytes: &[u8], expected: &'static str) -> Result<(), WireError> {
+    let fault = |offset, what| Err(WireError { expected, offset, what });
+    match (bytes.first_chunk::<5>(), magic) {
+        (Some(found), _) if found == magic => Ok(()),
+        (Some([kind @ .., found]), [ours @ .., known]) if kind == ours => {
+            fault(4, format!("its form has the version {found}, and {known} is known here").into())
+        }
+        _ => fault(0, "another beginning".into()),
     }
-    Ok(rest)
+}
+
+/// What is between the magic and the checksum.
+fn unseal<'a>(bytes: &'a [u8], magic: &[u8; 5], expected: &'static str) -> Result<&'a [u8], WireError> {
+    let fault = |offset, what: &'static str| WireError { expected, offset, what: what.into() };
+    let Some((content, sum)) = bytes.split_last_chunk::<4>() else {
+        return Err(fault(bytes.len(), "cut off"));
+    };
+    begins_with(magic, content, expected)?;
+    if *sum != crc32fast::hash(content).to_le_bytes() {
+        return Err(fault(content.len(), "its checksum fails"));
+    }
+    Ok(&content[magic.len()..])
 }
 
 #[cfg(test)]

@@ -245,6 +245,13 @@ impl Client {
     }
 }
 
+/// A connection of a client that is neither this machine nor known.
+pub fn session(daemon: &Daemon) -> Client {
+    let mut client = Client::connect(daemon);
+    client.client("client.example.org", "192.0.2.7");
+    client
+}
+
 /// What the milter did with a message.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Answer {

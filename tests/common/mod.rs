@@ -2,14 +2,20 @@
 //! What the tests share: the real program as a child process, in a directory of its own.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
+pub mod authority;
+pub mod clock;
 pub mod counts;
 pub mod encode;
+pub mod http;
+pub mod letters;
 pub mod milter;
+pub mod mount;
 pub mod mta;
 pub mod proxy;
 pub mod random;
 pub mod server;
 pub mod smtp;
+pub mod standin;
 pub mod writing;
 
 use std::fs;
@@ -20,8 +26,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a test waits for what must happen before it fails.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for what must happen before it fails: twice the longest time after which a server is tried again.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program under test.
 pub const BULKMARK: &str = env!("CARGO_BIN_EXE_bulkmark");
@@ -67,6 +73,8 @@ pub struct Site {
     /// TOML below the fixed keys: tables, or keys that `Site` does not set.
     pub extra: String,
     pub listen: String,
+    /// Variables of the daemon's environment.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Site {
@@ -76,6 +84,7 @@ impl Site {
             directory: tempfile::Builder::new().prefix("bulkmark-test-").tempdir().unwrap(),
             extra: extra.to_owned(),
             listen: "inet:127.0.0.1:0".to_owned(),
+            environment: Vec::new(),
         }
     }
 
@@ -119,6 +128,10 @@ impl Site {
 
     /// Starts the daemon by a command of the test's own.
     pub fn spawn_by(&self, command: &mut Command) -> Daemon {
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
+            command.env_remove(name).env_remove(name.to_lowercase());
+        }
+        command.envs(self.environment.iter().cloned());
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Log::default();
         log.follow(child.stderr.take().unwrap());
@@ -139,6 +152,13 @@ impl Site {
         let text = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
     }
+}
+
+/// What `bulkmark status --json` says of a milter; null while it does not answer.
+pub fn status(site: &Site) -> serde_json::Value {
+    let output =
+        Command::new(BULKMARK).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
 /// A running daemon; killed when dropped.
@@ -223,6 +243,20 @@ impl Drop for Daemon {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Asks until the answer is as it should be; otherwise it says what is wrong.
+pub fn wait_until(what: &str, good: impl FnMut() -> Result<(), String>) {
+    wait_longer(PATIENCE, what, good);
+}
+
+/// The same, for what takes longer.
+pub fn wait_longer(patience: Duration, what: &str, mut good: impl FnMut() -> Result<(), String>) {
+    let deadline = Instant::now() + patience;
+    while let Err(why) = good() {
+        assert!(Instant::now() < deadline, "{what}: {why}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

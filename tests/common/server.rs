@@ -1,7 +1,10 @@
 //! Signature servers under test, and milters that follow them.
 
 use super::mta::free_port;
-use super::{BULKMARK, Daemon, Site};
+use super::{BULKMARK, Daemon, Site, wait_until};
+use bulkmark::ledger::Settings;
+use bulkmark::signature::FederationKey;
+use bulkmark::sync::Parameters;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -10,9 +13,13 @@ pub struct Server {
     pub site: Site,
     /// TOML above the tables.
     pub extra: String,
+    /// The table `[ledger]`.
+    pub ledger: String,
     /// The table `[sync]`.
     pub sync: String,
     pub port: u16,
+    /// As its configuration says.
+    pub listen: String,
 }
 
 impl Server {
@@ -22,8 +29,10 @@ impl Server {
         let server = Self {
             site: Site::new(""),
             extra: extra.to_owned(),
+            ledger: String::new(),
             sync: "interval = \"50ms\"".to_owned(),
             port,
+            listen: format!("127.0.0.1:{port}"),
         };
         std::fs::create_dir_all(server.site.path("state")).unwrap();
         server
@@ -41,18 +50,19 @@ impl Server {
 
     /// Where it is reached.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        if self.listen.starts_with("unix:") { self.listen.clone() } else { format!("http://{}", self.listen) }
     }
 
     /// The configuration file, written anew at each call.
     pub fn config(&self) -> PathBuf {
         let path = self.site.path("server.toml");
         let text = format!(
-            "listen = \"127.0.0.1:{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[sync]\n{}\n[log]\ntarget = \"stderr\"\n",
-            self.port,
+            "listen = \"{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[ledger]\n{}\n[sync]\n{}\n[log]\ntarget = \"stderr\"\n",
+            self.listen,
             self.site.path("server.sock").display(),
             self.site.path("state").display(),
             self.extra,
+            self.ledger,
             self.sync,
         );
         std::fs::write(&path, text).unwrap();
@@ -92,6 +102,21 @@ impl Server {
         std::fs::write(&path, token).unwrap();
         format!("{{ url = \"{url}\", token-file = \"{}\" }}", path.display())
     }
+}
+
+/// What a server of default settings and its clients agree in.
+pub fn parameters() -> String {
+    Parameters::new(&Settings::default(), &FederationKey::public()).to_string()
+}
+
+/// Waits until two servers, where everybody may read, count the same in so many windows, cell by cell.
+pub fn wait_until_equal(one: &Server, two: &Server, windows: usize) {
+    wait_until("two servers", || {
+        let output =
+            Command::new(BULKMARK).args(["ledger", "verify", &one.url(), &two.url()]).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        if text.contains(&format!("all cells of {windows} windows are equal")) { Ok(()) } else { Err(text) }
+    });
 }
 
 /// A milter that follows these servers.

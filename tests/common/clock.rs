@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A clock that is wrong, and set right while a daemon runs: libfaketime tells it the time.
+
+use super::Site;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The clock of a site's daemon. Time goes on as it does; only what the clock shows is another.
+pub struct Clock(PathBuf);
+
+impl Clock {
+    /// Of the daemons that are started at this site from now on. None where there is no faketime, which a machine that tests
+    /// every change must have.
+    pub fn of(site: &mut Site, offset: &str) -> Option<Self> {
+        let output = Command::new("faketime").args(["-m", "now", "printenv", "LD_PRELOAD"]).output();
+        let Some(library) = output.ok().filter(|output| output.status.success()) else {
+            assert!(std::env::var_os("CI").is_none(), "there is no faketime; run tests/mta/install");
+            println!("SKIPPED: there is no faketime here");
+            return None;
+        };
+        let clock = Self(site.path("clock"));
+        clock.set(offset);
+        let library = String::from_utf8(library.stdout).unwrap().trim().to_owned();
+        site.environment = [
+            ("LD_PRELOAD", library),
+            ("FAKETIME_TIMESTAMP_FILE", clock.0.display().to_string()),
+            ("FAKETIME_NO_CACHE", "1".to_owned()),
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec();
+        Some(clock)
+    }
+
+    /// Sets it, as an offset from the real time: `+2d`, `-2d`, `+0`.
+    pub fn set(&self, offset: &str) {
+        let new = self.0.with_extension("new");
+        std::fs::write(&new, format!("{offset}\n")).unwrap();
+        std::fs::rename(new, &self.0).unwrap();
+    }
+}
