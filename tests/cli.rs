@@ -118,7 +118,11 @@ fn check_tells_the_count() {
         }
         let (code, told) = site.check(&read("plain.eml"));
         let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-        assert_eq!((code, &told["verdict"], &told["near"]["count"]), (1, &"bulk".into(), &3.into()), "{told}");
+        assert_eq!(
+            (code, &told["verdict"], &told["near"]["count"]),
+            (1, &"bulk".into(), &3.into()),
+            "{told}"
+        );
         assert_eq!(told["near"]["signatures"].as_array().unwrap().len(), 5, "{told}");
         let body = serde_json::json!({ "signature": signature, "count": 3, "threshold": 3 });
         assert_eq!(told["body"], body);
