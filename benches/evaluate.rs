@@ -11,6 +11,7 @@
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "what the tests have in common")]
 mod common;
 #[path = "evaluate/corpus.rs"]
+#[allow(unreachable_pub, reason = "two benches have it in common")]
 mod corpus;
 
 use common::milter::{Client, Mail};

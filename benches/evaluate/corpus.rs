@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Replicas of each message and mutation.
-pub const COPIES: usize = 10;
+const COPIES: usize = 10;
 
 /// Bytes of a message that is made replicas of.
 const LONG: u64 = 1500;
