@@ -16,6 +16,8 @@ mod signature;
 mod simulate;
 mod status;
 mod study;
+mod tune;
+mod tune_table;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -48,6 +50,7 @@ enum Command {
     Status(status::Args),
     Ledger(ledger::Args),
     Signature(signature::Args),
+    Tune(tune::Args),
     Simulate(simulate::Args),
     #[command(subcommand)]
     Config(config::Command),
@@ -68,6 +71,7 @@ impl Cli {
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
             Command::Signature(args) => signature::run(&args),
+            Command::Tune(args) => tune::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),
             Command::Completions(args) => completions::run(&args),
