@@ -74,7 +74,8 @@ fn tune(args: &Args) -> anyhow::Result<Report> {
             whitelist: crate::policy::WhiteList::default(),
         },
     };
-    let labelled = |paths: &[PathBuf], label| paths.iter().map(move |p| (p.clone(), label)).collect::<Vec<_>>();
+    let labelled =
+        |paths: &[PathBuf], label| paths.iter().map(move |p| (p.clone(), label)).collect::<Vec<_>>();
     let paths = [
         labelled(&args.ham, Label::Ham),
         labelled(&args.spam, Label::Spam),
@@ -83,7 +84,7 @@ fn tune(args: &Args) -> anyhow::Result<Report> {
     .concat();
     let archive = Archive::find(&paths);
     let bar = bar(archive.bytes(), "looking for messages: {wide_bar} {bytes}/{total_bytes}, {eta} left")?;
-    let index = Index::make(&archive, &|bytes| bar.inc(bytes));
+    let index = Index::make(&archive, ledger::now(), &|bytes| bar.inc(bytes));
     bar.finish_and_clear();
     let ledger = ledger(args.ledger.as_deref(), &checked, &index)?;
     let rules = checked.into_rules();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What `bulkmark tune` found, in 80 columns.
 
-use crate::tune::{ClusterRow, Kept, Labels, Proposal, Report, Row, date, plain};
+use crate::tune::{ClusterRow, Kept, Labels, Proposal, Report, Row, Standing, date, plain};
 use std::io::{self, Write};
 
 /// Columns of a line.
@@ -40,7 +40,11 @@ fn print_thresholds(out: &mut impl Write, report: &Report, is_configured: bool) 
     let kept = &report.archive;
     let is_labelled = kept.labels.ham + kept.labels.spam > 0;
     writeln!(out, "\nWould have been bulk, by threshold:\n")?;
-    write!(out, "threshold{:>9}{:>7}{:>9}{:>9}{:>9}{:>9}", "messages", "%", "by body", "by near", "senders", "wanted")?;
+    write!(
+        out,
+        "threshold{:>9}{:>7}{:>9}{:>9}{:>9}{:>9}",
+        "messages", "%", "by body", "by near", "senders", "wanted"
+    )?;
     writeln!(out, "{}", if is_labelled { format!("{:>9}{:>9}", "ham", "spam") } else { String::new() })?;
     for row in &report.thresholds {
         let Row { threshold, messages, body, near, senders, whitelisted, labels, .. } = row;
@@ -101,27 +105,37 @@ fn print_clusters(out: &mut impl Write, clusters: &[ClusterRow], limit: usize) -
 }
 
 fn print_proposals(out: &mut impl Write, report: &Report) -> io::Result<()> {
-    if report.called_both > 0 {
-        let number = report.called_both;
-        writeln!(out, "\nNo line for {number} lists or senders whose mail was called ham as well as spam.")?;
+    let of = |standing| report.proposals.iter().filter(move |proposal| proposal.standing == standing);
+    if of(Standing::Wanted).next().is_some() {
+        writeln!(out, "\nWhite list for the bulk that looks wanted:\n")?;
+        writeln!(out, "# Everybody can forge these fields; where you know the client, \"host\" or \"ip\"")?;
+        writeln!(out, "# is better: see bulkmark-whitelist(5).")?;
+        of(Standing::Wanted).try_for_each(|proposal| print_proposal(out, proposal, ""))?;
+        writeln!(
+            out,
+            "\nWith these lines {} messages would have been bulk instead of {}.",
+            report.configured.bulk_with_proposals, report.configured.bulk
+        )?;
     }
-    if report.proposals.is_empty() {
-        return Ok(());
+    for (standing, title) in [
+        (Standing::Unsure, "Nothing says whether these are wanted; take the # off those that are:"),
+        (Standing::Both, "Called ham as well as spam:"),
+    ] {
+        if of(standing).next().is_some() {
+            writeln!(out, "\n# {title}")?;
+            of(standing).try_for_each(|proposal| print_proposal(out, proposal, "#"))?;
+        }
     }
-    writeln!(out, "\nLines for a white list. Take out what is not wanted; everybody can forge these fields, so")?;
-    writeln!(out, "where you know the client, write \"host\" or \"ip\" instead (bulkmark-whitelist(5)).\n")?;
-    for proposal in &report.proposals {
-        let Proposal { line, bulk, messages, days, first, last, subject, .. } = proposal;
-        let ham = if proposal.labels.ham > 0 { ", ham" } else { "" };
-        let numbers = format!("# {bulk} of {messages} messages bulk, {days} days, {}{ham}: ", span(*first, *last));
-        let room = WIDTH.saturating_sub(numbers.chars().count()).max(10);
-        writeln!(out, "{numbers}{}\n{line}", plain(subject, room))?;
-    }
-    writeln!(
-        out,
-        "\nWith these lines {} messages would have been bulk instead of {}.",
-        report.configured.bulk_with_proposals, report.configured.bulk
-    )
+    Ok(())
+}
+
+/// A line of a white list, behind `mark`, and a comment above it.
+fn print_proposal(out: &mut impl Write, proposal: &Proposal, mark: &str) -> io::Result<()> {
+    let Proposal { line, bulk, messages, days, first, last, subject, .. } = proposal;
+    let days = if *days == 1 { String::new() } else { format!(" on {days} days") };
+    let numbers = format!("# {bulk} of {messages} bulk{days}, {}: ", span(*first, *last));
+    let room = WIDTH.saturating_sub(numbers.len());
+    writeln!(out, "{numbers}{}\n{mark}{line}", plain(subject, room))
 }
 
 fn labels(labels: Labels) -> String {

@@ -146,7 +146,8 @@ impl Archive {
         if !self.seen.insert((metadata.dev(), metadata.ino())) {
             return Ok(Vec::new());
         }
-        let mut names: Vec<_> = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+        let mut names: Vec<_> =
+            fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
         names.sort_unstable();
         let is_maildir = names.iter().any(|name| name == "cur") && names.iter().any(|name| name == "new");
         let directory = self.enter(path.to_owned());

@@ -105,7 +105,8 @@ impl Clusters {
     }
 
     fn forget(&mut self) {
-        let mut order: Vec<_> = self.all.iter().map(|(name, c)| (c.peak, c.messages, c.last, *name)).collect();
+        let mut order: Vec<_> =
+            self.all.iter().map(|(name, c)| (c.peak, c.messages, c.last, *name)).collect();
         order.sort_unstable();
         let gone: HashSet<u64> = order[..order.len() / 2].iter().map(|&(.., name)| name).collect();
         self.all.retain(|name, _| !gone.contains(name));
@@ -160,7 +161,10 @@ mod tests {
     #[test]
     fn without_signatures_there_is_nothing_to_share() {
         let none = || Letter {
-            signatures: Signatures { body: Err(LowInformation { words: 0, wanted: 8 }), near: Near::default() },
+            signatures: Signatures {
+                body: Err(LowInformation { words: 0, wanted: 8 }),
+                near: Near::default(),
+            },
             ..Letter::default()
         };
         let mut clusters = Clusters::default();

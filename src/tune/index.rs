@@ -54,9 +54,9 @@ struct Part {
 
 impl<'a> Index<'a> {
     /// Finds the messages in all files, on all cores. A message came at the time of its first Received field, or else of
-    /// its Date, or else at that of its file. `tell` is told of bytes that were looked at.
+    /// its Date, or else at that of its file; never later than `now`. `tell` is told of bytes that were looked at.
     #[must_use]
-    pub fn make(archive: &'a Archive, tell: &(dyn Fn(u64) + Sync)) -> Self {
+    pub fn make(archive: &'a Archive, now: u64, tell: &(dyn Fn(u64) + Sync)) -> Self {
         let next = AtomicUsize::new(0);
         let parts = Mutex::new(Vec::new());
         thread::scope(|scope| {
@@ -67,7 +67,7 @@ impl<'a> Index<'a> {
                         .ok()
                         .filter(|&file| (file as usize) < archive.files.len())
                     {
-                        part.file(archive, file, tell);
+                        part.file(archive, file, now, tell);
                     }
                     parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(part);
                 });
@@ -110,11 +110,11 @@ impl<'a> Index<'a> {
 }
 
 impl Part {
-    fn file(&mut self, archive: &Archive, number: u32, tell: &dyn Fn(u64)) {
+    fn file(&mut self, archive: &Archive, number: u32, now: u64, tell: &dyn Fn(u64)) {
         let path = archive.path(number);
         let file = &archive.files[number as usize];
         let mut told = 0;
-        match self.messages(&path, number, &mut |bytes| {
+        match self.messages(&path, number, now, &mut |bytes| {
             told += bytes;
             tell(bytes);
         }) {
@@ -129,15 +129,17 @@ impl Part {
         tell(file.size.saturating_sub(told));
     }
 
-    fn messages(&mut self, path: &Path, file: u32, tell: &mut dyn FnMut(u64)) -> io::Result<Shape> {
+    fn messages(&mut self, path: &Path, file: u32, now: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Shape> {
         let open = File::open(path)?;
         let metadata = open.metadata()?;
         let changed = metadata.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut reader = BufReader::with_capacity(BUFFER, Told { inner: open, tell });
         let entries = &mut self.entries;
         scan::scan(&mut reader, metadata.len(), &mut |message| {
+            // Spam likes to come from the future.
+            let told = Stored::of(message.head).time.filter(|&time| time <= now);
             entries.push(Entry {
-                time: Stored::of(message.head).time.unwrap_or(changed),
+                time: told.unwrap_or(changed),
                 file,
                 length: u32::try_from(message.length).unwrap_or(u32::MAX),
                 at: message.at,

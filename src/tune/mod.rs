@@ -25,4 +25,4 @@ pub use index::Index;
 pub use plain::plain;
 pub use plot::{PlotError, plot};
 pub use replay::replay;
-pub use report::{ClusterRow, Configured, Kept, Labels, Proposal, Report, Row, date};
+pub use report::{ClusterRow, Configured, Kept, Labels, Proposal, Report, Row, Standing, date};

@@ -7,7 +7,8 @@ use unicode_width::UnicodeWidthChar as _;
 /// `width` columns, with "…" at the end of what is cut.
 #[must_use]
 pub fn plain(text: &str, width: usize) -> String {
-    let visible: String = text.chars().filter(|&c| c.is_whitespace() || c.is_control() || !is_hidden(c)).collect();
+    let visible: String =
+        text.chars().filter(|&c| c.is_whitespace() || c.is_control() || !is_hidden(c)).collect();
     let words = visible.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let line = words.collect::<Vec<_>>().join(" ");
     let columns = |c: char| c.width().unwrap_or(0);

@@ -4,7 +4,7 @@
 use super::archive::{Archive, Label};
 use super::clusters::Clusters;
 use super::index::{Entry, Index, Source, threads};
-use super::report::{ClusterRow, Configured, Kept, Labels, Report, Row};
+use super::report::{ClusterRow, Configured, Kept, Labels, Report, Row, Standing};
 use super::tally::{MAX, Tally};
 use super::wanted::Correspondents;
 use crate::ledger::{Ledger, LedgerError};
@@ -32,8 +32,8 @@ pub(super) struct Letter {
     pub(super) list_id: Option<String>,
     pub(super) subject: String,
     pub(super) signatures: Signatures,
-    sender: Option<String>,
-    recipients: Vec<String>,
+    pub(super) sender: Option<String>,
+    pub(super) recipients: Vec<String>,
 }
 
 impl Default for Letter {
@@ -83,7 +83,12 @@ enum Lost {
 ///
 /// # Errors
 /// When the ledger does not count.
-pub fn replay(index: &Index<'_>, rules: &Rules, ledger: &Ledger, tell: &dyn Fn()) -> Result<Report, LedgerError> {
+pub fn replay(
+    index: &Index<'_>,
+    rules: &Rules,
+    ledger: &Ledger,
+    tell: &dyn Fn(),
+) -> Result<Report, LedgerError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(|e| LedgerError::Unavailable(e.to_string()))?;
@@ -216,16 +221,18 @@ impl Findings {
         self.bulk[label.index()] += u64::from(verdict == Verdict::Bulk);
         let sender = letter.from.first().map_or("", |address| address);
         self.tally.add(counts, label, sender, whitelisted);
+        let count = counts.body.max(counts.near).unwrap_or(0);
         if !whitelisted {
-            self.correspondents.add(letter, label, verdict == Verdict::Bulk);
+            self.correspondents.add(letter, label, count, verdict == Verdict::Bulk);
         }
-        self.clusters.add(letter, label, counts.body.max(counts.near).unwrap_or(0), whitelisted);
+        self.clusters.add(letter, label, count, whitelisted);
     }
 
     fn report(mut self) -> Report {
-        let (proposals, called_both) = self.correspondents.proposals();
+        let proposals = self.correspondents.proposals();
         let bulk = self.bulk.iter().sum::<u64>();
-        let wanted: u64 = proposals.iter().map(|proposal| proposal.bulk).sum();
+        let wanted = proposals.iter().filter(|proposal| proposal.standing == Standing::Wanted);
+        let wanted: u64 = wanted.map(|proposal| proposal.bulk).sum();
         self.faults.listed.sort_by(|a, b| a.path.cmp(&b.path));
         self.faults.listed.truncate(1000);
         let row = |threshold| {
@@ -263,7 +270,6 @@ impl Findings {
             },
             clusters: self.clusters.ranked(THRESHOLDS[0]).into_iter().map(cluster).collect(),
             proposals,
-            called_both,
             unreadable: self.faults.listed,
         }
     }

@@ -16,10 +16,8 @@ pub struct Report {
     pub configured: Configured,
     /// Messages that belong together, those of the highest count first; those that reached the lowest threshold.
     pub clusters: Vec<ClusterRow>,
-    /// Lines for a white list, those with the most bulk first.
+    /// Lines for a white list: by their standing, then those with the most bulk first.
     pub proposals: Vec<Proposal>,
-    /// Lists and senders with bulk that was called ham as well as spam: no line is proposed for them.
-    pub called_both: u64,
     /// What could not be read, the first thousand.
     pub unreadable: Vec<Fault>,
     /// For each count up to the highest one, at most 10,000: messages that reached it, and what they are.
@@ -101,7 +99,7 @@ pub struct Configured {
     pub labels: Labels,
     /// Those that the white list wants, whatever their count.
     pub whitelisted: u64,
-    /// Those that would have been bulk still if the proposed lines were in the white list.
+    /// Those that would have been bulk still if the lines that look wanted were in the white list.
     pub bulk_with_proposals: u64,
 }
 
@@ -134,11 +132,25 @@ pub struct ClusterRow {
     pub subjects: Vec<(String, u64)>,
 }
 
+/// How sure a proposal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// Its bulk was called ham, or it is a list that wrote for days.
+    Wanted,
+    /// Nothing says that it is wanted, nor that it is not.
+    Unsure,
+    /// Its mail was called ham as well as spam.
+    Both,
+}
+
 /// A line for a white list.
 #[derive(Debug, Clone, Serialize)]
 pub struct Proposal {
     /// As it is written there.
     pub line: String,
+    /// How sure it is.
+    pub standing: Standing,
     /// Messages that would have been bulk.
     pub bulk: u64,
     /// All messages of that list or sender.

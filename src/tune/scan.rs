@@ -40,7 +40,11 @@ pub(super) struct Found<'a> {
 }
 
 /// Shows each message of a file of `size` bytes.
-pub(super) fn scan(reader: &mut impl BufRead, size: u64, each: &mut dyn FnMut(Found<'_>)) -> io::Result<Shape> {
+pub(super) fn scan(
+    reader: &mut impl BufRead,
+    size: u64,
+    each: &mut dyn FnMut(Found<'_>),
+) -> io::Result<Shape> {
     let shape = shape(reader.fill_buf()?);
     match shape {
         Shape::Mbox => mbox(reader, each)?,
@@ -171,7 +175,8 @@ mod tests {
 
     #[test]
     fn messages_of_an_mbox() {
-        let first = "From a Sat Nov 21 10:00:00 2026\nSubject: 1\n\nFrom the editor: news\n\nFrom here on\nx\n\n";
+        let first =
+            "From a Sat Nov 21 10:00:00 2026\nSubject: 1\n\nFrom the editor: news\n\nFrom here on\nx\n\n";
         let second = "From b Sat Nov 21 10:00:01 2026\r\nSubject: 2\r\n\r\n>From me\r\n\r\n";
         let third = "From c Sat Nov 21 10:00:02 2026\nSubject: 3\n";
         for capacity in [9, 64, 10_000] {
@@ -207,7 +212,10 @@ mod tests {
     #[test]
     fn quotes_are_taken_off() {
         let text = |raw: &str| String::from_utf8(unquote(raw.as_bytes()).into_owned()).unwrap();
-        assert_eq!(text("a\n>From b\n>>From c\n> From d\n>Fromm\n"), "a\nFrom b\n>From c\n> From d\n>Fromm\n");
+        assert_eq!(
+            text("a\n>From b\n>>From c\n> From d\n>Fromm\n"),
+            "a\nFrom b\n>From c\n> From d\n>Fromm\n"
+        );
         assert_eq!(text("a >From b\n"), "a >From b\n");
     }
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! White-list lines for bulk that looks wanted.
 //!
-//! A list is proposed when some of its mail would have been bulk and none of it was called spam. So is a sender without a
-//! list when, besides, it wrote on three days at least or was called ham, and most of what it wrote would have been bulk:
-//! that of a mail provider for everybody would not.
+//! A list or sender is wanted when some of its bulk was called ham and none of its mail spam. Where nothing was called
+//! anything, so is a list that wrote on three days at least. What else might be is proposed with a doubt: other lists, and
+//! senders without one who wrote on three days. Of senders without a list most of what they wrote must have come five
+//! times at least: that of a mail provider for everybody does not.
 
 use super::archive::Label;
 use super::plain::plain;
 use super::replay::Letter;
-use super::report::{Labels, Proposal};
+use super::report::{Labels, Proposal, Standing};
 use super::top::Top;
 use crate::policy::{Facts, WhiteList};
 use std::collections::{HashMap, HashSet};
@@ -17,8 +18,11 @@ use std::path::PathBuf;
 /// Lists, and senders, that are kept at a time; when there are more, the half with the least bulk goes.
 const MOST: usize = 50_000;
 
-/// Days on which a sender without a list must have written.
+/// Days on which somebody must have written of whom nothing was said.
 const DAYS: u32 = 3;
+
+/// How often a message was seen that is no letter to somebody.
+const REPEATED: u32 = 5;
 
 const DAY: u64 = 86_400;
 
@@ -26,7 +30,9 @@ const DAY: u64 = 86_400;
 #[derive(Debug, Default)]
 struct Correspondent {
     messages: u64,
-    bulk: u64,
+    /// Those that were seen often enough not to be letters.
+    repeated: u64,
+    bulk: [u64; 3],
     labels: [u64; 3],
     days: u32,
     first: u64,
@@ -44,8 +50,8 @@ pub(super) struct Correspondents {
 }
 
 impl Correspondents {
-    /// Adds a message that no white list wants.
-    pub(super) fn add(&mut self, letter: &Letter, label: Label, is_bulk: bool) {
+    /// Adds a message that no white list wants, and that was seen so often.
+    pub(super) fn add(&mut self, letter: &Letter, label: Label, count: u32, is_bulk: bool) {
         let (table, name) = match (&letter.list_id, letter.domain()) {
             (Some(id), _) => (&mut self.lists, &**id),
             (None, Some(domain)) => (&mut self.domains, domain),
@@ -59,7 +65,8 @@ impl Correspondents {
         }
         let Some(one) = table.get_mut(name) else { return };
         one.messages += 1;
-        one.bulk += u64::from(is_bulk);
+        one.repeated += u64::from(count >= REPEATED);
+        one.bulk[label.index()] += u64::from(is_bulk);
         one.labels[label.index()] += 1;
         one.days += u32::from(one.messages == 1 || letter.time / DAY != one.last / DAY);
         one.last = letter.time;
@@ -69,36 +76,56 @@ impl Correspondents {
         }
     }
 
-    /// Lines for those that look wanted, those with the most bulk first, and how many have bulk that was called both ham
-    /// and spam.
-    pub(super) fn proposals(&self) -> (Vec<Proposal>, u64) {
-        let (mut proposals, mut mixed) = (Vec::new(), 0);
-        let lists = self.lists.iter().map(|(id, one)| (format!("list-id  <{id}>"), one, true));
+    /// Lines for all with bulk that may be wanted, those that look so first, then those with the most bulk.
+    pub(super) fn proposals(&self) -> Vec<Proposal> {
+        let lists = self.lists.iter().map(|(id, one)| (format!("list-id  <{id}>"), one, one.of_list()));
         let domains = self.domains.iter().map(|(domain, one)| {
-            (format!("from     {}", one.addresses.only().unwrap_or(domain)), one, one.is_steady())
+            (format!("from     {}", one.addresses.only().unwrap_or(domain)), one, one.of_sender())
         });
-        for (line, one, looks_wanted) in lists.chain(domains) {
-            let [_, ham, spam] = one.labels;
-            if one.bulk > 0 && ham > 0 && spam > 0 {
-                mixed += 1;
-            } else if one.bulk > 0 && spam == 0 && looks_wanted && wants(&line, one) {
-                proposals.push(one.proposal(line));
-            }
-        }
-        proposals.sort_by(|a, b| b.bulk.cmp(&a.bulk).then_with(|| a.line.cmp(&b.line)));
-        (proposals, mixed)
+        let mut proposals: Vec<_> = lists
+            .chain(domains)
+            .filter(|(line, one, _)| one.all_bulk() > 0 && wants(line, one))
+            .filter_map(|(line, one, standing)| Some(one.proposal(line, standing?)))
+            .collect();
+        proposals.sort_by(|a, b| {
+            let order = |p: &Proposal| (p.standing, std::cmp::Reverse(p.bulk));
+            order(a).cmp(&order(b)).then_with(|| a.line.cmp(&b.line))
+        });
+        proposals
     }
 }
 
 impl Correspondent {
-    fn is_steady(&self) -> bool {
-        (self.days >= DAYS || self.labels[Label::Ham.index()] > 0) && 2 * self.bulk >= self.messages
+    fn all_bulk(&self) -> u64 {
+        self.bulk.iter().sum()
     }
 
-    fn proposal(&self, line: String) -> Proposal {
+    /// What the labels say; none where they say nothing. Of what was called spam nothing is proposed, unless there is
+    /// wanted bulk as well.
+    fn by_labels(&self) -> Option<Option<Standing>> {
+        match (self.bulk[Label::Ham.index()] > 0, self.labels[Label::Spam.index()] > 0) {
+            (true, false) => Some(Some(Standing::Wanted)),
+            (true, true) => Some(Some(Standing::Both)),
+            (false, true) => Some(None),
+            (false, false) => None,
+        }
+    }
+
+    fn of_list(&self) -> Option<Standing> {
+        let steady = if self.days >= DAYS { Standing::Wanted } else { Standing::Unsure };
+        self.by_labels().unwrap_or(Some(steady))
+    }
+
+    fn of_sender(&self) -> Option<Standing> {
+        let steady = (self.days >= DAYS).then_some(Standing::Unsure);
+        self.by_labels().unwrap_or(steady).filter(|_| 2 * self.repeated >= self.messages)
+    }
+
+    fn proposal(&self, line: String, standing: Standing) -> Proposal {
         Proposal {
             line,
-            bulk: self.bulk,
+            standing,
+            bulk: self.all_bulk(),
             messages: self.messages,
             days: self.days,
             first: self.first,
@@ -136,7 +163,7 @@ fn wants(line: &str, one: &Correspondent) -> bool {
 
 fn forget(table: &mut HashMap<Box<str>, Correspondent>) {
     let mut order: Vec<_> =
-        table.iter().map(|(name, one)| (one.bulk, one.messages, one.last, name.clone())).collect();
+        table.iter().map(|(name, one)| (one.all_bulk(), one.messages, one.last, name.clone())).collect();
     order.sort_unstable();
     let gone: HashSet<_> = order.drain(..MOST / 2).map(|(.., name)| name).collect();
     table.retain(|name, _| !gone.contains(name));
@@ -158,43 +185,53 @@ mod tests {
         }
     }
 
-    fn lines(letters: &[(Letter, Label, bool)]) -> Vec<String> {
+    fn lines(letters: &[(Letter, Label, bool)]) -> Vec<(String, Standing)> {
         let mut all = Correspondents::default();
-        letters.iter().for_each(|(letter, label, bulk)| all.add(letter, *label, *bulk));
-        all.proposals().0.into_iter().map(|proposal| proposal.line).collect()
+        letters.iter().for_each(|(letter, label, bulk)| {
+            all.add(letter, *label, if *bulk { 20 } else { 1 }, *bulk);
+        });
+        all.proposals().into_iter().map(|proposal| (proposal.line, proposal.standing)).collect()
+    }
+
+    fn only(line: &str, standing: Standing) -> Vec<(String, Standing)> {
+        vec![(line.to_owned(), standing)]
     }
 
     #[test]
     fn lists_of_which_nothing_is_spam() {
-        let list = |label| (letter("a@example.org", Some("news.example.org"), 0), label, BULK);
-        assert_eq!(lines(&[list(Label::None)]), ["list-id  <news.example.org>"]);
-        assert!(lines(&[list(Label::None), list(Label::Spam)]).is_empty());
-        assert!(lines(&[(letter("a@example.org", Some("news.example.org"), 0), Label::Ham, false)]).is_empty());
+        let list = |day, label, bulk| (letter("a@example.org", Some("news.example.org"), day), label, bulk);
+        let line = |standing| only("list-id  <news.example.org>", standing);
+        assert_eq!(lines(&[list(0, Label::Ham, BULK)]), line(Standing::Wanted));
+        assert_eq!(lines(&[0, 0, 1].map(|day| list(day, Label::None, BULK))), line(Standing::Unsure));
+        assert_eq!(lines(&[0, 1, 2].map(|day| list(day, Label::None, BULK))), line(Standing::Wanted));
+        assert_eq!(lines(&[list(0, Label::Ham, BULK), list(1, Label::Spam, false)]), line(Standing::Both));
+        assert_eq!(lines(&[0, 1, 2].map(|day| list(day, Label::Spam, BULK))), []);
+        assert_eq!(lines(&[0, 1, 2].map(|day| list(day, Label::Ham, false))), []);
     }
 
     #[test]
     fn senders_who_write_bulk_for_days() {
         let from = |address: &str, day, bulk| (letter(address, None, day), Label::None, bulk);
-        assert_eq!(
-            lines(&[from("a@x.test", 0, true), from("a@x.test", 1, true), from("a@x.test", 2, true)]),
-            ["from     a@x.test"]
-        );
-        let (two_days, one_domain) = ([0, 0, 1], [0, 1, 2]);
-        assert!(lines(&two_days.map(|day| from("a@x.test", day, true))).is_empty());
-        assert_eq!(lines(&one_domain.map(|day| from(&format!("{day}@x.test"), day, true))), ["from     x.test"]);
+        let of = |days: [u64; 3]| lines(&days.map(|day| from("a@x.test", day, BULK)));
+        assert_eq!(of([0, 1, 2]), only("from     a@x.test", Standing::Unsure));
+        assert_eq!(of([0, 0, 1]), []);
+        let many = [0, 1, 2].map(|day| from(&format!("{day}@x.test"), day, BULK));
+        assert_eq!(lines(&many), only("from     x.test", Standing::Unsure));
+        let called_ham = [(letter("a@x.test", None, 0), Label::Ham, BULK)];
+        assert_eq!(lines(&called_ham), only("from     a@x.test", Standing::Wanted));
         // A provider for everybody, of whose users one writes bulk.
         let mut provider: Vec<_> = (0..9).map(|day| from(&format!("{day}@x.test"), day, false)).collect();
-        provider.extend(one_domain.map(|day| from("a@x.test", day, true)));
+        provider.extend([0, 1, 2].map(|day| from("a@x.test", day, BULK)));
         provider.sort_by_key(|(letter, ..)| letter.time);
-        assert!(lines(&provider).is_empty());
+        assert_eq!(lines(&provider), []);
     }
 
     /// "#" begins a comment in a white list, and a blank ends a name.
     #[test]
     fn what_would_mean_something_else_is_not_proposed() {
-        for id in ["news#1.example.org", "our news", "a>b", "", "a\nfrom b"] {
+        for id in ["news#1.example.org", "our news", "a>b", "", "a\nfrom b", "a\u{202e}b"] {
             let list = (letter("a@example.org", Some(id), 0), Label::Ham, BULK);
-            assert!(lines(&[list]).is_empty(), "{id}");
+            assert_eq!(lines(&[list]), [], "{id}");
         }
     }
 }
