@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// Signatures that a filter of a replay holds at least before it grows.
-const LEAST_CAPACITY: u32 = 1000;
+const LEAST_CAPACITY: NonZeroU32 = NonZeroU32::MIN.saturating_add(999);
 
 /// Say what bulkmark would have done with the mail of an archive, and which lines a white list should have.
 ///
@@ -124,9 +124,10 @@ fn ledger(from: Option<&Path>, checked: &Checked, index: &Index<'_>) -> anyhow::
     match from {
         Some(from) => ledger::copy(from, directory.path())?,
         None => {
-            let capacity = u32::try_from(index.signatures_by_window(settings.window.as_secs())).ok();
-            let capacity = capacity.map_or(settings.capacity.get(), |capacity| capacity.max(LEAST_CAPACITY));
-            settings.capacity = settings.capacity.min(NonZeroU32::MIN.saturating_add(capacity));
+            let needed =
+                index.signatures_by_window(settings.window.as_secs()).max(LEAST_CAPACITY.get().into());
+            let needed = u32::try_from(needed).ok().and_then(NonZeroU32::new);
+            settings.capacity = needed.unwrap_or(settings.capacity).min(settings.capacity);
         }
     }
     // From here on the file has no name: it is gone when this process is, whatever ends it.

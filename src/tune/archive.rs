@@ -4,6 +4,7 @@
 use serde::Serialize;
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -48,7 +49,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn add(&mut self, path: &Path, reason: impl ToString) {
+    pub(super) fn add(&mut self, path: &Path, reason: &dyn Display) {
         self.number += 1;
         if self.listed.len() < MAX_FAULTS {
             self.listed.push(Fault { path: path.display().to_string(), reason: reason.to_string() });
@@ -84,7 +85,7 @@ impl Archive {
         let (labelled, plain): (Vec<_>, Vec<_>) = paths.iter().partition(|(_, label)| *label != Label::None);
         for (path, label) in labelled.into_iter().chain(plain) {
             if let Err(e) = archive.root(path, *label) {
-                archive.faults.add(path, e);
+                archive.faults.add(path, &e);
             }
         }
         archive
@@ -135,7 +136,7 @@ impl Archive {
             match self.entries(&path, label) {
                 // The last of the stack comes next.
                 Ok(below) => waiting.extend(below.into_iter().rev()),
-                Err(e) => self.faults.add(&path, e),
+                Err(e) => self.faults.add(&path, &e),
             }
         }
     }
@@ -167,7 +168,7 @@ impl Archive {
                     });
                 }
                 Ok(_) => (),
-                Err(e) => self.faults.add(&path, e),
+                Err(e) => self.faults.add(&path, &e),
             }
         }
         Ok(below)

@@ -19,7 +19,7 @@ use std::time::UNIX_EPOCH;
 const BUFFER: usize = 256 << 10;
 
 /// The longest message that is read: the body that the milter takes, and header fields that it would not keep.
-const MAX_MESSAGE: u32 = (MAX_BODY as u32).saturating_add(4 << 20);
+const MAX_MESSAGE: usize = MAX_BODY + (4 << 20);
 
 /// Signatures that a message reports at most: its `body` signature and eight `near` ones, and as many doubts about these.
 const SIGNATURES: u64 = 16;
@@ -119,12 +119,12 @@ impl Part {
             tell(bytes);
         }) {
             Ok(Shape::Mbox | Shape::Message) => (),
-            Ok(Shape::Compressed) => self.faults.add(&path, "it is compressed; unpack it first"),
+            Ok(Shape::Compressed) => self.faults.add(&path, &"it is compressed; unpack it first"),
             Ok(Shape::Other) if file.is_named => {
-                self.faults.add(&path, "it begins neither with a header field nor with \"From \"");
+                self.faults.add(&path, &"it begins neither with a header field nor with \"From \"");
             }
             Ok(Shape::Other) => self.no_mail += 1,
-            Err(e) => self.faults.add(&path, e),
+            Err(e) => self.faults.add(&path, &e),
         }
         tell(file.size.saturating_sub(told));
     }
@@ -187,7 +187,8 @@ impl<'a> Source<'a> {
 
     /// The message as it was delivered; none when it is longer than any that the milter takes.
     pub(super) fn read(&mut self, entry: &Entry) -> io::Result<Option<Cow<'_, [u8]>>> {
-        if entry.length > MAX_MESSAGE {
+        let length = entry.length as usize;
+        if length > MAX_MESSAGE {
             return Ok(None);
         }
         let file = match self.open.take() {
@@ -196,7 +197,7 @@ impl<'a> Source<'a> {
         };
         self.bytes.clear();
         self.bytes.shrink_to(1 << 20);
-        self.bytes.resize(entry.length as usize, 0);
+        self.bytes.resize(length, 0);
         file.read_exact_at(&mut self.bytes, entry.at)?;
         self.open = Some((entry.file, file));
         let is_of_mbox = self.bytes.starts_with(SEPARATOR);

@@ -2,7 +2,7 @@
 //! Has all messages counted, in the order in which they came.
 
 use super::archive::{Archive, Label};
-use super::clusters::Clusters;
+use super::clusters::{Cluster, Clusters};
 use super::index::{Entry, Index, Source, threads};
 use super::report::{ClusterRow, Configured, Kept, Labels, Report, Row, Standing};
 use super::tally::{MAX, Tally};
@@ -161,7 +161,7 @@ async fn count_all(
         match letter {
             Err(Lost::TooLarge) => findings.kept.too_large += 1,
             Err(Lost::Unreadable(reason)) => {
-                findings.faults.add(&index.archive().path(entry.file), reason);
+                findings.faults.add(&index.archive().path(entry.file), &reason);
                 continue;
             }
             Ok(letter) if letter.signatures.is_empty() => findings.kept.exempt += 1,
@@ -248,11 +248,8 @@ impl Findings {
             }
         };
         // Each point sums up what is above it: enough of them for a line on a logarithmic scale.
-        let mut at: Vec<u32> = std::iter::successors(Some(1.0f64), |&t| Some(t * 1.05))
-            .map(|t| t.round() as u32)
-            .take_while(|&t| t <= self.tally.peak().clamp(THRESHOLDS[4], MAX))
-            .collect();
-        at.dedup();
+        let right = self.tally.peak().clamp(THRESHOLDS[4], MAX);
+        let at = std::iter::successors(Some(1), |&t| Some(t + (t / 20).max(1))).take_while(|&t| t <= right);
         Report {
             archive: Kept {
                 messages: self.labels.iter().sum(),
@@ -261,21 +258,21 @@ impl Findings {
                 ..self.kept
             },
             thresholds: THRESHOLDS.map(row).into(),
-            curve: at.into_iter().map(row).collect(),
+            curve: at.map(row).collect(),
             configured: Configured {
                 bulk,
                 labels: Labels::from(self.bulk),
                 bulk_with_proposals: bulk.saturating_sub(wanted),
                 ..self.configured
             },
-            clusters: self.clusters.ranked(THRESHOLDS[0]).into_iter().map(cluster).collect(),
+            clusters: self.clusters.ranked(THRESHOLDS[0]).iter().map(cluster).collect(),
             proposals,
             unreadable: self.faults.listed,
         }
     }
 }
 
-fn cluster(cluster: super::clusters::Cluster) -> ClusterRow {
+fn cluster(cluster: &Cluster) -> ClusterRow {
     let (from, from_is_all) = cluster.from.ranked();
     ClusterRow {
         messages: cluster.messages,

@@ -20,7 +20,7 @@ pub struct Report {
     pub proposals: Vec<Proposal>,
     /// What could not be read, the first thousand.
     pub unreadable: Vec<Fault>,
-    /// For each count up to the highest one, at most 10,000: messages that reached it, and what they are.
+    /// The same as `thresholds` for many more up to the highest count, at most 10,000.
     #[serde(skip)]
     pub curve: Vec<Row>,
 }
