@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod corpus;
 mod daemon;
+mod explain;
 mod judging;
 mod ledger;
 mod milter;
@@ -49,6 +50,7 @@ enum Command {
     Check(check::Args),
     Status(status::Args),
     Ledger(ledger::Args),
+    Explain(explain::Args),
     Signature(signature::Args),
     Tune(tune::Args),
     Simulate(simulate::Args),
@@ -70,6 +72,7 @@ impl Cli {
             Command::Check(args) => check::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
+            Command::Explain(args) => explain::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Tune(args) => tune::run(&args),
             Command::Simulate(args) => simulate::run(&args),
