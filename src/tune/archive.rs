@@ -44,8 +44,8 @@ pub struct Fault {
 /// What could not be read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Faults {
-    pub(super) listed: Vec<Fault>,
-    pub(super) number: u64,
+    listed: Vec<Fault>,
+    number: u64,
 }
 
 impl Faults {
@@ -54,6 +54,22 @@ impl Faults {
         if self.listed.len() < MAX_FAULTS {
             self.listed.push(Fault { path: path.display().to_string(), reason: reason.to_string() });
         }
+    }
+
+    pub(super) fn join(&mut self, other: Self) {
+        self.number += other.number;
+        self.listed.extend(other.listed);
+        self.listed.truncate(MAX_FAULTS);
+    }
+
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// In the order of their paths.
+    pub(super) fn into_listed(mut self) -> Vec<Fault> {
+        self.listed.sort_by(|a, b| a.path.cmp(&b.path));
+        self.listed
     }
 }
 

@@ -9,9 +9,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt as _;
+use std::panic::catch_unwind;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::UNIX_EPOCH;
 
@@ -69,12 +70,12 @@ impl<'a> Index<'a> {
                     {
                         part.file(archive, file, now, tell);
                     }
-                    parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(part);
+                    parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
                 });
             }
         });
         let mut index = Self { archive, entries: Vec::new(), faults: archive.faults.clone(), no_mail: 0 };
-        for part in parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        for part in parts.into_inner().unwrap_or_else(PoisonError::into_inner) {
             index.entries.extend(part.entries);
             index.no_mail += part.no_mail;
             index.faults.join(part.faults);
@@ -137,7 +138,8 @@ impl Part {
         let entries = &mut self.entries;
         scan::scan(&mut reader, metadata.len(), &mut |message| {
             // Spam likes to come from the future.
-            let told = Stored::of(message.head).time.filter(|&time| time <= now);
+            let told =
+                catch_unwind(|| Stored::of(message.head).time).ok().flatten().filter(|&time| time <= now);
             entries.push(Entry {
                 time: told.unwrap_or(changed),
                 file,
@@ -145,13 +147,6 @@ impl Part {
                 at: message.at,
             });
         })
-    }
-}
-
-impl Faults {
-    fn join(&mut self, other: Self) {
-        self.number += other.number;
-        self.listed.extend(other.listed);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Has all messages counted, in the order in which they came.
 
-use super::archive::{Archive, Label};
+use super::archive::{Archive, Faults, Label};
 use super::clusters::{Cluster, Clusters};
 use super::index::{Entry, Index, Source, threads};
 use super::report::{ClusterRow, Configured, Kept, Labels, Report, Row, Standing};
@@ -14,7 +14,6 @@ use crate::policy::{Counts, Decision, Facts, Verdict, decide};
 use crate::signature::near::Near;
 use crate::signature::{LowInformation, Signatures, signatures};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -92,20 +91,18 @@ pub fn replay(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(|e| LedgerError::Unavailable(e.to_string()))?;
-    let stop = AtomicBool::new(false);
     let threads = threads();
     thread::scope(|scope| {
         let mut ready = Vec::new();
-        // Each core takes every so manieth message, so that their results come in order.
+        // Of n threads each takes every nth message, so that their results are in order when they are taken in turn.
         for first in 0..threads {
             let (sender, receiver) = sync_channel(AHEAD);
             ready.push(receiver);
             let mine = index.entries.iter().skip(first).step_by(threads);
-            let stop = &stop;
-            scope.spawn(move || read_all(index.archive(), mine, rules, &sender, stop));
+            scope.spawn(move || read_all(index.archive(), mine, rules, &sender));
         }
         let result = runtime.block_on(count_all(index, rules, ledger, &ready, tell));
-        stop.store(true, Ordering::Relaxed);
+        // After an error, this ends the threads.
         drop(ready);
         result
     })
@@ -116,12 +113,10 @@ fn read_all<'a>(
     entries: impl Iterator<Item = &'a Entry>,
     rules: &Rules,
     ready: &SyncSender<Result<Letter, Lost>>,
-    stop: &AtomicBool,
 ) {
     let mut source = Source::new(archive);
     for entry in entries {
-        let letter = read(&mut source, entry, rules);
-        if stop.load(Ordering::Relaxed) || ready.send(letter).is_err() {
+        if ready.send(read(&mut source, entry, rules)).is_err() {
             return;
         }
     }
@@ -130,10 +125,9 @@ fn read_all<'a>(
 fn read(source: &mut Source<'_>, entry: &Entry, rules: &Rules) -> Result<Letter, Lost> {
     let raw = source.read(entry).map_err(|e| Lost::Unreadable(e.to_string()))?.ok_or(Lost::TooLarge)?;
     let message = RawMessage::from_bytes(&raw).map_err(|_| Lost::TooLarge)?;
-    let stored = Stored::of(&raw);
-    drop(raw);
+    // A panic costs this message its count and nothing else, as in the milter.
     catch_unwind(AssertUnwindSafe(|| {
-        let fields = message.fields();
+        let (fields, stored) = (message.fields(), Stored::of(&raw));
         Letter {
             time: entry.time,
             from: fields.from,
@@ -182,7 +176,7 @@ struct Findings {
     labels: [u64; 3],
     bulk: [u64; 3],
     configured: Configured,
-    faults: super::archive::Faults,
+    faults: Faults,
     tally: Tally,
     clusters: Clusters,
     correspondents: Correspondents,
@@ -228,13 +222,11 @@ impl Findings {
         self.clusters.add(letter, label, count, whitelisted);
     }
 
-    fn report(mut self) -> Report {
+    fn report(self) -> Report {
         let proposals = self.correspondents.proposals();
         let bulk = self.bulk.iter().sum::<u64>();
         let wanted = proposals.iter().filter(|proposal| proposal.standing == Standing::Wanted);
         let wanted: u64 = wanted.map(|proposal| proposal.bulk).sum();
-        self.faults.listed.sort_by(|a, b| a.path.cmp(&b.path));
-        self.faults.listed.truncate(1000);
         let row = |threshold| {
             let reached = self.tally.reached(threshold);
             Row {
@@ -253,7 +245,7 @@ impl Findings {
         Report {
             archive: Kept {
                 messages: self.labels.iter().sum(),
-                unreadable: self.faults.number,
+                unreadable: self.faults.number(),
                 labels: Labels::from(self.labels),
                 ..self.kept
             },
@@ -267,7 +259,7 @@ impl Findings {
             },
             clusters: self.clusters.ranked(THRESHOLDS[0]).iter().map(cluster).collect(),
             proposals,
-            unreadable: self.faults.listed,
+            unreadable: self.faults.into_listed(),
         }
     }
 }
