@@ -9,8 +9,9 @@
 //! ```
 //!
 //! `mail`, `signature`, `filter` and `policy` are pure: no clock, no file, no socket. `milter` and `ledger` are the
-//! edge. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon. `config` fills the settings of all rooms from a file; `command` puts everything together; `simulate` repeats
-//! the study of the paper. Which room may use which is held by `tests/layering.rs`.
+//! edge. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon.
+//! `config` fills the settings of all rooms from a file; `command` puts everything together; `simulate` repeats the
+//! study of the paper, `tune` an archive's mail. Which room may use which is held by `tests/layering.rs`.
 
 // Beside the lints of Cargo.toml, for the program only: tests unwrap, and speak the milter's big-endian protocol.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -30,3 +31,4 @@ pub mod signature;
 pub mod simulate;
 pub mod sync;
 pub mod telemetry;
+pub mod tune;

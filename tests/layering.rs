@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("filter", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
@@ -17,6 +17,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("simulate", &["filter"]),
     ("policy", &["mail", "signature"]),
     ("milter", &["mail", "signature", "ledger", "policy", "sync", "control"]),
+    ("tune", &["mail", "signature", "ledger", "policy", "milter"]),
     ("config", &["filter", "mail", "signature", "ledger", "policy", "milter", "sync", "server", "telemetry"]),
     (
         "command",
@@ -33,6 +34,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "control",
             "server",
             "telemetry",
+            "tune",
         ],
     ),
 ];

@@ -17,6 +17,8 @@ mod signature;
 mod simulate;
 mod status;
 mod study;
+mod tune;
+mod tune_table;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -50,6 +52,7 @@ enum Command {
     Ledger(ledger::Args),
     Explain(explain::Args),
     Signature(signature::Args),
+    Tune(tune::Args),
     Simulate(simulate::Args),
     #[command(subcommand)]
     Config(config::Command),
@@ -71,6 +74,7 @@ impl Cli {
             Command::Ledger(args) => ledger::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Signature(args) => signature::run(&args),
+            Command::Tune(args) => tune::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),
             Command::Completions(args) => completions::run(&args),

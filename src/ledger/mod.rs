@@ -9,6 +9,7 @@ mod acknowledged;
 mod book;
 #[cfg(test)]
 mod convergence;
+mod copy;
 mod errors;
 mod format;
 mod generations;
@@ -38,6 +39,7 @@ mod write;
 const MAX_BATCH: usize = 8192;
 
 pub use acknowledged::{Backwards, Receipt, Reporter};
+pub use copy::copy;
 pub use errors::{LedgerError, OpenError};
 pub use handle::{Ledger, Moves, Report};
 pub use holding::{Difference, Holding, MergeError};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Header fields, transfer encodings and charsets. The only file that knows the `mail-parser` crate.
+//! Header fields, transfer encodings and charsets. The only file that knows the `mail-parser` crate, but for its dates.
 
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::charsets::map::charset_decoder;
@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 static MIME_PARSER: LazyLock<MessageParser> = LazyLock::new(|| MessageParser::new().with_mime_headers());
 static FIELD_PARSER: LazyLock<MessageParser> =
     LazyLock::new(|| MessageParser::new().header_address(HeaderName::From));
+static SUBJECT_PARSER: LazyLock<MessageParser> =
+    LazyLock::new(|| MessageParser::new().header_text(HeaderName::Subject));
 
 /// What the header says of sender, list and message. Addresses and the list id are in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,6 +51,13 @@ fn addresses(field: &[u8]) -> Vec<String> {
     let message = FIELD_PARSER.parse_headers(&with_end);
     let from = message.as_ref().and_then(|m| m.from());
     from.into_iter().flat_map(|list| list.iter()).filter_map(|a| a.address()).map(str::to_lowercase).collect()
+}
+
+/// The value of a Subject with its encoded words decoded and its lines joined.
+pub(super) fn subject(value: &[u8]) -> String {
+    let field = [b"Subject: ", value, b"\r\n\r\n"].concat();
+    let message = SUBJECT_PARSER.parse_headers(&field);
+    message.as_ref().and_then(|m| m.subject()).unwrap_or_default().to_owned()
 }
 
 /// The fields of a header block, each with its continuation lines and without its final line end.

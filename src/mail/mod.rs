@@ -9,9 +9,11 @@ mod elements;
 mod html;
 mod mime;
 mod raw;
+mod stored;
 mod style;
 
 pub use decode::Fields;
 pub use html::{Piece, pieces};
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
 pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};
+pub use stored::Stored;

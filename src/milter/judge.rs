@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! At the end of a message: signature, count, decision, and all that is said of them.
 
+use super::counting::report;
 use super::header::HeaderValue;
 use super::rules::{OnFailure, Rules};
 use super::session::Message;
-use crate::ledger::{Ledger, LedgerError, Report, RetryKey};
+use crate::ledger::{Ledger, RetryKey};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Counts, Decision, Facts, Per, ReplyFields, Verdict, decide};
-use crate::signature::near::Seen;
-use crate::signature::{FederationKey, Signature, Signatures, signatures};
+use crate::signature::{Signature, Signatures, signatures};
 use crate::sync::Links;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -141,37 +141,6 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
         log::warn!("a message is refused for the moment and may be counted again when it returns: {e}");
     }
     Finding::Counted { counts, signature, decision, stale }
-}
-
-/// Reports a message, `times` times, and returns how often it was seen with these.
-async fn report(
-    signatures: &Signatures,
-    times: u32,
-    keys: &[RetryKey],
-    now: u64,
-    key: &FederationKey,
-    ledger: &Ledger,
-) -> Result<Counts, LedgerError> {
-    let near = &signatures.near;
-    let (reported, asked) = (signatures.reported(), near.asked());
-    let all = [&reported[..], &asked].concat();
-    let report = Report { signatures: reported, asked, times, keys: keys.to_vec(), now };
-    let reports = report.signatures.len();
-    let mut counts = ledger.report(report).await?;
-    let body = signatures.body.is_ok().then(|| counts[0]);
-    for count in &mut counts[..reports] {
-        *count = count.saturating_sub(times);
-    }
-    let mut seen = Seen::new(&all, &counts);
-    let (strays, doubts) = (near.strays(key, &seen), near.doubts(key, &seen));
-    if !strays.is_empty() || !doubts.is_empty() {
-        let more = Report { signatures: strays, asked: doubts, times, keys: keys.to_vec(), now };
-        let of_doubts = more.signatures.len()..;
-        let doubts = more.asked.clone();
-        seen.add(&doubts, &ledger.report(more).await?[of_doubts]);
-    }
-    let near = (!near.is_empty()).then(|| near.count(key, &seen).saturating_add(times));
-    Ok(Counts { body, near })
 }
 
 /// The different recipients: who is named twice still gets one copy.

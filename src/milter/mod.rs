@@ -6,6 +6,7 @@
 
 mod budget;
 mod callbacks;
+mod counting;
 mod header;
 mod judge;
 mod listen;
@@ -14,6 +15,7 @@ mod serve;
 mod session;
 mod stream;
 
+pub use counting::report;
 pub use header::HeaderName;
 pub use listen::{BindError, Listen, Mode, Socket};
 pub use rules::{OnFailure, Rules};

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark tune`
+
+use super::tune_table::print_for_people;
+use crate::config::{self, Checked};
+use crate::ledger::{self, Durability, Ledger, Role};
+use crate::milter::Rules;
+use crate::signature::FederationKey;
+use crate::tune::{self, Archive, Index, Label, Report};
+use anyhow::{Context, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, Write};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Signatures that a filter of a replay holds at least before it grows.
+const LEAST_CAPACITY: NonZeroU32 = NonZeroU32::MIN.saturating_add(999);
+
+/// Say what bulkmark would have done with the mail of an archive, and which lines a white list should have.
+///
+/// Counts all messages in the order in which they came, as the milter does, in a ledger that is thrown away afterwards.
+/// An archive is an mbox, a maildir, a directory of messages or mboxes, or a message. Exit code 0: done, files that
+/// could not be read are listed; 2: error, or no message was found.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The milter's configuration, for its thresholds, white list and ledger; without it, the defaults hold and nothing is
+    /// on a white list.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// An archive of wanted mail; may be given more than once.
+    #[arg(long, value_name = "ARCHIVE")]
+    ham: Vec<PathBuf>,
+    /// An archive of mail that is not wanted; may be given more than once.
+    #[arg(long, value_name = "ARCHIVE")]
+    spam: Vec<PathBuf>,
+    /// Begin with the counts of the ledger in this directory, which no daemon may have open; it is copied and not changed.
+    #[arg(long, value_name = "DIR")]
+    ledger: Option<PathBuf>,
+    /// Clusters to print at most.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Draw how many messages each threshold finds into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Archives of which nothing is said.
+    #[arg(required_unless_present_any = ["ham", "spam"], value_name = "ARCHIVE")]
+    archives: Vec<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match tune(args) {
+        Ok(report) => {
+            print(args, &report)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(e) => {
+            eprintln!("bulkmark: {e:#}");
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+fn tune(args: &Args) -> anyhow::Result<Report> {
+    let checked = match &args.config {
+        Some(path) => config::load(path)?,
+        None => Checked {
+            file: config::MilterFile::default(),
+            key: FederationKey::public(),
+            whitelist: crate::policy::WhiteList::default(),
+        },
+    };
+    let labelled =
+        |paths: &[PathBuf], label| paths.iter().map(move |p| (p.clone(), label)).collect::<Vec<_>>();
+    let paths = [
+        labelled(&args.ham, Label::Ham),
+        labelled(&args.spam, Label::Spam),
+        labelled(&args.archives, Label::None),
+    ]
+    .concat();
+    let archive = Archive::find(&paths);
+    let bar = bar(archive.bytes(), "looking for messages: {wide_bar} {bytes}/{total_bytes}, {eta} left")?;
+    let index = Index::make(&archive, ledger::now(), &|bytes| bar.inc(bytes));
+    bar.finish_and_clear();
+    let ledger = ledger(args.ledger.as_deref(), &checked, &index)?;
+    let rules = checked.into_rules();
+    let report = replay(&index, &rules, &ledger)?;
+    for fault in &report.unreadable {
+        eprintln!("bulkmark: cannot read {}: {}", fault.path, fault.reason);
+    }
+    ensure!(report.archive.messages > 0, "no message was found in {}", shown(&paths));
+    if let Some(path) = &args.plot {
+        tune::plot(&report, path)?;
+        eprintln!("drew {}", path.display());
+    }
+    Ok(report)
+}
+
+fn replay(index: &Index<'_>, rules: &Rules, ledger: &Ledger) -> anyhow::Result<Report> {
+    let bar = bar(index.len() as u64, "counting: {wide_bar} {pos}/{len} messages, {eta} left")?;
+    let report = tune::replay(index, rules, ledger, &|| bar.inc(1));
+    bar.finish_and_clear();
+    report.context("the ledger of the replay, in the directory for temporary files, cannot be written")
+}
+
+/// Is seen on a terminal only.
+fn bar(length: u64, template: &str) -> anyhow::Result<ProgressBar> {
+    let style = ProgressStyle::with_template(template)?;
+    let bar = ProgressBar::new(length).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    Ok(bar)
+}
+
+/// A ledger for the replay, of its own or a copy.
+fn ledger(from: Option<&Path>, checked: &Checked, index: &Index<'_>) -> anyhow::Result<Ledger> {
+    let directory = tempfile::Builder::new().prefix("bulkmark-tune-").tempdir();
+    let directory = directory.context("cannot make a directory for temporary files")?;
+    let mut settings = checked.file.ledger.clone();
+    settings.durability = Durability::Relaxed;
+    match from {
+        Some(from) => ledger::copy(from, directory.path())?,
+        None => {
+            let needed =
+                index.signatures_by_window(settings.window.as_secs()).max(LEAST_CAPACITY.get().into());
+            let needed = u32::try_from(needed).ok().and_then(NonZeroU32::new);
+            settings.capacity = needed.unwrap_or(settings.capacity).min(settings.capacity);
+        }
+    }
+    // From here on the file has no name: it is gone when this process is, whatever ends it.
+    Ok(Ledger::open(directory.path(), Role::Site, &settings, &checked.key)?)
+}
+
+fn shown(paths: &[(PathBuf, Label)]) -> String {
+    paths.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn print(args: &Args, report: &Report) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if args.json {
+        let mut value = serde_json::to_value(report)?;
+        if let Some(clusters) = value["clusters"].as_array_mut() {
+            clusters.truncate(args.limit);
+        }
+        writeln!(out, "{value}")?;
+    } else {
+        print_for_people(&mut out, report, args.limit, args.config.is_some())?;
+    }
+    Ok(())
+}

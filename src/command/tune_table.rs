@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What `bulkmark tune` found, in 80 columns.
+
+use crate::tune::{ClusterRow, Kept, Labels, Proposal, Report, Row, Standing, date, plain};
+use std::io::{self, Write};
+
+/// Columns of a line.
+const WIDTH: usize = 79;
+
+pub(super) fn print_for_people(
+    out: &mut impl Write,
+    report: &Report,
+    limit: usize,
+    is_configured: bool,
+) -> io::Result<()> {
+    print_archive(out, &report.archive)?;
+    print_thresholds(out, report, is_configured)?;
+    print_clusters(out, &report.clusters, limit)?;
+    print_proposals(out, report)
+}
+
+fn print_archive(out: &mut impl Write, kept: &Kept) -> io::Result<()> {
+    writeln!(out, "{} messages, {}", kept.messages, span(kept.first, kept.last))?;
+    let mut line = |number, what: &str| match number {
+        0 => Ok(()),
+        _ => writeln!(out, "{number:>9} {what}"),
+    };
+    line(kept.counted, "were counted")?;
+    line(kept.exempt, "say too little to be counted")?;
+    line(kept.too_large, "are too large to be judged")?;
+    line(kept.unreadable, "files or messages could not be read")?;
+    line(kept.no_mail, "files are no mail")?;
+    if kept.labels.ham + kept.labels.spam > 0 {
+        writeln!(out, "  labels: {}", labels(kept.labels))?;
+    }
+    Ok(())
+}
+
+fn print_thresholds(out: &mut impl Write, report: &Report, is_configured: bool) -> io::Result<()> {
+    let kept = &report.archive;
+    let is_labelled = kept.labels.ham + kept.labels.spam > 0;
+    writeln!(out, "\nWould have been bulk, by threshold:\n")?;
+    write!(
+        out,
+        "threshold{:>9}{:>7}{:>9}{:>9}{:>9}{:>9}",
+        "messages", "%", "by body", "by near", "senders", "wanted"
+    )?;
+    writeln!(out, "{}", if is_labelled { format!("{:>9}{:>9}", "ham", "spam") } else { String::new() })?;
+    for row in &report.thresholds {
+        let Row { threshold, messages, body, near, senders, whitelisted, labels, .. } = row;
+        let share = *messages as f64 * 100.0 / kept.messages.max(1) as f64;
+        write!(out, "{threshold:>9}{messages:>9}{share:>7.2}{body:>9}{near:>9}{senders:>9}{whitelisted:>9}")?;
+        if is_labelled {
+            write!(out, "{:>9}{:>9}", labels.ham, labels.spam)?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out, "\n  by near: not by their body. wanted: reached it, but the white list wants them.")?;
+    let configured = &report.configured;
+    let whose = if is_configured { "this configuration" } else { "the defaults" };
+    writeln!(
+        out,
+        "\nWith {whose} (body {}, near {}): {} bulk, {} whitelisted",
+        configured.body, configured.near, configured.bulk, configured.whitelisted
+    )?;
+    if is_labelled {
+        writeln!(out, "  of the bulk: {}", labels(configured.labels))?;
+    }
+    Ok(())
+}
+
+fn print_clusters(out: &mut impl Write, clusters: &[ClusterRow], limit: usize) -> io::Result<()> {
+    let shown = &clusters[..clusters.len().min(limit)];
+    if shown.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nWhat was seen most often ({} of {} clusters):", shown.len(), clusters.len())?;
+    for cluster in shown {
+        let ClusterRow { messages, count, first, last, .. } = cluster;
+        let mut line = format!("{} messages, count up to {count}, {}", messages, span(*first, *last));
+        if cluster.labels.none < *messages {
+            line += &format!(": {}", labels(cluster.labels));
+        }
+        writeln!(out, "\n  {}", plain(&line, WIDTH - 2))?;
+        if cluster.whitelisted > 0 {
+            writeln!(out, "    {:<9}{} of them", "wanted", cluster.whitelisted)?;
+        }
+        let rest = if cluster.from_is_all { "" } else { ", ..." };
+        let list = |texts: &[(String, u64)]| {
+            let alone = texts.len() == 1;
+            let one = |(text, n): &(String, u64)| if alone { text.clone() } else { format!("{text} ({n})") };
+            texts.iter().map(one).collect::<Vec<_>>().join(", ")
+        };
+        for (name, text) in [
+            ("from", list(&cluster.from) + rest),
+            ("list-id", list(&cluster.list_ids)),
+            ("subject", cluster.subjects.first().map_or(String::new(), |(text, _)| text.clone())),
+        ] {
+            if !text.is_empty() {
+                writeln!(out, "    {name:<9}{}", plain(&text, WIDTH - 13))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print_proposals(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let of = |standing| report.proposals.iter().filter(move |proposal| proposal.standing == standing);
+    if of(Standing::Wanted).next().is_some() {
+        writeln!(out, "\nWhite list for the bulk that looks wanted:\n")?;
+        writeln!(out, "# Everybody can forge these fields; where you know the client, \"host\" or \"ip\"")?;
+        writeln!(out, "# is better: see bulkmark-whitelist(5).")?;
+        of(Standing::Wanted).try_for_each(|proposal| print_proposal(out, proposal, ""))?;
+        writeln!(
+            out,
+            "\nWith these lines {} messages would have been bulk instead of {}.",
+            report.configured.bulk_with_proposals, report.configured.bulk
+        )?;
+    }
+    for (standing, title) in [
+        (Standing::Unsure, "Nothing says whether these are wanted; take the # off those that are:"),
+        (Standing::Both, "Called ham as well as spam:"),
+    ] {
+        if of(standing).next().is_some() {
+            writeln!(out, "\n# {title}")?;
+            of(standing).try_for_each(|proposal| print_proposal(out, proposal, "#"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A line of a white list, behind `mark`, and a comment above it.
+fn print_proposal(out: &mut impl Write, proposal: &Proposal, mark: &str) -> io::Result<()> {
+    let Proposal { line, bulk, messages, days, first, last, subject, .. } = proposal;
+    let days = if *days == 1 { String::new() } else { format!(" on {days} days") };
+    let numbers = format!("# {bulk} of {messages} bulk{days}, {}: ", span(*first, *last));
+    let room = WIDTH.saturating_sub(numbers.len());
+    writeln!(out, "{numbers}{}\n{mark}{line}", plain(subject, room))
+}
+
+fn labels(labels: Labels) -> String {
+    let Labels { none, ham, spam } = labels;
+    let all = [(ham, "ham"), (spam, "spam"), (none, "unlabelled")];
+    let some = all.iter().filter(|(number, _)| *number > 0).map(|(number, name)| format!("{number} {name}"));
+    some.collect::<Vec<_>>().join(", ")
+}
+
+/// One day, or the first and the last one.
+fn span(first: u64, last: u64) -> String {
+    let day = |seconds| date(seconds)[..10].to_owned();
+    let (first, last) = (day(first), day(last));
+    if first == last { first } else { format!("{first} to {last}") }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which messages belong together: those that share a `body` signature, or `near` signatures enough.
+
+use super::archive::Label;
+use super::replay::Letter;
+use super::top::Top;
+use crate::signature::{Signature, Signatures};
+use std::collections::{HashMap, HashSet};
+
+/// Clusters that are kept at a time. When there are more, the half that was seen least often goes, of equals the oldest;
+/// what comes further apart than so many other messages may be shown as several clusters.
+const MOST: usize = 100_000;
+
+/// Signatures by which they are found, with half of each signature's bits. Together that is some 100 MB at most.
+const MOST_SIGNATURES: usize = 1_000_000;
+
+/// Signatures of one cluster: copies that differ bring new ones for ever.
+const MOST_OF_ONE: usize = 256;
+
+/// Slots whose passages must be those of a cluster: as many as the count of a text goes by.
+const AGREEING: usize = 2;
+
+/// Messages that belong together.
+#[derive(Debug, Default)]
+pub(super) struct Cluster {
+    pub(super) messages: u64,
+    pub(super) labels: [u64; 3],
+    pub(super) whitelisted: u64,
+    /// The highest count that one of them had.
+    pub(super) peak: u32,
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// Messages whose body is that of an earlier one.
+    pub(super) exact: u64,
+    pub(super) from: Top,
+    pub(super) list_ids: Top,
+    pub(super) subjects: Top,
+    signatures: usize,
+}
+
+/// All clusters.
+#[derive(Default)]
+pub(super) struct Clusters {
+    all: HashMap<u64, Cluster>,
+    of: HashMap<u64, u64>,
+    next: u64,
+}
+
+impl Clusters {
+    /// Adds a message whose highest count is this.
+    pub(super) fn add(&mut self, letter: &Letter, label: Label, count: u32, whitelisted: bool) {
+        let body = letter.signatures.body.ok().and_then(|signature| self.find(signature));
+        let found = body.or_else(|| self.by_near(&letter.signatures));
+        let name = found.unwrap_or(self.next);
+        if found.is_none() {
+            self.next += 1;
+        }
+        let cluster = self.all.entry(name).or_default();
+        if cluster.messages == 0 {
+            cluster.first = letter.time;
+        }
+        cluster.messages += 1;
+        cluster.labels[label.index()] += 1;
+        cluster.whitelisted += u64::from(whitelisted);
+        cluster.peak = cluster.peak.max(count);
+        cluster.last = letter.time;
+        cluster.exact += u64::from(body.is_some());
+        letter.domain().into_iter().for_each(|domain| cluster.from.add(domain));
+        letter.list_id.iter().for_each(|id| cluster.list_ids.add(id));
+        cluster.subjects.add(&letter.subject);
+        for signature in letter.signatures.reported() {
+            if cluster.signatures < MOST_OF_ONE && !self.of.contains_key(&half(signature)) {
+                cluster.signatures += 1;
+                self.of.insert(half(signature), name);
+            }
+        }
+        if self.all.len() > MOST || self.of.len() > MOST_SIGNATURES {
+            self.forget();
+        }
+    }
+
+    fn find(&self, signature: Signature) -> Option<u64> {
+        self.of.get(&half(signature)).copied()
+    }
+
+    /// The cluster to which most slots of a message lead, or what is attached or linked.
+    fn by_near(&self, signatures: &Signatures) -> Option<u64> {
+        let near = &signatures.near;
+        if let Some(thing) = near.things.iter().find_map(|(_, signature)| self.find(*signature)) {
+            return Some(thing);
+        }
+        let mut votes: Vec<(u64, usize)> = Vec::new();
+        for slot in &near.slots {
+            let Some(name) = slot.passages.iter().find_map(|(_, signature)| self.find(*signature)) else {
+                continue;
+            };
+            match votes.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, votes)) => *votes += 1,
+                None => votes.push((name, 1)),
+            }
+        }
+        // Of equals the older one.
+        let most = votes.into_iter().min_by_key(|&(name, votes)| (std::cmp::Reverse(votes), name));
+        most.filter(|&(_, votes)| votes >= AGREEING).map(|(name, _)| name)
+    }
+
+    fn forget(&mut self) {
+        let mut order: Vec<_> =
+            self.all.iter().map(|(name, c)| (c.peak, c.messages, c.last, *name)).collect();
+        order.sort_unstable();
+        let gone: HashSet<u64> = order[..order.len() / 2].iter().map(|&(.., name)| name).collect();
+        self.all.retain(|name, _| !gone.contains(name));
+        self.of.retain(|_, name| !gone.contains(name));
+    }
+
+    /// Those in which a message was seen so often at least, those of the highest count first.
+    pub(super) fn ranked(self, least: u32) -> Vec<Cluster> {
+        let mut all: Vec<_> = self.all.into_iter().filter(|(_, cluster)| cluster.peak >= least).collect();
+        all.sort_by_key(|(name, c)| (std::cmp::Reverse((c.peak, c.messages)), *name));
+        all.into_iter().map(|(_, cluster)| cluster).collect()
+    }
+}
+
+/// Enough of a signature to tell millions apart.
+fn half(signature: Signature) -> u64 {
+    (signature.bits() >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signature::LowInformation;
+    use crate::signature::near::Near;
+
+    fn letter(body: [u8; 16]) -> Letter {
+        Letter {
+            signatures: Signatures { body: Ok(Signature::from_bytes(body)), near: Near::default() },
+            ..Letter::default()
+        }
+    }
+
+    #[test]
+    fn what_is_seen_often_outlives_what_is_not() {
+        let mut clusters = Clusters::default();
+        for count in 1..=5 {
+            clusters.add(&letter([9; 16]), Label::Spam, count, false);
+        }
+        for n in 0..3 * MOST as u64 {
+            let mut body = [1; 16];
+            body[..8].copy_from_slice(&(n + 1).to_le_bytes());
+            clusters.add(&letter(body), Label::None, 1, false);
+            assert!(clusters.all.len() <= MOST && clusters.of.len() <= MOST);
+        }
+        clusters.add(&letter([9; 16]), Label::Ham, 6, true);
+        let ranked = clusters.ranked(5);
+        assert_eq!(ranked.len(), 1);
+        assert_eq!((ranked[0].messages, ranked[0].peak, ranked[0].exact), (6, 6, 5));
+        assert_eq!((ranked[0].labels, ranked[0].whitelisted), ([0, 1, 5], 1));
+    }
+
+    #[test]
+    fn without_signatures_there_is_nothing_to_share() {
+        let none = || Letter {
+            signatures: Signatures {
+                body: Err(LowInformation { words: 0, wanted: 8 }),
+                near: Near::default(),
+            },
+            ..Letter::default()
+        };
+        let mut clusters = Clusters::default();
+        clusters.add(&none(), Label::None, 1, false);
+        clusters.add(&none(), Label::None, 1, false);
+        assert_eq!(clusters.ranked(1).len(), 2);
+    }
+}

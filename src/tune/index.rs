@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The messages of an archive, in the order in which they came.
+
+use super::archive::{Archive, Faults};
+use super::scan::{self, SEPARATOR, Shape, unquote};
+use crate::mail::{MAX_BODY, Stored};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt as _;
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::UNIX_EPOCH;
+
+/// Bytes of a file that are read at a time.
+const BUFFER: usize = 256 << 10;
+
+/// The longest message that is read: the body that the milter takes, and header fields that it would not keep.
+const MAX_MESSAGE: usize = MAX_BODY + (4 << 20);
+
+/// Signatures that a message reports at most: its `body` signature and eight `near` ones, and as many doubts about these.
+const SIGNATURES: u64 = 16;
+
+/// Where a message is, and when it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    /// Seconds since 1970.
+    pub(super) time: u64,
+    pub(super) file: u32,
+    /// Saturated: what is longer is not read.
+    length: u32,
+    at: u64,
+}
+
+/// All messages of an archive in order of their times.
+pub struct Index<'a> {
+    archive: &'a Archive,
+    pub(super) entries: Vec<Entry>,
+    pub(super) faults: Faults,
+    /// Files that are no mail.
+    pub(super) no_mail: u64,
+}
+
+/// What one thread found.
+#[derive(Default)]
+struct Part {
+    entries: Vec<Entry>,
+    faults: Faults,
+    no_mail: u64,
+}
+
+impl<'a> Index<'a> {
+    /// Finds the messages in all files, on all cores. A message came at the time of its first Received field, or else of
+    /// its Date, or else at that of its file; never later than `now`. `tell` is told of bytes that were looked at.
+    #[must_use]
+    pub fn make(archive: &'a Archive, now: u64, tell: &(dyn Fn(u64) + Sync)) -> Self {
+        let next = AtomicUsize::new(0);
+        let parts = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..threads() {
+                scope.spawn(|| {
+                    let mut part = Part::default();
+                    while let Some(file) = u32::try_from(next.fetch_add(1, Ordering::Relaxed))
+                        .ok()
+                        .filter(|&file| (file as usize) < archive.files.len())
+                    {
+                        part.file(archive, file, now, tell);
+                    }
+                    parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+                });
+            }
+        });
+        let mut index = Self { archive, entries: Vec::new(), faults: archive.faults.clone(), no_mail: 0 };
+        for part in parts.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            index.entries.extend(part.entries);
+            index.no_mail += part.no_mail;
+            index.faults.join(part.faults);
+        }
+        index.entries.sort_unstable_by_key(|entry| (entry.time, entry.file, entry.at));
+        index
+    }
+
+    /// The number of messages.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The archive.
+    pub(super) const fn archive(&self) -> &Archive {
+        self.archive
+    }
+
+    /// Signatures of a window of so many seconds, on average: the capacity that a filter needs. Archives of years have
+    /// thousands of windows with a few messages, for each of which the milter's filter would be much too large.
+    #[must_use]
+    pub fn signatures_by_window(&self, window: u64) -> u64 {
+        let windows = self.entries.chunk_by(|a, b| a.time / window.max(1) == b.time / window.max(1)).count();
+        (self.entries.len() as u64 * SIGNATURES).div_ceil((windows as u64).max(1))
+    }
+}
+
+impl Part {
+    fn file(&mut self, archive: &Archive, number: u32, now: u64, tell: &dyn Fn(u64)) {
+        let path = archive.path(number);
+        let file = &archive.files[number as usize];
+        let mut told = 0;
+        match self.messages(&path, number, now, &mut |bytes| {
+            told += bytes;
+            tell(bytes);
+        }) {
+            Ok(Shape::Mbox | Shape::Message) => (),
+            Ok(Shape::Compressed) => self.faults.add(&path, &"it is compressed; unpack it first"),
+            Ok(Shape::Other) if file.is_named => {
+                self.faults.add(&path, &"it begins neither with a header field nor with \"From \"");
+            }
+            Ok(Shape::Other) => self.no_mail += 1,
+            Err(e) => self.faults.add(&path, &e),
+        }
+        tell(file.size.saturating_sub(told));
+    }
+
+    fn messages(&mut self, path: &Path, file: u32, now: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Shape> {
+        let open = File::open(path)?;
+        let metadata = open.metadata()?;
+        let changed = metadata.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let mut reader = BufReader::with_capacity(BUFFER, Told { inner: open, tell });
+        let entries = &mut self.entries;
+        scan::scan(&mut reader, metadata.len(), &mut |message| {
+            // Spam likes to come from the future.
+            let told =
+                catch_unwind(|| Stored::of(message.head).time).ok().flatten().filter(|&time| time <= now);
+            entries.push(Entry {
+                time: told.unwrap_or(changed),
+                file,
+                length: u32::try_from(message.length).unwrap_or(u32::MAX),
+                at: message.at,
+            });
+        })
+    }
+}
+
+/// Tells of bytes that are read.
+struct Told<'a, R> {
+    inner: R,
+    tell: &'a mut dyn FnMut(u64),
+}
+
+impl<R: Read> Read for Told<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        (self.tell)(read as u64);
+        Ok(read)
+    }
+}
+
+pub(super) fn threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Reads messages, one after the other; keeps the file of the last one open.
+pub(super) struct Source<'a> {
+    archive: &'a Archive,
+    open: Option<(u32, File)>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) const fn new(archive: &'a Archive) -> Self {
+        Self { archive, open: None, bytes: Vec::new() }
+    }
+
+    /// The message as it was delivered; none when it is longer than any that the milter takes.
+    pub(super) fn read(&mut self, entry: &Entry) -> io::Result<Option<Cow<'_, [u8]>>> {
+        let length = entry.length as usize;
+        if length > MAX_MESSAGE {
+            return Ok(None);
+        }
+        let file = match self.open.take() {
+            Some((number, file)) if number == entry.file => file,
+            _ => File::open(self.archive.path(entry.file))?,
+        };
+        self.bytes.clear();
+        self.bytes.shrink_to(1 << 20);
+        self.bytes.resize(length, 0);
+        file.read_exact_at(&mut self.bytes, entry.at)?;
+        self.open = Some((entry.file, file));
+        let is_of_mbox = self.bytes.starts_with(SEPARATOR);
+        if entry.at > 0 && !is_of_mbox {
+            return Err(io::Error::other("it changed while it was read"));
+        }
+        Ok(Some(if is_of_mbox { unquote(&self.bytes) } else { self.bytes.as_slice().into() }))
+    }
+}

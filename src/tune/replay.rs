@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Has all messages counted, in the order in which they came.
+
+use super::archive::{Archive, Faults, Label};
+use super::clusters::{Cluster, Clusters};
+use super::index::{Entry, Index, Source, threads};
+use super::report::{ClusterRow, Configured, Kept, Labels, Report, Row, Standing};
+use super::tally::{MAX, Tally};
+use super::wanted::Correspondents;
+use crate::ledger::{Ledger, LedgerError};
+use crate::mail::{RawMessage, Stored};
+use crate::milter::{Rules, report};
+use crate::policy::{Counts, Decision, Facts, Verdict, decide};
+use crate::signature::near::Near;
+use crate::signature::{LowInformation, Signatures, signatures};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// Messages that a core may be ahead of the count.
+const AHEAD: usize = 64;
+
+/// The thresholds that a report shows.
+const THRESHOLDS: [u32; 5] = [5, 10, 20, 50, 100];
+
+/// What a message tells, without its content.
+#[derive(Debug)]
+pub(super) struct Letter {
+    pub(super) time: u64,
+    pub(super) from: Vec<String>,
+    pub(super) list_id: Option<String>,
+    pub(super) subject: String,
+    pub(super) signatures: Signatures,
+    pub(super) sender: Option<String>,
+    pub(super) recipients: Vec<String>,
+}
+
+impl Default for Letter {
+    fn default() -> Self {
+        Self {
+            time: 0,
+            from: Vec::new(),
+            list_id: None,
+            subject: String::new(),
+            signatures: Signatures {
+                body: Err(LowInformation { words: 0, wanted: 0 }),
+                near: Near::default(),
+            },
+            sender: None,
+            recipients: Vec::new(),
+        }
+    }
+}
+
+impl Letter {
+    /// The domain of the first From address.
+    pub(super) fn domain(&self) -> Option<&str> {
+        self.from.first().map(|address| address.rsplit_once('@').map_or(&**address, |(_, domain)| domain))
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            client_ip: None,
+            client_host: None,
+            sender: self.sender.as_deref(),
+            recipients: &self.recipients,
+            from: &self.from,
+            list_id: self.list_id.as_deref(),
+            signature: self.signatures.body.ok(),
+        }
+    }
+}
+
+/// Why there is nothing of a message.
+enum Lost {
+    TooLarge,
+    Unreadable(String),
+}
+
+/// Counts all messages of an archive in this ledger, by these rules, and says what would have come of them. `tell` is
+/// called for each message.
+///
+/// # Errors
+/// When the ledger does not count.
+pub fn replay(
+    index: &Index<'_>,
+    rules: &Rules,
+    ledger: &Ledger,
+    tell: &dyn Fn(),
+) -> Result<Report, LedgerError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|e| LedgerError::Unavailable(e.to_string()))?;
+    let threads = threads();
+    thread::scope(|scope| {
+        let mut ready = Vec::new();
+        // Of n threads each takes every nth message, so that their results are in order when they are taken in turn.
+        for first in 0..threads {
+            let (sender, receiver) = sync_channel(AHEAD);
+            ready.push(receiver);
+            let mine = index.entries.iter().skip(first).step_by(threads);
+            scope.spawn(move || read_all(index.archive(), mine, rules, &sender));
+        }
+        let result = runtime.block_on(count_all(index, rules, ledger, &ready, tell));
+        // After an error, this ends the threads.
+        drop(ready);
+        result
+    })
+}
+
+fn read_all<'a>(
+    archive: &Archive,
+    entries: impl Iterator<Item = &'a Entry>,
+    rules: &Rules,
+    ready: &SyncSender<Result<Letter, Lost>>,
+) {
+    let mut source = Source::new(archive);
+    for entry in entries {
+        if ready.send(read(&mut source, entry, rules)).is_err() {
+            return;
+        }
+    }
+}
+
+fn read(source: &mut Source<'_>, entry: &Entry, rules: &Rules) -> Result<Letter, Lost> {
+    let raw = source.read(entry).map_err(|e| Lost::Unreadable(e.to_string()))?.ok_or(Lost::TooLarge)?;
+    let message = RawMessage::from_bytes(&raw).map_err(|_| Lost::TooLarge)?;
+    // A panic costs this message its count and nothing else, as in the milter.
+    catch_unwind(AssertUnwindSafe(|| {
+        let (fields, stored) = (message.fields(), Stored::of(&raw));
+        Letter {
+            time: entry.time,
+            from: fields.from,
+            list_id: fields.list_id,
+            subject: stored.subject,
+            signatures: signatures(&message, &rules.key, &rules.signature),
+            sender: stored.return_path,
+            recipients: stored.delivered_to.into_iter().collect(),
+        }
+    }))
+    .map_err(|_| Lost::Unreadable("the message could not be read".to_owned()))
+}
+
+async fn count_all(
+    index: &Index<'_>,
+    rules: &Rules,
+    ledger: &Ledger,
+    ready: &[Receiver<Result<Letter, Lost>>],
+    tell: &dyn Fn(),
+) -> Result<Report, LedgerError> {
+    let mut findings = Findings::new(index, rules);
+    for (entry, ready) in index.entries.iter().zip(ready.iter().cycle()) {
+        let Ok(letter) = ready.recv() else { break };
+        let label = index.archive().files[entry.file as usize].label;
+        match letter {
+            Err(Lost::TooLarge) => findings.kept.too_large += 1,
+            Err(Lost::Unreadable(reason)) => {
+                findings.faults.add(&index.archive().path(entry.file), &reason);
+                continue;
+            }
+            Ok(letter) if letter.signatures.is_empty() => findings.kept.exempt += 1,
+            Ok(letter) => {
+                let counts = report(&letter.signatures, 1, &[], entry.time, &rules.key, ledger).await?;
+                findings.add(&letter, label, counts, rules);
+            }
+        }
+        findings.labels[label.index()] += 1;
+        tell();
+    }
+    Ok(findings.report())
+}
+
+/// What is known so far.
+struct Findings {
+    kept: Kept,
+    labels: [u64; 3],
+    bulk: [u64; 3],
+    configured: Configured,
+    faults: Faults,
+    tally: Tally,
+    clusters: Clusters,
+    correspondents: Correspondents,
+}
+
+impl Findings {
+    fn new(index: &Index<'_>, rules: &Rules) -> Self {
+        let time = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.time);
+        Self {
+            kept: Kept {
+                no_mail: index.no_mail,
+                first: time(index.entries.first()),
+                last: time(index.entries.last()),
+                ..Kept::default()
+            },
+            labels: [0; 3],
+            bulk: [0; 3],
+            configured: Configured {
+                body: rules.thresholds.body.get(),
+                near: rules.thresholds.near.get(),
+                ..Configured::default()
+            },
+            faults: index.faults.clone(),
+            tally: Tally::new(),
+            clusters: Clusters::default(),
+            correspondents: Correspondents::default(),
+        }
+    }
+
+    fn add(&mut self, letter: &Letter, label: Label, counts: Counts, rules: &Rules) {
+        let Decision { verdict, .. } =
+            decide(counts, &rules.thresholds, &rules.actions, &rules.whitelist, &letter.facts());
+        let whitelisted = verdict == Verdict::Whitelisted;
+        self.kept.counted += 1;
+        self.configured.whitelisted += u64::from(whitelisted);
+        self.bulk[label.index()] += u64::from(verdict == Verdict::Bulk);
+        let sender = letter.from.first().map_or("", |address| address);
+        self.tally.add(counts, label, sender, whitelisted);
+        let count = counts.body.max(counts.near).unwrap_or(0);
+        if !whitelisted {
+            self.correspondents.add(letter, label, count, verdict == Verdict::Bulk);
+        }
+        self.clusters.add(letter, label, count, whitelisted);
+    }
+
+    fn report(self) -> Report {
+        let proposals = self.correspondents.proposals();
+        let bulk = self.bulk.iter().sum::<u64>();
+        let wanted = proposals.iter().filter(|proposal| proposal.standing == Standing::Wanted);
+        let wanted: u64 = wanted.map(|proposal| proposal.bulk).sum();
+        let row = |threshold| {
+            let reached = self.tally.reached(threshold);
+            Row {
+                threshold,
+                messages: reached.messages(),
+                body: reached.body,
+                near: reached.messages() - reached.body,
+                senders: self.tally.senders(threshold),
+                labels: Labels::from(reached.labels),
+                whitelisted: reached.whitelisted,
+            }
+        };
+        // Each point sums up what is above it: enough of them for a line on a logarithmic scale.
+        let right = self.tally.peak().clamp(THRESHOLDS[4], MAX);
+        let at = std::iter::successors(Some(1), |&t| Some(t + (t / 20).max(1))).take_while(|&t| t <= right);
+        Report {
+            archive: Kept {
+                messages: self.labels.iter().sum(),
+                unreadable: self.faults.number(),
+                labels: Labels::from(self.labels),
+                ..self.kept
+            },
+            thresholds: THRESHOLDS.map(row).into(),
+            curve: at.map(row).collect(),
+            configured: Configured {
+                bulk,
+                labels: Labels::from(self.bulk),
+                bulk_with_proposals: bulk.saturating_sub(wanted),
+                ..self.configured
+            },
+            clusters: self.clusters.ranked(THRESHOLDS[0]).iter().map(cluster).collect(),
+            proposals,
+            unreadable: self.faults.into_listed(),
+        }
+    }
+}
+
+fn cluster(cluster: &Cluster) -> ClusterRow {
+    let (from, from_is_all) = cluster.from.ranked();
+    ClusterRow {
+        messages: cluster.messages,
+        count: cluster.peak,
+        same_body: cluster.exact,
+        whitelisted: cluster.whitelisted,
+        labels: Labels::from(cluster.labels),
+        first: cluster.first,
+        last: cluster.last,
+        from,
+        from_is_all,
+        list_ids: cluster.list_ids.ranked().0,
+        subjects: cluster.subjects.ranked().0,
+    }
+}
