@@ -17,6 +17,7 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
 
+pub mod activity;
 pub mod command;
 pub mod config;
 pub mod control;
@@ -24,6 +25,7 @@ pub mod filter;
 pub mod ledger;
 pub mod mail;
 pub mod milter;
+pub mod page;
 pub mod policy;
 pub mod server;
 pub mod signature;

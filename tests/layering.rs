@@ -5,19 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("filter", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
     ("ledger", &["filter", "signature"]),
     ("sync", &["filter", "signature", "ledger"]),
-    ("control", &["signature", "ledger", "sync"]),
-    ("server", &["signature", "ledger", "sync", "control"]),
+    ("activity", &["policy"]),
+    ("control", &["signature", "ledger", "sync", "activity"]),
+    ("server", &["signature", "ledger", "sync", "control", "activity"]),
+    ("page", &["control", "server"]),
     ("simulate", &["filter"]),
     ("policy", &["mail", "signature"]),
-    ("milter", &["mail", "signature", "ledger", "policy", "sync", "control"]),
-    ("config", &["filter", "mail", "signature", "ledger", "policy", "milter", "sync", "server", "telemetry"]),
+    ("milter", &["mail", "signature", "ledger", "policy", "sync", "control", "activity"]),
+    (
+        "config",
+        &["filter", "mail", "signature", "ledger", "policy", "milter", "sync", "server", "page", "telemetry"],
+    ),
     (
         "command",
         &[
@@ -32,6 +37,8 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "sync",
             "control",
             "server",
+            "page",
+            "activity",
             "telemetry",
         ],
     ),

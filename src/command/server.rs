@@ -2,13 +2,15 @@
 //! `bulkmark server`
 
 use super::EX_CONFIG;
-use super::daemon::{self, ended, open_ledger, reloading, serving};
+use super::daemon::{self, ended, open_ledger, reloading, serving, show};
+use crate::activity::Activity;
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::control::Control;
 use crate::ledger::{self, Role};
-use crate::server::{Bound, Service, TlsKeys};
+use crate::server::{Bound, METRICS_THRESHOLD, Service, TlsKeys};
 use crate::signature::FederationKey;
 use crate::sync::{Client, Links, Parameters, follow};
+use crate::telemetry;
 use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,23 +60,38 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
         peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
     }
     let settings = file.settings();
-    let service = Service::new(ledger.clone(), parameters, &settings, links, peers.clone())?;
+    let activity = Activity::new(telemetry::lines_dropped);
+    let service =
+        Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let control = Control::bind(&file.control)
         .await
         .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
-    let bound = Bound::bind(&file.listen, tls.clone(), file.plain_http_anywhere)
+    let bound = Bound::bind(&file.listen, tls.clone())
         .await
         .with_context(|| format!("cannot listen on {}", file.listen))?;
+    if tls.is_none() && !file.plain_http_anywhere && !bound.is_local() {
+        anyhow::bail!(
+            "cannot listen on {}: plain HTTP is for loopback addresses and Unix sockets only: set [tls], or \
+             plain-http-anywhere = true where something else encrypts",
+            file.listen
+        );
+    }
     for peer in peers {
         tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![peer], Arc::default(), false));
     }
     let control = tokio::spawn(control.serve(service.daemon()));
+    show(&file.page(), service.daemon(), || METRICS_THRESHOLD).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
-    let requests = bound.serve(Arc::clone(&service), file.limits.max_connections.get(), ending);
+    let requests = bound.serve(
+        Arc::clone(&service).router(),
+        file.limits.max_connections.get(),
+        Arc::clone(&activity.connections),
+        ending,
+    );
     tokio::select! {
         () = requests => (),
-        () = reloads(hangup, &service, tls) => (),
+        () = reloads(hangup, &service, tls, &activity) => (),
     }
     control.abort();
     ledger.close().await.context("the last reports could not be written")?;
@@ -83,16 +100,22 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
 }
 
 /// Reads again what may change while the daemon runs.
-async fn reloads(mut hangup: Signal, service: &Service, tls: Option<Arc<TlsKeys>>) {
+async fn reloads(mut hangup: Signal, service: &Service, tls: Option<Arc<TlsKeys>>, activity: &Activity) {
     loop {
         if tokio::time::timeout(TIDY, hangup.recv()).await.is_err() {
             service.tidy();
             continue;
         }
-        reloading(|| match tls.as_deref().map(TlsKeys::reload) {
-            None => (),
-            Some(Ok(())) => log::info!("certificate and key were read again"),
-            Some(Err(e)) => log::error!("{e}; the old certificate stays in force"),
+        reloading(activity, || match tls.as_deref().map(TlsKeys::reload) {
+            None => true,
+            Some(Ok(())) => {
+                log::info!("certificate and key were read again");
+                true
+            }
+            Some(Err(e)) => {
+                log::error!("{e}; the old certificate stays in force");
+                false
+            }
         });
     }
 }

@@ -10,4 +10,4 @@ mod source;
 
 pub use error::ConfigError;
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, load};
-pub use server::{SERVER_PATH, ServerFile, ServerSync, load_server};
+pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server};

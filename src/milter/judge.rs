@@ -3,7 +3,9 @@
 
 use super::header::HeaderValue;
 use super::rules::{OnFailure, Rules};
+use super::serve::Service;
 use super::session::Message;
+use crate::activity::Judged;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Counts, Decision, Facts, Per, ReplyFields, Verdict, decide};
@@ -14,6 +16,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Messages above this size are hashed on a thread of their own, so that small ones do not wait behind them.
 const LARGE: usize = 256 << 10;
@@ -51,22 +54,22 @@ enum Finding {
         decision: Decision,
         /// Seconds since an upstream was heard, where that is too long ago.
         stale: Option<u64>,
+        /// Signatures that were reported.
+        reported: usize,
     },
 }
 
 /// Judges a complete message. `id` is the MTA's queue id and `mta` its host name.
-pub(super) async fn judge(
-    message: Message,
-    ledger: &Ledger,
-    links: &Links,
-    id: &str,
-    mta: Option<&str>,
-) -> Outcome {
+pub(super) async fn judge(message: Message, service: &Service, id: &str, mta: Option<&str>) -> Outcome {
+    let began = Instant::now();
     let rules = Arc::clone(&message.rules);
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut message = message;
-    let finding = find(&mut message, ledger, links).await;
+    let finding = find(&mut message, &service.ledger, &service.links).await;
     let outcome = conclude(&rules, &finding, id, host);
+    let signatures = if let Finding::Counted { reported, .. } = &finding { *reported } else { 0 };
+    let (verdict, action) = (outcome.verdict, outcome.action);
+    service.activity.judged(&Judged { verdict, action, signatures, time: began.elapsed() });
     log_message(&message, &finding, &outcome, id, &rules);
     outcome
 }
@@ -118,7 +121,7 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
         Per::Recipient => u32::try_from(distinct(&message.recipients).len()).unwrap_or(u32::MAX).max(1),
         Per::Message => 1,
     };
-    let counts = match report(&content.signatures, times, &keys, now, &rules.key, ledger).await {
+    let (counts, reported) = match report(&content.signatures, times, &keys, now, &rules.key, ledger).await {
         Ok(counts) => counts,
         Err(e) => return Finding::Unknown("ledger-unavailable", e.to_string()),
     };
@@ -140,10 +143,10 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
     {
         log::warn!("a message is refused for the moment and may be counted again when it returns: {e}");
     }
-    Finding::Counted { counts, signature, decision, stale }
+    Finding::Counted { counts, signature, decision, stale, reported }
 }
 
-/// Reports a message, `times` times, and returns how often it was seen with these.
+/// Reports a message, `times` times, and returns how often it was seen with these, and how many signatures it has.
 async fn report(
     signatures: &Signatures,
     times: u32,
@@ -151,12 +154,12 @@ async fn report(
     now: u64,
     key: &FederationKey,
     ledger: &Ledger,
-) -> Result<Counts, LedgerError> {
+) -> Result<(Counts, usize), LedgerError> {
     let near = &signatures.near;
     let (reported, asked) = (signatures.reported(), near.asked());
     let all = [&reported[..], &asked].concat();
     let report = Report { signatures: reported, asked, times, keys: keys.to_vec(), now };
-    let reports = report.signatures.len();
+    let mut reports = report.signatures.len();
     let mut counts = ledger.report(report).await?;
     let body = signatures.body.is_ok().then(|| counts[0]);
     for count in &mut counts[..reports] {
@@ -167,11 +170,12 @@ async fn report(
     if !strays.is_empty() || !doubts.is_empty() {
         let more = Report { signatures: strays, asked: doubts, times, keys: keys.to_vec(), now };
         let of_doubts = more.signatures.len()..;
+        reports += more.signatures.len();
         let doubts = more.asked.clone();
         seen.add(&doubts, &ledger.report(more).await?[of_doubts]);
     }
     let near = (!near.is_empty()).then(|| near.count(key, &seen).saturating_add(times));
-    Ok(Counts { body, near })
+    Ok((Counts { body, near }, reports))
 }
 
 /// The different recipients: who is named twice still gets one copy.
@@ -212,7 +216,7 @@ fn conclude(rules: &Rules, finding: &Finding, id: &str, host: &str) -> Outcome {
             OnFailure::Accept => plain(Verdict::Unknown, reason, Action::Mark),
             OnFailure::Tempfail => plain(Verdict::Unknown, reason, Action::Tempfail),
         },
-        Finding::Counted { counts, signature, decision, stale } => {
+        Finding::Counted { counts, signature, decision, stale, .. } => {
             let (body, near) = (rules.thresholds.body.get(), rules.thresholds.near.get());
             let mut header = HeaderValue::new(decision.verdict);
             for (name, count) in [("body", counts.body), ("near", counts.near)] {
