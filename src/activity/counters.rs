@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The counters of a daemon.
 
+use super::bulk::{BulkSignature, Seen, Table};
 use super::connections::Connections;
 use super::histogram::Histogram;
+use super::minutes::Minutes;
+use super::recent::{Recent, Ring};
 use crate::policy::{Action, Verdict};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// What is kept of messages beside counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// Nothing: nobody would see it.
+    Nothing,
+    /// The last verdicts, and what is bulk.
+    Verdicts,
+    /// Subjects as well.
+    Subjects,
+}
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +33,8 @@ pub struct Judged {
     pub signatures: usize,
     /// The time from its end to the verdict.
     pub time: Duration,
+    /// The time, in seconds since 1970.
+    pub now: u64,
 }
 
 /// What a daemon did.
@@ -34,12 +50,17 @@ pub struct Activity {
     /// Those that failed, and those that did not.
     reloads: [AtomicU64; 2],
     log_lines_dropped: fn() -> u64,
+    /// Messages by verdict at a milter; at a server the first has signatures of reports.
+    pub minutes: Minutes<{ Verdict::ALL.len() }>,
+    record: Record,
+    recent: Ring,
+    bulk: Table,
 }
 
 impl Activity {
     /// Of a daemon that begins. The log knows itself which lines it dropped.
     #[must_use]
-    pub fn new(log_lines_dropped: fn() -> u64) -> Arc<Self> {
+    pub fn new(log_lines_dropped: fn() -> u64, record: Record) -> Arc<Self> {
         Arc::new(Self {
             connections: Arc::default(),
             judging: Histogram::default(),
@@ -47,7 +68,42 @@ impl Activity {
             signatures: AtomicU64::new(0),
             reloads: Default::default(),
             log_lines_dropped,
+            minutes: Minutes::default(),
+            record,
+            recent: Ring::default(),
+            bulk: Table::new(record == Record::Subjects),
         })
+    }
+
+    /// Whether more than counts is wanted.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.record != Record::Nothing
+    }
+
+    /// Keeps what the page shows of a message, if it is wanted.
+    pub fn record(&self, recent: Recent, bulk: Option<&Seen<'_>>) {
+        if self.is_recording() {
+            bulk.inspect(|seen| self.bulk.add(seen, &recent.domain, recent.at));
+            self.recent.push(recent);
+        }
+    }
+
+    /// The last verdicts, the last one first.
+    #[must_use]
+    pub fn recent(&self) -> Vec<Recent> {
+        self.recent.list()
+    }
+
+    /// What is bulk now: so many with the highest counts.
+    #[must_use]
+    pub fn bulk(&self, most: usize, now: u64) -> Vec<BulkSignature> {
+        self.bulk.top(most, now)
+    }
+
+    /// Counts signatures that a client reported to a server.
+    pub fn reported(&self, signatures: u64, now: u64) {
+        self.minutes.add(0, signatures, now);
     }
 
     /// Counts a message.
@@ -55,6 +111,7 @@ impl Activity {
         self.messages[message.verdict as usize][message.action as usize].fetch_add(1, Ordering::Relaxed);
         self.signatures.fetch_add(message.signatures as u64, Ordering::Relaxed);
         self.judging.add(message.time);
+        self.minutes.add(message.verdict as usize, 1, message.now);
     }
 
     /// Counts a reload.

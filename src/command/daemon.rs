@@ -8,7 +8,9 @@ use crate::page::{self, Page};
 use crate::signature::FederationKey;
 use crate::telemetry;
 use anyhow::Context;
+use arc_swap::ArcSwap;
 use sd_notify::NotifyState;
+use serde_json::Value;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -64,8 +66,9 @@ pub(super) async fn show(
     settings: &page::Settings,
     daemon: Arc<Daemon>,
     threshold: impl Fn() -> u32 + Send + Sync + 'static,
+    config: Arc<ArcSwap<Value>>,
 ) {
-    match Page::bind(settings, daemon, threshold).await {
+    match Page::bind(settings, daemon, threshold, config).await {
         Ok(None) => (),
         Ok(Some(page)) => {
             log::info!("metrics and status are at {}", page.url());

@@ -4,13 +4,14 @@
 use super::EX_CONFIG;
 use super::daemon::{ended, open_ledger, reloading, serving, show};
 use crate::activity::Activity;
-use crate::config::{self, Checked, DEFAULT_PATH, MilterFile};
+use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Control, Daemon, Parts};
 use crate::ledger::{self, Ledger, Role};
 use crate::milter::{Service, Socket, serve};
 use crate::sync::{Client, Links, Parameters, follow, push};
 use crate::telemetry;
 use anyhow::Context;
+use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -42,7 +43,7 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let file = checked.file.clone();
-    let activity = Activity::new(telemetry::lines_dropped);
+    let activity = Activity::new(telemetry::lines_dropped, file.status.record());
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
     let role = if file.upstream.is_empty() { Role::Site } else { Role::Cache };
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
@@ -70,14 +71,16 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     }));
     let control = tokio::spawn(control.serve(Arc::clone(&daemon)));
     let of_service = Arc::clone(&service);
-    show(&file.status, daemon, move || of_service.rules.load().thresholds.body.get()).await;
+    let threshold = move || of_service.rules.load().thresholds.body.get();
+    let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, MILTER_EXAMPLE)));
+    show(&file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
     let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
-            reloading(&activity, || reload(path, &service, &mut in_force));
+            reloading(&activity, || reload(path, &service, &mut in_force, &shown));
         }
     };
     tokio::select! {
@@ -112,7 +115,12 @@ fn start_sync(
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.
-fn reload(path: &Path, service: &Service, in_force: &mut MilterFile) -> bool {
+fn reload(
+    path: &Path,
+    service: &Service,
+    in_force: &mut MilterFile,
+    shown: &ArcSwap<serde_json::Value>,
+) -> bool {
     match config::load(path) {
         Ok(checked) if checked.key.id() != service.rules.load().key.id() => {
             log::error!(
@@ -122,7 +130,11 @@ fn reload(path: &Path, service: &Service, in_force: &mut MilterFile) -> bool {
             false
         }
         Ok(mut checked) => {
-            for key in keep_fixed(&mut checked.file, in_force) {
+            let kept = keep_fixed(&mut checked.file, in_force);
+            let mut now_shown = config::in_force(path, MILTER_EXAMPLE);
+            config::keep(&mut now_shown, &shown.load(), &kept);
+            shown.store(Arc::new(now_shown));
+            for key in kept {
                 log::warn!("{}: {key} was changed, which takes effect at the next start", path.display());
             }
             telemetry::set_level(checked.file.log.level);

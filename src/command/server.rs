@@ -3,8 +3,8 @@
 
 use super::EX_CONFIG;
 use super::daemon::{self, ended, open_ledger, reloading, serving, show};
-use crate::activity::Activity;
-use crate::config::{self, SERVER_PATH, ServerFile};
+use crate::activity::{Activity, Record};
+use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
 use crate::control::Control;
 use crate::ledger::{self, Role};
 use crate::server::{Bound, METRICS_THRESHOLD, Service, TlsKeys};
@@ -12,7 +12,8 @@ use crate::signature::FederationKey;
 use crate::sync::{Client, Links, Parameters, follow};
 use crate::telemetry;
 use anyhow::Context;
-use std::path::PathBuf;
+use arc_swap::ArcSwap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match config::load_server(&args.config) {
-        Ok((file, key)) => daemon::run(&file.log.clone(), server(file, key)),
+        Ok((file, key)) => daemon::run(&file.log.clone(), server(&args.config, file, key)),
         Err(e) => {
             eprintln!("{e}");
             Ok(ExitCode::from(EX_CONFIG))
@@ -42,7 +43,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
+async fn server(path: &Path, file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
     let hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
@@ -60,7 +61,7 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
         peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
     }
     let settings = file.settings();
-    let activity = Activity::new(telemetry::lines_dropped);
+    let activity = Activity::new(telemetry::lines_dropped, Record::Nothing);
     let service =
         Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let control = Control::bind(&file.control)
@@ -80,7 +81,8 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
         tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![peer], Arc::default(), false));
     }
     let control = tokio::spawn(control.serve(service.daemon()));
-    show(&file.page(), service.daemon(), || METRICS_THRESHOLD).await;
+    let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
+    show(&file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
     let requests = bound.serve(

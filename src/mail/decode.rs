@@ -12,6 +12,9 @@ static MIME_PARSER: LazyLock<MessageParser> = LazyLock::new(|| MessageParser::ne
 static FIELD_PARSER: LazyLock<MessageParser> =
     LazyLock::new(|| MessageParser::new().header_address(HeaderName::From));
 
+static SUBJECT_PARSER: LazyLock<MessageParser> =
+    LazyLock::new(|| MessageParser::new().header_text(HeaderName::Subject));
+
 /// What the header says of sender, list and message. Addresses and the list id are in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
@@ -42,6 +45,14 @@ impl Fields {
         }
         fields
     }
+}
+
+/// A Subject field as people read it, from its value.
+#[must_use]
+pub fn subject(value: &[u8]) -> String {
+    let field = [b"Subject: ", value.trim_ascii(), b"\r\n\r\n"].concat();
+    let message = SUBJECT_PARSER.parse_headers(&field);
+    message.as_ref().and_then(|message| message.subject()).unwrap_or_default().to_owned()
 }
 
 fn addresses(field: &[u8]) -> Vec<String> {

@@ -5,7 +5,7 @@ use super::header::HeaderValue;
 use super::rules::{OnFailure, Rules};
 use super::serve::Service;
 use super::session::Message;
-use crate::activity::Judged;
+use super::told::tell;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Counts, Decision, Facts, Per, ReplyFields, Verdict, decide};
@@ -42,8 +42,16 @@ struct Content {
     signatures: Signatures,
 }
 
+/// By what a message is bulk, whether it is wanted or not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bulk {
+    pub(super) signature: Signature,
+    pub(super) kind: &'static str,
+    pub(super) count: u32,
+}
+
 /// How far the judging came.
-enum Finding {
+pub(super) enum Finding {
     /// Not looked at, and why.
     Exempt(&'static str),
     /// Not judged, and why; the second text is for the log alone.
@@ -56,6 +64,8 @@ enum Finding {
         stale: Option<u64>,
         /// Signatures that were reported.
         reported: usize,
+        /// That by which it is known, and how often it was seen, where it reached a threshold.
+        bulk: Option<Bulk>,
     },
 }
 
@@ -67,9 +77,7 @@ pub(super) async fn judge(message: Message, service: &Service, id: &str, mta: Op
     let mut message = message;
     let finding = find(&mut message, &service.ledger, &service.links).await;
     let outcome = conclude(&rules, &finding, id, host);
-    let signatures = if let Finding::Counted { reported, .. } = &finding { *reported } else { 0 };
-    let (verdict, action) = (outcome.verdict, outcome.action);
-    service.activity.judged(&Judged { verdict, action, signatures, time: began.elapsed() });
+    tell(&service.activity, &message, &finding, &outcome, id, began.elapsed());
     log_message(&message, &finding, &outcome, id, &rules);
     outcome
 }
@@ -143,7 +151,21 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
     {
         log::warn!("a message is refused for the moment and may be counted again when it returns: {e}");
     }
-    Finding::Counted { counts, signature, decision, stale, reported }
+    let bulk = bulk(counts, &content.signatures, rules);
+    Finding::Counted { counts, signature, decision, stale, reported, bulk }
+}
+
+fn bulk(counts: Counts, signatures: &Signatures, rules: &Rules) -> Option<Bulk> {
+    let reached = |count: Option<u32>, threshold: u32| count.filter(|&count| count >= threshold);
+    if let (Some(count), Ok(signature)) =
+        (reached(counts.body, rules.thresholds.body.get()), &signatures.body)
+    {
+        return Some(Bulk { signature: *signature, kind: "body", count });
+    }
+    let count = reached(counts.near, rules.thresholds.near.get())?;
+    // Those of near stand behind that of the body.
+    let signature = signatures.reported().get(usize::from(signatures.body.is_ok())).copied()?;
+    Some(Bulk { signature, kind: "near", count })
 }
 
 /// Reports a message, `times` times, and returns how often it was seen with these, and how many signatures it has.

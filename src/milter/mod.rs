@@ -13,6 +13,7 @@ mod rules;
 mod serve;
 mod session;
 mod stream;
+mod told;
 
 pub use header::HeaderName;
 pub use listen::{BindError, Listen, Mode, Socket};

@@ -1,21 +1,48 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The listener, and what is asked of it.
 
+use super::events::events;
 use super::host::is_ours;
 use super::settings::Settings;
+use super::snapshot::Snapshots;
 use crate::control::{Daemon, METRICS_TYPE};
 use crate::server::{Address, Bound};
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
+use serde_json::{Map, Value};
 use std::io;
 use std::sync::Arc;
 
 /// Connections at a time; each open page keeps one.
 const MAX_CONNECTIONS: usize = 64;
+
+/// What the page is made of: path, media type, content.
+const FILES: [(&str, &str, &str); 5] = [
+    ("/", "text/html; charset=utf-8", include_str!("static/index.html")),
+    ("/page.css", "text/css", include_str!("static/page.css")),
+    ("/page.js", "text/javascript", include_str!("static/page.js")),
+    ("/uplot.css", "text/css", include_str!("static/uplot.css")),
+    ("/uplot.js", "text/javascript", include_str!("static/uplot.js")),
+];
+
+/// Nothing from elsewhere, nothing inline, no text that becomes a script or markup.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                      trusted-types 'none'";
+
+/// What every answer has beside its content.
+const FIELDS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
 
 /// The page cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -41,20 +68,16 @@ pub enum PageError {
 /// A bound page.
 pub struct Page {
     bound: Bound,
-    asked: Asked,
+    hosts: Hosts,
+    snapshots: Arc<Snapshots>,
 }
 
-/// What all requests share.
-#[derive(Clone)]
-struct Asked {
-    daemon: Arc<Daemon>,
-    threshold: Arc<dyn Fn() -> u32 + Send + Sync>,
-    /// Names of ours; none where nobody can have come by another.
-    hosts: Option<Arc<[String]>>,
-}
+/// Names of ours; none where nobody can have come by another.
+type Hosts = Option<Arc<[String]>>;
 
 impl Page {
-    /// Binds the page of this daemon; none where the configuration wants none. False bulk is estimated at `threshold`.
+    /// Binds the page of this daemon; none where the configuration wants none. False bulk is estimated at `threshold`; `config` is
+    /// what is in force.
     ///
     /// # Errors
     /// [`PageError`]
@@ -62,6 +85,7 @@ impl Page {
         settings: &Settings,
         daemon: Arc<Daemon>,
         threshold: impl Fn() -> u32 + Send + Sync + 'static,
+        config: Arc<ArcSwap<Value>>,
     ) -> Result<Option<Self>, PageError> {
         let Some(address) = &settings.listen.0 else { return Ok(None) };
         let bound = Bound::bind(address, None)
@@ -71,7 +95,8 @@ impl Page {
             return Err(PageError::Remote { address: bound.address() });
         }
         let hosts = matches!(address, Address::Tcp(_)).then(|| settings.hosts.clone().into());
-        Ok(Some(Self { bound, asked: Asked { daemon, threshold: Arc::new(threshold), hosts } }))
+        let snapshots = Arc::new(Snapshots::new(daemon, Box::new(threshold), config));
+        Ok(Some(Self { bound, hosts, snapshots }))
     }
 
     /// Where it is, as a browser wants it.
@@ -83,19 +108,24 @@ impl Page {
 
     /// Answers for ever.
     pub async fn serve(self) {
-        let router = Router::new()
+        let mut router = Router::new()
             .route("/metrics", get(metrics))
             .route("/healthz", get(health))
-            .layer(from_fn_with_state(self.asked.clone(), guard))
-            .with_state(self.asked);
+            .route("/status.json", get(status))
+            .route("/events", get(changes));
+        for (path, kind, content) in FILES {
+            router =
+                router.route(path, get(move || async move { ([(header::CONTENT_TYPE, kind)], content) }));
+        }
+        let router = router.layer(from_fn_with_state(self.hosts, guard)).with_state(self.snapshots);
         self.bound.serve(router, MAX_CONNECTIONS, Arc::default(), std::future::pending()).await;
     }
 }
 
 /// Refuses whoever came by a strange name.
-async fn guard(State(asked): State<Asked>, request: Request, next: Next) -> Response {
+async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    if let Some(hosts) = &asked.hosts
+    if let Some(hosts) = &hosts
         && !is_ours(host, hosts)
     {
         let why =
@@ -103,21 +133,32 @@ async fn guard(State(asked): State<Asked>, request: Request, next: Next) -> Resp
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
     let mut response = next.run(request).await;
-    let fields = response.headers_mut();
-    fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    for (name, value) in FIELDS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
     response
 }
 
-async fn metrics(State(asked): State<Asked>) -> impl IntoResponse {
-    let text = asked.daemon.metrics((asked.threshold)()).await;
+async fn metrics(State(snapshots): State<Arc<Snapshots>>) -> impl IntoResponse {
+    let text = snapshots.daemon.metrics((snapshots.threshold)()).await;
     ([(header::CONTENT_TYPE, METRICS_TYPE)], text)
 }
 
-async fn health(State(asked): State<Asked>) -> (StatusCode, &'static str) {
-    if asked.daemon.ledger.is_available() {
+async fn health(State(snapshots): State<Arc<Snapshots>>) -> (StatusCode, &'static str) {
+    if snapshots.daemon.ledger.is_available() {
         (StatusCode::OK, "ok\n")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "the ledger's disk failed\n")
     }
+}
+
+async fn status(State(snapshots): State<Arc<Snapshots>>) -> Json<Value> {
+    let sections = snapshots.sections().await;
+    Json(Value::Object(
+        sections.map(|(name, value)| (name.to_owned(), value)).into_iter().collect::<Map<_, _>>(),
+    ))
+}
+
+async fn changes(State(snapshots): State<Arc<Snapshots>>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/event-stream")], events(snapshots))
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `[status]` of the configuration.
 
+use crate::activity::Record;
 use crate::server::Address;
 use serde::Deserialize;
 use std::fmt;
@@ -51,16 +52,28 @@ pub struct Settings {
     pub allow_remote: bool,
     /// Names by which browsers may ask for it, beside addresses and localhost.
     pub hosts: Vec<String>,
+    /// Whether it shows the subjects of bulk.
+    pub subjects: bool,
 }
 
 /// Those of a milter.
 impl Default for Settings {
     fn default() -> Self {
-        Self { listen: Listen::here(8894), allow_remote: false, hosts: Vec::new() }
+        Self { listen: Listen::here(8894), allow_remote: false, hosts: Vec::new(), subjects: false }
     }
 }
 
 impl Settings {
+    /// What is to be kept of messages for the page.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        match (&self.listen.0, self.subjects) {
+            (None, _) => Record::Nothing,
+            (Some(_), false) => Record::Verdicts,
+            (Some(_), true) => Record::Subjects,
+        }
+    }
+
     /// Whether they agree with one another.
     ///
     /// # Errors

@@ -247,6 +247,7 @@ async fn take_reports(
     let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limit, now()).await?;
     let receipt = receipt.map_err(|e| Failure(StatusCode::CONFLICT, e.to_string()))?;
     service.gate.counted(&client.name, signatures);
+    service.daemon.activity.reported(signatures as u64, now());
     Ok(service.with_parameters(wire::encode_receipt(receipt)))
 }
 

@@ -84,6 +84,15 @@ enum Socket {
     Unix(UnixListener, PathBuf),
 }
 
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            // If it is gone already, so much the better.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 /// A bound address.
 pub struct Bound {
     socket: Socket,
@@ -156,10 +165,7 @@ impl Bound {
                 }
             }
         }
-        if let Socket::Unix(_, path) = &self.socket {
-            // If it is gone already, so much the better.
-            let _ = std::fs::remove_file(path);
-        }
+        drop(self);
         let _ = tokio::time::timeout(END_TIME, graceful.shutdown()).await;
     }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
 pub mod authority;
+pub mod browser;
 pub mod clock;
 pub mod counts;
 pub mod encode;
