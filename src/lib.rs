@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `mail`, `signature`, `filter` and `policy` are pure: no clock, no file, no socket. `milter` and `ledger` are the
-//! edge. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon. `config` fills the settings of all rooms from a file; `command` puts everything together; `simulate` repeats
+//! edge. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon; `activity` is what a daemon did, and `page` shows it. `config` fills the settings of all rooms from a file; `command` puts everything together; `simulate` repeats
 //! the study of the paper. Which room may use which is held by `tests/layering.rs`.
 
 // Beside the lints of Cargo.toml, for the program only: tests unwrap, and speak the milter's big-endian protocol.

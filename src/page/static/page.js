@@ -39,7 +39,7 @@ const ago = (seconds) => (seconds === null || seconds === undefined ? "never" : 
 function clock(seconds) {
   const at = new Date(seconds * 1000);
   const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  return at.toDateString() === new Date().toDateString() ? time : `${at.getMonth() + 1}/${at.getDate()} ${time}`;
+  return at.toDateString() === new Date().toDateString() ? time : `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${time}`;
 }
 
 // Tables: rows stay what they are while their key does, so that whoever is on one with the keyboard stays there.
@@ -304,13 +304,13 @@ function chart(place, names, data) {
   const bars = uPlot.paths.bars({ size: [0.9, 40], align: -1 });
   return new uPlot({
     width: Math.max(200, place.clientWidth),
-    height: 205,
+    height: 210,
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { show: false },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => { const at = new Date(tick * 1000); return `${two(at.getHours())}:${two(at.getMinutes())}`; }) },
+      { ...axis, size: 32, values: (_, ticks) => ticks.map((tick) => { const at = new Date(tick * 1000); return `${two(at.getHours())}:${two(at.getMinutes())}`; }) },
       { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? number(tick) : "")) },
     ],
     series: [{}, ...names.map((name) => ({ label: name, fill: colour(name), stroke: colour(name), width: 0, points: { show: false }, paths: bars }))],
