@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod corpus;
 mod daemon;
+mod explain;
 mod judging;
 mod ledger;
 mod milter;
@@ -47,6 +48,7 @@ enum Command {
     Check(check::Args),
     Status(status::Args),
     Ledger(ledger::Args),
+    Explain(explain::Args),
     Signature(signature::Args),
     Simulate(simulate::Args),
     #[command(subcommand)]
@@ -67,6 +69,7 @@ impl Cli {
             Command::Check(args) => check::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
+            Command::Explain(args) => explain::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),
