@@ -118,7 +118,7 @@ mod tests {
 
     fn seen(n: u16, count: u32) -> Seen<'static> {
         let mut bytes = [0; 16];
-        bytes[..2].copy_from_slice(&n.to_be_bytes());
+        bytes[..2].copy_from_slice(&n.to_le_bytes());
         Seen { signature: Signature::from_bytes(bytes), kind: "body", count, subject: Some("Offer") }
     }
 

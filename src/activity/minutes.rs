@@ -19,7 +19,7 @@ impl<const N: usize> Default for Minutes<N> {
 
 /// The number of a minute, as cells have it.
 fn minute(seconds: u64) -> u64 {
-    seconds / 60 & u64::from(u32::MAX)
+    (seconds / 60) & u64::from(u32::MAX)
 }
 
 fn place(minute: u64) -> usize {

@@ -51,7 +51,6 @@ impl Sink {
 }
 
 /// A body, and the end by which it is filled; it ends when that is dropped.
-#[must_use]
 pub fn stream() -> (Sink, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
     (Sink(sender), Body::new(Pieces(receiver)))
