@@ -229,7 +229,7 @@ impl Daemon {
             if listen == "unix" { format!("unix:{}", path("m")) } else { "inet:127.0.0.1:0".to_owned() };
         let config = format!(
             "listen = \"{listen}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n[ledger]\ndurability = \"{durability}\"\n\
-             [log]\ntarget = \"stderr\"\n",
+             [status]\nlisten = \"127.0.0.1:0\"\n[log]\ntarget = \"stderr\"\n",
             path("control"),
             directory.path().display()
         );

@@ -10,14 +10,16 @@
 //!
 //! `mail`, `signature`, `filter` and `policy` are pure: no clock, no file, no socket. `milter` and `ledger` are the
 //! edge. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon.
-//! `config` fills the settings of all rooms from a file; `command` puts everything together; `simulate` repeats the
-//! study of the paper, `tune` an archive's mail. Which room may use which is held by `tests/layering.rs`.
+//! `activity` is what a daemon did, and `page` shows it. `config` fills the settings of all rooms from a file; `command`
+//! puts everything together; `simulate` repeats the study of the paper, `tune` an archive's mail. Which room may use which is
+//! held by `tests/layering.rs`.
 
 // Beside the lints of Cargo.toml, for the program only: tests unwrap, and speak the milter's big-endian protocol.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
 
+pub mod activity;
 pub mod command;
 pub mod config;
 pub mod control;
@@ -25,6 +27,7 @@ pub mod filter;
 pub mod ledger;
 pub mod mail;
 pub mod milter;
+pub mod page;
 pub mod policy;
 pub mod server;
 pub mod signature;

@@ -5,20 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     ("filter", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
     ("ledger", &["filter", "signature"]),
     ("sync", &["filter", "signature", "ledger"]),
-    ("control", &["signature", "ledger", "sync"]),
-    ("server", &["signature", "ledger", "sync", "control"]),
+    ("activity", &["signature", "policy"]),
+    ("control", &["signature", "ledger", "sync", "activity"]),
+    ("server", &["signature", "ledger", "sync", "control", "activity"]),
+    ("page", &["ledger", "policy", "activity", "control", "server"]),
     ("simulate", &["filter"]),
     ("policy", &["mail", "signature"]),
-    ("milter", &["mail", "signature", "ledger", "policy", "sync", "control"]),
+    ("milter", &["mail", "signature", "ledger", "policy", "sync", "control", "activity"]),
     ("tune", &["mail", "signature", "ledger", "policy", "milter"]),
-    ("config", &["filter", "mail", "signature", "ledger", "policy", "milter", "sync", "server", "telemetry"]),
+    (
+        "config",
+        &["filter", "mail", "signature", "ledger", "policy", "milter", "sync", "server", "page", "telemetry"],
+    ),
     (
         "command",
         &[
@@ -33,6 +38,8 @@ const ROOMS: [(&str, &[&str]); 14] = [
             "sync",
             "control",
             "server",
+            "page",
+            "activity",
             "telemetry",
             "tune",
         ],

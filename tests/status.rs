@@ -132,7 +132,7 @@ fn metrics_are_told() {
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     for line in [
         "# TYPE bulkmark_build_info gauge",
-        "bulkmark_spool_reports 0",
+        "bulkmark_ledger_available 1",
         "bulkmark_client_batches_total{client=\"report\"} 0",
     ] {
         assert!(answer.contains(line), "{line} is missing: {answer}");

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the two daemons have in common.
 
+use crate::activity::Activity;
+use crate::control::Daemon;
 use crate::ledger::{Ledger, OpenError, Role, Settings};
+use crate::page::{self, Page};
 use crate::signature::FederationKey;
 use crate::telemetry;
 use anyhow::Context;
+use arc_swap::ArcSwap;
 use sd_notify::NotifyState;
+use serde_json::Value;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -54,6 +60,24 @@ pub(super) async fn open_ledger(
     }
 }
 
+/// Serves metrics and the status page. Mail does not depend on them, so where they cannot be had the log says so and the daemon
+/// goes on without.
+pub(super) async fn show(
+    settings: &page::Settings,
+    daemon: Arc<Daemon>,
+    threshold: impl Fn() -> u32 + Send + Sync + 'static,
+    config: Arc<ArcSwap<Value>>,
+) {
+    match Page::bind(settings, daemon, threshold, config).await {
+        Ok(None) => (),
+        Ok(Some(page)) => {
+            log::info!("metrics and status are at {}", page.url());
+            tokio::spawn(page.serve());
+        }
+        Err(e) => log::error!("{e}; there are no metrics and no status page"),
+    }
+}
+
 /// Is done when the daemon is told to end.
 pub(super) fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -82,13 +106,13 @@ pub(super) fn serving() {
     }
 }
 
-/// Reads something again, while the service manager knows of it.
-pub(super) fn reloading(reload: impl FnOnce()) {
+/// Reads something again, while the service manager knows of it. It tells whether that went well.
+pub(super) fn reloading(activity: &Activity, reload: impl FnOnce() -> bool) {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => notify(&[NotifyState::Reloading, now]),
         Err(e) => log::warn!("cannot notify the service manager: {e}"),
     }
-    reload();
+    activity.reloaded(reload());
     notify(&[NotifyState::Ready]);
 }
 

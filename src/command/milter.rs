@@ -2,14 +2,16 @@
 //! `bulkmark milter`
 
 use super::EX_CONFIG;
-use super::daemon::{ended, open_ledger, reloading, serving};
-use crate::config::{self, Checked, DEFAULT_PATH, MilterFile};
-use crate::control::{Control, Daemon};
+use super::daemon::{ended, open_ledger, reloading, serving, show};
+use crate::activity::Activity;
+use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
+use crate::control::{Control, Daemon, Parts};
 use crate::ledger::{self, Ledger, Role};
 use crate::milter::{Service, Socket, serve};
 use crate::sync::{Client, Links, Parameters, follow, push};
 use crate::telemetry;
 use anyhow::Context;
+use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -41,29 +43,44 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let file = checked.file.clone();
+    let activity = Activity::new(telemetry::lines_dropped, file.status.record());
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
     let role = if file.upstream.is_empty() { Role::Site } else { Role::Cache };
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
         log::info!("began a new ledger in {}", file.state_dir.display());
     }
-    let socket = Socket::bind(&file.listen, file.listen_mode).await?;
+    let socket = Socket::bind(&file.listen, file.listen_mode, Arc::clone(&activity.connections)).await?;
     let address = socket.address();
     let control = Control::bind(&file.control)
         .await
         .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let (links, servers) = start_sync(&file, &parameters, &ledger)?;
-    let service = Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links));
-    let daemon = Daemon::new(role, parameters, ledger.clone(), links, servers, Vec::new);
-    let control = tokio::spawn(control.serve(Arc::new(daemon)));
+    let service =
+        Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
+    let daemon = Arc::new(Daemon::new(Parts {
+        role,
+        parameters,
+        ledger: ledger.clone(),
+        state_dir: file.state_dir.clone(),
+        links,
+        servers,
+        clients: Box::new(Vec::new),
+        activity: Arc::clone(&activity),
+    }));
+    let control = tokio::spawn(control.serve(Arc::clone(&daemon)));
+    let of_service = Arc::clone(&service);
+    let threshold = move || of_service.rules.load().thresholds.body.get();
+    let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, MILTER_EXAMPLE)));
+    show(&file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
     let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
-            reloading(|| reload(path, &service, &mut in_force));
+            reloading(&activity, || reload(path, &service, &mut in_force, &shown));
         }
     };
     tokio::select! {
@@ -97,27 +114,39 @@ fn start_sync(
     Ok((links, clients))
 }
 
-/// Puts a new configuration into force, or keeps the old one when it is wrong.
-fn reload(path: &Path, service: &Service, in_force: &mut MilterFile) {
+/// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.
+fn reload(
+    path: &Path,
+    service: &Service,
+    in_force: &mut MilterFile,
+    shown: &ArcSwap<serde_json::Value>,
+) -> bool {
     match config::load(path) {
         Ok(checked) if checked.key.id() != service.rules.load().key.id() => {
             log::error!(
                 "{}: the federation key was changed; the old configuration stays in force",
                 path.display()
             );
+            false
         }
         Ok(mut checked) => {
-            for key in keep_fixed(&mut checked.file, in_force) {
+            let kept = keep_fixed(&mut checked.file, in_force);
+            let mut now_shown = config::in_force(path, MILTER_EXAMPLE);
+            config::keep(&mut now_shown, &shown.load(), &kept);
+            shown.store(Arc::new(now_shown));
+            for key in kept {
                 log::warn!("{}: {key} was changed, which takes effect at the next start", path.display());
             }
             telemetry::set_level(checked.file.log.level);
             *in_force = checked.file.clone();
             service.rules.store(Arc::new(checked.into_rules()));
             log::info!("{}: read again", path.display());
+            true
         }
         Err(e) => {
             let first_line = e.to_string().lines().next().unwrap_or_default().to_owned();
             log::error!("{first_line}; the old configuration stays in force");
+            false
         }
     }
 }
@@ -142,6 +171,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "[ledger]": ledger;
         "[[upstream]]": upstream;
         "[sync]": sync;
+        "[status]": status;
         "log.target": log.target;
         "log.facility": log.facility;
         "log.socket": log.socket;

@@ -2,15 +2,18 @@
 //! `bulkmark server`
 
 use super::EX_CONFIG;
-use super::daemon::{self, ended, open_ledger, reloading, serving};
-use crate::config::{self, SERVER_PATH, ServerFile};
+use super::daemon::{self, ended, open_ledger, reloading, serving, show};
+use crate::activity::{Activity, Record};
+use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
 use crate::control::Control;
 use crate::ledger::{self, Role};
-use crate::server::{Bound, Service, TlsKeys};
+use crate::server::{Bound, METRICS_THRESHOLD, Service, TlsKeys};
 use crate::signature::FederationKey;
 use crate::sync::{Client, Links, Parameters, follow};
+use crate::telemetry;
 use anyhow::Context;
-use std::path::PathBuf;
+use arc_swap::ArcSwap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +35,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match config::load_server(&args.config) {
-        Ok((file, key)) => daemon::run(&file.log.clone(), server(file, key)),
+        Ok((file, key)) => daemon::run(&file.log.clone(), server(&args.config, file, key)),
         Err(e) => {
             eprintln!("{e}");
             Ok(ExitCode::from(EX_CONFIG))
@@ -40,7 +43,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
+async fn server(path: &Path, file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
     let hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
@@ -58,23 +61,39 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
         peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
     }
     let settings = file.settings();
-    let service = Service::new(ledger.clone(), parameters, &settings, links, peers.clone())?;
+    let activity = Activity::new(telemetry::lines_dropped, Record::Nothing);
+    let service =
+        Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let control = Control::bind(&file.control)
         .await
         .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
-    let bound = Bound::bind(&file.listen, tls.clone(), file.plain_http_anywhere)
+    let bound = Bound::bind(&file.listen, tls.clone())
         .await
         .with_context(|| format!("cannot listen on {}", file.listen))?;
+    if tls.is_none() && !file.plain_http_anywhere && !bound.is_local() {
+        anyhow::bail!(
+            "cannot listen on {}: plain HTTP is for loopback addresses and Unix sockets only: set [tls], or \
+             plain-http-anywhere = true where something else encrypts",
+            file.listen
+        );
+    }
     for peer in peers {
         tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![peer], Arc::default(), false));
     }
     let control = tokio::spawn(control.serve(service.daemon()));
+    let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
+    show(&file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
-    let requests = bound.serve(Arc::clone(&service), file.limits.max_connections.get(), ending);
+    let requests = bound.serve(
+        Arc::clone(&service).router(),
+        file.limits.max_connections.get(),
+        Arc::clone(&activity.connections),
+        ending,
+    );
     tokio::select! {
         () = requests => (),
-        () = reloads(hangup, &service, tls) => (),
+        () = reloads(hangup, &service, tls, &activity) => (),
     }
     control.abort();
     ledger.close().await.context("the last reports could not be written")?;
@@ -83,16 +102,22 @@ async fn server(file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
 }
 
 /// Reads again what may change while the daemon runs.
-async fn reloads(mut hangup: Signal, service: &Service, tls: Option<Arc<TlsKeys>>) {
+async fn reloads(mut hangup: Signal, service: &Service, tls: Option<Arc<TlsKeys>>, activity: &Activity) {
     loop {
         if tokio::time::timeout(TIDY, hangup.recv()).await.is_err() {
             service.tidy();
             continue;
         }
-        reloading(|| match tls.as_deref().map(TlsKeys::reload) {
-            None => (),
-            Some(Ok(())) => log::info!("certificate and key were read again"),
-            Some(Err(e)) => log::error!("{e}; the old certificate stays in force"),
+        reloading(activity, || match tls.as_deref().map(TlsKeys::reload) {
+            None => true,
+            Some(Ok(())) => {
+                log::info!("certificate and key were read again");
+                true
+            }
+            Some(Err(e)) => {
+                log::error!("{e}; the old certificate stays in force");
+                false
+            }
         });
     }
 }

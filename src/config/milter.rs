@@ -7,7 +7,7 @@ use crate::milter::{HeaderName, Listen, Mode, OnFailure, Rules};
 use crate::policy::{Actions, Network, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles};
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
-use crate::{ledger, signature, telemetry};
+use crate::{ledger, page, signature, telemetry};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -47,6 +47,7 @@ pub struct MilterFile {
     pub ledger: ledger::Settings,
     pub upstream: Vec<Upstream>,
     pub sync: sync::Settings,
+    pub status: page::Settings,
     pub log: telemetry::Settings,
 }
 
@@ -72,6 +73,7 @@ impl Default for MilterFile {
             ledger: ledger::Settings::default(),
             upstream: Vec::new(),
             sync: sync::Settings::default(),
+            status: page::Settings::default(),
             log: telemetry::Settings::default(),
         }
     }
@@ -103,6 +105,7 @@ pub fn load(path: &Path) -> Result<Checked, ConfigError> {
         return Err(source
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
     }
+    file.status.check().map_err(|message| source.error("status.listen", message))?;
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;

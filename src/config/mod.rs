@@ -4,10 +4,12 @@
 //! Each room has a settings struct of its own; here they are put together, filled, and checked against one another.
 
 mod error;
+mod in_force;
 mod milter;
 mod server;
 mod source;
 
 pub use error::ConfigError;
+pub use in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE, in_force, keep};
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, load};
-pub use server::{SERVER_PATH, ServerFile, ServerSync, load_server};
+pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server};

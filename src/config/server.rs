@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::server::{Address, Limits, Tls};
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
-use crate::{ledger, server, telemetry};
+use crate::{ledger, page, server, telemetry};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,6 +34,24 @@ impl Default for ServerSync {
     }
 }
 
+/// `[status]` of a server. It sees no subjects, and has a port of its own, so that it can be on one machine with a milter.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ServerStatus {
+    /// Where the page is.
+    pub listen: page::Listen,
+    /// Whether that may be seen from other machines.
+    pub allow_remote: bool,
+    /// Names by which browsers may ask for it.
+    pub hosts: Vec<String>,
+}
+
+impl Default for ServerStatus {
+    fn default() -> Self {
+        Self { listen: page::Listen::here(8895), allow_remote: false, hosts: Vec::new() }
+    }
+}
+
 /// The file as it is written; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -49,6 +67,7 @@ pub struct ServerFile {
     pub ledger: ledger::Settings,
     pub sync: ServerSync,
     pub limits: Limits,
+    pub status: ServerStatus,
     pub log: telemetry::Settings,
 }
 
@@ -65,6 +84,7 @@ impl Default for ServerFile {
             ledger: ledger::Settings::default(),
             sync: ServerSync::default(),
             limits: Limits::default(),
+            status: ServerStatus::default(),
             log: telemetry::Settings::default(),
         }
     }
@@ -85,6 +105,7 @@ pub fn load_server(path: &Path) -> Result<(ServerFile, FederationKey), ConfigErr
     }
     file.ledger.federation.sync_interval = file.sync.interval;
     file.ledger.federation.keep_updates = file.sync.keep_updates;
+    file.page().check().map_err(|message| source.error("status.listen", message))?;
     let key = key_of(&source, &file.ledger)?;
     Ok((file, key))
 }
@@ -100,5 +121,12 @@ impl ServerFile {
             limits: self.limits.clone(),
             state_dir: self.state_dir.clone(),
         }
+    }
+
+    /// What its page is told.
+    #[must_use]
+    pub fn page(&self) -> page::Settings {
+        let ServerStatus { listen, allow_remote, hosts } = self.status.clone();
+        page::Settings { listen, allow_remote, hosts, subjects: false }
     }
 }

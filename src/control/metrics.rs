@@ -1,79 +1,125 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a daemon says of itself, in Prometheus' text format (version 0.0.4).
+//! What a daemon says of itself to Prometheus; docs/metrics.md has all of it as a table.
 
-use super::status::Status;
+use super::exposition::Text;
+use super::status::{Daemon, Status};
+use crate::activity::Activity;
 use crate::ledger::Counted;
 use crate::sync::LinkStatus;
-use std::fmt::{self, Display, Write};
 
-/// The media type of the text.
-pub const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// One metric family after the other.
-#[derive(Default)]
-struct Text(String);
-
-/// A label's value, with what Prometheus wants escaped.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|c| match c {
-            '\\' => f.write_str("\\\\"),
-            '"' => f.write_str("\\\""),
-            '\n' => f.write_str("\\n"),
-            c => f.write_char(c),
-        })
-    }
-}
-
-impl Text {
-    /// A family with all its values; nothing when there are none.
-    fn family<'a, V: Display>(
-        &mut self,
-        name: &str,
-        kind: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (Vec<(&'a str, String)>, V)>,
-    ) {
-        let mut values = values.into_iter().peekable();
-        if values.peek().is_none() {
-            return;
-        }
-        // A String takes everything.
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for (labels, value) in values {
-            let labels: Vec<_> =
-                labels.iter().map(|(label, value)| format!("{label}=\"{}\"", Escaped(value))).collect();
-            let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-            let _ = writeln!(self.0, "{name}{labels} {value}");
-        }
-    }
-}
-
-impl Status {
-    /// The metrics; docs/protocol.md has them as a table.
-    #[must_use]
-    pub fn metrics(&self) -> String {
+impl Daemon {
+    /// The metrics, with estimates of false bulk at this threshold. While the ledger is not available they tell that, and what
+    /// is known without it.
+    pub async fn metrics(&self, threshold: u32) -> String {
         let mut text = Text::default();
         text.family(
             "bulkmark_build_info",
             "gauge",
             "1, with role and version.",
-            [(vec![("role", self.role.clone()), ("version", self.version.clone())], 1)],
+            [(vec![("role", self.role.to_string()), ("version", env!("CARGO_PKG_VERSION").to_owned())], 1)],
         );
-        text.family(
-            "bulkmark_uptime_seconds",
+        text.one("bulkmark_uptime_seconds", "gauge", "Time since the start.", self.uptime());
+        activity_metrics(&self.activity, &mut text);
+        if !self.is_server() {
+            message_metrics(&self.activity, &mut text);
+        }
+        let status = self.status(Some(threshold)).await.ok();
+        let available = status.is_some() && self.ledger.is_available();
+        text.one(
+            "bulkmark_ledger_available",
             "gauge",
-            "Time since the start.",
-            [(vec![], self.uptime_seconds)],
+            "1 while the ledger counts and its disk takes what is written.",
+            u8::from(available),
         );
-        self.ledger_metrics(&mut text);
-        self.link_metrics(&mut text);
-        self.client_metrics(&mut text);
-        text.0
+        self.disk_metrics(&mut text);
+        if let Some(status) = status {
+            status.ledger_metrics(&mut text);
+            self.spool_metrics(&status, &mut text);
+            status.link_metrics(&mut text);
+            status.client_metrics(&mut text);
+        }
+        text.into_string()
     }
 
+    fn disk_metrics(&self, text: &mut Text) {
+        let Some(disk) = self.disk() else { return };
+        text.one("bulkmark_disk_size_bytes", "gauge", "The file system that the ledger is on.", disk.size);
+        text.one(
+            "bulkmark_disk_available_bytes",
+            "gauge",
+            "What is left of it for the daemon.",
+            disk.available,
+        );
+        text.one("bulkmark_ledger_file_bytes", "gauge", "The ledger's file.", disk.ledger);
+    }
+
+    fn spool_metrics(&self, status: &Status, text: &mut Text) {
+        if self.is_server() {
+            return;
+        }
+        text.one(
+            "bulkmark_spool_reports",
+            "gauge",
+            "Own reports that no update shows yet.",
+            status.ledger.spool,
+        );
+        text.one(
+            "bulkmark_spool_age_seconds",
+            "gauge",
+            "Age of the oldest report that no server took; 0 when there is none.",
+            status.ledger.spool_oldest.map_or(0, |oldest| crate::ledger::now().saturating_sub(oldest)),
+        );
+        text.one(
+            "bulkmark_spool_dropped_reports_total",
+            "counter",
+            "Own reports that were dropped because no server took them.",
+            self.links.reports_dropped(),
+        );
+    }
+}
+
+fn activity_metrics(activity: &Activity, text: &mut Text) {
+    let connections = &activity.connections;
+    text.one("bulkmark_connections", "gauge", "Open connections.", connections.open());
+    text.one("bulkmark_connections_total", "counter", "Connections that were taken.", connections.total());
+    let reloads = [("success", true), ("failure", false)];
+    text.family(
+        "bulkmark_reloads_total",
+        "counter",
+        "How often SIGHUP had the configuration read again.",
+        reloads.map(|(result, well)| (vec![("result", result.to_owned())], activity.reloads(well))),
+    );
+    text.one(
+        "bulkmark_log_lines_dropped_total",
+        "counter",
+        "Log lines that were lost because the log daemon is too slow.",
+        activity.log_lines_dropped(),
+    );
+}
+
+fn message_metrics(activity: &Activity, text: &mut Text) {
+    text.family(
+        "bulkmark_messages_total",
+        "counter",
+        "Messages.",
+        activity.messages().map(|(verdict, action, count)| {
+            (vec![("verdict", verdict.to_string()), ("action", action.to_string())], count)
+        }),
+    );
+    text.histogram(
+        "bulkmark_judging_duration_seconds",
+        "Time from the end of a message to its verdict.",
+        &activity.judging,
+    );
+    text.one(
+        "bulkmark_reported_signatures_total",
+        "counter",
+        "Signatures of messages that were reported to the ledger.",
+        activity.signatures(),
+    );
+}
+
+impl Status {
     fn ledger_metrics(&self, text: &mut Text) {
         let labels = |i: usize| {
             let slice = &self.ledger.slices[i];
@@ -124,17 +170,18 @@ impl Status {
             "The update up to which an origin is counted.",
             self.versions.iter().map(|(origin, version)| (vec![("origin", origin.clone())], version)),
         );
-        text.family(
-            "bulkmark_spool_reports",
-            "gauge",
-            "Own reports that no update shows yet.",
-            [(vec![], self.ledger.spool)],
-        );
     }
 
     fn link_metrics(&self, text: &mut Text) {
-        let url = |link: &LinkStatus| vec![("url", link.url.clone())];
+        let kind = if self.role == "server" { "peer" } else { "upstream" };
+        let url = |link: &LinkStatus| vec![("kind", kind.to_owned()), ("url", link.url.clone())];
         let links = || self.links.iter();
+        text.family(
+            "bulkmark_staleness_seconds",
+            "gauge",
+            "Time since any other server said anything, or since the start.",
+            self.staleness_seconds.map(|age| (vec![], age)),
+        );
         text.family(
             "bulkmark_link_up",
             "gauge",
@@ -186,29 +233,6 @@ impl Status {
             "counter",
             "Requests of a client that were refused.",
             clients().map(|(labels, client)| (labels, client.refused)),
-        );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_are_escaped_and_empty_families_left_out() {
-        let mut text = Text::default();
-        text.family(
-            "a_total",
-            "counter",
-            "Of a.",
-            [(vec![("x", "\"\\\n".to_owned()), ("y", "z".to_owned())], 7)],
-        );
-        text.family("b", "gauge", "Of b.", [(vec![], 0.5)]);
-        text.family("c", "gauge", "Of c.", Vec::<(Vec<_>, u8)>::new());
-        assert_eq!(
-            text.0,
-            "# HELP a_total Of a.\n# TYPE a_total counter\na_total{x=\"\\\"\\\\\\n\",y=\"z\"} 7\n\
-             # HELP b Of b.\n# TYPE b gauge\nb 0.5\n"
         );
     }
 }

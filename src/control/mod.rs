@@ -2,16 +2,19 @@
 //! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
 //!
 //! `serve` answers on the socket, `ask` is the other side; `status` is what `bulkmark status` shows,
-//! and `metrics` the same for Prometheus.
+//! and `metrics` the same for Prometheus, in the form of `exposition`.
 
 mod ask;
+mod disk;
+mod exposition;
 mod metrics;
 mod serve;
 mod socket;
 mod status;
 
 pub use ask::{counts, status};
-pub use metrics::METRICS_TYPE;
+pub use disk::Disk;
+pub use exposition::METRICS_TYPE;
 pub use serve::Control;
 pub use socket::{bind_tcp, bind_unix};
-pub use status::{ClientStatus, Daemon, Status};
+pub use status::{ClientStatus, Daemon, Parts, Status};

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a daemon can say of itself.
 
+use super::disk::Disk;
+use crate::activity::Activity;
 use crate::ledger::{self, Ledger, LedgerError, Role};
 use crate::sync::{Client, LinkStatus, Links, Parameters};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -49,34 +53,70 @@ pub struct Status {
     pub ledger: ledger::Status,
     /// Upstream servers of a milter, peers of a server.
     pub links: Vec<LinkStatus>,
+    /// Seconds since any of them said anything, or since the start; none without them.
+    #[serde(default)]
+    pub staleness_seconds: Option<u64>,
     /// Clients of a server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientStatus>,
 }
 
+/// What a daemon is made of, as far as it can tell of it.
+pub struct Parts {
+    /// What its ledger is for.
+    pub role: Role,
+    /// What all who share counts agree in.
+    pub parameters: Parameters,
+    /// The counts.
+    pub ledger: Ledger,
+    /// The directory of their file.
+    pub state_dir: PathBuf,
+    /// Connections to other servers.
+    pub links: Arc<Links>,
+    /// Those servers, in the same order.
+    pub servers: Vec<Arc<Client>>,
+    /// The clients of a server; a milter has none.
+    pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
+    /// What it did.
+    pub activity: Arc<Activity>,
+}
+
 /// What a daemon knows of itself.
 pub struct Daemon {
-    role: Role,
     started: Instant,
-    parameters: Parameters,
-    pub(super) ledger: Ledger,
-    links: Arc<Links>,
-    servers: Vec<Arc<Client>>,
-    clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
+    parts: Parts,
+}
+
+impl Deref for Daemon {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
 }
 
 impl Daemon {
-    /// One that begins now, on this ledger. `servers` are those that `links` lead to; `clients` tells of those of a server.
-    pub fn new(
-        role: Role,
-        parameters: Parameters,
-        ledger: Ledger,
-        links: Arc<Links>,
-        servers: Vec<Arc<Client>>,
-        clients: impl Fn() -> Vec<ClientStatus> + Send + Sync + 'static,
-    ) -> Self {
-        let (started, clients) = (Instant::now(), Box::new(clients));
-        Self { role, started, parameters, ledger, links, servers, clients }
+    /// One that begins now.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self { started: Instant::now(), parts }
+    }
+
+    /// Whether it is a server; else it is a milter.
+    #[must_use]
+    pub fn is_server(&self) -> bool {
+        self.role == Role::Server
+    }
+
+    /// Seconds since the start.
+    pub(super) fn uptime(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+
+    /// What is known of its disk.
+    #[must_use]
+    pub fn disk(&self) -> Option<Disk> {
+        Disk::of(&self.state_dir)
     }
 
     /// All of it; estimates of false bulk for a `threshold` only. Asks the other servers how far they are.
@@ -90,7 +130,12 @@ impl Daemon {
         for (link, asked) in links.iter_mut().zip(asked) {
             link.behind = asked.await.ok().flatten().map(|theirs| behind(&ledger.versions(), &theirs));
         }
-        Ok(Status { links, clients: (self.clients)(), ..self.outline(ledger) })
+        Ok(Status {
+            links,
+            staleness_seconds: self.links.staleness(),
+            clients: (self.clients)(),
+            ..self.outline(ledger)
+        })
     }
 
     /// What everybody may know who may read: nothing of links and clients.
@@ -105,11 +150,12 @@ impl Daemon {
         Status {
             role: self.role.to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            uptime_seconds: self.started.elapsed().as_secs(),
+            uptime_seconds: self.uptime(),
             parameters: self.parameters.to_string(),
             versions: ledger.versions(),
             ledger,
             links: Vec::new(),
+            staleness_seconds: None,
             clients: Vec::new(),
         }
     }

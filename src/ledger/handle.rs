@@ -241,6 +241,12 @@ impl Ledger {
         !self.shared.failed.load(Ordering::Relaxed)
     }
 
+    /// Whether it counts: its disk can be read and takes what is written.
+    #[must_use]
+    pub fn is_available(&self) -> bool {
+        self.is_writable() && self.shared.db.load().is_some()
+    }
+
     /// How far each origin is counted and on disk.
     #[must_use]
     pub fn vector(&self) -> Arc<Vector> {

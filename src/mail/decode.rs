@@ -46,18 +46,19 @@ impl Fields {
     }
 }
 
+/// A Subject field as people read it, from its value.
+#[must_use]
+pub fn subject(value: &[u8]) -> String {
+    let field = [b"Subject: ", value.trim_ascii(), b"\r\n\r\n"].concat();
+    let message = SUBJECT_PARSER.parse_headers(&field);
+    message.as_ref().and_then(|message| message.subject()).unwrap_or_default().to_owned()
+}
+
 fn addresses(field: &[u8]) -> Vec<String> {
     let with_end = [field, b"\r\n\r\n"].concat();
     let message = FIELD_PARSER.parse_headers(&with_end);
     let from = message.as_ref().and_then(|m| m.from());
     from.into_iter().flat_map(|list| list.iter()).filter_map(|a| a.address()).map(str::to_lowercase).collect()
-}
-
-/// The value of a Subject with its encoded words decoded and its lines joined.
-pub(super) fn subject(value: &[u8]) -> String {
-    let field = [b"Subject: ", value, b"\r\n\r\n"].concat();
-    let message = SUBJECT_PARSER.parse_headers(&field);
-    message.as_ref().and_then(|m| m.subject()).unwrap_or_default().to_owned()
 }
 
 /// The fields of a header block, each with its continuation lines and without its final line end.

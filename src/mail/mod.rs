@@ -12,7 +12,7 @@ mod raw;
 mod stored;
 mod style;
 
-pub use decode::Fields;
+pub use decode::{Fields, subject};
 pub use html::{Piece, pieces};
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
 pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};

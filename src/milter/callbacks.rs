@@ -164,10 +164,7 @@ async fn eom(cx: &mut EomContext<State>) -> Status {
     let forged = if keeps_ours { 0 } else { message.forged };
     let name = message.rules.header.as_str().to_owned();
     let id = id.as_deref().unwrap_or("NOQUEUE");
-    let outcome = {
-        let service = &state.session.service;
-        judge(message, &service.ledger, &service.links, id, host.as_deref()).await
-    };
+    let outcome = judge(message, &state.session.service, id, host.as_deref()).await;
     match outcome.action {
         Action::Discard => return Status::Discard,
         Action::Reject | Action::Tempfail => return refuse(&mut cx.reply, outcome),

@@ -6,7 +6,7 @@ use crate::policy::Counts;
 use crate::signature::near::Seen;
 use crate::signature::{FederationKey, Signatures};
 
-/// Reports a message, `times` times, and returns how often it was seen with these.
+/// Reports a message, `times` times, and returns how often it was seen with these, and how many signatures it reported.
 ///
 /// # Errors
 /// When there is no count; then some of it may have been added.
@@ -17,12 +17,12 @@ pub async fn report(
     now: u64,
     key: &FederationKey,
     ledger: &Ledger,
-) -> Result<Counts, LedgerError> {
+) -> Result<(Counts, usize), LedgerError> {
     let near = &signatures.near;
     let (reported, asked) = (signatures.reported(), near.asked());
     let all = [&reported[..], &asked].concat();
     let report = Report { signatures: reported, asked, times, keys: keys.to_vec(), now };
-    let reports = report.signatures.len();
+    let mut reports = report.signatures.len();
     let mut counts = ledger.report(report).await?;
     let body = signatures.body.is_ok().then(|| counts[0]);
     for count in &mut counts[..reports] {
@@ -33,9 +33,10 @@ pub async fn report(
     if !strays.is_empty() || !doubts.is_empty() {
         let more = Report { signatures: strays, asked: doubts, times, keys: keys.to_vec(), now };
         let of_doubts = more.signatures.len()..;
+        reports += more.signatures.len();
         let doubts = more.asked.clone();
         seen.add(&doubts, &ledger.report(more).await?[of_doubts]);
     }
     let near = (!near.is_empty()).then(|| near.count(key, &seen).saturating_add(times));
-    Ok(Counts { body, near })
+    Ok((Counts { body, near }, reports))
 }

@@ -4,7 +4,9 @@
 use super::counting::report;
 use super::header::HeaderValue;
 use super::rules::{OnFailure, Rules};
+use super::serve::Service;
 use super::session::Message;
+use super::told::tell;
 use crate::ledger::{Ledger, RetryKey};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Counts, Decision, Facts, Per, ReplyFields, Verdict, decide};
@@ -14,6 +16,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Messages above this size are hashed on a thread of their own, so that small ones do not wait behind them.
 const LARGE: usize = 256 << 10;
@@ -39,8 +42,16 @@ struct Content {
     signatures: Signatures,
 }
 
+/// By what a message is bulk, whether it is wanted or not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bulk {
+    pub(super) signature: Signature,
+    pub(super) kind: &'static str,
+    pub(super) count: u32,
+}
+
 /// How far the judging came.
-enum Finding {
+pub(super) enum Finding {
     /// Not looked at, and why.
     Exempt(&'static str),
     /// Not judged, and why; the second text is for the log alone.
@@ -51,22 +62,22 @@ enum Finding {
         decision: Decision,
         /// Seconds since an upstream was heard, where that is too long ago.
         stale: Option<u64>,
+        /// Signatures that were reported.
+        reported: usize,
+        /// That by which it is known, and how often it was seen, where it reached a threshold.
+        bulk: Option<Bulk>,
     },
 }
 
 /// Judges a complete message. `id` is the MTA's queue id and `mta` its host name.
-pub(super) async fn judge(
-    message: Message,
-    ledger: &Ledger,
-    links: &Links,
-    id: &str,
-    mta: Option<&str>,
-) -> Outcome {
+pub(super) async fn judge(message: Message, service: &Service, id: &str, mta: Option<&str>) -> Outcome {
+    let began = Instant::now();
     let rules = Arc::clone(&message.rules);
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut message = message;
-    let finding = find(&mut message, ledger, links).await;
+    let finding = find(&mut message, &service.ledger, &service.links).await;
     let outcome = conclude(&rules, &finding, id, host);
+    tell(&service.activity, &message, &finding, &outcome, id, began.elapsed());
     log_message(&message, &finding, &outcome, id, &rules);
     outcome
 }
@@ -118,7 +129,7 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
         Per::Recipient => u32::try_from(distinct(&message.recipients).len()).unwrap_or(u32::MAX).max(1),
         Per::Message => 1,
     };
-    let counts = match report(&content.signatures, times, &keys, now, &rules.key, ledger).await {
+    let (counts, reported) = match report(&content.signatures, times, &keys, now, &rules.key, ledger).await {
         Ok(counts) => counts,
         Err(e) => return Finding::Unknown("ledger-unavailable", e.to_string()),
     };
@@ -140,7 +151,21 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
     {
         log::warn!("a message is refused for the moment and may be counted again when it returns: {e}");
     }
-    Finding::Counted { counts, signature, decision, stale }
+    let bulk = bulk(counts, &content.signatures, rules);
+    Finding::Counted { counts, signature, decision, stale, reported, bulk }
+}
+
+fn bulk(counts: Counts, signatures: &Signatures, rules: &Rules) -> Option<Bulk> {
+    let reached = |count: Option<u32>, threshold: u32| count.filter(|&count| count >= threshold);
+    if let (Some(count), Ok(signature)) =
+        (reached(counts.body, rules.thresholds.body.get()), &signatures.body)
+    {
+        return Some(Bulk { signature: *signature, kind: "body", count });
+    }
+    let count = reached(counts.near, rules.thresholds.near.get())?;
+    // Those of near stand behind that of the body.
+    let signature = signatures.reported().get(usize::from(signatures.body.is_ok())).copied()?;
+    Some(Bulk { signature, kind: "near", count })
 }
 
 /// The different recipients: who is named twice still gets one copy.
@@ -181,7 +206,7 @@ fn conclude(rules: &Rules, finding: &Finding, id: &str, host: &str) -> Outcome {
             OnFailure::Accept => plain(Verdict::Unknown, reason, Action::Mark),
             OnFailure::Tempfail => plain(Verdict::Unknown, reason, Action::Tempfail),
         },
-        Finding::Counted { counts, signature, decision, stale } => {
+        Finding::Counted { counts, signature, decision, stale, .. } => {
             let (body, near) = (rules.thresholds.body.get(), rules.thresholds.near.get());
             let mut header = HeaderValue::new(decision.verdict);
             for (name, count) in [("body", counts.body), ("near", counts.near)] {

@@ -2,6 +2,7 @@
 //! Where the milter listens, and how connections are taken.
 
 use super::stream::Coalescing;
+use crate::activity::Connections;
 use crate::control::{bind_tcp, bind_unix};
 use indymilter::{EitherStream, Listener};
 use serde::Deserialize;
@@ -109,7 +110,7 @@ pub struct BindError {
 pub struct Socket {
     kind: SocketKind,
     back_off: Option<Pin<Box<Sleep>>>,
-    open: Arc<()>,
+    connections: Arc<Connections>,
 }
 
 #[derive(Debug)]
@@ -119,11 +120,11 @@ enum SocketKind {
 }
 
 impl Socket {
-    /// Binds the address. A Unix socket that a dead process left behind is replaced, one that is alive is not.
+    /// Binds the address, and counts the `connections` that it takes. A Unix socket that a dead process left behind is replaced, one that is alive is not.
     ///
     /// # Errors
     /// When the address is in use or not allowed.
-    pub async fn bind(listen: &Listen, mode: Mode) -> Result<Self, BindError> {
+    pub async fn bind(listen: &Listen, mode: Mode, connections: Arc<Connections>) -> Result<Self, BindError> {
         let bound = match listen {
             Listen::Inet(address) => bind_tcp(address).await.map(SocketKind::Tcp),
             Listen::Unix(path) => {
@@ -131,7 +132,7 @@ impl Socket {
             }
         };
         match bound {
-            Ok(kind) => Ok(Self { kind, back_off: None, open: Arc::default() }),
+            Ok(kind) => Ok(Self { kind, back_off: None, connections }),
             Err(reason) => Err(BindError { address: listen.to_string(), reason }),
         }
     }
@@ -149,7 +150,7 @@ impl Socket {
 
     /// The number of connections that were taken and are still open.
     pub(super) fn connections(&self) -> usize {
-        Arc::strong_count(&self.open) - 1
+        self.connections.open()
     }
 
     fn poll_accept_once(
@@ -190,7 +191,7 @@ impl Listener for Socket {
             }
             match ready!(self.poll_accept_once(cx)) {
                 Ok(stream) => {
-                    return Poll::Ready(Ok(Coalescing::new(stream, Arc::clone(&self.open))));
+                    return Poll::Ready(Ok(Coalescing::new(stream, self.connections.begin())));
                 }
                 Err(e) => {
                     log::error!("cannot take a connection: {e}; trying again in {} ms", BACK_OFF.as_millis());
@@ -226,13 +227,16 @@ mod tests {
         let path = directory.path().join("s");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let listen = Listen::Unix(path.clone());
-        let socket = Socket::bind(&listen, Mode(0o600)).await.unwrap();
+        let socket = Socket::bind(&listen, Mode(0o600), Arc::default()).await.unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let error = Socket::bind(&listen, Mode(0o600)).await.unwrap_err();
+        let error = Socket::bind(&listen, Mode(0o600), Arc::default()).await.unwrap_err();
         assert_eq!(error.reason.kind(), io::ErrorKind::AddrInUse);
         drop(socket);
         assert!(!path.exists());
         fs::write(&path, "a file of somebody").unwrap();
-        assert!(Socket::bind(&listen, Mode(0o600)).await.is_err(), "no file is removed that is no socket");
+        assert!(
+            Socket::bind(&listen, Mode(0o600), Arc::default()).await.is_err(),
+            "no file is removed that is no socket"
+        );
     }
 }

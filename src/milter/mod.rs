@@ -14,6 +14,7 @@ mod rules;
 mod serve;
 mod session;
 mod stream;
+mod told;
 
 pub use counting::report;
 pub use header::HeaderName;

@@ -5,6 +5,7 @@ use super::budget::Budget;
 use super::callbacks::callbacks;
 use super::listen::Socket;
 use super::rules::Rules;
+use crate::activity::Activity;
 use crate::ledger::Ledger;
 use crate::sync::Links;
 use arc_swap::ArcSwap;
@@ -34,19 +35,21 @@ pub struct Service {
     pub ledger: Ledger,
     /// The connections to upstream servers.
     pub links: Arc<Links>,
+    pub(super) activity: Arc<Activity>,
     pub(super) budget: Budget,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
 }
 
 impl Service {
-    /// A service with these rules on this ledger.
+    /// A service with these rules on this ledger, which tells what it does to `activity`.
     #[must_use]
-    pub fn new(rules: Rules, ledger: Ledger, links: Arc<Links>) -> Arc<Self> {
+    pub fn new(rules: Rules, ledger: Ledger, links: Arc<Links>, activity: Arc<Activity>) -> Arc<Self> {
         Arc::new(Self {
             rules: ArcSwap::from_pointee(rules),
             ledger,
             links,
+            activity,
             budget: Budget::default(),
             in_flight: watch::Sender::new(0),
         })

@@ -18,6 +18,9 @@ const MAX_RECIPIENT_BYTES: usize = MAX_RECIPIENTS * 100;
 /// Fields of our own name that are counted, to be removed. More than a mail system would ever add.
 const MAX_FORGED: usize = 1000;
 
+/// Bytes of a subject that are kept.
+const MAX_SUBJECT: usize = 500;
+
 /// A connection.
 pub(super) struct Session {
     pub(super) service: Arc<Service>,
@@ -49,6 +52,9 @@ pub(super) struct Message {
     /// Header fields of our own name that came with it.
     pub(super) forged: usize,
     pub(super) started: Instant,
+    /// Its Subject field as it came, cut short; where somebody wants to see it.
+    pub(super) subject: Option<Vec<u8>>,
+    wants_subject: bool,
     account: Account,
     _in_flight: InFlight,
 }
@@ -87,6 +93,8 @@ impl Session {
             raw: RawMessage::new(),
             forged: 0,
             started: Instant::now(),
+            subject: None,
+            wants_subject: self.service.activity.is_recording(),
             account: self.service.budget.account(),
             _in_flight: self.service.begin_message(),
         });
@@ -109,6 +117,9 @@ impl Message {
     pub(super) fn header(&mut self, name: &[u8], value: &[u8]) {
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
             self.forged = (self.forged + 1).min(MAX_FORGED);
+        }
+        if self.wants_subject && self.subject.is_none() && name.eq_ignore_ascii_case(b"subject") {
+            self.subject = Some(value[..value.len().min(MAX_SUBJECT)].to_vec());
         }
         self.collect(|raw| raw.header(name, value));
     }

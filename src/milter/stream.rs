@@ -5,9 +5,9 @@
 //! segments, and the second may wait 40 ms for the acknowledgement of the first. So packets that change the message
 //! are held back until the reply that must follow them.
 
+use crate::activity::Open;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -24,12 +24,11 @@ pub struct Coalescing<S> {
     pending: Vec<u8>,
     /// How much of `pending` is made of whole packets that are held back.
     held: usize,
-    /// One share for each open connection; who holds the original counts them.
-    _open: Arc<()>,
+    _open: Open,
 }
 
 impl<S> Coalescing<S> {
-    pub(super) const fn new(inner: S, open: Arc<()>) -> Self {
+    pub(super) const fn new(inner: S, open: Open) -> Self {
         Self { inner, pending: Vec::new(), held: 0, _open: open }
     }
 
@@ -100,6 +99,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalescing<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::activity::Connections;
+    use std::sync::Arc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
@@ -118,7 +119,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_leaves_in_one_write() {
         let (near, mut far) = duplex(1000);
-        let mut stream = Coalescing::new(near, Arc::default());
+        let mut stream = Coalescing::new(near, Arc::<Connections>::default().begin());
         let (header, reply) = (packet(b'h', b"X-Bulkmark\0bulk\0"), packet(b'c', b""));
         write(&mut stream, &header).await;
         write(&mut stream, &packet(b'q', b"held\0")).await;
@@ -136,7 +137,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_held_when_the_other_side_is_waited_for() {
         let (near, mut far) = duplex(1000);
-        let mut stream = Coalescing::new(near, Arc::default());
+        let mut stream = Coalescing::new(near, Arc::<Connections>::default().begin());
         write(&mut stream, &packet(b'h', b"a\0b\0")).await;
         let mut buffer = [0; 100];
         let (n, _) = tokio::join!(far.read(&mut buffer), async {

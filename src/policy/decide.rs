@@ -22,6 +22,11 @@ pub enum Verdict {
     Unknown,
 }
 
+impl Verdict {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Clean, Self::Bulk, Self::Whitelisted, Self::Exempt, Self::Unknown];
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

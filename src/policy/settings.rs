@@ -65,6 +65,11 @@ pub enum Action {
     Quarantine,
 }
 
+impl Action {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Mark, Self::Reject, Self::Tempfail, Self::Discard, Self::Quarantine];
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -6,7 +6,8 @@ use super::gate::{Gate, Refused};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
 use super::stream::{Sink, stream};
-use crate::control::{Daemon, METRICS_TYPE};
+use crate::activity::Activity;
+use crate::control::{Daemon, METRICS_TYPE, Parts};
 use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Role, Snapshot, Vector, mark_of, now};
 use crate::signature::Signature;
 use crate::sync::clock::{self, Steady};
@@ -38,8 +39,8 @@ const UPDATES_AT_ONCE: usize = 1 << 20;
 /// Rows of a snapshot that are read from disk together.
 const ROWS_AT_ONCE: usize = 8;
 
-/// The threshold of the estimates of false bulk in the metrics: the default of milters.
-const METRICS_THRESHOLD: u32 = 20;
+/// The threshold of the estimates of false bulk in the metrics of a server: the default of milters.
+pub const METRICS_THRESHOLD: u32 = 20;
 
 /// What all requests share.
 pub struct Service {
@@ -105,7 +106,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 impl Service {
-    /// Of this ledger, for these clients. `links` lead to `peers`.
+    /// Of this ledger, for these clients. `links` lead to `peers`; what is done is told to `activity`.
     ///
     /// # Errors
     /// When the clients cannot be read.
@@ -115,11 +116,20 @@ impl Service {
         settings: &Settings,
         links: Arc<Links>,
         peers: Vec<Arc<Client>>,
+        activity: Arc<Activity>,
     ) -> Result<Arc<Self>, ClientsError> {
         let gate = Arc::new(Gate::new(settings)?);
         let of_clients = Arc::clone(&gate);
-        let clients = move || of_clients.status();
-        let daemon = Daemon::new(Role::Server, parameters.clone(), ledger.clone(), links, peers, clients);
+        let daemon = Daemon::new(Parts {
+            role: Role::Server,
+            parameters: parameters.clone(),
+            ledger: ledger.clone(),
+            state_dir: settings.state_dir.clone(),
+            links,
+            servers: peers,
+            clients: Box::new(move || of_clients.status()),
+            activity,
+        });
         let (snapshots, daemon) = (Snapshots::default(), Arc::new(daemon));
         Ok(Arc::new(Self { ledger, gate, parameters, snapshots, daemon }))
     }
@@ -136,7 +146,7 @@ impl Service {
     }
 
     /// The routes.
-    pub(super) fn router(self: Arc<Self>) -> Router {
+    pub fn router(self: Arc<Self>) -> Router {
         Router::new()
             .route("/v1/reports", post(reports))
             .route("/v1/updates", get(updates))
@@ -189,9 +199,8 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 }
 
 async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Failure> {
-    service.ledger.reader()?;
-    if !service.ledger.is_writable() {
-        return Err(LedgerError::Unavailable("the ledger cannot be written".to_owned()).into());
+    if !service.ledger.is_available() {
+        return Err(LedgerError::Unavailable("the ledger's disk failed".to_owned()).into());
     }
     Ok("ok\n")
 }
@@ -238,6 +247,7 @@ async fn take_reports(
     let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limit, now()).await?;
     let receipt = receipt.map_err(|e| Failure(StatusCode::CONFLICT, e.to_string()))?;
     service.gate.counted(&client.name, signatures);
+    service.daemon.activity.reported(signatures as u64, now());
     Ok(service.with_parameters(wire::encode_receipt(receipt)))
 }
 
@@ -395,7 +405,7 @@ async fn metrics(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     service.gate.scraper(token(&headers), ip)?;
-    let text = service.daemon.status(Some(METRICS_THRESHOLD)).await?.metrics();
+    let text = service.daemon.metrics(METRICS_THRESHOLD).await;
     Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response())
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Where the server listens, and the life of a connection.
 
-use super::api::{From, Service};
+use super::api::From;
 use super::tls::TlsKeys;
+use crate::activity::Connections;
 use crate::control::{bind_tcp, bind_unix};
+use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -82,6 +84,15 @@ enum Socket {
     Unix(UnixListener, PathBuf),
 }
 
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            // If it is gone already, so much the better.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 /// A bound address.
 pub struct Bound {
     socket: Socket,
@@ -89,22 +100,13 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Binds an address. Without TLS it must be of this machine only, unless `anywhere`.
+    /// Binds an address.
     ///
     /// # Errors
-    /// When the address cannot be used, or is for others and has no TLS.
-    pub async fn bind(address: &Address, tls: Option<Arc<TlsKeys>>, anywhere: bool) -> io::Result<Self> {
+    /// When the address cannot be used.
+    pub async fn bind(address: &Address, tls: Option<Arc<TlsKeys>>) -> io::Result<Self> {
         let socket = match address {
-            Address::Tcp(address) => {
-                let listener = bind_tcp(address).await?;
-                if tls.is_none() && !anywhere && !listener.local_addr()?.ip().is_loopback() {
-                    return Err(io::Error::other(
-                        "plain HTTP is for loopback addresses and Unix sockets only: set [tls], or \
-                         plain-http-anywhere = true where something else encrypts",
-                    ));
-                }
-                Socket::Tcp(listener)
-            }
+            Address::Tcp(address) => Socket::Tcp(bind_tcp(address).await?),
             Address::Unix(path) => Socket::Unix(bind_unix(path, UNIX_MODE).await?, path.clone()),
         };
         Ok(Self { socket, tls })
@@ -119,9 +121,24 @@ impl Bound {
         }
     }
 
-    /// Answers requests until `end` is done.
-    pub async fn serve(self, service: Arc<Service>, connections: usize, end: impl Future<Output = ()>) {
-        let permits = Arc::new(Semaphore::new(connections));
+    /// Whether nobody on another machine can reach it.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match &self.socket {
+            Socket::Tcp(listener) => listener.local_addr().is_ok_and(|address| address.ip().is_loopback()),
+            Socket::Unix(..) => true,
+        }
+    }
+
+    /// Answers requests until `end` is done, on so many connections at most, which are counted.
+    pub async fn serve(
+        self,
+        router: Router,
+        most: usize,
+        connections: Arc<Connections>,
+        end: impl Future<Output = ()>,
+    ) {
+        let permits = Arc::new(Semaphore::new(most));
         let graceful = GracefulShutdown::new();
         let mut end = std::pin::pin!(end);
         loop {
@@ -135,11 +152,11 @@ impl Bound {
             };
             match accepted {
                 Ok((stream, ip)) => {
-                    let (service, watcher) = (Arc::clone(&service), graceful.watcher());
-                    let tls = self.tls.clone();
+                    let (router, watcher) = (router.clone(), graceful.watcher());
+                    let (tls, open) = (self.tls.clone(), connections.begin());
                     tokio::spawn(async move {
-                        connection(stream, ip, tls, service, watcher).await;
-                        drop(permit);
+                        connection(stream, ip, tls, router, watcher).await;
+                        drop((permit, open));
                     });
                 }
                 Err(e) => {
@@ -148,10 +165,7 @@ impl Bound {
                 }
             }
         }
-        if let Socket::Unix(_, path) = &self.socket {
-            // If it is gone already, so much the better.
-            let _ = std::fs::remove_file(path);
-        }
+        drop(self);
         let _ = tokio::time::timeout(END_TIME, graceful.shutdown()).await;
     }
 
@@ -176,7 +190,7 @@ async fn connection(
     stream: Stream,
     ip: Option<IpAddr>,
     tls: Option<Arc<TlsKeys>>,
-    service: Arc<Service>,
+    router: Router,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
     let stream: Stream = match tls {
@@ -188,7 +202,7 @@ async fn connection(
             Err(_) => return,
         },
     };
-    let router = service.router().layer(axum::Extension(axum::extract::ConnectInfo(From(ip))));
+    let router = router.layer(axum::Extension(axum::extract::ConnectInfo(From(ip))));
     let http = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)

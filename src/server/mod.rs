@@ -13,8 +13,9 @@ mod snapshots;
 mod stream;
 mod tls;
 
-pub use api::Service;
+pub use api::{METRICS_THRESHOLD, Service};
 pub use clients::{Client, Clients, ClientsError, Role};
 pub use listen::{Address, Bound};
 pub use settings::{Limits, Settings, Tls};
+pub use stream::{Gone, Sink, stream};
 pub use tls::{TlsError, TlsKeys};

@@ -31,13 +31,18 @@ impl http_body::Body for Pieces {
 }
 
 /// Where the pieces go in.
-pub(super) struct Sink(mpsc::Sender<Bytes>);
+pub struct Sink(mpsc::Sender<Bytes>);
 
 /// The reader is gone or does not read.
-pub(super) struct Gone;
+#[derive(Debug)]
+pub struct Gone;
 
 impl Sink {
-    pub(super) async fn send(&self, piece: Vec<u8>) -> Result<(), Gone> {
+    /// Puts a piece in.
+    ///
+    /// # Errors
+    /// When nobody reads it.
+    pub async fn send(&self, piece: Vec<u8>) -> Result<(), Gone> {
         match tokio::time::timeout(PATIENCE, self.0.send(piece.into())).await {
             Ok(Ok(())) => Ok(()),
             _ => Err(Gone),
@@ -46,7 +51,7 @@ impl Sink {
 }
 
 /// A body, and the end by which it is filled; it ends when that is dropped.
-pub(super) fn stream() -> (Sink, Body) {
+pub fn stream() -> (Sink, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
     (Sink(sender), Body::new(Pieces(receiver)))
 }

@@ -27,9 +27,12 @@ pub async fn push(ledger: Ledger, settings: Settings, clients: Vec<Arc<Client>>,
         let now = if links.clock_is_doubtful() { 0 } else { now() };
         match ledger.trim_spool(now).await {
             Ok(0) => (),
-            Ok(lost) => log::error!(
-                "{lost} reports were dropped: no server took them in time, or there were too many"
-            ),
+            Ok(lost) => {
+                links.dropped(lost);
+                log::error!(
+                    "{lost} reports were dropped: no server took them in time, or there were too many"
+                );
+            }
             Err(LedgerError::Closed) => {
                 senders.iter().for_each(tokio::task::JoinHandle::abort);
                 return;
@@ -44,7 +47,7 @@ async fn push_to(ledger: &Ledger, settings: &Settings, i: usize, client: &Client
     loop {
         // Only the followed server gets new batches; the others get what was sent to them before and has no answer.
         let new = links.active() == Some(i);
-        match send_one(ledger, client, new).await {
+        match send_one(ledger, client, links, new).await {
             Ok(sent) => {
                 if sent {
                     backoff = Backoff::default();
@@ -73,10 +76,11 @@ impl From<LedgerError> for Unsent {
 }
 
 /// True when a batch was sent and acknowledged.
-async fn send_one(ledger: &Ledger, client: &Client, new: bool) -> Result<bool, Unsent> {
+async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) -> Result<bool, Unsent> {
     let Some((spool, batch)) = ledger.next_batch(client.url().to_owned(), new).await? else {
         return Ok(false);
     };
+    let held = batch.reports.len() as u64;
     let reports = Reports { spool, number: batch.number, reports: batch.reports };
     match client.report(&reports).await {
         Ok(receipt) => {
@@ -98,6 +102,7 @@ async fn send_one(ledger: &Ledger, client: &Client, new: bool) -> Result<bool, U
         {
             log::error!("{}: {status}: {reason}; the batch is dropped", client.url());
             ledger.drop_batch(batch.number).await?;
+            links.dropped(held);
             Ok(true)
         }
         Err(e) => Err(Unsent::Later(e.to_string())),

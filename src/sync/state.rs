@@ -90,6 +90,8 @@ pub struct Links {
     all: bool,
     /// When the daemon began, in seconds since 1970.
     began: u64,
+    /// Own reports that no server took.
+    reports_dropped: AtomicU64,
 }
 
 impl Links {
@@ -97,7 +99,7 @@ impl Links {
     #[must_use]
     pub fn new(urls: &[&str], all: bool) -> Self {
         let links = urls.iter().map(|url| Arc::new(Link::new(url))).collect();
-        Self { links, active: AtomicUsize::new(0), all, began: now() }
+        Self { links, active: AtomicUsize::new(0), all, began: now(), reports_dropped: AtomicU64::new(0) }
     }
 
     /// The link with this number.
@@ -120,6 +122,22 @@ impl Links {
         let agree = |link: &Arc<Link>| *link.clocks_agree.lock().unwrap_or_else(PoisonError::into_inner);
         let all: Vec<_> = self.links.iter().filter_map(agree).collect();
         !all.is_empty() && !all.contains(&true)
+    }
+
+    pub(super) fn dropped(&self, reports: u64) {
+        self.reports_dropped.fetch_add(reports, Ordering::Relaxed);
+    }
+
+    /// Own reports that were dropped since the start, because no server took them.
+    #[must_use]
+    pub fn reports_dropped(&self) -> u64 {
+        self.reports_dropped.load(Ordering::Relaxed)
+    }
+
+    /// Whether these are peers of a server; else they are upstream of a milter.
+    #[must_use]
+    pub fn are_peers(&self) -> bool {
+        self.all
     }
 
     /// Seconds since any server said anything, or since the daemon began; none without links.

@@ -29,6 +29,12 @@ struct Logger {
 /// Lines that found the queue full.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
+/// Lines that were lost since the start because the log daemon was too slow.
+#[must_use]
+pub fn lines_dropped() -> u64 {
+    DROPPED.load(Ordering::Relaxed)
+}
+
 /// Starts logging as `settings` say. To be called once.
 ///
 /// # Errors
@@ -48,13 +54,13 @@ pub fn set_level(level: Level) {
 }
 
 fn write_lines(mut sink: Sink, items: &Receiver<Item>) {
+    let mut told = 0;
     for item in items {
-        let dropped = DROPPED.swap(0, Ordering::Relaxed);
-        if dropped > 0 {
-            sink.write(
-                log::Level::Warn,
-                &format!("{dropped} log lines were lost: the log daemon is too slow"),
-            );
+        let dropped = lines_dropped();
+        if dropped > told {
+            let lost = dropped - told;
+            sink.write(log::Level::Warn, &format!("{lost} log lines were lost: the log daemon is too slow"));
+            told = dropped;
         }
         match item {
             Item::Line(level, line) => sink.write(level, &line),

@@ -5,5 +5,5 @@ mod logger;
 mod settings;
 mod sink;
 
-pub use logger::{escape, init, set_level};
+pub use logger::{escape, init, lines_dropped, set_level};
 pub use settings::{Facility, Level, Settings, Target};

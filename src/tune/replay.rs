@@ -160,7 +160,7 @@ async fn count_all(
             }
             Ok(letter) if letter.signatures.is_empty() => findings.kept.exempt += 1,
             Ok(letter) => {
-                let counts = report(&letter.signatures, 1, &[], entry.time, &rules.key, ledger).await?;
+                let (counts, _) = report(&letter.signatures, 1, &[], entry.time, &rules.key, ledger).await?;
                 findings.add(&letter, label, counts, rules);
             }
         }

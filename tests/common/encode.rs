@@ -20,6 +20,24 @@ pub fn base64_lines(bytes: &[u8], width: usize) -> String {
     digits.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line) + "\r\n").collect()
 }
 
+/// What was written in base64, on one line.
+pub fn from_base64(digits: &str) -> Vec<u8> {
+    let value = |digit: u8| match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let group = |group: &[u8]| {
+        let digits = group.iter().take_while(|&&digit| digit != b'=');
+        let (bits, count) =
+            digits.fold((0u32, 0), |(bits, n), &d| (bits | u32::from(value(d)) << (18 - 6 * n), n + 1));
+        bits.to_be_bytes()[1..count].to_vec()
+    };
+    digits.as_bytes().chunks(4).flat_map(group).collect()
+}
+
 /// Quoted-printable of a text with CRLF line ends, in lines of at most `width` characters; bytes for which `quote` is
 /// true are quoted though they need not be.
 pub fn quoted_printable(bytes: &[u8], width: usize, quote: &dyn Fn(usize) -> bool) -> String {

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
 pub mod authority;
+pub mod browser;
 pub mod clock;
 pub mod counts;
 pub mod encode;
@@ -11,6 +12,7 @@ pub mod letters;
 pub mod milter;
 pub mod mount;
 pub mod mta;
+pub mod page;
 pub mod proxy;
 pub mod random;
 pub mod server;
@@ -105,8 +107,9 @@ impl Site {
         let state = self.path("state");
         fs::create_dir_all(&state).unwrap();
         let log = if self.extra.contains("[log]") { "" } else { "\n[log]\ntarget = \"stderr\"\n" };
+        let page = if self.extra.contains("[status]") { "" } else { "\n[status]\nlisten = \"\"\n" };
         let text = format!(
-            "listen = \"{}\"\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{}{log}",
+            "listen = \"{}\"\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{}{page}{log}",
             self.listen,
             self.path("control.sock").display(),
             state.display(),

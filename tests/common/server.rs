@@ -17,6 +17,8 @@ pub struct Server {
     pub ledger: String,
     /// The table `[sync]`.
     pub sync: String,
+    /// The table `[status]`.
+    pub status: String,
     pub port: u16,
     /// As its configuration says.
     pub listen: String,
@@ -31,6 +33,7 @@ impl Server {
             extra: extra.to_owned(),
             ledger: String::new(),
             sync: "interval = \"50ms\"".to_owned(),
+            status: "listen = \"\"".to_owned(),
             port,
             listen: format!("127.0.0.1:{port}"),
         };
@@ -57,13 +60,14 @@ impl Server {
     pub fn config(&self) -> PathBuf {
         let path = self.site.path("server.toml");
         let text = format!(
-            "listen = \"{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[ledger]\n{}\n[sync]\n{}\n[log]\ntarget = \"stderr\"\n",
+            "listen = \"{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[ledger]\n{}\n[sync]\n{}\n[status]\n{}\n[log]\ntarget = \"stderr\"\n",
             self.listen,
             self.site.path("server.sock").display(),
             self.site.path("state").display(),
             self.extra,
             self.ledger,
             self.sync,
+            self.status,
         );
         std::fs::write(&path, text).unwrap();
         path

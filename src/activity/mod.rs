@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a daemon did since it was started, for metrics and the status page.
+//!
+//! Those who do it count here; whoever is asked reads. Counting costs a message some atomic additions. What only the page shows,
+//! `recent` and `bulk`, is kept behind locks that are held for a moment, and only where there is a page.
+
+mod bulk;
+mod connections;
+mod counters;
+mod histogram;
+mod minutes;
+mod recent;
+
+pub use bulk::{BulkSignature, Seen};
+pub use connections::{Connections, Open};
+pub use counters::{Activity, Judged, Record};
+pub use histogram::Histogram;
+pub use minutes::{MINUTES, Minutes};
+pub use recent::Recent;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The last verdicts.
+
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// Verdicts that are kept.
+const MOST: usize = 60;
+
+/// A verdict, for people.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Recent {
+    /// When, in seconds since 1970.
+    pub at: u64,
+    /// The MTA's queue id.
+    pub id: String,
+    /// What was found.
+    pub verdict: String,
+    /// What was done.
+    pub action: String,
+    /// Why it was not counted, if it was not.
+    pub reason: Option<&'static str>,
+    /// The count of its body.
+    pub body: Option<u32>,
+    /// The count of its `near` signatures.
+    pub near: Option<u32>,
+    /// Its `body` signature.
+    pub signature: Option<String>,
+    /// The domain of the envelope sender.
+    pub domain: String,
+    /// How long it took, in milliseconds.
+    pub ms: f64,
+}
+
+/// The last of them.
+#[derive(Debug, Default)]
+pub(super) struct Ring(Mutex<VecDeque<Recent>>);
+
+impl Ring {
+    pub(super) fn push(&self, recent: Recent) {
+        let mut ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.truncate(MOST - 1);
+        ring.push_front(recent);
+    }
+
+    /// All of them, the last one first.
+    pub(super) fn list(&self) -> Vec<Recent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The listener, and what is asked of it.
+
+use super::events::events;
+use super::host::is_ours;
+use super::settings::Settings;
+use super::snapshot::Snapshots;
+use crate::control::{Daemon, METRICS_TYPE};
+use crate::server::{Address, Bound};
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use serde_json::{Map, Value};
+use std::io;
+use std::sync::Arc;
+
+/// Connections at a time; each open page keeps one.
+const MAX_CONNECTIONS: usize = 64;
+
+/// What the page is made of: path, media type, content.
+const FILES: [(&str, &str, &str); 5] = [
+    ("/", "text/html; charset=utf-8", include_str!("static/index.html")),
+    ("/page.css", "text/css", include_str!("static/page.css")),
+    ("/page.js", "text/javascript", include_str!("static/page.js")),
+    ("/uplot.css", "text/css", include_str!("static/uplot.css")),
+    ("/uplot.js", "text/javascript", include_str!("static/uplot.js")),
+];
+
+/// Nothing from elsewhere, nothing inline, no text that becomes a script or markup.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                      trusted-types 'none'";
+
+/// What every answer has beside its content.
+const FIELDS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// The page cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// The address cannot be used.
+    #[error("cannot listen on {address} (status.listen): {reason}")]
+    Bind {
+        /// As the configuration has it.
+        address: String,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// The address leads out of this machine.
+    #[error(
+        "{address} (status.listen) can be reached from other machines, and there is no password; allow-remote = true allows it"
+    )]
+    Remote {
+        /// As it was bound.
+        address: String,
+    },
+}
+
+/// A bound page.
+pub struct Page {
+    bound: Bound,
+    hosts: Hosts,
+    snapshots: Arc<Snapshots>,
+}
+
+/// Names of ours; none where nobody can have come by another.
+type Hosts = Option<Arc<[String]>>;
+
+impl Page {
+    /// Binds the page of this daemon; none where the configuration wants none. False bulk is estimated at `threshold`; `config` is
+    /// what is in force.
+    ///
+    /// # Errors
+    /// [`PageError`]
+    pub async fn bind(
+        settings: &Settings,
+        daemon: Arc<Daemon>,
+        threshold: impl Fn() -> u32 + Send + Sync + 'static,
+        config: Arc<ArcSwap<Value>>,
+    ) -> Result<Option<Self>, PageError> {
+        let Some(address) = &settings.listen.0 else { return Ok(None) };
+        let bound = Bound::bind(address, None)
+            .await
+            .map_err(|reason| PageError::Bind { address: address.to_string(), reason })?;
+        if !bound.is_local() && !settings.allow_remote {
+            return Err(PageError::Remote { address: bound.address() });
+        }
+        let hosts = matches!(address, Address::Tcp(_)).then(|| settings.hosts.clone().into());
+        let snapshots = Arc::new(Snapshots::new(daemon, Box::new(threshold), config));
+        Ok(Some(Self { bound, hosts, snapshots }))
+    }
+
+    /// Where it is, as a browser wants it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let address = self.bound.address();
+        if address.starts_with("unix:") { address } else { format!("http://{address}/") }
+    }
+
+    /// Answers for ever.
+    pub async fn serve(self) {
+        let mut router = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/healthz", get(health))
+            .route("/status.json", get(status))
+            .route("/events", get(changes));
+        for (path, kind, content) in FILES {
+            router =
+                router.route(path, get(move || async move { ([(header::CONTENT_TYPE, kind)], content) }));
+        }
+        let router = router.layer(from_fn_with_state(self.hosts, guard)).with_state(self.snapshots);
+        self.bound.serve(router, MAX_CONNECTIONS, Arc::default(), std::future::pending()).await;
+    }
+}
+
+/// Refuses whoever came by a strange name.
+async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    if let Some(hosts) = &hosts
+        && !is_ours(host, hosts)
+    {
+        let why =
+            "this page is not known by that name; ask by its address, or add the name to hosts of [status]\n";
+        return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
+    }
+    let mut response = next.run(request).await;
+    for (name, value) in FIELDS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn metrics(State(snapshots): State<Arc<Snapshots>>) -> impl IntoResponse {
+    let text = snapshots.daemon.metrics((snapshots.threshold)()).await;
+    ([(header::CONTENT_TYPE, METRICS_TYPE)], text)
+}
+
+async fn health(State(snapshots): State<Arc<Snapshots>>) -> (StatusCode, &'static str) {
+    if snapshots.daemon.ledger.is_available() {
+        (StatusCode::OK, "ok\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "the ledger's disk failed\n")
+    }
+}
+
+async fn status(State(snapshots): State<Arc<Snapshots>>) -> Json<Value> {
+    let sections = snapshots.sections().await;
+    Json(Value::Object(
+        sections.map(|(name, value)| (name.to_owned(), value)).into_iter().collect::<Map<_, _>>(),
+    ))
+}
+
+async fn changes(State(snapshots): State<Arc<Snapshots>>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/event-stream")], events(snapshots))
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `[status]` of the configuration.
+
+use crate::activity::Record;
+use crate::server::Address;
+use serde::Deserialize;
+use std::fmt;
+use std::net::IpAddr;
+
+/// Where the page is: `HOST:PORT`, `unix:/PATH`, or nowhere (empty).
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Listen(pub(super) Option<Address>);
+
+impl TryFrom<String> for Listen {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|address| Self(Some(address))) }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |address| address.fmt(f))
+    }
+}
+
+impl Listen {
+    /// This port of this machine.
+    #[must_use]
+    pub fn here(port: u16) -> Self {
+        Self(Some(Address::Tcp(format!("127.0.0.1:{port}"))))
+    }
+
+    /// Whether it is the address of a network card in so many words. What a name leads to is seen only when it is bound.
+    fn is_outside(&self) -> bool {
+        let Some(Address::Tcp(address)) = &self.0 else { return false };
+        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        ip.is_ok_and(|ip| !ip.is_loopback())
+    }
+}
+
+/// What the configuration says of the page.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Settings {
+    /// Where it is.
+    pub listen: Listen,
+    /// Whether that may be seen from other machines.
+    pub allow_remote: bool,
+    /// Names by which browsers may ask for it, beside addresses and localhost.
+    pub hosts: Vec<String>,
+    /// Whether it shows the subjects of bulk.
+    pub subjects: bool,
+}
+
+/// Those of a milter.
+impl Default for Settings {
+    fn default() -> Self {
+        Self { listen: Listen::here(8894), allow_remote: false, hosts: Vec::new(), subjects: false }
+    }
+}
+
+impl Settings {
+    /// What is to be kept of messages for the page.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        match (&self.listen.0, self.subjects) {
+            (None, _) => Record::Nothing,
+            (Some(_), false) => Record::Verdicts,
+            (Some(_), true) => Record::Subjects,
+        }
+    }
+
+    /// Whether they agree with one another.
+    ///
+    /// # Errors
+    /// What is to be said of `listen`.
+    pub fn check(&self) -> Result<(), String> {
+        if self.listen.is_outside() && !self.allow_remote {
+            return Err(format!(
+                "found \"{}\", expected a loopback address or unix:/PATH, since there is no password; allow-remote = true \
+                 shows it to other machines",
+                self.listen
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_can_see_must_be_allowed() {
+        let settings = |listen: &str, allow_remote| Settings {
+            listen: Listen::try_from(listen.to_owned()).unwrap(),
+            allow_remote,
+            ..Settings::default()
+        };
+        for here in ["", "127.0.0.1:8894", "127.9.9.9:1", "[::1]:8894", "localhost:8894", "unix:/run/page"] {
+            assert_eq!(settings(here, false).check(), Ok(()), "{here}");
+        }
+        for outside in ["0.0.0.0:8894", "[::]:8894", "192.0.2.1:8894"] {
+            assert!(settings(outside, false).check().is_err(), "{outside}");
+            assert_eq!(settings(outside, true).check(), Ok(()), "{outside}");
+        }
+        for bad in ["8894", "localhost", "unix:page"] {
+            assert!(Listen::try_from(bad.to_owned()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the page shows, in sections of JSON that change at times of their own.
+
+use crate::activity::{Activity, MINUTES};
+use crate::control::{Daemon, Status};
+use crate::ledger::now;
+use crate::policy::Verdict;
+use arc_swap::ArcSwap;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// How old what the ledger and other servers say may be: each time costs the ledger some milliseconds, and other servers a question.
+const STATUS_AGE: Duration = Duration::from_secs(5);
+
+/// Signatures that are shown.
+const TOP: usize = 20;
+
+/// Where the page gets its values from.
+pub(super) struct Snapshots {
+    pub(super) daemon: Arc<Daemon>,
+    pub(super) threshold: Box<dyn Fn() -> u32 + Send + Sync>,
+    pub(super) config: Arc<ArcSwap<Value>>,
+    status: Mutex<Option<(Instant, Option<Status>)>>,
+}
+
+impl Snapshots {
+    pub(super) fn new(
+        daemon: Arc<Daemon>,
+        threshold: Box<dyn Fn() -> u32 + Send + Sync>,
+        config: Arc<ArcSwap<Value>>,
+    ) -> Self {
+        Self { daemon, threshold, config, status: Mutex::new(None) }
+    }
+
+    fn activity(&self) -> &Activity {
+        &self.daemon.activity
+    }
+
+    /// All sections by name. The present minute is apart from those before it, which change once a minute.
+    pub(super) async fn sections(&self) -> [(&'static str, Value); 7] {
+        let now = now();
+        [
+            ("overview", self.overview()),
+            ("status", self.status().await),
+            ("minutes", self.minutes(now)),
+            ("minute", self.minute(now)),
+            ("bulk", json!(self.activity().bulk(TOP, now))),
+            ("recent", json!(self.activity().recent())),
+            ("config", Value::clone(&self.config.load())),
+        ]
+    }
+
+    /// What changes with every message.
+    fn overview(&self) -> Value {
+        let activity = self.activity();
+        let classes = activity.judging.cumulative();
+        let judged = classes.last().map_or(0, |&(_, count)| count);
+        json!({
+            "role": if self.daemon.is_server() { "server" } else { "milter" },
+            "version": env!("CARGO_PKG_VERSION"),
+            "available": self.daemon.ledger.is_available(),
+            "recording": activity.is_recording(),
+            "connections": activity.connections.open(),
+            "judged": judged,
+            "judging-seconds": activity.judging.seconds(),
+            "reloads-failed": activity.reloads(false),
+            "log-lines-dropped": activity.log_lines_dropped(),
+            "reports-dropped": self.daemon.links.reports_dropped(),
+        })
+    }
+
+    /// What `bulkmark status` tells, and the disk; null while the ledger is not available.
+    async fn status(&self) -> Value {
+        let mut known = self.status.lock().await;
+        if known.as_ref().is_none_or(|(at, _)| at.elapsed() >= STATUS_AGE) {
+            let status = self.daemon.status(Some((self.threshold)())).await.ok();
+            *known = Some((Instant::now(), status));
+        }
+        let status = known.as_ref().and_then(|(_, status)| status.as_ref());
+        json!({ "threshold": (self.threshold)(), "disk": self.daemon.disk(), "daemon": status })
+    }
+
+    /// The day before the present minute.
+    fn minutes(&self, now: u64) -> Value {
+        let series = self.kinds().into_iter().enumerate().map(|(i, name)| {
+            let mut counts = self.last(i, MINUTES, now);
+            counts.pop();
+            json!({ "name": name, "counts": counts })
+        });
+        json!({ "end": now / 60 * 60, "series": series.collect::<Value>() })
+    }
+
+    /// The present minute, kinds in the same order.
+    fn minute(&self, now: u64) -> Value {
+        let counts: Value = (0..self.kinds().len()).map(|i| self.last(i, 1, now)[0]).collect();
+        json!({ "at": now / 60 * 60, "counts": counts })
+    }
+
+    fn last(&self, kind: usize, most: usize, now: u64) -> Vec<u64> {
+        self.activity().minutes.last(kind, most, now)
+    }
+
+    /// What is counted by minutes: verdicts of a milter, signatures of a server.
+    fn kinds(&self) -> Vec<String> {
+        if self.daemon.is_server() {
+            vec!["signatures".to_owned()]
+        } else {
+            Verdict::ALL.map(|verdict| verdict.to_string()).to_vec()
+        }
+    }
+}

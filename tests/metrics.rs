@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What milter and server tell Prometheus, and what dashboard and alerts make of it.
+
+mod common;
+
+use common::letters::{letter, send};
+use common::milter::{Client, Mail, session};
+use common::mount::Mount;
+use common::page::{STATUS, ask, exposition, get, metrics, port, values};
+use common::server::{Server, milter};
+use common::{Daemon, Site, wait_until};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A milter that counts what the tests send.
+fn site(extra: &str) -> Site {
+    Site::new(&format!("exempt-loopback = false\n{extra}{STATUS}"))
+}
+
+/// Waits until a value is as it should be.
+fn wait_for(daemon: &Daemon, name: &str, good: impl Fn(f64) -> bool) {
+    wait_until(name, || {
+        let found = metrics(daemon).get(name).copied();
+        if found.is_some_and(&good) { Ok(()) } else { Err(format!("{found:?}")) }
+    });
+}
+
+#[test]
+fn a_milter_counts_its_messages() {
+    let site = site("");
+    let daemon = site.start();
+    let at_start = metrics(&daemon);
+    for verdict in ["clean", "bulk", "whitelisted", "exempt", "unknown"] {
+        let name = format!("bulkmark_messages_total{{verdict=\"{verdict}\",action=\"mark\"}}");
+        assert_eq!(at_start.get(&name), Some(&0.0), "{name} is there before the first message");
+    }
+
+    send(&daemon, &letter(1), 30);
+    let mut client = session(&daemon);
+    client.message(&Mail::raw(b"Subject: hi\r\n\r\nok\r\n"));
+    let found = metrics(&daemon);
+    for (name, value) in [
+        ("bulkmark_messages_total{verdict=\"clean\",action=\"mark\"}", 19.0),
+        ("bulkmark_messages_total{verdict=\"bulk\",action=\"mark\"}", 11.0),
+        ("bulkmark_messages_total{verdict=\"exempt\",action=\"mark\"}", 1.0),
+        ("bulkmark_judging_duration_seconds_count", 31.0),
+        ("bulkmark_judging_duration_seconds_bucket{le=\"+Inf\"}", 31.0),
+        ("bulkmark_connections_total", 2.0),
+        ("bulkmark_ledger_available", 1.0),
+        ("bulkmark_log_lines_dropped_total", 0.0),
+        ("bulkmark_reloads_total{result=\"success\"}", 0.0),
+    ] {
+        assert_eq!(found.get(name), Some(&value), "{name} in {found:#?}");
+    }
+    assert!(found["bulkmark_judging_duration_seconds_sum"] > 0.0);
+    assert!(found["bulkmark_reported_signatures_total"] >= 30.0);
+    assert!(found["bulkmark_disk_size_bytes"] > found["bulkmark_disk_available_bytes"]);
+    assert!(found["bulkmark_ledger_file_bytes"] > 0.0);
+    assert!(found.keys().any(|name| name.starts_with("bulkmark_build_info{role=\"milter\",version=\"")));
+    wait_for(&daemon, "bulkmark_connections", |open| open == 1.0);
+    drop(client);
+    wait_for(&daemon, "bulkmark_connections", |open| open == 0.0);
+    assert_eq!(get(&daemon, "/healthz").1, "ok\n");
+}
+
+#[test]
+fn other_actions_and_reloads_are_counted() {
+    let mut site = site("actions.bulk = \"reject\"\n");
+    let daemon = site.start();
+    let mut client = session(&daemon);
+    (0..21).for_each(|_| drop(client.message(&Mail::raw(&letter(1)))));
+    let name = "bulkmark_messages_total{verdict=\"bulk\",action=\"reject\"}";
+    assert_eq!(metrics(&daemon).get(name), Some(&2.0));
+
+    assert!(daemon.reload().contains("read again"));
+    site.extra = "nonsense = 1\n".to_owned();
+    site.config();
+    assert!(daemon.reload().contains("stays in force"));
+    wait_for(&daemon, "bulkmark_reloads_total{result=\"failure\"}", |count| count == 1.0);
+    assert_eq!(metrics(&daemon)["bulkmark_reloads_total{result=\"success\"}"], 1.0);
+}
+
+/// A log daemon that does not read.
+#[test]
+fn lost_log_lines_are_counted() {
+    let mut site = Site::new("");
+    let socket = site.path("log");
+    let _unread = UnixDatagram::bind(&socket).unwrap();
+    // Clients on loopback are exempt, which is a line each.
+    site.extra = format!("{STATUS}[log]\nsocket = \"{}\"\n", socket.display());
+    // The log cannot tell where the page is.
+    let free = common::mta::free_port();
+    site.extra = site.extra.replace(":0\"", &format!(":{free}\""));
+    site.listen = format!("inet:127.0.0.1:{}", common::mta::free_port());
+    let mut daemon = site.spawn();
+    daemon.address.clone_from(&site.listen);
+    wait_until("the milter", || {
+        std::net::TcpStream::connect(daemon.tcp()).map(drop).map_err(|e| e.to_string())
+    });
+    let mut client = Client::connect(&daemon);
+    client.client("localhost", "127.0.0.1");
+    let lost = || {
+        let text = ask(free, "GET /metrics HTTP/1.1\r\nHost: localhost");
+        let values = values(text.split_once("\r\n\r\n").unwrap().1);
+        values["bulkmark_log_lines_dropped_total"]
+    };
+    assert_eq!(lost(), 0.0);
+    // More than wait in the daemon and in the socket.
+    for _ in 0..12_000 {
+        client.message(&Mail::raw(b"Subject: x\r\n\r\nx\r\n"));
+    }
+    assert!(lost() > 0.0);
+}
+
+#[test]
+fn a_full_disk_is_seen() {
+    let site = site("on-failure = \"accept\"\n");
+    let state = site.path("state");
+    let Some(_mount) = Mount::new(&state, "size=6m") else { return };
+    let mut site = site;
+    site.extra += "[ledger]\ncapacity = 20000\n";
+    let daemon = site.start();
+    send(&daemon, &letter(0), 1);
+    assert!(fs::write(state.join("filler"), vec![0x55; 8 << 20]).is_err(), "the disk is not full");
+    let mut client = session(&daemon);
+    let mut sent = 0;
+    while metrics(&daemon)["bulkmark_ledger_available"] > 0.0 {
+        sent += 1;
+        assert!(sent < 5000, "the ledger needs no space");
+        (0..10).for_each(|n| drop(client.message(&Mail::raw(&letter(10 * sent + n)))));
+    }
+    let found = metrics(&daemon);
+    assert_eq!(found["bulkmark_disk_available_bytes"], 0.0);
+    assert!(found["bulkmark_messages_total{verdict=\"unknown\",action=\"mark\"}"] > 0.0, "{found:#?}");
+    let (head, body) = get(&daemon, "/healthz");
+    assert!(head.starts_with("HTTP/1.1 503 "), "{head}{body}");
+    fs::remove_file(state.join("filler")).unwrap();
+    wait_for(&daemon, "bulkmark_ledger_available", |available| available == 1.0);
+}
+
+/// Where nobody takes reports, they are dropped in the end.
+#[test]
+fn dropped_reports_are_counted() {
+    let nobody = common::mta::free_port();
+    let upstream = format!("upstream = [{{ url = \"http://127.0.0.1:{nobody}\" }}]\n");
+    let site = site(&format!("{upstream}sync.max-spool = 3\n"));
+    let daemon = site.start();
+    send(&daemon, &letter(1), 10);
+    let found = metrics(&daemon);
+    let url = format!("{{kind=\"upstream\",url=\"http://127.0.0.1:{nobody}\"}}");
+    assert!(found["bulkmark_spool_reports"] >= 10.0, "{found:#?}");
+    assert!(found.contains_key("bulkmark_staleness_seconds"), "{found:#?}");
+    wait_for(&daemon, &format!("bulkmark_link_up{url}"), |up| up == 0.0);
+    wait_for(&daemon, "bulkmark_spool_dropped_reports_total", |dropped| dropped >= 7.0);
+    assert!(metrics(&daemon)["bulkmark_spool_reports"] <= 3.0);
+}
+
+#[test]
+fn strangers_are_kept_out() {
+    let site = site("");
+    let daemon = site.start();
+    let port = port(&daemon);
+    let by = |host: &str| ask(port, &format!("GET /metrics HTTP/1.1\r\nHost: {host}"));
+    for ours in ["127.0.0.1", "localhost", "[::1]:99"] {
+        assert!(by(ours).starts_with("HTTP/1.1 200 "), "{ours}");
+    }
+    // A web site whose name was given the address 127.0.0.1.
+    let refused = by("rebound.example");
+    assert!(refused.starts_with("HTTP/1.1 421 ") && refused.contains("hosts of [status]"), "{refused}");
+    assert!(!refused.contains("bulkmark_build_info"));
+    drop(daemon);
+
+    let named = Site::new("[status]\nlisten = \"127.0.0.1:0\"\nhosts = [\"mx.example.org\"]\n");
+    let daemon = named.start();
+    let answer = ask(common::page::port(&daemon), "GET /metrics HTTP/1.1\r\nHost: mx.example.org");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+
+    for (extra, complaint) in [
+        ("listen = \"0.0.0.0:0\"", "expected a loopback address or unix:/PATH"),
+        ("listen = \"8894\"", "status.listen: found \"8894\", expected \"HOST:PORT\""),
+    ] {
+        let site = Site::new(&format!("[status]\n{extra}\n"));
+        let daemon = site.spawn();
+        daemon.log.wait_for(0, complaint);
+        assert_eq!(daemon.wait().code(), Some(78));
+    }
+    let open = Site::new("[status]\nlisten = \"0.0.0.0:0\"\nallow-remote = true\n").start();
+    open.log.wait_for(0, "metrics and status are at http://0.0.0.0:");
+}
+
+/// Mail does not wait for a page.
+#[test]
+fn a_milter_runs_where_its_page_cannot() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let site = Site::new(&format!("exempt-loopback = false\n[status]\nlisten = \"127.0.0.1:{port}\"\n"));
+    let daemon = site.start();
+    let line = daemon.log.wait_for(0, "there are no metrics and no status page");
+    assert!(line.contains(&format!("cannot listen on 127.0.0.1:{port} (status.listen)")), "{line}");
+    send(&daemon, &letter(1), 1);
+}
+
+#[test]
+fn a_unix_socket_is_for_the_group() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut site = Site::new("");
+    let path = site.path("page.sock");
+    site.extra = format!("[status]\nlisten = \"unix:{}\"\n", path.display());
+    let daemon = site.start();
+    daemon.log.wait_for(0, "metrics and status are at unix:");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+    let stream = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    // A reverse proxy has any name.
+    (&stream).write_all(b"GET /healthz HTTP/1.1\r\nHost: x.example\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut &stream, &mut answer).unwrap();
+    assert!(answer.ends_with("\r\n\r\nok\n"), "{answer}");
+}
+
+/// All that both daemons tell in a federation, and its text.
+fn everything() -> String {
+    let mut servers = Server::peers("");
+    servers[0].status = STATUS.replace("[status]\n", "");
+    let entry = servers[0].entry("mx", "report");
+    let [one, _two] = servers.each_ref().map(Server::start);
+    let mut site = milter(&[entry]);
+    site.extra += STATUS;
+    let at_site = site.start();
+    send(&at_site, &letter(1), 3);
+    wait_for(&at_site, "bulkmark_spool_reports", |reports| reports == 0.0);
+    wait_for(&one, "bulkmark_client_signatures_total{client=\"mx\"}", |count| count > 0.0);
+    wait_until("the peer", || {
+        let text = exposition(&one);
+        let told = ["bulkmark_link_behind_updates{", "bulkmark_link_silence_seconds{"];
+        if told.iter().all(|name| text.contains(name)) { Ok(()) } else { Err(text) }
+    });
+    exposition(&at_site) + &exposition(&one)
+}
+
+/// The names of families with their types.
+fn families(text: &str) -> BTreeMap<String, String> {
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    types.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// Runs promtool; none where it is missing, which a machine that tests every change must not allow.
+fn promtool(arguments: &[&str], input: &str) -> Option<(bool, String)> {
+    let mut command = Command::new("promtool");
+    command.args(arguments).current_dir(root()).stdin(Stdio::piped());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            println!("SKIPPED: promtool is not installed");
+            assert!(std::env::var_os("CI").is_none(), "promtool must be installed in CI");
+            return None;
+        }
+        Err(e) => panic!("promtool: {e}"),
+    };
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    Some((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The table, the dashboard and the alerts against what the daemons tell.
+#[test]
+fn documents_dashboard_and_alerts_name_what_there_is() {
+    let text = everything();
+    let families = families(&text);
+
+    // Of one daemon, since a family stands once in a text.
+    if let Some((good, told)) = promtool(
+        &["check", "metrics"],
+        text.split("# HELP bulkmark_build_info")
+            .nth(1)
+            .map(|rest| format!("# HELP bulkmark_build_info{rest}"))
+            .unwrap()
+            .as_str(),
+    ) {
+        assert!(good && told.is_empty(), "{told}");
+    }
+
+    let table: BTreeMap<_, _> = read("docs/metrics.md")
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| `bulkmark_")?.split(" | ");
+            let name = cells.next()?.trim_end_matches('`').split('{').next()?.to_owned();
+            Some((format!("bulkmark_{name}"), cells.next()?.to_owned()))
+        })
+        .collect();
+    assert_eq!(table, families, "docs/metrics.md against what is told");
+
+    let samples: BTreeSet<String> =
+        values(&text).keys().map(|name| name.split('{').next().unwrap().to_owned()).collect();
+    for path in ["packaging/grafana/bulkmark.json", "packaging/prometheus/alerts.yml"] {
+        let names = names_in(&queries(path));
+        assert!(names.len() > 5, "{path}: {names:?}");
+        for name in names {
+            assert!(samples.contains(&name), "{path} asks for {name}, which nobody tells");
+        }
+    }
+    // Nothing that an operator needs is left out of the dashboard.
+    let shown = names_in(&queries("packaging/grafana/bulkmark.json"));
+    for family in families.keys() {
+        let is_shown = shown.iter().any(|name| name.starts_with(family.as_str()));
+        assert!(is_shown || NOT_SHOWN.contains(&&**family), "the dashboard does not show {family}");
+    }
+}
+
+/// What needs no panel of its own.
+const NOT_SHOWN: [&str; 2] = ["bulkmark_ledger_version", "bulkmark_ledger_capacity_signatures"];
+
+/// The queries of a dashboard or of alerts, one a line.
+fn queries(path: &str) -> String {
+    if path.ends_with(".yml") {
+        let text = read(path);
+        return text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("expr: "))
+            .collect::<Vec<_>>()
+            .join("\n");
+    }
+    let dashboard: serde_json::Value = serde_json::from_str(&read(path)).unwrap();
+    let mut found = Vec::new();
+    let panels = dashboard["panels"].as_array().unwrap();
+    for panel in panels.iter().filter(|panel| panel["type"] != "row") {
+        assert!(panel["title"].as_str().is_some_and(|title| !title.is_empty()), "{panel}");
+        let targets = panel["targets"].as_array().unwrap();
+        assert!(!targets.is_empty(), "{panel}");
+        for target in targets {
+            found.push(target["expr"].as_str().unwrap().to_owned());
+            assert_eq!(target["datasource"]["uid"], "${datasource}", "{target}");
+        }
+    }
+    found.join("\n")
+}
+
+/// The metrics that a query names.
+fn names_in(query: &str) -> BTreeSet<String> {
+    let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("bulkmark_")).map(str::to_owned).collect()
+}
+
+/// Queries are such that Prometheus understands them: it reads them as rules.
+#[test]
+fn queries_of_the_dashboard_are_valid() {
+    let directory = tempfile::tempdir().unwrap();
+    let queries = queries("packaging/grafana/bulkmark.json");
+    let rules: String = queries
+        .lines()
+        .enumerate()
+        .map(|(n, query)| {
+            let query = query.replace("$__rate_interval", "5m").replace("$instance", ".*");
+            format!("  - record: q{n}\n    expr: {}\n", serde_json::to_string(&query).unwrap())
+        })
+        .collect();
+    let path: PathBuf = directory.path().join("rules.yml");
+    fs::write(&path, format!("groups:\n- name: x\n  rules:\n{rules}")).unwrap();
+    if let Some((good, told)) = promtool(&["check", "rules", path.to_str().unwrap()], "") {
+        assert!(good, "{told}\n{rules}");
+    }
+}
+
+#[test]
+fn alerts_are_valid_and_each_is_tested() {
+    let names_of = |path: &str, key: &str| -> BTreeSet<String> {
+        let text = read(path);
+        text.lines()
+            .filter_map(|line| line.trim().strip_prefix(key))
+            .map(|name| name.trim().to_owned())
+            .collect()
+    };
+    let alerts = names_of("packaging/prometheus/alerts.yml", "- alert:");
+    assert!(alerts.len() >= 8, "{alerts:?}");
+    // Each is seen to fire; and every test has a time at which it does not.
+    assert_eq!(names_of("packaging/prometheus/alerts_test.yml", "- alertname:"), alerts);
+    for arguments in [
+        ["check", "rules", "packaging/prometheus/alerts.yml"],
+        ["test", "rules", "packaging/prometheus/alerts_test.yml"],
+    ] {
+        let Some((good, told)) = promtool(&arguments, "") else { return };
+        assert!(good, "{told}");
+    }
+}
