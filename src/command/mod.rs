@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
+mod canary;
 mod check;
 mod client;
 mod completions;
@@ -45,6 +46,7 @@ enum Command {
     Server(server::Args),
     Client(client::Args),
     Check(check::Args),
+    Canary(canary::Args),
     Status(status::Args),
     Ledger(ledger::Args),
     Signature(signature::Args),
@@ -65,6 +67,7 @@ impl Cli {
             Command::Server(args) => server::run(&args),
             Command::Client(args) => client::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::Canary(args) => canary::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
             Command::Signature(args) => signature::run(&args),
