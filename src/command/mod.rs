@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod corpus;
 mod daemon;
+mod doctor;
 mod judging;
 mod ledger;
 mod milter;
@@ -47,6 +48,7 @@ enum Command {
     Client(client::Args),
     Check(check::Args),
     Canary(canary::Args),
+    Doctor(doctor::Args),
     Status(status::Args),
     Ledger(ledger::Args),
     Signature(signature::Args),
@@ -68,6 +70,7 @@ impl Cli {
             Command::Client(args) => client::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Canary(args) => canary::run(&args),
+            Command::Doctor(args) => doctor::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
             Command::Signature(args) => signature::run(&args),

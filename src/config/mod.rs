@@ -9,5 +9,5 @@ mod server;
 mod source;
 
 pub use error::ConfigError;
-pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, load};
-pub use server::{SERVER_PATH, ServerFile, ServerSync, load_server};
+pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};
+pub use server::{SERVER_PATH, ServerFile, ServerSync, load_server, load_server_parts};
