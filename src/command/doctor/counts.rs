@@ -7,7 +7,7 @@ use crate::control::{self, Status};
 use crate::ledger::{self, FILE_NAME, Holding, OpenError, SliceStatus};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -122,23 +122,29 @@ fn examine_file(subject: &Subject<'_>, report: &mut Report) {
 fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
     const CHECK: &str = "counts";
     let chance: f64 = slices.iter().filter_map(|slice| slice.false_bulk).sum();
+    let doubtful = chance > FALSE_BULK;
     let mut rows: BTreeMap<(u64, &str), usize> = BTreeMap::new();
     for slice in slices {
         let counted = if slice.signatures.is_some() { "own" } else { "merged" };
         *rows.entry((slice.window, counted)).or_default() += 1;
     }
     let longest = rows.values().copied().max().unwrap_or_default();
-    let windows = rows.keys().map(|(window, _)| window).collect::<std::collections::BTreeSet<_>>().len();
+    let windows = rows.keys().map(|(window, _)| window).collect::<BTreeSet<_>>().len();
     let newest: u64 = slices
         .iter()
         .filter(|slice| Some(slice.window) == slices.last().map(|last| last.window))
         .filter_map(|slice| slice.signatures)
         .sum();
+    if rows.is_empty() {
+        return report.ok(CHECK, "nothing was counted yet");
+    }
+    // An empty sum is a negative zero.
+    let chance = if chance > 0.0 { format!("{chance:.0e}") } else { "0".to_owned() };
     let text = format!(
-        "{windows} windows, {newest} signatures counted here in the newest; a stranger shows {threshold} with \
-         probability {chance:.0e}"
+        "{windows} windows, {newest} signatures counted here in the newest; a strange one shows {threshold} with \
+         probability {chance}"
     );
-    if chance > FALSE_BULK || longest >= MANY_SLICES {
+    if doubtful || longest >= MANY_SLICES {
         let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), everywhere in a federation";
         report.warning(CHECK, format!("{text}; {longest} filters for one window"), advice);
     } else {

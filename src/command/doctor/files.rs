@@ -118,11 +118,8 @@ fn strangers(directory: &Path, user: &User) -> io::Result<Vec<String>> {
 pub(super) fn examine_disk(directory: &Path, report: &mut Report) {
     const CHECK: &str = "disk";
     let shown = directory.display();
-    let stat = match rustix::fs::statvfs(directory) {
-        Ok(stat) => stat,
-        // That the directory is missing was said before.
-        Err(_) => return,
-    };
+    // That the directory is missing was said before.
+    let Ok(stat) = rustix::fs::statvfs(directory) else { return };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let ledger = fs::metadata(directory.join(FILE_NAME)).map(|meta| meta.len()).unwrap_or_default();
     let text = format!("{} free below {shown}", bytes(free));

@@ -13,10 +13,19 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// How long the milter may take for each answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Clients that are none: addresses for documents (RFC 5737, RFC 3849).
 const STRANGERS: [&str; 4] = ["192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1"];
+
+/// Errors that say that there was no connection at all.
+const UNREACHABLE: [io::ErrorKind; 5] = [
+    io::ErrorKind::ConnectionRefused,
+    io::ErrorKind::NotFound,
+    io::ErrorKind::PermissionDenied,
+    io::ErrorKind::HostUnreachable,
+    io::ErrorKind::NetworkUnreachable,
+];
 
 /// What the milter did with the canary.
 struct Answer {
@@ -39,16 +48,16 @@ pub(super) async fn examine(file: &MilterFile, report: &mut Report) {
     let restart = "systemctl restart bulkmark-milter; journalctl -u bulkmark-milter says how that goes";
     let connection = match connect(&file.listen).await {
         Ok(connection) => connection,
-        Err(TestError::Io(e)) if e.kind() != io::ErrorKind::UnexpectedEof => {
-            let text = format!("no milter can be reached at {}: {e}", file.listen);
+        Err(TestError::Io(e)) if UNREACHABLE.contains(&e.kind()) => {
+            let text = format!("nobody can be reached at {}: {e}", file.listen);
             return report.error("listener", text, restart);
         }
         Err(e) => {
-            let text = format!("what listens on {} is no milter: {e}", file.listen);
+            let text = format!("who listens on {} does not answer as a milter: {e}", file.listen);
             return report.error(
                 "listener",
                 text,
-                "ss -ltnp shows who has the port; give bulkmark another one",
+                "ss -ltnpx shows who it is; if it is bulkmark, restart it",
             );
         }
     };
