@@ -44,6 +44,11 @@ fn it_is_bulk_on_any_white_list_and_counted_nowhere() {
     assert_eq!(counted, 0, "{found}");
     let (code, told) = rig.site.check(&canary());
     assert_eq!((code, &*told), (1, "{\"verdict\":\"bulk\",\"reason\":\"canary\"}\n"));
+    let letter = rig.write("canary.eml", std::str::from_utf8(&canary()).unwrap());
+    let output =
+        Command::new(BULKMARK).args(["explain", &letter, "--config"]).arg(rig.site.config()).output();
+    let told = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(told.contains(": bulk, since it is the canary, which is always bulk"), "{told}");
 
     // Exempt clients are not looked at.
     rig.local().send("news@sender.test", &["b@box.test"], &canary()).expect(250);

@@ -291,7 +291,7 @@ async fn an_independent_client_agrees() {
         connection.body("A body of at least eight words, and none of them is odd.\r\n").await.unwrap();
         let (actions, status) = connection.eom().await.unwrap();
         assert_eq!(status, Status::Continue);
-        let value = format!("clean; body={count}; threshold=20; host=mx.test");
+        let value = format!("clean; body={count}; near={count}; threshold=20; host=mx.test");
         assert!(actions.has_add_header("X-Bulkmark", value.as_str()), "{actions:?}");
     }
     connection.close().await.unwrap();

@@ -9,6 +9,7 @@ mod config;
 mod corpus;
 mod daemon;
 mod doctor;
+mod explain;
 mod judging;
 mod ledger;
 mod milter;
@@ -51,6 +52,7 @@ enum Command {
     Doctor(doctor::Args),
     Status(status::Args),
     Ledger(ledger::Args),
+    Explain(explain::Args),
     Signature(signature::Args),
     Simulate(simulate::Args),
     #[command(subcommand)]
@@ -73,6 +75,7 @@ impl Cli {
             Command::Doctor(args) => doctor::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
+            Command::Explain(args) => explain::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),

@@ -15,8 +15,7 @@ pub(super) struct Slice<'a>(pub(super) &'a SliceStatus, pub(super) u32);
 impl fmt::Display for Slice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(slice, threshold) = self;
-        let begins = UNIX_EPOCH + Duration::from_secs(slice.window);
-        write!(f, "window of {}", humantime::format_rfc3339_seconds(begins))?;
+        write!(f, "window of {}", time(slice.window))?;
         if slice.slice > 0 {
             write!(f, ", slice {}", slice.slice)?;
         }
@@ -32,6 +31,11 @@ impl fmt::Display for Slice<'_> {
         }
         Ok(())
     }
+}
+
+/// A time, of seconds since 1970.
+pub(super) fn time(seconds: u64) -> impl fmt::Display {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
 /// A time span.

@@ -124,7 +124,7 @@ impl Ledger {
     /// # Errors
     /// When there are no counts.
     pub async fn shares(&self, signatures: Vec<Signature>, now: u64) -> Result<Vec<Shares>, LedgerError> {
-        self.ask(move |book| signatures.iter().map(|&signature| book.shares(signature, now)).collect()).await
+        self.look(move |book| signatures.iter().map(|&signature| book.shares(signature, now)).collect()).await
     }
 
     /// Remembers that what was reported under `keys` was refused for the moment: it will come again.

@@ -265,10 +265,15 @@ pub struct Answer {
 
 impl Answer {
     /// The value of the one header that was added.
-    pub fn verdict(&self) -> &str {
+    pub fn header(&self) -> &str {
         assert_eq!(self.added.len(), 1, "{self:?}");
         assert_eq!(self.added[0].0, "X-Bulkmark");
         &self.added[0].1
+    }
+
+    /// The same without what it says of near signatures.
+    pub fn verdict(&self) -> String {
+        super::without_near(self.header())
     }
 
     /// The count in the header.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
 
-use super::{Near, stray};
+use super::{Near, Slot, stray};
 use crate::signature::key::FederationKey;
 use crate::signature::types::Signature;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// The place of the slot whose count is that of the text, from the highest, 0: two passages agree.
@@ -77,19 +78,34 @@ impl Near {
     /// [doubts](Self::doubts) about them.
     #[must_use]
     pub fn count(&self, key: &FederationKey, seen: &Seen) -> u32 {
-        let mut slots: Vec<u32> = self
-            .slots
-            .iter()
-            .map(|slot| {
-                let counts = slot.passages.iter().map(|(_, signature)| weight(*signature, key, seen, 2));
-                counts.max().unwrap_or(0)
-            })
-            .collect();
-        slots.sort_unstable_by(|a, b| b.cmp(a));
-        let text = slots.get(AGREEING).copied().unwrap_or(0);
-        let things = self.things.iter().map(|(_, signature)| weight(*signature, key, seen, 1));
-        things.max().unwrap_or(0).max(text)
+        let Weights { mut slots, things } = self.weights(key, seen);
+        slots.sort_unstable_by_key(|&(_, weight)| Reverse(weight));
+        let text = slots.get(AGREEING).map_or(0, |&(_, weight)| weight);
+        things.into_iter().max().unwrap_or(0).max(text)
     }
+
+    /// What each slot and thing counts.
+    #[must_use]
+    pub fn weights(&self, key: &FederationKey, seen: &Seen) -> Weights {
+        let best = |slot: &Slot| {
+            let weights = slot.passages.iter().map(|(_, signature)| weight(*signature, key, seen, 2));
+            // Of equal ones the first.
+            weights.enumerate().max_by_key(|&(i, weight)| (weight, Reverse(i))).unwrap_or_default()
+        };
+        Weights {
+            slots: self.slots.iter().map(best).collect(),
+            things: self.things.iter().map(|(_, signature)| weight(*signature, key, seen, 1)).collect(),
+        }
+    }
+}
+
+/// What the parts of a count weigh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weights {
+    /// For each slot, which of its passages was seen most often, and how often.
+    pub slots: Vec<(usize, u32)>,
+    /// For each thing, how often it was seen.
+    pub things: Vec<u32>,
 }
 
 /// What a signature counts: `share` messages with other text take one from it.

@@ -9,7 +9,7 @@ mod reader;
 mod sample;
 mod words;
 
-pub use count::Seen;
+pub use count::{Seen, Weights};
 pub use reader::Place;
 pub use sample::{Passage, Scheme, sample};
 

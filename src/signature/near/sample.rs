@@ -22,6 +22,12 @@ pub struct Scheme {
 }
 
 impl Scheme {
+    /// Words that a passage reaches over.
+    #[must_use]
+    pub const fn reach(&self) -> usize {
+        self.gap + (self.runs - 1) * self.window + self.run - 1
+    }
+
     /// The weight of a passage in the first half of the text.
     pub const FULL: u64 = 20;
 

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark explain`
+
+use super::judging::{self, Asker};
+use super::show::time;
+use super::signature::read_message;
+use crate::config::{self, Checked, DEFAULT_PATH};
+use crate::ledger::Shares;
+use crate::mail::{RawMessage, Visitor};
+use crate::policy::{Actions, Counts, Decision, Verdict};
+use crate::signature::near::{self, Passage, Place, Scheme, Seen, Thing};
+use crate::signature::{Signature, Signatures, signatures};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Tell why a message is bulk, or is not.
+///
+/// Prints every signature of it, from what it was made, how often it was seen and when, and what follows. Nothing is counted.
+/// Asks the running milter as "check" does.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The milter's configuration.
+    #[arg(long, default_value = DEFAULT_PATH)]
+    config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// The message; "-" is standard input.
+    #[arg(default_value = "-")]
+    file: PathBuf,
+}
+
+/// Everything that is told.
+#[derive(Serialize)]
+struct Explanation {
+    verdict: String,
+    because: String,
+    thresholds: Thresholds,
+    counts: Counted,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whitelist: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<Explained>,
+    near: Vec<Explained>,
+}
+
+#[derive(Serialize)]
+struct Thresholds {
+    body: u32,
+    near: u32,
+}
+
+#[derive(Serialize)]
+struct Counted {
+    body: Option<u32>,
+    near: Option<u32>,
+}
+
+/// One signature.
+#[derive(Serialize)]
+struct Explained {
+    signature: String,
+    made_of: String,
+    /// What it counts for.
+    count: u32,
+    /// Of what the count is made up.
+    seen: Shares,
+    /// Messages with other text in which it was found.
+    strays: u32,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let checked = config::load(&args.config)?;
+    let message = read_message(&args.file)?;
+    let explanation = explain(&checked, &message)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&explanation)?);
+    } else {
+        print!("{}: {}", args.file.display(), for_people(&explanation));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn explain(checked: &Checked, message: &RawMessage) -> anyhow::Result<Explanation> {
+    let signatures = signatures(message, &checked.key, &checked.file.signature);
+    let asker = Asker::new(checked)?;
+    let (counts, seen) = asker.seen(&signatures)?;
+    let decision = judging::verdict(checked, message, signatures.body.ok(), counts, &Actions::default());
+    let limits = &checked.file.thresholds;
+    let thresholds = Thresholds { body: limits.body.get(), near: limits.near.get() };
+    let (verdict, because) = sentence(&signatures, counts, &thresholds, &decision);
+    let body = match signatures.body {
+        Ok(signature) => Some(explained(&asker, signature, outline(message), counts.body.unwrap_or(0), 0)?),
+        Err(_) => None,
+    };
+    let near =
+        if signatures.near.is_empty() { Vec::new() } else { explain_near(checked, message, &asker, &seen)? };
+    Ok(Explanation {
+        verdict,
+        because,
+        thresholds,
+        counts: Counted { body: counts.body, near: counts.near },
+        whitelist: decision.whitelist.map(|entry| entry.to_string()),
+        body,
+        near,
+    })
+}
+
+fn explained(
+    asker: &Asker<'_>,
+    signature: Signature,
+    made_of: String,
+    count: u32,
+    strays: u32,
+) -> anyhow::Result<Explained> {
+    let seen = asker.shares(&[signature])?.pop().unwrap_or_default();
+    Ok(Explained { signature: signature.to_string(), made_of, count, seen, strays })
+}
+
+fn explain_near(
+    checked: &Checked,
+    message: &RawMessage,
+    asker: &Asker<'_>,
+    seen: &Seen,
+) -> anyhow::Result<Vec<Explained>> {
+    let key = &checked.key;
+    let (near, places) = near::traced(message, key);
+    let weights = near.weights(key, seen);
+    let mut all = Vec::new();
+    for (slot, (best, weight)) in near.slots.iter().zip(weights.slots) {
+        let (passage, signature) = slot.passages[best];
+        let strays = seen.count(near::stray(key, signature));
+        all.push(explained(asker, signature, words(&passage, &places), weight, strays)?);
+    }
+    for (&(thing, signature), weight) in near.things.iter().zip(weights.things) {
+        let made_of = match thing {
+            Thing::File(n) => format!("attached file {}, its beginning", n + 1),
+            Thing::Links => "where all its links lead".to_owned(),
+        };
+        all.push(explained(asker, signature, made_of, weight, seen.count(near::stray(key, signature)))?);
+    }
+    Ok(all)
+}
+
+/// The words among which those of a passage are, and where they stand.
+fn words(passage: &Passage, places: &[Place]) -> String {
+    let reach = Scheme::SHIPPED.reach().min(places.len());
+    let words: Vec<&Place> = places.iter().cycle().skip(passage.at).take(reach).collect();
+    let text = words.iter().map(|place| &*place.word).collect::<Vec<_>>().join(" ");
+    match (words.first(), words.last()) {
+        (Some(first), Some(last)) if first.part == last.part && first.line < last.line => {
+            format!("part {}, lines {} to {}: {text}", first.part, first.line, last.line)
+        }
+        (Some(first), _) => format!("part {}, from line {} on: {text}", first.part, first.line),
+        _ => text,
+    }
+}
+
+/// The verdict, and why.
+fn sentence(
+    signatures: &Signatures,
+    counts: Counts,
+    thresholds: &Thresholds,
+    decision: &Decision,
+) -> (String, String) {
+    if signatures.canary {
+        return (
+            Verdict::Bulk.to_string(),
+            "it is the canary, which is always bulk and never counted".to_owned(),
+        );
+    }
+    if let (Err(reason), true) = (signatures.body, signatures.near.is_empty()) {
+        return (Verdict::Exempt.to_string(), format!("it says too little to be told from others: {reason}"));
+    }
+    let kinds = [("body", counts.body, thresholds.body), ("near", counts.near, thresholds.near)];
+    let told = |reached: bool| {
+        let kinds = kinds.iter().filter_map(|&(kind, count, threshold)| {
+            let count = count.filter(|&count| (count >= threshold) == reached)?;
+            Some(format!("its {kind} count is {count}, the threshold {threshold}"))
+        });
+        kinds.collect::<Vec<_>>().join(", and ")
+    };
+    let because = match (decision.verdict, &decision.whitelist) {
+        (Verdict::Whitelisted, Some(entry)) => format!("the white list wants it: {entry}"),
+        (Verdict::Bulk, _) => told(true),
+        _ => told(false),
+    };
+    (decision.verdict.to_string(), because)
+}
+
+fn for_people(explanation: &Explanation) -> String {
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    let _ = writeln!(text, "{}, since {}", explanation.verdict, explanation.because);
+    let mut kind = |name: &str, of: &[&Explained]| {
+        for explained in of {
+            let _ = writeln!(text, "\n{name} {}: {}", explained.signature, times(explained.count));
+            let _ = writeln!(text, "  {}", explained.made_of);
+            for (who, shares) in [("here", &explained.seen.own), ("by others", &explained.seen.others)] {
+                for share in shares {
+                    let _ = writeln!(text, "  window of {}: {} {who}", time(share.window), share.count);
+                }
+            }
+            if explained.seen.waiting > 0 {
+                let _ = writeln!(text, "  waiting for a server: {}", explained.seen.waiting);
+            }
+            if explained.strays > 0 {
+                let _ = writeln!(text, "  found in messages with other text: {}", explained.strays);
+            }
+        }
+    };
+    kind("body", &explanation.body.iter().collect::<Vec<_>>());
+    kind("near", &explanation.near.iter().collect::<Vec<_>>());
+    if explanation.verdict != Verdict::Exempt.to_string() {
+        text.push_str(
+            "\nClient, sender and recipients are not known here; white lists may name them, too.\n",
+        );
+    }
+    text
+}
+
+fn times(count: u32) -> String {
+    match count {
+        0 => "never seen".to_owned(),
+        1 => "seen once".to_owned(),
+        n => format!("seen {n} times"),
+    }
+}
+
+/// Of what parts a message is made.
+fn outline(message: &RawMessage) -> String {
+    let mut outline = Outline(Vec::new());
+    message.visit(&mut outline);
+    outline.0.join("; ")
+}
+
+struct Outline(Vec<String>);
+
+impl Visitor for Outline {
+    fn text(&mut self, text: &str) {
+        self.0.push(format!("text of {} lines", text.lines().count()));
+    }
+
+    fn html(&mut self, html: &str) {
+        self.0.push(format!("HTML of {} bytes", html.len()));
+    }
+
+    fn attachment(&mut self, bytes: &[u8]) {
+        self.0.push(format!("file of {} bytes", bytes.len()));
+    }
+
+    fn message(&mut self, _fields: &[&[u8]]) {
+        self.0.push("enclosed message:".to_owned());
+    }
+
+    fn message_end(&mut self) {}
+}
