@@ -160,6 +160,7 @@ fn the_worked_example_is_right() {
     fs::write(directory.path().join("letter.eml"), message).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_bulkmark"));
     let output = command.args(["signature", "letter.eml"]).current_dir(directory.path()).output().unwrap();
-    let line = String::from_utf8(output.stdout).unwrap();
-    assert!(line.contains("\tbody\t") && text.contains(&line), "{line}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let line = lines.lines().next().unwrap();
+    assert!(line.contains("\tbody\t") && text.contains(line), "{line}");
 }

@@ -78,7 +78,7 @@ fn apart(a: &[u8], b: &[u8]) {
 #[test]
 fn eight_signatures_at_most_and_always_the_same() {
     let first = near(&plain(TEXT));
-    assert_eq!(first.slots.len(), 5);
+    assert_eq!(first.slots.len(), 8);
     assert_eq!(first, near(&plain(TEXT)));
     assert!(first.reported().count() <= 8);
     let key = FederationKey::from_bytes(b"another key of a federation").unwrap();

@@ -3,7 +3,7 @@
 
 use crate::config;
 use crate::mail::RawMessage;
-use crate::signature::{self, FederationKey, Kind, Settings};
+use crate::signature::{FederationKey, Kind, Settings, signatures};
 use anyhow::Context;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Print the signatures of messages.
 ///
-/// One line each: the file, the kind of signature and 32 hexadecimal digits, separated by tabs. A message that says too
+/// A line for each: the file, the kind of signature and 32 hexadecimal digits, separated by tabs. A message that says too
 /// little to be told from others has the kind "none" and the reason. "-" reads a message from standard input.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -36,10 +36,17 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for file in &args.files {
         let name = file.display();
         match read_message(file) {
-            Ok(message) => match signature::body(&message, &key, &settings) {
-                Ok(signature) => writeln!(out, "{name}\t{}\t{signature}", Kind::Body)?,
-                Err(reason) => writeln!(out, "{name}\tnone\t{reason}")?,
-            },
+            Ok(message) => {
+                let signatures = signatures(&message, &key, &settings);
+                match signatures.body {
+                    Ok(signature) => writeln!(out, "{name}\t{}\t{signature}", Kind::Body)?,
+                    Err(reason) if signatures.near.is_empty() => writeln!(out, "{name}\tnone\t{reason}")?,
+                    Err(_) => (),
+                }
+                for signature in signatures.near.reported() {
+                    writeln!(out, "{name}\t{}\t{signature}", Kind::Near)?;
+                }
+            }
             Err(e) => {
                 eprintln!("bulkmark: {e:#}");
                 code = ExitCode::from(2);

@@ -7,8 +7,8 @@ use crate::signature::types::Signature;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// The place of the slot whose count is that of the text, from the highest, 0: two passages agree.
-const AGREEING: usize = 1;
+/// The place of the slot whose count is that of the text, from the highest, 0: three passages agree.
+const AGREEING: usize = 2;
 
 /// Messages with other text in which a signature may be found before it loses weight.
 const GRACE: u32 = 3;
@@ -52,7 +52,7 @@ impl Near {
     }
 
     /// The signatures that are to be reported as well, since what they stand for was found in a message whose text is new in
-    /// three slots of five: [`stray`] ones of all that was seen before.
+    /// most slots: [`stray`] ones of all that was seen before.
     #[must_use]
     pub fn strays(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
         let known = self.slots.iter().filter(|slot| seen.count(slot.reported()) > 0).count();

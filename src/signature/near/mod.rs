@@ -72,12 +72,15 @@ impl Near {
     }
 
     /// From what was read.
-    fn of(content: &Content, key: &FederationKey) -> Self {
+    fn of(content: &Content, key: &FederationKey, scheme: &Scheme) -> Self {
         if content.is_report {
             return Self::default();
         }
-        let slots = sample(&content.words, &Scheme::SHIPPED)
+        let things = things(content, key);
+        // Eight in all.
+        let slots = sample(&content.words, scheme)
             .into_iter()
+            .take(scheme.slots - things.len())
             .zip(0u8..)
             .map(|(passages, slot)| Slot {
                 passages: passages
@@ -86,7 +89,7 @@ impl Near {
                     .collect(),
             })
             .collect();
-        Self { slots, things: things(content, key) }
+        Self { slots, things }
     }
 }
 
@@ -129,7 +132,7 @@ pub(super) fn reader(key: &FederationKey, traced: bool) -> Reader {
 
 /// The signatures of what `reader` read.
 pub(super) fn finish(reader: Reader, key: &FederationKey) -> Near {
-    Near::of(&reader.finish(), key)
+    Near::of(&reader.finish(), key, &Scheme::SHIPPED)
 }
 
 /// The `near` signatures of a message, and where each of its words stands: [`Passage::at`] is a number of these.
@@ -138,5 +141,13 @@ pub fn traced(message: &RawMessage, key: &FederationKey) -> (Near, Vec<Place>) {
     let mut reader = reader(key, true);
     message.visit(&mut reader);
     let content = reader.finish();
-    (Near::of(&content, key), content.places)
+    (Near::of(&content, key, &Scheme::SHIPPED), content.places)
+}
+
+/// What the `near` signatures of a message would be under another scheme.
+#[must_use]
+pub fn under(message: &RawMessage, key: &FederationKey, scheme: &Scheme) -> Near {
+    let mut reader = reader(key, false);
+    message.visit(&mut reader);
+    Near::of(&reader.finish(), key, scheme)
 }
