@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test lint deny stage deb rpm lint-packages package-test study exactness fuzz bench bench-filter \
+.PHONY: all build demo test guides-test lint deny stage deb rpm lint-packages package-test study exactness fuzz bench bench-filter \
 	bench-instructions install clean
 
 all: build
@@ -23,6 +23,10 @@ demo: build
 test:
 	tests/mta/install
 	$(CARGO) test --locked
+
+# The rules of docs/filtering.md, on the programs that they are for.
+guides-test:
+	tests/guides
 
 lint:
 	$(CARGO) fmt --check

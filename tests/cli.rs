@@ -125,8 +125,7 @@ fn check_tells_the_count() {
             "{told}"
         );
         assert_eq!(told["near"]["signatures"].as_array().unwrap().len(), 8, "{told}");
-        let body = serde_json::json!({ "signature": signature, "count": 3, "threshold": 3 });
-        assert_eq!(told["body"], body);
+        assert_eq!(told["body"], serde_json::json!({ "signature": signature, "count": 3, "threshold": 3 }));
         let expected = format!(
             "{}: bulk\n  body signature {signature}: seen 3 times, threshold 3\n  near, by 8 signatures: seen 3 times, \
              threshold 20\n",

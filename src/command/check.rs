@@ -80,14 +80,18 @@ fn check(args: &Args) -> anyhow::Result<Answer> {
     let checked = config::load(&args.config)?;
     let message = read_message(&args.file)?;
     let signatures = signatures(&message, &checked.key, &checked.file.signature);
+    let uncounted = |verdict: Verdict, reason: String| Answer {
+        verdict: verdict.to_string(),
+        body: None,
+        near: None,
+        whitelist: None,
+        reason: Some(reason),
+    };
+    if signatures.canary {
+        return Ok(uncounted(Verdict::Bulk, "canary".to_owned()));
+    }
     if let (Err(reason), true) = (signatures.body, signatures.near.is_empty()) {
-        return Ok(Answer {
-            verdict: Verdict::Exempt.to_string(),
-            body: None,
-            near: None,
-            whitelist: None,
-            reason: Some(reason.to_string()),
-        });
+        return Ok(uncounted(Verdict::Exempt, reason.to_string()));
     }
     let (counts, _) = Asker::new(&checked)?.seen(&signatures)?;
     let body = signatures.body.ok();

@@ -165,6 +165,12 @@ fn sentence(
     thresholds: &Thresholds,
     decision: &Decision,
 ) -> (String, String) {
+    if signatures.canary {
+        return (
+            Verdict::Bulk.to_string(),
+            "it is the canary, which is always bulk and never counted".to_owned(),
+        );
+    }
     if let (Err(reason), true) = (signatures.body, signatures.near.is_empty()) {
         return (Verdict::Exempt.to_string(), format!("it says too little to be told from others: {reason}"));
     }

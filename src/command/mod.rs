@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
+mod canary;
 mod check;
 mod client;
 mod completions;
 mod config;
 mod corpus;
 mod daemon;
+mod doctor;
 mod explain;
 mod judging;
 mod ledger;
@@ -48,6 +50,8 @@ enum Command {
     Server(server::Args),
     Client(client::Args),
     Check(check::Args),
+    Canary(canary::Args),
+    Doctor(doctor::Args),
     Status(status::Args),
     Ledger(ledger::Args),
     Explain(explain::Args),
@@ -70,6 +74,8 @@ impl Cli {
             Command::Server(args) => server::run(&args),
             Command::Client(args) => client::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::Canary(args) => canary::run(&args),
+            Command::Doctor(args) => doctor::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
             Command::Explain(args) => explain::run(&args),

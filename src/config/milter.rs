@@ -90,11 +90,31 @@ pub struct Checked {
     pub whitelist: WhiteList,
 }
 
+/// A file that is valid by itself, with what became of the files that it names.
+#[derive(Debug)]
+pub struct Parts {
+    /// The keys.
+    pub file: MilterFile,
+    /// The federation's key.
+    pub key: Result<FederationKey, ConfigError>,
+    /// The entries of all white lists.
+    pub whitelist: Result<WhiteList, ConfigError>,
+}
+
 /// Reads and checks the file at `path` and the files that it names.
 ///
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load(path: &Path) -> Result<Checked, ConfigError> {
+    let Parts { file, key, whitelist } = load_parts(path)?;
+    Ok(Checked { file, key: key?, whitelist: whitelist? })
+}
+
+/// The same, each of the files that it names for itself.
+///
+/// # Errors
+/// When the file at `path` itself cannot be used.
+pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     let source = Source::read(path)?;
     let file: MilterFile = source.parse()?;
     file.ledger.check().map_err(|(key, message)| source.error(&format!("ledger.{key}"), message))?;
@@ -109,18 +129,19 @@ pub fn load(path: &Path) -> Result<Checked, ConfigError> {
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;
-    let key = key_of(&source, &file.ledger)?;
-    let whitelist =
-        WhiteList::load(&file.whitelist.files, &|path| std::fs::read_to_string(path)).map_err(|e| {
-            match e {
-                // A list that cannot be read may be misnamed here; one that can be has its own place to show.
-                WhiteListError::Read { .. } => source.error("whitelist.files", e.to_string()),
-                WhiteListError::Entry { path, line, what } => {
-                    ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
-                }
-            }
-        })?;
-    Ok(Checked { file, key, whitelist })
+    let key = key_of(&source, &file.ledger);
+    let whitelist = whitelist_of(&source, &file.whitelist);
+    Ok(Parts { file, key, whitelist })
+}
+
+fn whitelist_of(source: &Source, lists: &WhiteListFiles) -> Result<WhiteList, ConfigError> {
+    WhiteList::load(&lists.files, &|path| std::fs::read_to_string(path)).map_err(|e| match e {
+        // A list that cannot be read may be misnamed here; one that can be has its own place to show.
+        WhiteListError::Read { .. } => source.error("whitelist.files", e.to_string()),
+        WhiteListError::Entry { path, line, what } => {
+            ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
+        }
+    })
 }
 
 /// The key that a file names.

@@ -95,6 +95,17 @@ impl Default for ServerFile {
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load_server(path: &Path) -> Result<(ServerFile, FederationKey), ConfigError> {
+    let (file, key) = load_server_parts(path)?;
+    Ok((file, key?))
+}
+
+/// The same, with what became of the key.
+///
+/// # Errors
+/// When the file at `path` itself cannot be used.
+pub fn load_server_parts(
+    path: &Path,
+) -> Result<(ServerFile, Result<FederationKey, ConfigError>), ConfigError> {
     let source = Source::read(path)?;
     let mut file: ServerFile = source.parse()?;
     file.ledger.check().map_err(|(key, message)| source.error(&format!("ledger.{key}"), message))?;
@@ -106,7 +117,7 @@ pub fn load_server(path: &Path) -> Result<(ServerFile, FederationKey), ConfigErr
     file.ledger.federation.sync_interval = file.sync.interval;
     file.ledger.federation.keep_updates = file.sync.keep_updates;
     file.page().check().map_err(|message| source.error("status.listen", message))?;
-    let key = key_of(&source, &file.ledger)?;
+    let key = key_of(&source, &file.ledger);
     Ok((file, key))
 }
 

@@ -93,7 +93,7 @@ fn length(text: &str) -> Option<f32> {
 fn colour(text: &str) -> Option<Colour> {
     // "background: #fff url(...)" is a picture; "rgb(1, 2, 3)" has blanks.
     let digits = text.strip_prefix('#').unwrap_or(text);
-    let nibble = |at: usize| (digits.as_bytes()[at] as char).to_digit(16).map(|d| d as u8);
+    let nibble = |at: usize| (digits.as_bytes()[at] as char).to_digit(16).and_then(|d| u8::try_from(d).ok());
     if digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         let byte = |at: usize| Some(nibble(at)? << 4 | nibble(at + 1)?);
         return Some([byte(0)?, byte(2)?, byte(4)?]);

@@ -56,6 +56,8 @@ pub(super) enum Finding {
     Exempt(&'static str),
     /// Not judged, and why; the second text is for the log alone.
     Unknown(&'static str, String),
+    /// The test message, which is bulk and never counted.
+    Canary(Option<Signature>),
     Counted {
         counts: Counts,
         signature: Option<Signature>,
@@ -96,6 +98,9 @@ async fn find(message: &mut Message, ledger: &Ledger, links: &Links) -> Finding 
     let Some(content) = content(raw, &message.rules).await else {
         return Finding::Unknown("internal-error", "the message could not be read".to_owned());
     };
+    if content.signatures.canary {
+        return Finding::Canary(content.signatures.body.ok());
+    }
     if content.signatures.is_empty() {
         return Finding::Exempt("low-information");
     }
@@ -206,6 +211,14 @@ fn conclude(rules: &Rules, finding: &Finding, id: &str, host: &str) -> Outcome {
             OnFailure::Accept => plain(Verdict::Unknown, reason, Action::Mark),
             OnFailure::Tempfail => plain(Verdict::Unknown, reason, Action::Tempfail),
         },
+        Finding::Canary(signature) => {
+            let action = rules.actions.bulk;
+            // A refusal reads as that of a message that has just become bulk.
+            let threshold = rules.thresholds.body.get();
+            let signature = signature.map(|signature| signature.to_string()).unwrap_or_default();
+            let fields = ReplyFields { count: threshold, threshold, id, host, signature: &signature };
+            Outcome { reply: reply(rules, action, &fields), ..plain(Verdict::Bulk, "canary", action) }
+        }
         Finding::Counted { counts, signature, decision, stale, .. } => {
             let (body, near) = (rules.thresholds.body.get(), rules.thresholds.near.get());
             let mut header = HeaderValue::new(decision.verdict);
@@ -272,6 +285,7 @@ fn log_message(message: &Message, finding: &Finding, outcome: &Outcome, id: &str
     let _ = write!(line, " nrcpt={} verdict={}", message.recipients.len(), outcome.verdict);
     match finding {
         Finding::Exempt(reason) => drop(write!(line, " reason={reason}")),
+        Finding::Canary(_) => line.push_str(" reason=canary"),
         Finding::Unknown(reason, detail) if detail.is_empty() => drop(write!(line, " reason={reason}")),
         Finding::Unknown(reason, detail) => drop(write!(line, " reason={reason} ({detail})")),
         Finding::Counted { counts, signature, decision, .. } => {

@@ -29,6 +29,7 @@ pub(super) fn tell(
     }
     let (reason, counts, signature, bulk) = match finding {
         Finding::Exempt(reason) | Finding::Unknown(reason, _) => (Some(*reason), None, None, None),
+        Finding::Canary(signature) => (Some("canary"), None, *signature, None),
         Finding::Counted { counts, signature, bulk, .. } => (None, Some(counts), *signature, *bulk),
     };
     let domain = message.sender.rsplit_once('@').map_or("", |(_, domain)| domain);

@@ -3,6 +3,7 @@
 
 use ipnet::IpNet;
 use serde::Deserialize;
+use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -10,6 +11,12 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Network(IpNet);
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl Network {
     /// Whether the address is in it; an IPv4 address that is written as IPv6 is taken as what it is.

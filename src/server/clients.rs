@@ -127,7 +127,9 @@ impl Clients {
     ) -> Result<T, ClientsError> {
         let path = directory.join(FILE_NAME);
         let io = |reason| ClientsError::Io { path: path.clone(), reason };
-        let lock = fs::File::create(directory.join("clients.lock")).map_err(io)?;
+        let lock_path = directory.join("clients.lock");
+        let lock = fs::File::create(&lock_path).map_err(io)?;
+        keep_owner(directory, &lock_path).map_err(io)?;
         lock.lock().map_err(io)?;
         let mut clients = Self::load(directory)?;
         let value = change(&mut clients)?;
@@ -135,6 +137,7 @@ impl Clients {
         let text = serde_json::to_vec_pretty(&clients)
             .map_err(|reason| ClientsError::Form { path: path.clone(), reason })?;
         file.1.write_all(&text).and_then(|()| file.1.sync_all()).map_err(io)?;
+        keep_owner(directory, &file.0).map_err(io)?;
         fs::rename(&file.0, &path).and_then(|()| fs::File::open(directory)?.sync_all()).map_err(io)?;
         Ok(value)
     }
@@ -217,6 +220,20 @@ fn token() -> Result<String, ClientsError> {
     new_token().map_err(|reason| ClientsError::Io { path: "the system's random numbers".into(), reason })
 }
 
+/// Gives a file to the owner of its directory, as whom the server runs: otherwise it could not read what root changed.
+fn keep_owner(directory: &Path, file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    let (wanted, found) = (fs::metadata(directory)?, fs::metadata(file)?);
+    if (wanted.uid(), wanted.gid()) == (found.uid(), found.gid()) {
+        return Ok(());
+    }
+    match chown(file, Some(wanted.uid()), Some(wanted.gid())) {
+        // Who is not root gives nothing away; the owner of the directory is in no need of it.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied && wanted.uid() == found.uid() => Ok(()),
+        result => result,
+    }
+}
+
 /// A new file that only its owner can read.
 fn tempfile_in(directory: &Path) -> io::Result<(PathBuf, fs::File)> {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -228,6 +245,28 @@ fn tempfile_in(directory: &Path) -> io::Result<(PathBuf, fs::File)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What root changes belongs to the server, whose directory it is.
+    #[test]
+    fn the_list_belongs_to_the_owner_of_its_directory() {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+        let directory = tempfile::tempdir().unwrap();
+        if fs::metadata(directory.path()).unwrap().uid() != 0 {
+            println!("SKIPPED: only root can give files to others");
+            assert!(std::env::var_os("CI").is_none(), "this must not be skipped in CI");
+            return;
+        }
+        chown(directory.path(), Some(65534), Some(65534)).unwrap();
+        for name in ["mx1", "mx2"] {
+            Clients::edit(directory.path(), |clients| clients.add(name, Role::Report, None, None)).unwrap();
+            for file in [FILE_NAME, "clients.lock"] {
+                let meta = fs::metadata(directory.path().join(file)).unwrap();
+                assert_eq!((meta.uid(), meta.gid()), (65534, 65534), "{file}");
+            }
+        }
+        let mode = fs::metadata(directory.path().join(FILE_NAME)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
 
     #[test]
     fn tokens_open_and_change() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! All signatures of a message, from one walk through it.
 
-use super::body::{Canonical, body};
+use super::body::Canonical;
+use super::canary::Watch;
 use super::key::FederationKey;
 use super::near::{self, Near, Reader};
 use super::settings::Settings;
@@ -15,6 +16,8 @@ pub struct Signatures {
     pub body: Result<Signature, LowInformation>,
     /// The `near` signatures.
     pub near: Near,
+    /// Whether it is the test message that is always bulk.
+    pub canary: bool,
 }
 
 impl Signatures {
@@ -34,13 +37,21 @@ impl Signatures {
 /// Makes all signatures of `message`.
 #[must_use]
 pub fn signatures(message: &RawMessage, key: &FederationKey, settings: &Settings) -> Signatures {
+    let body = Canonical::new(key, settings.min_words.get());
     if !settings.near {
-        return Signatures { body: body(message, key, settings), near: Near::default() };
+        let (body, canary) = watched(message, body);
+        return Signatures { body: body.finish(), near: Near::default(), canary };
     }
-    let mut both =
-        Both { body: Canonical::new(key, settings.min_words.get()), near: near::reader(key, false) };
-    message.visit(&mut both);
-    Signatures { body: both.body.finish(), near: near::finish(both.near, key) }
+    let (both, canary) = watched(message, Both { body, near: near::reader(key, false) });
+    Signatures { body: both.body.finish(), near: near::finish(both.near, key), canary }
+}
+
+/// Shows the message to `visitor`, and tells whether it is a canary.
+fn watched<V: Visitor>(message: &RawMessage, mut visitor: V) -> (V, bool) {
+    let mut watch = Watch::new(&mut visitor);
+    message.visit(&mut watch);
+    let found = watch.found;
+    (visitor, found)
 }
 
 /// Shows everything to both.

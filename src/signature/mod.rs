@@ -2,6 +2,7 @@
 //! From a message to its signatures. The canonical forms are specified in docs/signatures.md.
 
 mod body;
+mod canary;
 mod guard;
 mod key;
 mod message;
@@ -11,6 +12,7 @@ mod text;
 mod types;
 
 pub use body::body;
+pub use canary::CANARY;
 pub use key::{FederationKey, KeyError};
 pub use message::{Signatures, signatures};
 pub use settings::Settings;

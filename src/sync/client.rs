@@ -67,7 +67,8 @@ pub enum ClientError {
 
 impl ClientError {
     /// Whether both clocks do not agree.
-    fn is_of_clocks(&self) -> bool {
+    #[must_use]
+    pub fn is_of_clocks(&self) -> bool {
         match self {
             Self::Clock(_) => true,
             Self::Refused { reason, .. } => reason.starts_with(clock::OTHER_CLOCK),

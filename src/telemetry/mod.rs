@@ -7,3 +7,4 @@ mod sink;
 
 pub use logger::{escape, init, lines_dropped, set_level};
 pub use settings::{Facility, Level, Settings, Target};
+pub use sink::probe;

@@ -59,6 +59,18 @@ impl Sink {
     }
 }
 
+/// Whether somebody takes log lines.
+///
+/// # Errors
+/// When nobody does; they would then go to standard error.
+pub fn probe(settings: &Settings) -> io::Result<()> {
+    match Sink::new(settings) {
+        Sink::Syslog { facility, socket, .. } => connect_syslog(facility, socket.as_deref()).map(drop),
+        Sink::Journal { path, .. } => UnixDatagram::unbound()?.connect(path),
+        Sink::Stderr => Ok(()),
+    }
+}
+
 fn send_syslog(
     open: &mut Option<syslog::Logger<LoggerBackend, Formatter3164>>,
     facility: syslog::Facility,

@@ -134,7 +134,11 @@ mod tests {
 
     fn letter(body: [u8; 16]) -> Letter {
         Letter {
-            signatures: Signatures { body: Ok(Signature::from_bytes(body)), near: Near::default() },
+            signatures: Signatures {
+                body: Ok(Signature::from_bytes(body)),
+                near: Near::default(),
+                canary: false,
+            },
             ..Letter::default()
         }
     }
@@ -164,6 +168,7 @@ mod tests {
             signatures: Signatures {
                 body: Err(LowInformation { words: 0, wanted: 8 }),
                 near: Near::default(),
+                canary: false,
             },
             ..Letter::default()
         };

@@ -81,6 +81,7 @@ impl Browser {
 
     /// Sends a command and returns its result.
     #[track_caller]
+    #[allow(clippy::needless_pass_by_value, reason = "it is made for the call")]
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.number += 1;
         let mut command = json!({ "id": self.number, "method": method, "params": parameters });

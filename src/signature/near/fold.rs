@@ -12,10 +12,9 @@ const READ_AS: [u8; 128] = read_as();
 
 const fn read_as() -> [u8; 128] {
     let mut table = [0; 128];
-    let mut c = 0;
+    let mut c = 0u8;
     while c < 128 {
-        let byte = c as u8;
-        table[c] = match byte.to_ascii_lowercase() {
+        table[c as usize] = match c.to_ascii_lowercase() {
             // What cannot be told apart in some font, or is used as if it could not.
             b'i' | b'l' | b'1' | b'|' | b'!' => b'l',
             b'0' => b'o',

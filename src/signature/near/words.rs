@@ -32,9 +32,9 @@ mod class {
 
 const CLASSES: [u8; 256] = {
     let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        table[b] = match b as u8 {
+    let mut b = 0u8;
+    loop {
+        table[b as usize] = match b {
             b'0'..=b'9' => class::DIGIT,
             b':' => class::COLON,
             b'@' => class::AT,
@@ -42,9 +42,11 @@ const CLASSES: [u8; 256] = {
             0x80.. => class::WIDE,
             _ => 0,
         };
+        if b == u8::MAX {
+            break table;
+        }
         b += 1;
     }
-    table
 };
 
 /// Shows the words and links of a line. Addresses of people and strings that look random are left out: they differ in each copy.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The daemon, and the counts that it holds; where it does not run, the ledger's file.
+
+use super::report::Report;
+use crate::command::show::ago;
+use crate::control::{self, Status};
+use crate::ledger::{self, FILE_NAME, Holding, OpenError, SliceStatus};
+use crate::signature::FederationKey;
+use crate::sync::Parameters;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+/// One strange message in so many that shows the threshold is worth a word.
+const FALSE_BULK: f64 = 1e-6;
+
+/// A window that needed so many filters was made for too few signatures.
+const MANY_SLICES: usize = 3;
+
+/// Whose counts they are.
+pub(super) struct Subject<'a> {
+    /// "milter" or "server".
+    pub(super) daemon: &'static str,
+    pub(super) control: &'a Path,
+    pub(super) state_dir: &'a Path,
+    pub(super) settings: &'a ledger::Settings,
+    /// None where it cannot be read.
+    pub(super) key: Option<&'a FederationKey>,
+    pub(super) threshold: u32,
+}
+
+/// Asks the daemon, or reads the ledger when none runs.
+pub(super) async fn examine(subject: &Subject<'_>, report: &mut Report) -> Option<Status> {
+    let Subject { daemon, control, .. } = subject;
+    let shown = control.display();
+    match control::status(control, subject.threshold).await {
+        Ok(status) => {
+            examine_daemon(subject, &status, report);
+            report.ok(
+                "ledger",
+                "sound when the daemon opened it; bulkmark ledger verify reads it while none runs",
+            );
+            examine_slices(&status.ledger.slices, subject.threshold, report);
+            return Some(status);
+        }
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            let advice =
+                format!("systemctl start bulkmark-{daemon}; journalctl -u bulkmark-{daemon} says more");
+            report.error("daemon", format!("no {daemon} answers at {shown}: {e}"), advice);
+        }
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            let advice = "run doctor as root, or as a member of the daemon's group";
+            report.error("daemon", format!("the control socket {shown} cannot be used: {e}"), advice);
+        }
+        Err(e) => {
+            let advice = format!("systemctl restart bulkmark-{daemon}");
+            report.error("daemon", format!("the {daemon} at {shown} does not answer: {e}"), advice);
+        }
+    }
+    examine_file(subject, report);
+    None
+}
+
+fn examine_daemon(subject: &Subject<'_>, status: &Status, report: &mut Report) {
+    const CHECK: &str = "daemon";
+    let daemon = subject.daemon;
+    let restart = format!("systemctl restart bulkmark-{daemon}");
+    let parameters = subject.key.map(|key| Parameters::new(subject.settings, key));
+    let differs = parameters.and_then(|parameters| parameters.check(&status.parameters).err());
+    if status.role != daemon {
+        let text = format!("a {} answers at {}, not a {daemon}", status.role, subject.control.display());
+        report.error(CHECK, text, "give each daemon a control socket of its own");
+    } else if status.version != env!("CARGO_PKG_VERSION") {
+        let (theirs, ours) = (&status.version, env!("CARGO_PKG_VERSION"));
+        report.warning(
+            CHECK,
+            format!("the {daemon} that runs is version {theirs}, this program {ours}"),
+            restart,
+        );
+    } else if let Some(differs) = differs {
+        let text = format!("the {daemon} that runs has another configuration: {differs} (the daemon)");
+        report.warning(CHECK, text, restart);
+    } else {
+        report.ok(CHECK, format!("the {daemon} answers, up for {}", ago(status.uptime_seconds)));
+    }
+}
+
+fn examine_file(subject: &Subject<'_>, report: &mut Report) {
+    const CHECK: &str = "ledger";
+    let path = subject.state_dir.join(FILE_NAME);
+    let shown = path.display();
+    match path.try_exists() {
+        Ok(true) => (),
+        Ok(false) => return report.ok(CHECK, format!("there is none yet; the daemon begins {shown}")),
+        Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), "run doctor as root"),
+    }
+    match Holding::open(&path, subject.threshold) {
+        Ok((holding, status)) => {
+            if subject.key.is_some_and(|key| key.id() != holding.key_id()) {
+                let text = format!("{shown} belongs to another federation key, {:016x}", holding.key_id());
+                let advice = "put the old key back, or move the ledger away to begin with empty counts";
+                report.error(CHECK, text, advice);
+            } else {
+                report.ok(CHECK, format!("{shown} is sound"));
+            }
+            examine_slices(&status.slices, subject.threshold, report);
+        }
+        Err(e @ OpenError::Damaged { .. }) => {
+            let advice = "while no daemon runs, restore a backup over it, or move it away: counts are lost then, no mail";
+            report.error(CHECK, e, advice);
+        }
+        Err(e @ OpenError::InUse { .. }) => {
+            let advice =
+                "ps -C bulkmark shows who has it; its control socket may be another than the configuration's";
+            report.error(CHECK, e, advice);
+        }
+        Err(e) => report.error(CHECK, e, "see docs/ledger.md, When something is wrong"),
+    }
+}
+
+/// How full the filters are, and what that does to strangers.
+fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
+    const CHECK: &str = "counts";
+    let chance: f64 = slices.iter().filter_map(|slice| slice.false_bulk).sum();
+    let doubtful = chance > FALSE_BULK;
+    let mut rows: BTreeMap<(u64, &str), usize> = BTreeMap::new();
+    for slice in slices {
+        let counted = if slice.signatures.is_some() { "own" } else { "merged" };
+        *rows.entry((slice.window, counted)).or_default() += 1;
+    }
+    let longest = rows.values().copied().max().unwrap_or_default();
+    let windows = rows.keys().map(|(window, _)| window).collect::<BTreeSet<_>>().len();
+    let newest: u64 = slices
+        .iter()
+        .filter(|slice| Some(slice.window) == slices.last().map(|last| last.window))
+        .filter_map(|slice| slice.signatures)
+        .sum();
+    if rows.is_empty() {
+        return report.ok(CHECK, "nothing was counted yet");
+    }
+    // An empty sum is a negative zero.
+    let chance = if chance > 0.0 { format!("{chance:.0e}") } else { "0".to_owned() };
+    let text = format!(
+        "{windows} windows, {newest} signatures counted here in the newest; a strange one shows {threshold} with \
+         probability {chance}"
+    );
+    if doubtful || longest >= MANY_SLICES {
+        let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), everywhere in a federation";
+        report.warning(CHECK, format!("{text}; {longest} filters for one window"), advice);
+    } else {
+        report.ok(CHECK, text);
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The files that the daemon needs: can it use them, and can others who should not?
+
+use super::access::{ENTER, Obstacle, READ, User, WRITE};
+use super::report::Report;
+use crate::command::show::bytes;
+use crate::ledger::FILE_NAME;
+use rustix::fs::StatVfsMountFlags;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Below so much free space nothing more may go well, and below so much it is time to look.
+const SPACE_ERROR: u64 = 16 << 20;
+const SPACE_WARNING: u64 = 256 << 20;
+
+/// As whom the daemon runs: the owner of its control socket; where it does not run, the packages' user with their
+/// configuration, and elsewhere the owner of the state directory.
+pub(super) fn daemon_user(control: &Path, state_dir: &Path, packaged: bool) -> User {
+    let owner = |path: &Path| fs::metadata(path).ok().map(|meta| meta.uid());
+    if let Some(uid) = owner(control) {
+        return User::of(uid);
+    }
+    let packaged = if packaged { User::named("bulkmark") } else { None };
+    packaged.unwrap_or_else(|| User::of(owner(state_dir).unwrap_or_default()))
+}
+
+/// Says so when this process sees less than it should.
+pub(super) fn examine_self(user: &User, report: &mut Report) {
+    let own = rustix::process::geteuid().as_raw();
+    if own != 0 && own != user.uid {
+        let (own, user) = (User::of(own).name, &user.name);
+        report.warning(
+            "doctor",
+            format!("runs as {own}, who may not see all that {user} sees"),
+            "run it as root: sudo bulkmark doctor",
+        );
+    }
+}
+
+/// A file that the daemon reads; a secret is nobody else's.
+pub(super) fn examine_file(what: &'static str, path: &Path, secret: bool, user: &User, report: &mut Report) {
+    let (shown, name) = (path.display(), &user.name);
+    let share = format!("chown root:{name} {shown} && chmod 0640 {shown}");
+    match user.reach(path, READ) {
+        Ok(()) => (),
+        Err(Obstacle::Mode(at)) => {
+            let at = at.display();
+            return report.error(what, format!("{name} cannot read {shown} (mode of {at})"), share);
+        }
+        Err(Obstacle::Unknown(e)) => {
+            let advice = "correct its name in the configuration, or put it there";
+            return report.error(what, format!("cannot use {shown}: {e}"), advice);
+        }
+    }
+    let Ok(mode) = fs::metadata(path).map(|meta| meta.mode()) else { return };
+    if mode & 0o002 != 0 {
+        report.error(what, format!("everybody may write to {shown}"), format!("chmod o-w {shown}"));
+    } else if secret && mode & 0o007 != 0 {
+        report.error(what, format!("everybody may read {shown}, which is a secret"), share);
+    } else if secret {
+        report.ok(what, format!("{shown} is for {name} and those whom its mode names alone"));
+    } else {
+        report.ok(what, format!("{name} can read {shown}"));
+    }
+}
+
+/// The state directory and what is in it.
+pub(super) fn examine_state(directory: &Path, user: &User, report: &mut Report) {
+    const CHECK: &str = "state directory";
+    let (shown, name) = (directory.display(), &user.name);
+    match user.reach(directory, READ | WRITE | ENTER) {
+        Ok(()) => (),
+        Err(Obstacle::Mode(at)) => {
+            let advice = format!("chown {name} {shown} && chmod 0750 {shown}");
+            let at = at.display();
+            return report.error(CHECK, format!("{name} cannot write to {shown} (mode of {at})"), advice);
+        }
+        Err(Obstacle::Unknown(e)) => {
+            let advice = match e.kind() {
+                io::ErrorKind::NotFound => format!("install -d -o {name} -m 0750 {shown}"),
+                _ => "run doctor as root".to_owned(),
+            };
+            return report.error(CHECK, format!("cannot use {shown}: {e}"), advice);
+        }
+    }
+    let strangers = match strangers(directory, user) {
+        Ok(strangers) => strangers,
+        Err(e) => return report.error(CHECK, format!("cannot read {shown}: {e}"), "run doctor as root"),
+    };
+    let mode = fs::metadata(directory).map(|meta| meta.mode()).unwrap_or_default();
+    if !strangers.is_empty() {
+        let files = strangers.join(", ");
+        let advice = format!("chown -R {name}: {shown}");
+        report.error(CHECK, format!("of the files in {shown}, {name} does not own {files}"), advice);
+    } else if mode & 0o002 != 0 {
+        report.error(CHECK, format!("everybody may write to {shown}"), format!("chmod 0750 {shown}"));
+    } else {
+        report.ok(CHECK, format!("{name} can write to {shown}, and owns what is in it"));
+    }
+}
+
+/// The files of a directory that somebody else owns.
+fn strangers(directory: &Path, user: &User) -> io::Result<Vec<String>> {
+    let mut strangers = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.metadata().is_ok_and(|meta| meta.uid() != user.uid) {
+            strangers.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    strangers.sort();
+    Ok(strangers)
+}
+
+/// The disk below the state directory.
+pub(super) fn examine_disk(directory: &Path, report: &mut Report) {
+    const CHECK: &str = "disk";
+    let shown = directory.display();
+    // That the directory is missing was said before.
+    let Ok(stat) = rustix::fs::statvfs(directory) else { return };
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let ledger = fs::metadata(directory.join(FILE_NAME)).map(|meta| meta.len()).unwrap_or_default();
+    let text = format!("{} free below {shown}", bytes(free));
+    if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        report.error(
+            CHECK,
+            format!("the file system of {shown} is read-only"),
+            "see dmesg; mount it for writing",
+        );
+    } else if free < SPACE_ERROR || stat.f_files > 0 && stat.f_favail == 0 {
+        let inodes = if stat.f_files > 0 && stat.f_favail == 0 { ", and no inode" } else { "" };
+        report.error(
+            CHECK,
+            format!("{text}{inodes}"),
+            format!("free some space: df -h {shown}; df -i {shown}"),
+        );
+    } else if free < SPACE_WARNING.max(ledger) {
+        let advice = format!("free some space; the ledger has {} and grows with its windows", bytes(ledger));
+        report.warning(CHECK, text, advice);
+    } else {
+        report.ok(CHECK, text);
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark doctor`
+//!
+//! `report` collects what the others find: `files` looks at what the daemon may do with its files (`access`), `counts` asks
+//! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does,
+//! and `servers` asks the other servers.
+
+mod access;
+mod counts;
+mod files;
+mod postfix;
+mod report;
+mod servers;
+mod session;
+
+use crate::command::show::THRESHOLD;
+use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
+use crate::server::{Address, Clients};
+use crate::signature::FederationKey;
+use crate::sync::Upstream;
+use crate::telemetry;
+use access::User;
+use counts::Subject;
+use report::{Level, Report};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Look at everything that a milter or server needs to do its work, and say what is to be done.
+///
+/// Looks at the configuration, who may use its files, the daemon, its counts, the disk, the log and other servers; and for a
+/// milter, whether Postfix asks it, and what it does with a canary. Exit code 0: all is well, or there are warnings only; 1:
+/// an error; 2: the configuration cannot be used.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Look at the server instead of the milter.
+    #[arg(long)]
+    server: bool,
+    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The directory of Postfix's configuration [default: that which Postfix takes]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "server")]
+    postfix: Option<PathBuf>,
+    /// Print one JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    // reqwest takes the process's provider; there is one only.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let default = if args.server { SERVER_PATH } else { DEFAULT_PATH };
+    let path = args.config.clone().unwrap_or_else(|| default.into());
+    let packaged = path == Path::new(default);
+    let mut report = Report::default();
+    let examined = runtime.block_on(async {
+        if args.server {
+            let (file, key) = config::load_server_parts(&path)?;
+            server(&path, packaged, &file, key, &mut report).await;
+        } else {
+            let config::Parts { file, key, whitelist } = config::load_parts(&path)?;
+            let lists = whitelist.map(drop);
+            milter(&path, packaged, args.postfix.as_deref(), (&file, key, lists), &mut report).await;
+        }
+        Ok(())
+    });
+    if let Err(e) = &examined {
+        report.error("configuration", first_line(e), "correct it there; nothing else was looked at");
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string(&report)?)?;
+    } else {
+        report.print(&mut out)?;
+    }
+    Ok(ExitCode::from(match report.worst() {
+        _ if examined.is_err() => 2,
+        Level::Error => 1,
+        Level::Ok | Level::Warning => 0,
+    }))
+}
+
+/// An error of the configuration without the line that it shows.
+fn first_line(error: &ConfigError) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+type Loaded<'a> = (&'a MilterFile, Result<FederationKey, ConfigError>, Result<(), ConfigError>);
+
+async fn milter(
+    path: &Path,
+    packaged: bool,
+    postfix: Option<&Path>,
+    (file, key, lists): Loaded<'_>,
+    report: &mut Report,
+) {
+    let user = files::daemon_user(&file.control, &file.state_dir, packaged);
+    examine_config(path, &user, report);
+    let key = examine_key(file.ledger.federation_key_file.as_deref(), key, &user, report);
+    for list in &file.whitelist.files {
+        files::examine_file("white lists", list, false, &user, report);
+    }
+    match lists {
+        Err(e) => report.error(
+            "white lists",
+            first_line(&e),
+            "correct it there; until then the old lists stay in force",
+        ),
+        Ok(()) if file.whitelist.files.is_empty() => report.ok("white lists", "there are none"),
+        Ok(()) => report.ok("white lists", "every entry is valid"),
+    }
+    examine_entries("upstream", &file.upstream, &user, report);
+    files::examine_state(&file.state_dir, &user, report);
+    files::examine_disk(&file.state_dir, report);
+    examine_log(&file.log, report);
+    let subject = Subject {
+        daemon: "milter",
+        control: &file.control,
+        state_dir: &file.state_dir,
+        settings: &file.ledger,
+        key: key.as_ref(),
+        threshold: file.thresholds.body.get(),
+    };
+    let status = counts::examine(&subject, report).await;
+    session::examine(file, report).await;
+    postfix::examine(postfix, &file.listen, report);
+    if let Some(status) = &status {
+        servers::examine_spool(file, status, report);
+    }
+    if let Some(key) = &key {
+        servers::examine("upstream", &file.upstream, &file.ledger, key, status.as_ref(), report).await;
+    }
+}
+
+async fn server(
+    path: &Path,
+    packaged: bool,
+    file: &ServerFile,
+    key: Result<FederationKey, ConfigError>,
+    report: &mut Report,
+) {
+    let user = files::daemon_user(&file.control, &file.state_dir, packaged);
+    examine_config(path, &user, report);
+    let key = examine_key(file.ledger.federation_key_file.as_deref(), key, &user, report);
+    if let Some(tls) = &file.tls {
+        files::examine_file("certificate", &tls.cert, false, &user, report);
+        files::examine_file("certificate", &tls.key, true, &user, report);
+    }
+    examine_entries("peer", &file.peer, &user, report);
+    files::examine_state(&file.state_dir, &user, report);
+    match Clients::load(&file.state_dir) {
+        Ok(clients) if clients.list().is_empty() => {
+            report.warning("clients", "there are none, so nobody can report", "bulkmark client add NAME");
+        }
+        Ok(clients) => report.ok("clients", format!("{} of them", clients.list().len())),
+        Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),
+    }
+    files::examine_disk(&file.state_dir, report);
+    examine_log(&file.log, report);
+    let subject = Subject {
+        daemon: "server",
+        control: &file.control,
+        state_dir: &file.state_dir,
+        settings: &file.ledger,
+        key: key.as_ref(),
+        threshold: THRESHOLD,
+    };
+    let status = counts::examine(&subject, report).await;
+    examine_listener(&file.listen, report).await;
+    if let Some(key) = &key {
+        servers::examine("peer", &file.peer, &file.ledger, key, status.as_ref(), report).await;
+    }
+}
+
+fn examine_config(path: &Path, user: &User, report: &mut Report) {
+    files::examine_self(user, report);
+    files::examine_file("configuration", path, false, user, report);
+}
+
+fn examine_key(
+    file: Option<&Path>,
+    key: Result<FederationKey, ConfigError>,
+    user: &User,
+    report: &mut Report,
+) -> Option<FederationKey> {
+    const CHECK: &str = "federation key";
+    match file {
+        Some(path) => files::examine_file(CHECK, path, true, user, report),
+        None => report.ok(CHECK, "none; signatures are those of a site of its own"),
+    }
+    match key {
+        Ok(key) => Some(key),
+        Err(e) => {
+            if !report.faults(CHECK) {
+                report.error(CHECK, first_line(&e), "put the federation's key there, or run doctor as root");
+            }
+            None
+        }
+    }
+}
+
+/// The files that entries of other servers name.
+fn examine_entries(check: &'static str, entries: &[Upstream], user: &User, report: &mut Report) {
+    for entry in entries {
+        if let Some(token) = &entry.token_file {
+            files::examine_file("token", token, true, user, report);
+        }
+        if let Some(authority) = &entry.ca_file {
+            files::examine_file(check, authority, false, user, report);
+        }
+    }
+}
+
+fn examine_log(log: &telemetry::Settings, report: &mut Report) {
+    let target = match log.target {
+        telemetry::Target::Syslog => "syslog",
+        telemetry::Target::Journald => "the journal",
+        telemetry::Target::Stderr => "standard error",
+    };
+    match telemetry::probe(log) {
+        Ok(()) => report.ok("log", format!("lines go to {target}")),
+        Err(e) => report.warning(
+            "log",
+            format!("{target} takes no lines, so they go to standard error: {e}"),
+            "start the log daemon, or correct log.target and log.socket",
+        ),
+    }
+}
+
+async fn examine_listener(listen: &Address, report: &mut Report) {
+    let connected = match listen {
+        Address::Tcp(address) => tokio::net::TcpStream::connect(address).await.map(drop),
+        Address::Unix(path) => tokio::net::UnixStream::connect(path).await.map(drop),
+    };
+    match connected {
+        Ok(()) => report.ok("listener", format!("somebody answers at {listen}")),
+        Err(e) => report.error(
+            "listener",
+            format!("no server can be reached at {listen}: {e}"),
+            "systemctl restart bulkmark-server; journalctl -u bulkmark-server says how that goes",
+        ),
+    }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Does Postfix ask the milter, and may it?
+
+use super::access::{Obstacle, User, WRITE};
+use super::report::Report;
+use crate::milter::Listen;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CHECK: &str = "postfix";
+
+/// Postfix's own answers, by postconf(1).
+struct Postconf<'a> {
+    directory: Option<&'a Path>,
+}
+
+impl Postconf<'_> {
+    /// What it prints; none where there is no Postfix.
+    fn ask(&self, arguments: &[&str]) -> Option<Result<String, String>> {
+        let ask = |program: &str| {
+            let mut command = Command::new(program);
+            if let Some(directory) = self.directory {
+                command.arg("-c").arg(directory);
+            }
+            command.args(arguments).output().ok()
+        };
+        // Users have no path to where it is.
+        let output = ask("postconf").or_else(|| ask("/usr/sbin/postconf"))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        Some(if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) })
+    }
+
+    /// The value of a parameter, what it refers to filled in; empty where it cannot be told.
+    fn value(&self, name: &str) -> String {
+        self.ask(&["-hx", name]).and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+/// Looks for the listener in Postfix's configuration: that in `directory`, or the usual one.
+pub(super) fn examine(directory: Option<&Path>, listen: &Listen, report: &mut Report) {
+    let postconf = Postconf { directory };
+    let milters = match postconf.ask(&["-hx", "smtpd_milters"]) {
+        None => return report.ok(CHECK, "there is no postconf here, so it was not looked for"),
+        Some(Ok(milters)) => milters,
+        Some(Err(e)) => {
+            let first = e.lines().next().unwrap_or("it says nothing").to_owned();
+            return report.error(
+                CHECK,
+                format!("postconf fails: {first}"),
+                "correct Postfix's configuration",
+            );
+        }
+    };
+    let of_smtp = postconf.ask(&["-P", "smtp/inet/smtpd_milters"]).and_then(Result::ok).unwrap_or_default();
+    let (place, milters) = match of_smtp.split_once('=') {
+        Some((_, own)) => ("smtpd_milters of smtp in master.cf", own.trim().to_owned()),
+        None => ("smtpd_milters", milters),
+    };
+    let jail = jail(&postconf);
+    if specs(&milters).iter().any(|spec| is_ours(spec, listen, jail.as_deref())) {
+        report.ok(CHECK, format!("{place} has {listen}"));
+        examine_socket(&postconf, listen, report);
+    } else {
+        let found = if milters.is_empty() { "empty".to_owned() } else { format!("\"{milters}\"") };
+        let line = format!("{{ {}, default_action=accept }}", seen_from(listen, jail.as_deref()));
+        report.error(
+            CHECK,
+            format!("{place} is {found}, and does not have {listen}: bulkmark is not asked"),
+            format!("put this into main.cf, and postfix reload: smtpd_milters = {line}"),
+        );
+    }
+}
+
+/// The directory that smtpd sees as the root, if it runs in a jail.
+fn jail(postconf: &Postconf<'_>) -> Option<PathBuf> {
+    let service = postconf.ask(&["-M", "smtp/inet"])?.ok()?;
+    let jailed = service.split_whitespace().nth(4) == Some("y");
+    jailed.then(|| postconf.value("queue_directory").into())
+}
+
+/// The addresses of the milters in a value of smtpd_milters.
+fn specs(value: &str) -> Vec<String> {
+    let mut specs = Vec::new();
+    let mut rest = value;
+    let is_blank = |c: char| c == ',' || c.is_whitespace();
+    loop {
+        rest = rest.trim_start_matches(is_blank);
+        if rest.is_empty() {
+            return specs;
+        }
+        let (entry, after) = match rest.strip_prefix('{') {
+            Some(inner) => inner.split_once('}').unwrap_or((inner, "")),
+            None => rest.split_at(rest.find(is_blank).unwrap_or(rest.len())),
+        };
+        specs.extend(entry.split(is_blank).find(|word| !word.is_empty()).map(str::to_owned));
+        rest = after;
+    }
+}
+
+/// Whether Postfix reaches the listener by this address.
+fn is_ours(spec: &str, listen: &Listen, jail: Option<&Path>) -> bool {
+    match (spec.parse::<Listen>(), listen) {
+        (Ok(Listen::Inet(theirs)), Listen::Inet(ours)) => theirs == *ours || overlap(&theirs, ours),
+        (Ok(theirs), Listen::Unix(_)) => match (jail, theirs) {
+            (_, Listen::Inet(_)) => false,
+            (None, theirs) => theirs == *listen,
+            (Some(jail), Listen::Unix(path)) => {
+                Listen::Unix(jail.join(path.strip_prefix("/").unwrap_or(&path))) == *listen
+            }
+        },
+        _ => false,
+    }
+}
+
+/// Whether one name leads to an address on which the other listens.
+fn overlap(theirs: &str, ours: &str) -> bool {
+    let resolve = |name: &str| name.to_socket_addrs().map(Vec::from_iter).unwrap_or_default();
+    let (theirs, ours): (Vec<SocketAddr>, Vec<SocketAddr>) = (resolve(theirs), resolve(ours));
+    let covers = |ours: IpAddr, theirs: IpAddr| ours == theirs || ours.is_unspecified();
+    ours.iter().any(|a| theirs.iter().any(|b| a.port() == b.port() && covers(a.ip(), b.ip())))
+}
+
+/// The listener's address as Postfix has to write it.
+fn seen_from(listen: &Listen, jail: Option<&Path>) -> String {
+    match (listen, jail) {
+        (Listen::Unix(path), Some(jail)) => match path.strip_prefix(jail) {
+            Ok(inside) => format!("unix:/{}", inside.display()),
+            Err(_) => format!("{listen}"),
+        },
+        _ => listen.to_string(),
+    }
+}
+
+/// Whether Postfix's user may connect to a Unix socket.
+fn examine_socket(postconf: &Postconf<'_>, listen: &Listen, report: &mut Report) {
+    let Listen::Unix(path) = listen else { return };
+    let Some(user) = User::named(&postconf.value("mail_owner")) else { return };
+    if let Err(Obstacle::Mode(at)) = user.reach(path, WRITE) {
+        report.error(
+            CHECK,
+            format!("{} may not connect to {} (mode of {})", user.name, path.display(), at.display()),
+            format!(
+                "gpasswd -a {} bulkmark && postfix reload, or see docs/postfix.md, Unix socket",
+                user.name
+            ),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milters_are_found_in_any_notation() {
+        assert!(specs("").is_empty());
+        assert_eq!(specs("inet:a:1, unix:/b inet:c:2"), ["inet:a:1", "unix:/b", "inet:c:2"]);
+        assert_eq!(
+            specs("{ inet:a:1, default_action=accept, connect_timeout=1s },{unix:/b}"),
+            ["inet:a:1", "unix:/b"]
+        );
+    }
+
+    #[test]
+    fn the_listener_is_known_by_other_names() {
+        let ours = |spec: &str, listen: &str, jail: Option<&str>| {
+            is_ours(spec, &listen.parse().unwrap(), jail.map(Path::new))
+        };
+        assert!(ours("inet:127.0.0.1:8892", "inet:127.0.0.1:8892", None));
+        assert!(ours("inet:localhost:8892", "inet:127.0.0.1:8892", None));
+        assert!(ours("inet:127.0.0.1:8892", "inet:0.0.0.0:8892", None));
+        assert!(!ours("inet:127.0.0.1:8891", "inet:0.0.0.0:8892", None));
+        assert!(!ours("inet:192.0.2.1:8892", "inet:127.0.0.1:8892", None));
+        let socket = "unix:/var/spool/postfix/b/m.sock";
+        assert!(ours(socket, socket, None) && !ours(socket, socket, Some("/var/spool/postfix")));
+        assert!(ours("unix:/b/m.sock", socket, Some("/var/spool/postfix")));
+        assert!(!ours("unix:/b/m.sock", socket, None) && !ours("nonsense", socket, None));
+        assert_eq!(
+            seen_from(&socket.parse().unwrap(), Some(Path::new("/var/spool/postfix"))),
+            "unix:/b/m.sock"
+        );
+    }
+}

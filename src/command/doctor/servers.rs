@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Other servers: do they answer, do they know us, do they count as we do, and what time is it there?
+
+use super::report::Report;
+use crate::command::show::ago;
+use crate::config::MilterFile;
+use crate::control::Status;
+use crate::ledger::{self, now};
+use crate::signature::FederationKey;
+use crate::sync::{Client, ClientError, Link, Parameters, Upstream};
+use std::sync::Arc;
+
+/// Asks each of them. `check` is "upstream" or "peer".
+pub(super) async fn examine(
+    check: &'static str,
+    servers: &[Upstream],
+    settings: &ledger::Settings,
+    key: &FederationKey,
+    status: Option<&Status>,
+    report: &mut Report,
+) {
+    let parameters = Parameters::new(settings, key);
+    let mut agreed = Vec::new();
+    for server in servers {
+        let url = &server.url;
+        let client = Client::new(server, Some(parameters.clone()), Arc::new(Link::new(url)));
+        let asked = match client {
+            Ok(client) => client.status().await.map(drop),
+            Err(e) => Err(e),
+        };
+        let told = status.and_then(|status| status.links.iter().find(|link| link.url == *url));
+        match (asked, told.and_then(|link| link.error.as_ref())) {
+            (Err(e), _) if e.is_of_clocks() => {
+                let advice = "set the wrong one of both clocks right and let NTP keep it: timedatectl, chronyc tracking";
+                report.error("clock", format!("{url}: {e}"), advice);
+            }
+            (Err(e), _) => report.error(check, format!("{url}: {e}"), advice(&e, server)),
+            (Ok(()), Some(error)) => {
+                let advice = "it answers by now; look again in a minute. A refusal means that the token has not the role";
+                report.warning(check, format!("{url}: the daemon's last word on it is: {error}"), advice);
+                agreed.push(&**url);
+            }
+            (Ok(()), None) => {
+                report.ok(
+                    check,
+                    format!("{url} answers, knows our token, and has our window, capacity and key"),
+                );
+                agreed.push(&**url);
+            }
+        }
+    }
+    if !agreed.is_empty() {
+        report.ok("clock", format!("no more than 5 minutes from that of {}", agreed.join(", ")));
+    }
+}
+
+/// What helps against this.
+fn advice(error: &ClientError, server: &Upstream) -> String {
+    let token = match &server.token_file {
+        Some(path) => format!("put it into {}", path.display()),
+        None => "name its file in token-file".to_owned(),
+    };
+    match error {
+        ClientError::File { .. } | ClientError::Setup(_) => {
+            "correct the entry, or the file that it names".to_owned()
+        }
+        ClientError::Refused { status, .. } if status.as_u16() == 401 => {
+            format!(
+                "have the server's administrator make a token (bulkmark client add or rotate), and {token}"
+            )
+        }
+        ClientError::Refused { status, .. } if status.as_u16() == 403 => {
+            format!("the client has another role; have one with the right --role made, and {token}")
+        }
+        ClientError::Refused { status, .. } if status.as_u16() == 429 => {
+            "wait a minute, and try again".to_owned()
+        }
+        ClientError::Parameters(_) => SAME.to_owned(),
+        ClientError::Refused { status, .. } if status.as_u16() == 409 => SAME.to_owned(),
+        ClientError::Transport(_) => {
+            "is it running, is the address right, and does a firewall let us through? curl -v shows more"
+                .to_owned()
+        }
+        _ => "see the server's log; is it a signature server?".to_owned(),
+    }
+}
+
+const SAME: &str =
+    "have the same [ledger] window and capacity, and the same federation-key-file, as the server";
+
+/// What waits to be sent.
+pub(super) fn examine_spool(file: &MilterFile, status: &Status, report: &mut Report) {
+    const CHECK: &str = "spool";
+    if file.upstream.is_empty() {
+        return;
+    }
+    let (waiting, most) = (status.ledger.spool, file.sync.max_spool);
+    let age = status.ledger.spool_oldest.map_or(0, |oldest| now().saturating_sub(oldest));
+    let text = format!(
+        "{waiting} of at most {most} reports wait to be shown by a server, the oldest for {}",
+        ago(age)
+    );
+    if waiting > most / 2 || age > file.sync.max_staleness.as_secs() {
+        let oldest = ago(file.sync.max_spool_age.as_secs()).to_string();
+        let advice = format!("get an upstream to answer; reports that are older than {oldest} are dropped");
+        report.warning(CHECK, text, advice);
+    } else {
+        report.ok(CHECK, text);
+    }
+}

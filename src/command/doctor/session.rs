@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A session with the milter as Postfix would open it, with a canary as its message.
+
+use super::report::Report;
+use crate::command::canary;
+use crate::config::MilterFile;
+use crate::milter::Listen;
+use crate::policy::Action;
+use indymilter_test::{EomAction, MacroStage, ProtoOpts, Status, TestConnection, TestError, TestResult};
+use std::ffi::CStr;
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// How long the milter may take for each answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Clients that are none: addresses for documents (RFC 5737, RFC 3849).
+const STRANGERS: [&str; 4] = ["192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1"];
+
+/// Errors that say that there was no connection at all.
+const UNREACHABLE: [io::ErrorKind; 5] = [
+    io::ErrorKind::ConnectionRefused,
+    io::ErrorKind::NotFound,
+    io::ErrorKind::PermissionDenied,
+    io::ErrorKind::HostUnreachable,
+    io::ErrorKind::NetworkUnreachable,
+];
+
+/// What the milter did with the canary.
+struct Answer {
+    /// The values of our header.
+    marks: Vec<String>,
+    quarantine: bool,
+    status: Status,
+}
+
+/// Connects to the listener and has it judge a canary.
+pub(super) async fn examine(file: &MilterFile, report: &mut Report) {
+    examine_exempt(file, report);
+    let Some(stranger) = stranger(file) else {
+        return report.error(
+            "canary",
+            "exempt-networks has all addresses, so no mail is judged",
+            "name only networks of your own in exempt-networks",
+        );
+    };
+    let restart = "systemctl restart bulkmark-milter; journalctl -u bulkmark-milter says how that goes";
+    let connection = match connect(&file.listen).await {
+        Ok(connection) => connection,
+        Err(TestError::Io(e)) if UNREACHABLE.contains(&e.kind()) => {
+            let text = format!("nobody can be reached at {}: {e}", file.listen);
+            return report.error("listener", text, restart);
+        }
+        Err(e) => {
+            let text = format!("who listens on {} does not answer as a milter: {e}", file.listen);
+            return report.error(
+                "listener",
+                text,
+                "ss -ltnpx shows who it is; if it is bulkmark, restart it",
+            );
+        }
+    };
+    report.ok("listener", format!("a milter answers at {}", file.listen));
+    match session(connection, stranger, file).await {
+        Ok(answer) => tell(&answer, stranger, file, report),
+        Err(e) => report.error("canary", format!("the milter broke off the session: {e}"), restart),
+    }
+}
+
+/// Says whose mail is not looked at, and so whose canaries are not.
+fn examine_exempt(file: &MilterFile, report: &mut Report) {
+    let mut exempt = Vec::new();
+    if file.exempt_loopback {
+        exempt.push("this machine".to_owned());
+    }
+    if file.exempt_authenticated {
+        exempt.push("users who log in".to_owned());
+    }
+    exempt.extend(file.exempt_networks.iter().map(ToString::to_string));
+    let text = if exempt.is_empty() { "nobody".to_owned() } else { exempt.join(", ") };
+    report.ok("exempt", format!("{text}; of these no mail is judged, not even a canary"));
+}
+
+fn stranger(file: &MilterFile) -> Option<IpAddr> {
+    let strangers = STRANGERS.iter().filter_map(|address| address.parse().ok());
+    strangers.into_iter().find(|&ip| !file.exempt_networks.iter().any(|network| network.contains(ip)))
+}
+
+async fn connect(listen: &Listen) -> TestResult<TestConnection> {
+    let connection = TestConnection::configure().read_timeout(PATIENCE).write_timeout(PATIENCE);
+    match listen {
+        Listen::Inet(address) => connection.open_tcp(address).await,
+        Listen::Unix(path) => connection.open_unix(path).await,
+    }
+}
+
+async fn session(mut mta: TestConnection, ip: IpAddr, file: &MilterFile) -> TestResult<Answer> {
+    let host = if file.hostname.is_empty() { "localhost" } else { &file.hostname };
+    let address = format!("postmaster@{host}");
+    let message = canary::message(&address, &address, host).map_err(io::Error::other)?;
+    let (head, body) = message.split_once("\n\n").unwrap_or_default();
+    mta.macros(MacroStage::Connect, [("j", host)]).await?;
+    mta.connect("doctor.invalid", ip).await?;
+    if !mta.negotiated_opts().contains(ProtoOpts::NO_HELO) {
+        mta.helo("doctor.invalid").await?;
+    }
+    mta.macros(MacroStage::Mail, [("i", "DOCTOR")]).await?;
+    mta.mail([format!("<{address}>")]).await?;
+    mta.rcpt([format!("<{address}>")]).await?;
+    mta.data().await?;
+    for (name, value) in head.lines().filter_map(|line| line.split_once(": ")) {
+        mta.header(name, value).await?;
+    }
+    mta.eoh().await?;
+    mta.body(body.replace('\n', "\r\n")).await?;
+    let (changes, status) = mta.eom().await?;
+    // The answer is known; whatever becomes of the connection.
+    let _ = mta.close().await;
+    let mark = |change: &EomAction| match change {
+        EomAction::AddHeader { name, value } | EomAction::InsertHeader { name, value, .. } => {
+            (text(name).eq_ignore_ascii_case(file.header.as_str())).then(|| text(value).trim().to_owned())
+        }
+        _ => None,
+    };
+    let marks = changes.actions.iter().filter_map(mark).collect();
+    let quarantine = changes.actions.iter().any(|change| matches!(change, EomAction::Quarantine { .. }));
+    Ok(Answer { marks, quarantine, status })
+}
+
+fn text(text: &CStr) -> String {
+    text.to_string_lossy().into_owned()
+}
+
+fn tell(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &mut Report) {
+    const CHECK: &str = "canary";
+    let (action, said) = match (&answer.status, &*answer.marks) {
+        (Status::Reject { message }, _) => (Action::Reject, message.as_deref().map(text)),
+        (Status::Tempfail { message }, _) => (Action::Tempfail, message.as_deref().map(text)),
+        (Status::Discard, _) => (Action::Discard, None),
+        (_, [mark]) if mark.starts_with("bulk; reason=canary;") => {
+            (if answer.quarantine { Action::Quarantine } else { Action::Mark }, Some(mark.clone()))
+        }
+        (_, [mark]) => {
+            let advice = "systemctl restart bulkmark-milter: it runs with another configuration or version";
+            return report.error(CHECK, format!("a canary from {stranger} is not bulk: {mark}"), advice);
+        }
+        (_, marks) => {
+            let text =
+                format!("a canary from {stranger} got {} headers {}", marks.len(), file.header.as_str());
+            return report.error(
+                CHECK,
+                text,
+                "systemctl restart bulkmark-milter; if that does not help, report it",
+            );
+        }
+    };
+    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+    let text = format!("from {stranger}, as Postfix would show it, {action}{said}");
+    if action == file.actions.bulk {
+        report.ok(CHECK, text);
+    } else {
+        let text = format!("{text}; the configuration says {}", file.actions.bulk);
+        report.warning(
+            CHECK,
+            text,
+            "systemctl reload bulkmark-milter: the file was changed since it was read",
+        );
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The message that is always bulk, through a real Postfix.
+
+mod common;
+
+use common::mta::{Kind, NEWS, Rig, message};
+use common::{BULKMARK, status};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// What `bulkmark canary` prints.
+fn canary() -> Vec<u8> {
+    let output = Command::new(BULKMARK)
+        .args(["canary", "--from", "news@sender.test", "--to", "a@box.test"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn it_is_bulk_on_any_white_list_and_counted_nowhere() {
+    let mut site = Rig::tcp_site("");
+    let list = site.path("list");
+    std::fs::write(&list, "sender sender.test\nip 192.0.2.0/24\nrecipient a@box.test\n").unwrap();
+    site.extra = format!("[whitelist]\nfiles = [\"{}\"]\n", list.display());
+    let Some(mut rig) = Rig::start_with(Kind::Postfix, site, &[]) else { return };
+    let marked = "bulk; reason=canary; host=mx.test";
+    for _ in 0..3 {
+        rig.send("a@box.test", &canary()).expect(250);
+    }
+    for mail in rig.mta.wait_for_mail("a@box.test", 3) {
+        assert_eq!(mail.verdict(), marked);
+        assert_eq!(mail.header("From"), ["news@sender.test"]);
+    }
+    rig.daemon.log.wait_for(0, " verdict=bulk reason=canary action=mark ");
+    let found = status(&rig.site);
+    let counted: u64 = found["ledger"]["slices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|slice| slice["signatures"].as_u64().unwrap())
+        .sum();
+    assert_eq!(counted, 0, "{found}");
+    let (code, told) = rig.site.check(&canary());
+    assert_eq!((code, &*told), (1, "{\"verdict\":\"bulk\",\"reason\":\"canary\"}\n"));
+    let letter = rig.write("canary.eml", std::str::from_utf8(&canary()).unwrap());
+    let output =
+        Command::new(BULKMARK).args(["explain", &letter, "--config"]).arg(rig.site.config()).output();
+    let told = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(told.contains(": bulk, since it is the canary, which is always bulk"), "{told}");
+
+    // Exempt clients are not looked at.
+    rig.local().send("news@sender.test", &["b@box.test"], &canary()).expect(250);
+    assert_eq!(rig.mta.wait_for_mail("b@box.test", 1)[0].verdict(), "exempt; reason=loopback; host=mx.test");
+    // Who answers it, and quotes it, is none.
+    let text = String::from_utf8(canary()).unwrap();
+    let quoted: String =
+        text.split_once("\n\n").unwrap().1.lines().map(|line| format!("> {line}\n")).collect();
+    rig.reload("");
+    assert!(
+        rig.verdict_for("c@box.test", &message("", &format!("{NEWS}{quoted}"))).starts_with("clean; body=1;")
+    );
+}
+
+#[test]
+fn it_meets_what_bulk_meets() {
+    let Some(mut rig) = Rig::start(Kind::Postfix, "[actions]\nbulk = \"reject\"\n") else { return };
+    let reply = rig.send("a@box.test", &canary()).expect(550);
+    assert!(reply.text.starts_with("5.7.1 bulk mail refused: seen 20 times, threshold 20 (id "), "{reply:?}");
+    rig.reload("[actions]\nbulk = \"tempfail\"\nnear = \"reject\"\n");
+    rig.send("a@box.test", &canary()).expect(451);
+    rig.reload("[actions]\nbulk = \"quarantine\"\n");
+    rig.send("a@box.test", &canary()).expect(250);
+    let held = rig.mta.held();
+    assert_eq!(held.len(), 1);
+    assert_eq!(held[0].verdict(), "bulk; reason=canary; host=mx.test");
+    assert!(rig.mta.delivered("a@box.test").is_empty());
+}
+
+#[test]
+fn sendmail_takes_it_as_it_is() {
+    let site = Rig::tcp_site("exempt-loopback = false\n");
+    let Some(rig) = Rig::start_with(Kind::Postfix, site, &["non_smtpd_milters=$smtpd_milters"]) else {
+        return;
+    };
+    let mut sendmail = Command::new("sendmail")
+        .arg("-C")
+        .arg(rig.mta.path("etc"))
+        .arg("-t")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    sendmail.stdin.take().unwrap().write_all(&canary()).unwrap();
+    assert!(sendmail.wait().unwrap().success());
+    assert_eq!(rig.mta.wait_for_mail("a@box.test", 1)[0].verdict(), "bulk; reason=canary; host=mx.test");
+}
+
+/// The sender and the recipient are in it, and nothing that is none is taken.
+#[test]
+fn addresses_that_are_none_are_refused() {
+    let text = String::from_utf8(canary()).unwrap();
+    assert!(text.starts_with("From: news@sender.test\nTo: a@box.test\nSubject: "), "{text}");
+    let output = Command::new(BULKMARK).args(["canary", "--to", "a@b\nBcc: c@d"]).output().unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("expected an address such as postmaster@example.org"), "{told}");
+}

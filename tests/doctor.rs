@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark doctor` finds each fault that is planted, by its own line, and nothing where there is none.
+
+mod common;
+
+use common::clock::Clock;
+use common::letters::{letter, send};
+use common::mount::Mount;
+use common::mta::{Rig, skip};
+use common::server::{Server, milter};
+use common::{BULKMARK, Daemon, Site, wait_until};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+/// A user of every Debian who is not root.
+const NOBODY: u32 = 65534;
+
+/// What doctor said: exit code, and the lines.
+struct Told {
+    code: i32,
+    text: String,
+}
+
+impl Told {
+    /// The lines that are no `ok`, each with what is to be done.
+    fn faults(&self) -> Vec<&str> {
+        let lines = self.text.split_inclusive('\n').collect::<Vec<_>>();
+        let start = |i: &usize| lines[*i].starts_with("warning") || lines[*i].starts_with("error");
+        (0..lines.len()).filter(start).map(|i| lines[i].trim_end()).collect()
+    }
+
+    /// The one fault is this; it is told what to do about it.
+    #[track_caller]
+    fn only(&self, level: &str, wanted: &str, advice: &str) {
+        let faults = self.faults();
+        assert_eq!(faults.len(), 1, "one fault was planted:\n{}", self.text);
+        self.has(level, wanted, advice);
+    }
+
+    /// A fault is this.
+    #[track_caller]
+    fn has(&self, level: &str, wanted: &str, advice: &str) {
+        let mut lines = self.text.lines();
+        let found = lines.find(|line| line.starts_with(level) && line.contains(wanted));
+        assert!(found.is_some(), "no {level} {wanted:?} in:\n{}", self.text);
+        let next = lines.next().unwrap_or_default();
+        assert!(next.starts_with("         ") && next.contains(advice), "no {advice:?} in:\n{}", self.text);
+        assert_eq!(self.code, i32::from(level == "error"), "{}", self.text);
+    }
+
+    /// Everything is well.
+    #[track_caller]
+    fn all_ok(&self) {
+        assert!(self.faults().is_empty(), "{}", self.text);
+        assert_eq!(self.code, 0, "{}", self.text);
+    }
+
+    #[track_caller]
+    fn says(&self, wanted: &str) {
+        assert!(self.text.contains(wanted), "no {wanted:?} in:\n{}", self.text);
+    }
+}
+
+fn run(arguments: &[&str], config: &Path) -> Told {
+    let mut command = Command::new(BULKMARK);
+    for name in ["HTTP_PROXY", "ALL_PROXY"] {
+        command.env_remove(name).env_remove(name.to_lowercase());
+    }
+    let output = command.arg("doctor").args(arguments).arg("--config").arg(config).output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = Told { code: output.status.code().unwrap(), text: String::from_utf8(output.stdout).unwrap() };
+    println!("{}", told.text);
+    told
+}
+
+/// A site with a Postfix that is configured for it.
+struct Clinic {
+    site: Site,
+}
+
+impl Clinic {
+    /// `extra` goes into the milter's configuration.
+    fn new(extra: &str) -> Self {
+        let site = Rig::tcp_site(extra);
+        fs::set_permissions(site.directory.path(), Permissions::from_mode(0o755)).unwrap();
+        site.config();
+        let clinic = Self { site };
+        clinic.postfix(&format!("{{ {}, default_action=accept }}", clinic.site.listen), "");
+        clinic
+    }
+
+    /// Writes Postfix's configuration; `of_service` goes with the service in master.cf.
+    fn postfix(&self, milters: &str, of_service: &str) {
+        let main = format!("compatibility_level = 3.6\nsmtpd_milters = {milters}\n");
+        self.postfix_files(&main, &format!("smtp inet n - n - - smtpd\n{of_service}"));
+    }
+
+    fn postfix_files(&self, main: &str, master: &str) {
+        let directory = self.site.path("postfix");
+        fs::create_dir_all(&directory).unwrap();
+        for (name, text) in [("main.cf", main), ("master.cf", master)] {
+            fs::write(directory.join(name), text).unwrap();
+            // Postfix waits for two seconds where a file was just written, in case somebody still writes.
+            let file = fs::File::options().write(true).open(directory.join(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+        }
+    }
+
+    fn doctor(&self) -> Told {
+        let directory = self.site.path("postfix");
+        run(&["--postfix", directory.to_str().unwrap()], &self.site.config())
+    }
+}
+
+fn secret(path: &Path) {
+    fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+}
+
+fn is_root() -> bool {
+    let root = fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    if !root {
+        skip("needs root, to give files to others");
+    }
+    root
+}
+
+// All well
+
+#[test]
+fn a_milter_that_is_well() {
+    let clinic = Clinic::new("exempt-networks = [\"192.0.2.0/24\"]\n");
+    let daemon = clinic.site.start();
+    let told = clinic.doctor();
+    told.all_ok();
+    told.says("ok       canary: from 198.51.100.1, as Postfix would show it, mark: bulk; reason=canary; host=mx.test\n");
+    told.says("ok       exempt: this machine, users who log in, 192.0.2.0/24; of these no mail is judged");
+    told.says(&format!("ok       postfix: smtpd_milters has {}\n", clinic.site.listen));
+    daemon.log.wait_for(0, "DOCTOR: client=doctor.invalid[198.51.100.1]");
+    assert_eq!(common::status(&clinic.site)["ledger"]["slices"], serde_json::json!([]), "it counts nothing");
+}
+
+#[test]
+fn every_action_is_what_the_configuration_says() {
+    for action in ["reject", "tempfail", "discard", "quarantine"] {
+        let clinic = Clinic::new(&format!("[actions]\nbulk = \"{action}\"\n"));
+        let _daemon = clinic.site.start();
+        let told = clinic.doctor();
+        told.all_ok();
+        told.says(&format!("as Postfix would show it, {action}"));
+    }
+}
+
+#[test]
+fn a_federation_that_is_well() {
+    let [one, two] = Server::peers("");
+    for (server, token) in [(&one, "two"), (&two, "one")] {
+        secret(&server.site.path(token));
+    }
+    let entry = one.entry("mx", "report");
+    secret(&one.site.path("mx"));
+    let mut clinic = Clinic::new("");
+    clinic.site.extra = milter(&[entry]).extra;
+    let _daemons = [one.start(), two.start(), clinic.site.start()];
+    wait_until("connections", || {
+        let told = clinic.doctor();
+        if told.code == 0 && told.faults().is_empty() { Ok(()) } else { Err(told.text) }
+    });
+    let told = clinic.doctor();
+    told.says(&format!("ok       upstream: {} answers, knows our token", one.url()));
+    told.says("ok       clock: no more than 5 minutes from that of");
+    told.says("ok       spool: 0 of at most 1000000 reports");
+    wait_until("peers", || {
+        let told = run(&["--server"], &one.config());
+        if told.code == 0 && told.faults().is_empty() { Ok(()) } else { Err(told.text) }
+    });
+    run(&["--server"], &one.config()).says(&format!("ok       peer: {} answers", two.url()));
+}
+
+#[test]
+fn programs_get_json() {
+    let clinic = Clinic::new("");
+    let output = Command::new(BULKMARK)
+        .args(["doctor", "--json", "--config"])
+        .arg(clinic.site.config())
+        .arg("--postfix")
+        .arg(clinic.site.path("postfix"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let daemon = lines.iter().find(|line| line["check"] == "daemon").unwrap();
+    assert_eq!(daemon["level"], "error");
+    assert!(daemon["advice"].as_str().unwrap().starts_with("systemctl start bulkmark-milter"), "{daemon}");
+    assert!(lines.iter().any(|line| line["level"] == "ok" && line.get("advice").is_none()));
+}
+
+// Faults, each by itself
+
+#[test]
+fn a_wrong_key_in_the_configuration() {
+    let clinic = Clinic::new("treshold = 3\n");
+    let told = clinic.doctor();
+    assert_eq!((told.code, told.faults().len()), (2, 1), "{}", told.text);
+    told.says("milter.toml:6:1: treshold: unknown key, did you mean thresholds?\n         correct it there");
+}
+
+#[test]
+fn no_daemon() {
+    let clinic = Clinic::new("");
+    assert!(clinic.site.start().terminate().success());
+    let told = clinic.doctor();
+    assert_eq!(told.faults().len(), 2, "{}", told.text);
+    told.has("error", "daemon: no milter answers at ", "systemctl start bulkmark-milter");
+    told.has(
+        "error",
+        &format!("listener: nobody can be reached at {}", clinic.site.listen),
+        "systemctl restart",
+    );
+    told.says("ledger.redb is sound\n");
+}
+
+#[test]
+fn a_key_that_the_daemon_cannot_read() {
+    if !is_root() {
+        return;
+    }
+    let mut clinic = Clinic::new("");
+    let key = clinic.site.path("federation.key");
+    fs::write(&key, "0123456789abcdef0123456789abcdef").unwrap();
+    secret(&key);
+    clinic.site.extra = format!("[ledger]\nfederation-key-file = \"{}\"\n", key.display());
+    clinic.site.config();
+    chown(clinic.site.path("state"), Some(NOBODY), None).unwrap();
+    let told = clinic.doctor();
+    told.has("error", "federation key: nobody cannot read ", "chown root:nobody ");
+    chown(&key, Some(NOBODY), None).unwrap();
+    let told = clinic.doctor();
+    assert!(!told.faults().iter().any(|line| line.contains("federation key")), "{}", told.text);
+    fs::write(&key, "short").unwrap();
+    clinic.doctor().has("error", "federation key: ", "put the federation's key there");
+}
+
+#[test]
+fn a_token_that_everybody_can_read() {
+    let (clinic, server, _daemons) = with_good_upstream();
+    let token = server.site.path("mx");
+    fs::set_permissions(&token, Permissions::from_mode(0o644)).unwrap();
+    clinic.doctor().only("error", &format!("token: everybody may read {}", token.display()), "chmod 0640 ");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_written() {
+    if !is_root() {
+        return;
+    }
+    let clinic = Clinic::new("");
+    let state = clinic.site.path("state");
+    chown(&state, Some(NOBODY), None).unwrap();
+    fs::set_permissions(&state, Permissions::from_mode(0o555)).unwrap();
+    clinic.doctor().has("error", "state directory: nobody cannot write to ", "chown nobody ");
+    fs::set_permissions(&state, Permissions::from_mode(0o755)).unwrap();
+    fs::write(state.join("ledger.redb"), "").unwrap();
+    clinic.doctor().has("error", "nobody does not own ledger.redb", "chown -R nobody: ");
+    fs::remove_dir_all(&state).unwrap();
+    // The configuration would make it again.
+    let config = clinic.site.path("milter.toml");
+    let postfix = clinic.site.path("postfix");
+    run(&["--postfix", postfix.to_str().unwrap()], &config).has(
+        "error",
+        "state directory: cannot use ",
+        "install -d",
+    );
+}
+
+#[test]
+fn a_state_directory_on_a_disk_that_is_read_only_or_full() {
+    let clinic = Clinic::new("");
+    {
+        let Some(_mount) = Mount::new(&clinic.site.path("state"), "ro,size=64m") else { return };
+        clinic.doctor().has("error", "disk: the file system of ", "mount it for writing");
+    }
+    let Some(_mount) = Mount::new(&clinic.site.path("state"), "size=24m") else { return };
+    let told = clinic.doctor();
+    told.says("warning  disk: 25 MB free below ");
+    let filler = clinic.site.path("state").join("filler");
+    let _ = fs::write(&filler, vec![0x55; 24 << 20]);
+    clinic.doctor().has("error", "disk: 0 bytes free below ", "free some space");
+}
+
+#[test]
+fn a_postfix_that_asks_somebody_else() {
+    let clinic = Clinic::new("");
+    let _daemon = clinic.site.start();
+    let listen = &clinic.site.listen;
+    let line = format!("smtpd_milters = {{ {listen}, default_action=accept }}");
+    clinic.postfix("inet:127.0.0.1:1, unix:/other", "");
+    let wanted =
+        format!("postfix: smtpd_milters is \"inet:127.0.0.1:1, unix:/other\", and does not have {listen}");
+    clinic.doctor().only("error", &wanted, &line);
+    clinic.postfix("", "");
+    clinic.doctor().only("error", "postfix: smtpd_milters is empty", &line);
+    // What is only in main.cf is not what this port has.
+    clinic.postfix(listen, "    -o smtpd_milters=inet:127.0.0.1:1\n");
+    clinic.doctor().only("error", "smtpd_milters of smtp in master.cf is \"inet:127.0.0.1:1\"", &line);
+    clinic.postfix("$mine, inet:127.0.0.1:1", &format!("    -o smtpd_milters=inet:127.0.0.1:1,{listen}\n"));
+    clinic.doctor().all_ok();
+}
+
+/// In a jail the path of a socket is another one.
+#[test]
+fn a_postfix_in_a_jail() {
+    let site = Site::unix("");
+    fs::set_permissions(site.directory.path(), Permissions::from_mode(0o755)).unwrap();
+    let socket = site.path("m.sock");
+    let jailed = Clinic { site };
+    let _daemon = jailed.site.start();
+    let write = |milters: &str, jail: char| {
+        let queue = jailed.site.directory.path().display();
+        let main =
+            format!("compatibility_level = 3.6\nqueue_directory = {queue}\nsmtpd_milters = {milters}\n");
+        jailed.postfix_files(&main, &format!("smtp inet n - {jail} - - smtpd\n"));
+    };
+    let outside = format!("unix:{}", socket.display());
+    write(&outside, 'n');
+    jailed.doctor().all_ok();
+    write(&outside, 'y');
+    jailed.doctor().only(
+        "error",
+        "and does not have ",
+        "smtpd_milters = { unix:/m.sock, default_action=accept }",
+    );
+    write("unix:/m.sock", 'y');
+    jailed.doctor().all_ok();
+    if is_root() {
+        fs::set_permissions(&socket, Permissions::from_mode(0o600)).unwrap();
+        jailed.doctor().only("error", "postfix: postfix may not connect to ", "gpasswd -a postfix bulkmark");
+    }
+}
+
+#[test]
+fn something_else_on_the_port() {
+    let clinic = Clinic::new("");
+    let address = clinic.site.listen.strip_prefix("inet:").unwrap();
+    let port = address.rsplit(':').next().unwrap().parse().unwrap();
+    let _other = common::standin::StandIn::new(port, |_| None);
+    clinic.doctor().has("error", "does not answer as a milter", "ss -ltnpx");
+}
+
+/// A milter that follows a server, both running; its token is the file "mx" of the server's site.
+fn with_upstream(role: &str, ledger: &str) -> (Clinic, Server, [Daemon; 2]) {
+    let server = Server::new("");
+    let entry = server.entry("mx", role);
+    secret(&server.site.path("mx"));
+    let mut clinic = Clinic::new("");
+    clinic.site.extra = format!("{}{ledger}", milter(&[entry]).extra);
+    let daemons = [server.start(), clinic.site.start()];
+    (clinic, server, daemons)
+}
+
+/// The same, when all is well.
+fn with_good_upstream() -> (Clinic, Server, [Daemon; 2]) {
+    let (clinic, server, daemons) = with_upstream("report", "");
+    wait_until("the upstream", || {
+        let told = clinic.doctor();
+        if told.text.contains("ok       upstream: ") { Ok(()) } else { Err(told.text) }
+    });
+    (clinic, server, daemons)
+}
+
+#[test]
+fn an_upstream_that_is_down() {
+    let (clinic, _server, [daemon, _milter]) = with_good_upstream();
+    daemon.kill();
+    clinic.doctor().only("error", "upstream: http://127.0.0.1:", "is it running, is the address right");
+}
+
+#[test]
+fn a_token_that_is_refused() {
+    let (clinic, server, _daemons) = with_good_upstream();
+    fs::write(server.site.path("mx"), "bulkmark_00").unwrap();
+    clinic.doctor().only(
+        "error",
+        "401 Unauthorized: the token is not valid",
+        "bulkmark client add or rotate",
+    );
+}
+
+/// Only the daemon knows of it, since nobody asks for a report.
+#[test]
+fn a_token_that_may_only_read() {
+    let (clinic, _server, [_daemon, milter]) = with_upstream("read", "");
+    send(&milter, &letter(1), 1);
+    milter.log.wait_for(0, "403 Forbidden: this client may only read");
+    clinic.doctor().only("warning", "403 Forbidden: this client may only read", "the role");
+}
+
+#[test]
+fn another_window_than_the_server_has() {
+    let (clinic, _server, _daemons) = with_upstream("report", "[ledger]\nwindow = \"12h\"\n");
+    clinic.doctor().only("error", "other parameters: window is ", "have the same [ledger] window");
+}
+
+#[test]
+fn a_clock_that_is_off() {
+    let mut server = Server::new("");
+    let Some(_clock) = Clock::of(&mut server.site, "+2d") else { return };
+    let entry = server.entry("mx", "report");
+    secret(&server.site.path("mx"));
+    let mut clinic = Clinic::new("");
+    clinic.site.extra = milter(&[entry]).extra;
+    let (_server, _daemon) = (server.start(), clinic.site.start());
+    let told = clinic.doctor();
+    told.only("error", "clock: http://127.0.0.1:", "let NTP keep it");
+    told.says("is 2 days");
+}
+
+#[test]
+fn a_ledger_that_is_damaged() {
+    let clinic = Clinic::new("exempt-loopback = false\n");
+    let daemon = clinic.site.start();
+    send(&daemon, &letter(1), 3);
+    assert!(daemon.terminate().success());
+    let path = clinic.site.path("state").join("ledger.redb");
+    let mut bytes = fs::read(&path).unwrap();
+    let half = bytes.len() / 2;
+    bytes.truncate(half);
+    fs::write(&path, bytes).unwrap();
+    clinic.doctor().has("error", "ledger.redb is damaged", "restore a backup over it");
+}
+
+#[test]
+fn a_ledger_of_another_key() {
+    let mut clinic = Clinic::new("");
+    assert!(clinic.site.start().terminate().success());
+    let key = clinic.site.path("federation.key");
+    fs::write(&key, "0123456789abcdef0123456789abcdef").unwrap();
+    secret(&key);
+    clinic.site.extra = format!("[ledger]\nfederation-key-file = \"{}\"\n", key.display());
+    clinic.doctor().has("error", "belongs to another federation key", "put the old key back");
+}
+
+#[test]
+fn a_white_list_with_a_bad_line() {
+    let mut clinic = Clinic::new("");
+    let list = clinic.site.path("list");
+    clinic.site.extra = format!("[whitelist]\nfiles = [\"{}\"]\n", list.display());
+    fs::write(&list, "ip 192.0.2.1\n").unwrap();
+    let _daemon = clinic.site.start();
+    clinic.doctor().all_ok();
+    fs::write(&list, "ip 192.0.2.1\nsendr a@b\n").unwrap();
+    let told = clinic.doctor();
+    told.only("error", &format!("white lists: {}:2: found \"sendr\"", list.display()), "correct it there");
+    fs::write(&list, "").unwrap();
+    fs::set_permissions(&list, Permissions::from_mode(0o666)).unwrap();
+    clinic.doctor().only("error", "white lists: everybody may write to ", "chmod o-w ");
+}
+
+#[test]
+fn a_log_that_nobody_takes() {
+    let mut clinic = Clinic::new("");
+    clinic.site.extra = format!("[log]\nsocket = \"{}\"\n", clinic.site.path("log").display());
+    clinic.doctor().says("warning  log: syslog takes no lines, so they go to standard error");
+    let _log = std::os::unix::net::UnixDatagram::bind(clinic.site.path("log")).unwrap();
+    clinic.doctor().says("ok       log: lines go to syslog\n");
+}
+
+#[test]
+fn a_daemon_that_did_not_read_its_configuration_again() {
+    let mut clinic = Clinic::new("");
+    let _daemon = clinic.site.start();
+    clinic.site.extra = "[actions]\nbulk = \"reject\"\n".to_owned();
+    clinic.doctor().only(
+        "warning",
+        "canary: from 192.0.2.1, as Postfix would show it, mark: ",
+        "systemctl reload",
+    );
+    clinic.site.extra = "[ledger]\ncapacity = 5000\n".to_owned();
+    clinic.doctor().only(
+        "warning",
+        "daemon: the milter that runs has another configuration: capacity",
+        "systemctl restart",
+    );
+    clinic.site.extra = "exempt-networks = [\"0.0.0.0/0\", \"::/0\"]\n".to_owned();
+    clinic.doctor().only(
+        "error",
+        "canary: exempt-networks has all addresses",
+        "name only networks of your own",
+    );
+}
+
+#[test]
+fn a_server_without_clients_and_one_that_does_not_run() {
+    let server = Server::new("");
+    let daemon = server.start();
+    run(&["--server"], &server.config()).only("warning", "clients: there are none", "bulkmark client add");
+    server.client(&["add", "mx1"]);
+    run(&["--server"], &server.config()).all_ok();
+    assert!(daemon.terminate().success());
+    let told = run(&["--server"], &server.config());
+    told.has("error", "daemon: no server answers at ", "systemctl start bulkmark-server");
+    told.has(
+        "error",
+        &format!("listener: no server can be reached at {}", server.listen),
+        "systemctl restart",
+    );
+    assert_eq!(told.faults().len(), 2, "{}", told.text);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What docs/postfix.md and docs/filtering.md say of a real Postfix: its rules, several milters in a row, and services with
+//! settings of their own.
+
+mod common;
+
+use common::mta::{Kind, Mta, NEWS, Rig, free_port, message};
+use common::smtp::{Client, Origin};
+use common::{Daemon, Site};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
+
+/// The rules of a block of docs/filtering.md, without comments.
+fn rules(language: &str) -> Vec<String> {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/filtering.md");
+    let text = fs::read_to_string(guide).unwrap();
+    let block = text.split_once(&format!("```{language}\n")).unwrap().1.split_once("```").unwrap().0;
+    block.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// Each rule acts on bulk, and on nothing else.
+#[test]
+fn rules_for_headers_of_milters() {
+    let rules = rules("milter_header_checks");
+    assert_eq!(rules.len(), 3, "{rules:?}");
+    for rule in rules {
+        let mut site = Rig::tcp_site(AT_ONCE);
+        let table = site.path("checks");
+        fs::write(&table, format!("{rule}\n")).unwrap();
+        let setting = format!("milter_header_checks=regexp:{}", table.display());
+        site.extra = AT_ONCE.to_owned();
+        let Some(rig) = Rig::start_with(Kind::Postfix, site, &[&setting]) else { return };
+        let reply = rig.send("a@box.test", &message("", NEWS));
+        match rule.split_whitespace().nth(2).unwrap() {
+            "HOLD" => {
+                reply.expect(250);
+                assert_eq!(rig.mta.held().len(), 1);
+            }
+            "REDIRECT" => {
+                reply.expect(250);
+                rig.mta.wait_for_mail("bulk@box.test", 1);
+            }
+            "REJECT" => assert_eq!(reply.expect(550).text, "5.7.1 bulk mail refused"),
+            other => panic!("{other}"),
+        }
+        rig.send("b@box.test", &message("", "thanks\n")).expect(250);
+        rig.mta.wait_for_mail("b@box.test", 1);
+        assert!(rig.mta.delivered("a@box.test").is_empty());
+    }
+}
+
+/// A daemon beside that of a rig, by its own port.
+fn another(extra: &str) -> (Site, Daemon) {
+    let site = Rig::tcp_site(extra);
+    let daemon = site.start();
+    (site, daemon)
+}
+
+/// Each milter is shown what those before it made of the message, and the first that refuses it has the last word.
+#[test]
+fn milters_in_a_row() {
+    let (first_site, first) = another(&format!("header = \"X-First\"\n{AT_ONCE}"));
+    let (_second_site, second) = another("header = \"X-First\"\n");
+    let milters = [&first, &second].map(|daemon| daemon.address.clone()).join(", ");
+    let Some(mta) = Mta::start(Kind::Postfix, &milters, &[]) else { return };
+    let send = |recipient: &str, text: &str| {
+        let mut client = Client::connect_as(mta.port, Origin::default());
+        client.send("news@sender.test", &[recipient], &message("", text))
+    };
+    send("a@box.test", NEWS).expect(250);
+    // The second one takes the header of the first for forged: it saw it.
+    let mail = &mta.wait_for_mail("a@box.test", 1)[0];
+    let marks = mail.header("X-First");
+    assert!(marks.len() == 1 && marks[0].starts_with("clean; body=1; "), "{marks:?}");
+    first.log.wait_for(0, "verdict=bulk body=1 ");
+
+    let mut first_site = first_site;
+    let mut reload = |extra: &str| {
+        first_site.extra = format!("header = \"X-First\"\n{AT_ONCE}{extra}");
+        first_site.config();
+        let told = first.reload();
+        assert!(told.contains("read again"), "{told}");
+    };
+    reload("[actions]\nbulk = \"reject\"\n");
+    send("b@box.test", NEWS).expect(550);
+    // What was refused in front is not counted behind.
+    reload("");
+    send("c@box.test", NEWS).expect(250);
+    let marks = mta.wait_for_mail("c@box.test", 1)[0].header("X-First");
+    assert!(marks[0].starts_with("clean; body=2; "), "{marks:?}");
+}
+
+/// A service of master.cf with milters of its own, and one with none.
+#[test]
+fn services_with_settings_of_their_own() {
+    let Some(rig) = Rig::start(Kind::Postfix, AT_ONCE) else { return };
+    let [without, with] = [free_port(), free_port()];
+    let master = rig.mta.path("etc/master.cf");
+    let mut text = fs::read_to_string(&master).unwrap();
+    text.push_str(&format!(
+        "127.0.0.1:{without} inet n - n - - smtpd\n  -o smtpd_milters=\n\
+         127.0.0.1:{with} inet n - n - - smtpd\n  -o {{ smtpd_milters = {{ {}, default_action=accept }} }}\n",
+        rig.site.listen
+    ));
+    fs::write(&master, text).unwrap();
+    let status = Command::new("postfix").arg("-c").arg(rig.mta.path("etc")).arg("reload").status().unwrap();
+    assert!(status.success());
+    let send = |port: u16, recipient: &str| {
+        common::mta::wait_until("the port", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+        let mut client = Client::connect_as(port, Origin::default());
+        client.send("news@sender.test", &[recipient], &message("", NEWS)).expect(250);
+        rig.mta.wait_for_mail(recipient, 1)[0].header("X-Bulkmark")
+    };
+    assert!(send(without, "a@box.test").is_empty());
+    let marks = send(with, "b@box.test");
+    assert!(marks.len() == 1 && marks[0].starts_with("bulk; body=1; "), "{marks:?}");
+}
+
+/// A socket for the group of Postfix's user: made in a directory that gives its group to what is made in it.
+#[test]
+fn a_socket_for_postfix_alone() {
+    let mut site = Site::new("");
+    let directory = site.path("bulkmark");
+    fs::create_dir(&directory).unwrap();
+    let chown = Command::new("chown").arg(":postfix").arg(&directory).output();
+    if !chown.is_ok_and(|output| output.status.success()) {
+        return common::mta::skip("there is no group postfix to give a directory to");
+    }
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o2750)).unwrap();
+    site.listen = format!("unix:{}", directory.join("milter.sock").display());
+    let config = site.config();
+    let text =
+        fs::read_to_string(&config).unwrap().replace("listen-mode = \"0666\"", "listen-mode = \"0660\"");
+    fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let Some(mta) = Mta::start(Kind::Postfix, &site.listen, &[]) else { return };
+    fs::write(&config, text).unwrap();
+    let _daemon =
+        site.spawn_by(Command::new(common::BULKMARK).args(["milter", "--config"]).arg(&config)).listening();
+    let mut client = Client::connect_as(mta.port, Origin::default());
+    client.send("news@sender.test", &["a@box.test"], &message("", NEWS)).expect(250);
+    assert!(mta.wait_for_mail("a@box.test", 1)[0].verdict().starts_with("clean; body=1; "));
+    let mode = fs::metadata(directory.join("milter.sock")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o660);
+}
