@@ -165,6 +165,13 @@ fn tab_through(browser: &mut Browser) -> Vec<String> {
     reached
 }
 
+/// The page asks nobody but its daemon.
+fn asks_only(browser: &mut Browser, origin: &str) {
+    let own = |url: &String| url.starts_with(origin) || url.starts_with("data:");
+    let strange: Vec<_> = browser.requests().into_iter().filter(|url| !own(url)).collect();
+    assert!(strange.is_empty(), "{strange:?}");
+}
+
 #[test]
 fn the_page_of_a_milter() {
     let Some(mut browser) = Browser::start() else { return };
@@ -230,13 +237,7 @@ fn the_page_of_a_milter() {
     // When the daemon is gone, the page says so, and finds it again.
     let told = browser.complaints();
     assert!(told.is_empty(), "{told:#?}");
-    let origin = url(&daemon);
-    let strange: Vec<_> = browser
-        .requests()
-        .into_iter()
-        .filter(|url| !url.starts_with(&origin) && !url.starts_with("data:"))
-        .collect();
-    assert!(strange.is_empty(), "{strange:?}");
+    asks_only(&mut browser, &url(&daemon));
     daemon.kill();
     browser.wait_for("document.getElementById('state').className === 'lost'");
 }
