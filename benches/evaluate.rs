@@ -8,7 +8,6 @@
 //! Python that has it.
 
 #[path = "../tests/common/mod.rs"]
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "what the tests have in common")]
 mod common;
 #[path = "evaluate/corpus.rs"]
 #[allow(unreachable_pub, reason = "two benches have it in common")]
