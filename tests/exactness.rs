@@ -46,7 +46,8 @@ fn signatures(site: &Site) -> Vec<String> {
         .collect();
     let output = Command::new(BULKMARK).arg("signature").args(files).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let signatures: Vec<_> = text.lines().map(|line| line.rsplit('\t').next().unwrap().to_owned()).collect();
+    let body = text.lines().filter(|line| line.contains("\tbody\t"));
+    let signatures: Vec<_> = body.map(|line| line.rsplit('\t').next().unwrap().to_owned()).collect();
     assert_eq!(signatures.len(), LETTERS);
     signatures
 }

@@ -360,9 +360,10 @@ fn a_text_on_the_white_list_is_wanted() {
     let file = rig.write("news.eml", std::str::from_utf8(&message("", NEWS)).unwrap());
     let output = Command::new(common::BULKMARK).args(["signature", &file]).output().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    let signature = printed.trim().rsplit('\t').next().unwrap();
+    let printed = printed.lines().next().unwrap();
+    let signature = printed.rsplit('\t').next().unwrap();
     rig.send("a@box.test", &message("", NEWS)).expect(550);
-    rig.write("list", &format!("# {printed}signature {signature}\n"));
+    rig.write("list", &format!("# {printed}\nsignature {signature}\n"));
     let extra = rig.site.extra.clone();
     rig.reload(&extra);
     assert_eq!(rig.verdict_for("b@box.test", &message("", NEWS)), wanted(&rig, 2, "list", 2));

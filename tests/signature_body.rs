@@ -273,6 +273,9 @@ fn the_released_form_stays() {
     // The same messages with the line ends that they have on the wire.
     for line in lines(&golden) {
         let [name, kind, value] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        if kind == "near" {
+            continue;
+        }
         let raw =
             String::from_utf8(std::fs::read(data("mail").join(name)).unwrap()).unwrap().replace('\n', "\r\n");
         let found = signed(raw.as_bytes());
