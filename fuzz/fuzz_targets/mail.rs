@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Any message: read without a panic, no byte of it shown twice, and with one signature, in whatever pieces it came.
+//! Any message: read without a panic, no byte of it shown twice, and with the same signatures, in whatever pieces it came.
 
 #![no_main]
 
 use bulkmark::mail::{MAX_DEPTH, RawMessage, Visitor};
-use bulkmark::signature::{self, FederationKey, Settings};
+use bulkmark::signature::near::traced;
+use bulkmark::signature::{FederationKey, Settings, body, signatures};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
@@ -53,10 +54,17 @@ fuzz_target!(|raw: &[u8]| {
     // A byte of an old charset may become three or four in UTF-8.
     assert!(look.bytes <= 4 * raw.len(), "{} bytes of {}", look.bytes, raw.len());
 
-    let (head, body) = raw.split_at(body_of(raw));
+    let (head, rest) = raw.split_at(body_of(raw));
     let mut pieces = RawMessage::from_bytes(head).expect("far below the bounds");
-    body.chunks(1 + raw.len() % 61).for_each(|piece| pieces.body(piece));
+    rest.chunks(1 + raw.len() % 61).for_each(|piece| pieces.body(piece));
     assert_eq!(pieces.fields(), message.fields());
     let settings = Settings::default();
-    assert_eq!(signature::body(&pieces, &KEY, &settings), signature::body(&message, &KEY, &settings));
+    let found = signatures(&message, &KEY, &settings);
+    assert_eq!(signatures(&pieces, &KEY, &settings), found);
+    // One by itself is what it is among the others.
+    assert_eq!(body(&message, &KEY, &settings), found.body);
+    assert!(found.near.reported().count() <= 8);
+    let (near, places) = traced(&message, &KEY);
+    assert_eq!(near, found.near);
+    assert!(near.slots.iter().flat_map(|slot| &slot.passages).all(|(passage, _)| passage.at < places.len()));
 });
