@@ -127,7 +127,10 @@ fn quarantined_bulk_is_accepted_and_held_with_its_header() {
     let envelope = String::from_utf8_lossy(&fs::read(&held[0]).unwrap()).into_owned();
     // Sendmail's own notation: a q line is the reason, an H line a header.
     assert!(envelope.contains("\nqbulk mail (bulkmark)\n"), "{envelope}");
-    assert!(envelope.contains("X-Bulkmark: bulk; body=2; threshold=2; host=mx.test\n"), "{envelope}");
+    assert!(
+        envelope.contains("X-Bulkmark: bulk; body=2; near=2; threshold=2; near-threshold=20; host=mx.test\n"),
+        "{envelope}"
+    );
     rig.mta.wait_for_mail("a@box.test", 1);
     assert!(rig.mta.delivered("b@box.test").is_empty());
 }
