@@ -2,10 +2,13 @@
 //! What does a signature server do in a second, and what does it need?
 //!
 //!     cargo bench --bench server
+//!     cargo bench --bench server -- generations
 //!
 //! The server has one core, the client the other. Batches of 8,192 new signatures, each acknowledged when it is on disk;
 //! then single questions over connections that stay; then 20 million signatures, a snapshot of them, memory, and the time
 //! to start again; then a milter that follows. At last the bytes on the wire at 1,000 reports a second.
+//!
+//! `generations` takes seven minutes: as many signatures in seven windows of a minute, and the memory for them.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -20,9 +23,12 @@ use common::{Daemon, Site};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const SIGNATURES: u64 = 20_000_000;
+
+/// Windows of the second form.
+const GENERATIONS: u64 = 7;
 
 /// Signatures that the ledgers are made for.
 const CAPACITY: u32 = 20_000_000;
@@ -40,12 +46,28 @@ fn main() {
         return;
     }
     pin(std::process::id(), 1);
+    let generations = std::env::args().any(|arg| arg == "generations");
+    let mut settings = Settings { capacity: CAPACITY.try_into().unwrap(), ..Settings::default() };
     let mut server = Server::new("anonymous-reading = true\n[limits]\nrate = 1000000000\n");
     server.ledger = format!("capacity = {CAPACITY}");
+    if generations {
+        let capacity = u32::try_from(SIGNATURES.div_ceil(GENERATIONS)).unwrap();
+        settings.capacity = capacity.try_into().unwrap();
+        settings.window = Duration::from_secs(60);
+        server.ledger = format!("capacity = {capacity}\nwindow = \"1m\"\nretention = \"{GENERATIONS}m\"");
+    }
     let token = server.client(&["add", "bench"]).trim().to_owned();
     let daemon = server.start();
     pin(daemon.pid(), 0);
-    let mut bench = Bench { server: &server, token, next: 0 };
+    let mut bench = Bench {
+        server: &server,
+        token,
+        next: 0,
+        parameters: Parameters::new(&settings, &FederationKey::public()),
+    };
+    if generations {
+        return bench.generations(&daemon);
+    }
 
     bench.reports();
     bench.questions();
@@ -90,6 +112,8 @@ struct Bench<'a> {
     token: String,
     /// The number of the next new signature.
     next: u64,
+    /// As the ledger's settings make them.
+    parameters: Parameters,
 }
 
 /// A connection that stays.
@@ -145,14 +169,12 @@ impl Bench<'_> {
 
     /// Sends so many new signatures, each once.
     fn send_batch(&mut self, connection: &mut Connection, size: usize) {
-        let settings = Settings { capacity: CAPACITY.try_into().unwrap(), ..Settings::default() };
-        let parameters = Parameters::new(&settings, &FederationKey::public());
         let numbers = self.next..self.next + size as u64;
         self.next = numbers.end;
         let reports = numbers.map(|n| (Signature::from_bytes(element(n).to_be_bytes()), 1)).collect();
         connection.batch += 1;
         let body = Reports { spool: connection.spool, number: connection.batch, reports }.encode();
-        let token = &self.token;
+        let (token, parameters) = (&self.token, &self.parameters);
         connection.send(
             &format!(
                 "POST /v1/reports HTTP/1.1\r\nAuthorization: Bearer {token}\r\nbulkmark-parameters: {parameters}"
@@ -198,6 +220,23 @@ impl Bench<'_> {
         }
         let rate = asked as f64 / began.elapsed().as_secs_f64();
         println!("{ASKERS} connections: {:.1} thousand checks a second", rate / 1e3);
+    }
+
+    /// A part of the signatures in each of as many windows, while a milter follows.
+    fn generations(&mut self, daemon: &Daemon) {
+        let mut site = milter(&[self.server.entry("mx", "report")]);
+        site.extra += &format!("[ledger]\n{}\n", self.server.ledger);
+        let follower = site.start();
+        for generation in 1..=GENERATIONS {
+            let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+            std::thread::sleep(Duration::from_secs(61 - seconds % 60));
+            let until = SIGNATURES * generation / GENERATIONS;
+            self.send_batches(usize::try_from(20 * generation).unwrap(), |bench| bench.next < until);
+        }
+        wait_until_even(self.server, &site);
+        println!("{:.1} million signatures in {GENERATIONS} windows", self.next as f64 / 1e6);
+        memory("server", daemon);
+        memory("milter", &follower);
     }
 
     fn fill(&mut self) {
