@@ -28,7 +28,7 @@ pub struct Place {
     pub part: usize,
     /// The line in it, from 1; in HTML, of what is shown.
     pub line: usize,
-    /// The word, folded.
+    /// The word as it stands, without control characters.
     pub word: String,
 }
 
@@ -121,10 +121,12 @@ impl Reader {
                 break;
             }
             tokens(text, &mut folded, &mut |token| match token {
-                Token::Word(word) => {
+                Token::Word(word, token) => {
                     part.words.push(self.hash(word.as_bytes()));
                     if self.traced {
-                        part.places.push(Place { part: self.parts, line, word: word.to_owned() });
+                        // It is shown to people; what would control their terminal is no part of a word.
+                        let word = token.chars().filter(|c| !c.is_control()).collect();
+                        part.places.push(Place { part: self.parts, line, word });
                     }
                 }
                 Token::Link(link) => part.link(link, self.hash(link.as_bytes())),

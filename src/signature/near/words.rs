@@ -15,8 +15,8 @@ const LONGEST: usize = 40;
 
 /// What a token of a text is.
 pub(super) enum Token<'a> {
-    /// A word, folded.
-    Word(&'a str),
+    /// A word, folded and as it stands.
+    Word(&'a str, &'a str),
     /// Where a link leads.
     Link(&'a str),
 }
@@ -84,7 +84,7 @@ fn word(token: &str, folded: &mut String, see: &mut dyn FnMut(Token<'_>)) {
     folded.clear();
     fold(token, folded);
     if !folded.is_empty() {
-        see(Token::Word(folded));
+        see(Token::Word(folded, token));
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         let mut all = Vec::new();
         tokens(line, &mut String::new(), &mut |token| {
             all.push(match token {
-                Token::Word(word) => word.to_owned(),
+                Token::Word(word, _) => word.to_owned(),
                 Token::Link(link) => format!("<{link}>"),
             });
         });
