@@ -51,7 +51,8 @@ fn main() {
     let mut server = Server::new("anonymous-reading = true\n[limits]\nrate = 1000000000\n");
     server.ledger = format!("capacity = {CAPACITY}");
     if generations {
-        let capacity = u32::try_from(SIGNATURES.div_ceil(GENERATIONS)).unwrap();
+        // Batches that are under way make a window somewhat fuller.
+        let capacity = u32::try_from(SIGNATURES / GENERATIONS + 50_000).unwrap();
         settings.capacity = capacity.try_into().unwrap();
         settings.window = Duration::from_secs(60);
         server.ledger = format!("capacity = {capacity}\nwindow = \"1m\"\nretention = \"{GENERATIONS}m\"");
