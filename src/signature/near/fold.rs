@@ -190,12 +190,9 @@ fn fold_ascii(token: &[u8], out: &mut String) {
     }
     let word = &token[start..end];
     if memchr::memchr(b'\\', word).is_none() {
-        out.extend(
-            word.iter()
-                .map(|&b| READ_AS[usize::from(b & 0x7F)])
-                .filter(|&letter| letter != 0)
-                .map(char::from),
-        );
+        for piece in word.chunks(PIECE) {
+            push_ascii(piece, out);
+        }
         return;
     }
     let mut at = 0;
@@ -208,6 +205,19 @@ fn fold_ascii(token: &[u8], out: &mut String) {
             at += 1;
         }
     }
+}
+
+/// Bytes that are read at a time.
+const PIECE: usize = 64;
+
+fn push_ascii(piece: &[u8], out: &mut String) {
+    let (mut letters, mut end) = ([0; PIECE], 0);
+    // Each letter is written and the next one overwrites it unless it stays: no branch to mispredict.
+    for &b in piece {
+        letters[end] = READ_AS[usize::from(b & 0x7F)];
+        end += usize::from(letters[end] != 0);
+    }
+    out.push_str(str::from_utf8(&letters[..end]).unwrap_or_default());
 }
 
 fn begins_word(rest: &[u8]) -> bool {

@@ -52,7 +52,13 @@ const CLASSES: [u8; 256] = {
 /// Shows the words and links of a line. Addresses of people and strings that look random are left out: they differ in each copy.
 pub(super) fn tokens(line: &str, folded: &mut String, see: &mut dyn FnMut(Token<'_>)) {
     if line.is_ascii() {
-        line.split(|c: char| c <= ' ').for_each(|piece| token(piece, folded, see));
+        let mut start = 0;
+        for (end, _) in line.bytes().enumerate().filter(|&(_, b)| b <= b' ').chain([(line.len(), 0)]) {
+            if start < end {
+                token(&line[start..end], folded, see);
+            }
+            start = end + 1;
+        }
     } else {
         line.split_whitespace().for_each(|piece| token(piece, folded, see));
     }
