@@ -9,7 +9,7 @@ use crate::signature::{FederationKey, Signatures};
 /// Reports a message, `times` times, and returns how often it was seen with these, and how many signatures it reported.
 ///
 /// # Errors
-/// When there is no count; then some of it may have been added.
+/// When there is no count; then nothing was added.
 pub async fn report(
     signatures: &Signatures,
     times: u32,

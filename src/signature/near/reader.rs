@@ -68,8 +68,15 @@ impl Content {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.links.is_empty()
+    /// The next of several alternatives: it is shown instead if it shows anything. What is attached to any of them stays.
+    fn alternative(&mut self, mut next: Self) {
+        let mut files = std::mem::take(&mut self.files);
+        files.append(&mut next.files);
+        files.truncate(MAX_FILES);
+        if !next.words.is_empty() || !next.links.is_empty() {
+            *self = next;
+        }
+        self.files = files;
     }
 }
 
@@ -77,9 +84,9 @@ impl Content {
 pub(in crate::signature) struct Reader {
     key: [u8; 16],
     traced: bool,
-    /// What is read: of the message, and of each of the alternatives that are open, with their parts.
+    /// What is read of the message, and of the alternatives that are open, outermost first.
     read: Content,
-    open: Vec<Vec<Content>>,
+    open: Vec<Content>,
     parts: usize,
     /// The text of the HTML part that is read, a line for each block.
     html: String,
@@ -121,6 +128,8 @@ impl Reader {
                 break;
             }
             tokens(text, &mut folded, &mut |token| match token {
+                // A line may be a whole message long.
+                Token::Word(..) if part.words.len() >= MAX_WORDS => (),
                 Token::Word(word, token) => {
                     part.words.push(self.hash(word.as_bytes()));
                     if self.traced {
@@ -138,7 +147,7 @@ impl Reader {
 
     fn keep(&mut self, part: Content) {
         match self.open.last_mut() {
-            Some(alternatives) => alternatives.push(part),
+            Some(shown) => shown.alternative(part),
             None => self.read.append(part),
         }
     }
@@ -203,22 +212,13 @@ impl Visitor for Reader {
     }
 
     fn alternatives(&mut self) {
-        self.open.push(Vec::new());
+        self.open.push(Content::default());
     }
 
     /// Of alternatives, the last one that shows anything, as a reader would see it. What is attached in any of them counts.
     fn alternatives_end(&mut self) {
-        let Some(mut parts) = self.open.pop() else { return };
-        let shown = parts.iter().rposition(|part| !part.is_empty());
-        for (i, part) in parts.iter_mut().enumerate() {
-            if Some(i) != shown {
-                *part = Content { files: std::mem::take(&mut part.files), ..Content::default() };
-            }
+        if let Some(shown) = self.open.pop() {
+            self.keep(shown);
         }
-        let mut all = Content::default();
-        for part in parts {
-            all.append(part);
-        }
-        self.keep(all);
     }
 }
