@@ -3,7 +3,8 @@
 mod common;
 
 use common::PATIENCE;
-use common::mta::{Kind, NEWS, Rig, message};
+use common::mta::Kind;
+use common::rig::{NEWS, Rig, message};
 use common::server::Server;
 use std::time::Instant;
 

@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::mta::{Kind, Mta, NEWS, Rig, free_port, message};
+use common::mta::{Kind, Mta, free_port};
+use common::rig::{NEWS, Rig, message};
 use common::smtp::{Client, Origin};
 use common::{Daemon, Site};
 use std::fs;

@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::mta::{Kind, NEWS, Rig, free_port, message};
+use common::mta::{Kind, free_port};
+use common::rig::{NEWS, Rig, message};
 use common::smtp::Client;
 use std::fs;
 use std::path::Path;

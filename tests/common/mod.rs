@@ -15,6 +15,7 @@ pub mod mta;
 pub mod page;
 pub mod proxy;
 pub mod random;
+pub mod rig;
 pub mod server;
 pub mod smtp;
 pub mod standin;

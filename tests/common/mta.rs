@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Real mail servers, private to one test, and the daemon behind them.
+//! Real mail servers, private to one test.
 
-use super::smtp::{Client, Origin, Reply};
-use super::{Daemon, PATIENCE, Site, without_near};
+use super::smtp::{Client, Origin};
+use super::{PATIENCE, without_near};
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -63,8 +62,21 @@ pub enum Kind {
     Sendmail,
 }
 
+impl Kind {
+    /// An address (or network) of a client outside, as this server can be made to see it. Postfix is told any by XCLIENT.
+    /// Sendmail sees where connections come from, and so an address of loopback, all but the first number the same; see
+    /// tests/mta/sendmail for those that have a name.
+    pub fn seen(self, address: &str) -> String {
+        match self {
+            Self::Postfix => address.to_owned(),
+            Self::Sendmail => format!("127.{}", address.split_once('.').unwrap().1),
+        }
+    }
+}
+
 /// A running mail server; stopped when dropped.
 pub struct Mta {
+    kind: Kind,
     base: PathBuf,
     pub port: u16,
     script: Child,
@@ -100,7 +112,7 @@ impl Mta {
         let mut first = String::new();
         BufReader::new(script.stdout.take().unwrap()).read_line(&mut first).unwrap();
         if first == "ready\n" {
-            return Some(Self { base, port, script, stdin });
+            return Some(Self { kind, base, port, script, stdin });
         }
         let mut told = String::new();
         script.stderr.take().unwrap().read_to_string(&mut told).unwrap();
@@ -149,32 +161,75 @@ impl Mta {
         fs::read_to_string(self.path("mail.log")).unwrap_or_default()
     }
 
-    /// The messages that Postfix holds back, as postcat(1) shows them.
+    /// A connection from there.
+    pub fn client(&self, origin: Origin<'_>) -> Client {
+        match self.kind {
+            Kind::Postfix => Client::connect_as(self.port, origin),
+            Kind::Sendmail => {
+                let mut client = Client::connect_from(self.port, &self.kind.seen(origin.ip));
+                if let Some(login) = origin.login {
+                    client.log_in(login);
+                }
+                client
+            }
+        }
+    }
+
+    /// The messages that are held back.
     pub fn held(&self) -> Vec<Mail> {
-        let show = |file: PathBuf| {
-            let shown = Command::new("postcat")
-                .arg("-c")
-                .arg(self.path("etc"))
-                .arg("-hb")
-                .arg(file)
-                .output()
-                .unwrap();
-            Mail(String::from_utf8_lossy(&shown.stdout).into_owned())
-        };
-        self.queue_files("queue/hold").into_iter().map(show).collect()
+        match self.kind {
+            Kind::Postfix => self.queue_files("queue/hold").iter().map(|file| self.postcat(file)).collect(),
+            Kind::Sendmail => {
+                let files = self.queue_files("mqueue").into_iter();
+                files.filter(|file| starts_with(file, "hf")).map(|file| envelope(&file)).collect()
+            }
+        }
+    }
+
+    /// A message in Postfix's queue, as postcat(1) shows it.
+    fn postcat(&self, file: &Path) -> Mail {
+        let shown =
+            Command::new("postcat").arg("-c").arg(self.path("etc")).arg("-hb").arg(file).output().unwrap();
+        Mail(String::from_utf8_lossy(&shown.stdout).into_owned())
     }
 
     /// The files in a directory of the queue.
-    pub fn queue_files(&self, directory: &str) -> Vec<PathBuf> {
+    fn queue_files(&self, directory: &str) -> Vec<PathBuf> {
         fs::read_dir(self.path(directory)).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Whether Postfix has no message on its way. (It hashes none of these directories by default.)
+    /// Whether no message is on its way or held. (Postfix hashes none of these directories by default.)
     pub fn is_idle(&self) -> bool {
-        ["maildrop", "incoming", "active", "hold"]
-            .iter()
-            .all(|d| self.queue_files(&format!("queue/{d}")).is_empty())
+        let directories: &[&str] = match self.kind {
+            Kind::Postfix => &["queue/maildrop", "queue/incoming", "queue/active", "queue/hold"],
+            Kind::Sendmail => &["mqueue"],
+        };
+        directories.iter().all(|directory| self.queue_files(directory).is_empty())
     }
+}
+
+fn starts_with(file: &Path, start: &str) -> bool {
+    file.file_name().unwrap().to_str().unwrap().starts_with(start)
+}
+
+/// The header of a message in Sendmail's queue. In a file of its queue an H line is a header field, behind flags between two
+/// question marks, and a q line the reason why it is held, which becomes a field of that name here.
+fn envelope(file: &Path) -> Mail {
+    let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
+    let mut header = String::new();
+    for line in text.lines() {
+        if let Some(field) = line.strip_prefix("H?") {
+            header.push_str(field.split_once('?').unwrap().1);
+        } else if let Some(reason) = line.strip_prefix('q') {
+            header.push_str(&format!("Held: {reason}"));
+        } else if line.starts_with('\t') {
+            header.push_str(line);
+        } else {
+            continue;
+        }
+        header.push('\n');
+    }
+    Mail(header)
 }
 
 impl Drop for Mta {
@@ -212,119 +267,4 @@ impl Mail {
         assert_eq!(headers.len(), 1, "one header was expected in:\n{}", self.0);
         without_near(&headers[0])
     }
-}
-
-/// A mail server with the daemon behind it.
-pub struct Rig {
-    /// Before the daemon in this list, and so stopped before it.
-    pub mta: Mta,
-    pub daemon: Daemon,
-    pub site: Site,
-}
-
-impl Rig {
-    /// On TCP; `extra` goes into the daemon's configuration. None where the mail server is missing.
-    pub fn start(kind: Kind, extra: &str) -> Option<Self> {
-        Self::start_with(kind, Self::tcp_site(extra), &[])
-    }
-
-    /// A site on a port that stays the same over restarts.
-    pub fn tcp_site(extra: &str) -> Site {
-        let mut site = Site::new(extra);
-        site.listen = format!("inet:127.0.0.1:{}", free_port());
-        site
-    }
-
-    /// With a site of one's own, and settings for the mail server.
-    pub fn start_with(kind: Kind, site: Site, settings: &[&str]) -> Option<Self> {
-        // The mail server's user must get to the socket.
-        fs::set_permissions(site.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let mta = Mta::start(kind, &site.listen, settings)?;
-        let daemon = site.start();
-        assert_eq!(daemon.address, site.listen);
-        Some(Self { mta, daemon, site })
-    }
-
-    /// Kills the daemon, as a power loss would, and starts it again.
-    pub fn kill_and_restart(&mut self) {
-        self.daemon.child.kill().unwrap();
-        self.daemon.child.wait().unwrap();
-        self.daemon = self.site.start();
-    }
-
-    /// Has the daemon read a changed configuration.
-    #[track_caller]
-    pub fn reload(&mut self, extra: &str) {
-        extra.clone_into(&mut self.site.extra);
-        self.site.config();
-        let told = self.daemon.reload();
-        assert!(told.contains("read again"), "{told}");
-    }
-
-    /// Writes a file beside the configuration, and returns its path as it is to be named there.
-    pub fn write(&self, name: &str, text: &str) -> String {
-        let path = self.site.path(name);
-        fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-
-    /// A connection on which nothing is pretended.
-    pub fn local(&self) -> Client {
-        Client::connect(self.mta.port)
-    }
-
-    /// A connection from somewhere else (Postfix only).
-    pub fn outside(&self) -> Client {
-        self.from(Origin::default())
-    }
-
-    /// A connection from there.
-    pub fn from(&self, origin: Origin<'_>) -> Client {
-        Client::connect_as(self.mta.port, origin)
-    }
-
-    /// Sends a message from outside, which must be taken, and returns the header with which it is delivered to
-    /// `recipient`, who gets no other.
-    #[track_caller]
-    pub fn verdict_for(&self, recipient: &str, message: &[u8]) -> String {
-        self.outside().send("news@sender.test", &[recipient], message).expect(250);
-        self.mta.wait_for_mail(recipient, 1)[0].verdict()
-    }
-
-    /// Sends twenty copies over `client`, to a recipient each: the twentieth is bulk.
-    #[track_caller]
-    pub fn expect_bulk_at_the_twentieth(&self, client: &mut Client) {
-        for n in 1..=20 {
-            let recipient = format!("reader{n}@box.test");
-            client.send("news@sender.test", &[&recipient], &message("", NEWS)).expect(250);
-            let verdict = if n < 20 { "clean" } else { "bulk" };
-            let mail = &self.mta.wait_for_mail(&recipient, 1)[0];
-            assert_eq!(mail.verdict(), format!("{verdict}; body={n}; threshold=20; host=mx.test"));
-        }
-    }
-
-    /// Sends a message from outside; the reply.
-    pub fn send(&self, recipient: &str, message: &[u8]) -> Reply {
-        self.outside().send("news@sender.test", &[recipient], message)
-    }
-}
-
-/// A body that says enough to be counted.
-pub const NEWS: &str = "The harbour museum opens its new hall on Saturday with forty model ships,\n\
-                        a tide clock and a reading corner. Tickets are at the old pilot house.\n";
-
-/// A message with a Message-ID of its own; `fields` are whole lines.
-pub fn message(fields: &str, body: &str) -> Vec<u8> {
-    static NUMBER: AtomicU16 = AtomicU16::new(0);
-    let id = format!("{}.{}@sender.test", NUMBER.fetch_add(1, Ordering::Relaxed), std::process::id());
-    message_with_id(&id, fields, body)
-}
-
-/// A message with this Message-ID.
-pub fn message_with_id(id: &str, fields: &str, body: &str) -> Vec<u8> {
-    format!(
-        "From: Harbour Museum <news@sender.test>\nTo: Friends <friends@sender.test>\nSubject: News {id}\n\
-         Date: Sat, 21 Nov 2026 10:00:00 +0000\nMessage-ID: <{id}>\n{fields}\n{body}"
-    )
-    .into_bytes()
 }

@@ -2,8 +2,10 @@
 //! A small SMTP client, which says exactly what a test wants said.
 
 use super::PATIENCE;
+use super::encode::base64;
+use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 
 /// What the server says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,11 +24,11 @@ impl Reply {
     }
 }
 
-/// Who a client says it is, by Postfix's XCLIENT.
+/// Who a client is. Postfix is told by XCLIENT; to Sendmail it comes from there (see `Kind::seen`) and logs in.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
     pub ip: &'a str,
-    /// The verified name, if there is one.
+    /// The verified name, if there is one. For Sendmail tests/mta/sendmail lists the names of addresses.
     pub name: Option<&'a str>,
     /// The name of a user who logged in.
     pub login: Option<&'a str>,
@@ -46,7 +48,15 @@ pub struct Client {
 impl Client {
     /// Connects as who we are: a client on loopback.
     pub fn connect(port: u16) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        Self::connect_from(port, "127.0.0.1")
+    }
+
+    /// Connects from this address of loopback.
+    pub fn connect_from(port: u16, address: &str) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::new(address.parse().unwrap(), 0).into()).unwrap();
+        socket.connect(&SocketAddr::from(([127, 0, 0, 1], port)).into()).unwrap();
+        let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut client = Self { stream: BufReader::new(stream) };
@@ -55,7 +65,13 @@ impl Client {
         client
     }
 
-    /// Connects as somebody else.
+    /// Logs in; every user's password is `secret`.
+    pub fn log_in(&mut self, user: &str) {
+        let words = base64(format!("\0{user}\0secret").as_bytes());
+        self.command(&format!("AUTH PLAIN {}", words.trim_end())).expect(235);
+    }
+
+    /// Connects as somebody else; Postfix believes it.
     pub fn connect_as(port: u16, origin: Origin<'_>) -> Self {
         let mut client = Self::connect(port);
         let mut command =

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The message that is always bulk, through a real Postfix.
+//! The message that is always bulk.
 
-mod common;
-
-use common::mta::{Kind, NEWS, Rig, message};
-use common::{BULKMARK, status};
+use crate::common::mta::Kind;
+use crate::common::rig::{NEWS, Rig, message};
+use crate::common::smtp::Origin;
+use crate::common::{BULKMARK, status};
 use std::io::Write;
 use std::process::{Command, Stdio};
+
+with_both!(it_is_bulk_on_any_white_list_and_counted_nowhere, it_meets_what_bulk_meets);
 
 /// What `bulkmark canary` prints.
 fn canary() -> Vec<u8> {
@@ -18,13 +20,13 @@ fn canary() -> Vec<u8> {
     output.stdout
 }
 
-#[test]
-fn it_is_bulk_on_any_white_list_and_counted_nowhere() {
+fn it_is_bulk_on_any_white_list_and_counted_nowhere(kind: Kind) {
     let mut site = Rig::tcp_site("");
     let list = site.path("list");
-    std::fs::write(&list, "sender sender.test\nip 192.0.2.0/24\nrecipient a@box.test\n").unwrap();
+    let client = kind.seen("192.0.2.0/24");
+    std::fs::write(&list, format!("sender sender.test\nip {client}\nrecipient a@box.test\n")).unwrap();
     site.extra = format!("[whitelist]\nfiles = [\"{}\"]\n", list.display());
-    let Some(mut rig) = Rig::start_with(Kind::Postfix, site, &[]) else { return };
+    let Some(mut rig) = Rig::start_with(kind, site, &[]) else { return };
     let marked = "bulk; reason=canary; host=mx.test";
     for _ in 0..3 {
         rig.send("a@box.test", &canary()).expect(250);
@@ -51,8 +53,10 @@ fn it_is_bulk_on_any_white_list_and_counted_nowhere() {
     assert!(told.contains(": bulk, since it is the canary, which is always bulk"), "{told}");
 
     // Exempt clients are not looked at.
-    rig.local().send("news@sender.test", &["b@box.test"], &canary()).expect(250);
-    assert_eq!(rig.mta.wait_for_mail("b@box.test", 1)[0].verdict(), "exempt; reason=loopback; host=mx.test");
+    let login = Origin { login: Some("anna"), ..Origin::default() };
+    rig.from(login).send("news@sender.test", &["b@box.test"], &canary()).expect(250);
+    let header = rig.mta.wait_for_mail("b@box.test", 1)[0].verdict();
+    assert_eq!(header, "exempt; reason=authenticated; host=mx.test");
     // Who answers it, and quotes it, is none.
     let text = String::from_utf8(canary()).unwrap();
     let quoted: String =
@@ -63,9 +67,8 @@ fn it_is_bulk_on_any_white_list_and_counted_nowhere() {
     );
 }
 
-#[test]
-fn it_meets_what_bulk_meets() {
-    let Some(mut rig) = Rig::start(Kind::Postfix, "[actions]\nbulk = \"reject\"\n") else { return };
+fn it_meets_what_bulk_meets(kind: Kind) {
+    let Some(mut rig) = Rig::start(kind, "[actions]\nbulk = \"reject\"\n") else { return };
     let reply = rig.send("a@box.test", &canary()).expect(550);
     assert!(reply.text.starts_with("5.7.1 bulk mail refused: seen 20 times, threshold 20 (id "), "{reply:?}");
     rig.reload("[actions]\nbulk = \"tempfail\"\nnear = \"reject\"\n");
@@ -79,7 +82,7 @@ fn it_meets_what_bulk_meets() {
 }
 
 #[test]
-fn sendmail_takes_it_as_it_is() {
+fn the_command_sendmail_takes_it_as_it_is() {
     let site = Rig::tcp_site("exempt-loopback = false\n");
     let Some(rig) = Rig::start_with(Kind::Postfix, site, &["non_smtpd_milters=$smtpd_milters"]) else {
         return;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The daemon behind a real Postfix and behind a real Sendmail: what senders are told, and what recipients get.
+//!
+//! Each test has a mail server and a daemon of its own. Clients come from elsewhere, since mail from loopback is exempt: to
+//! Postfix they say so by XCLIENT; for Sendmail they have other addresses of loopback, and the daemon does not exempt these.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+/// Makes two tests of each of these functions, which take the kind of mail server.
+macro_rules! with_both {
+    ($($test:ident),+ $(,)?) => {
+        mod postfix {
+            $(#[test] fn $test() { super::$test(crate::common::mta::Kind::Postfix); })+
+        }
+        mod sendmail {
+            $(#[test] fn $test() { super::$test(crate::common::mta::Kind::Sendmail); })+
+        }
+    };
+}
+
+mod actions;
+mod canary;
+mod counting;
+mod exempt;
+mod life;
+mod retries;
+mod whitelist;
+
+/// The first copy is bulk already: for tests of what is done with bulk.
+const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
+
+const BULK_AT_ONCE: &str = "bulk; body=1; threshold=1; host=mx.test";
+
+/// A header without the rest of its line from `host` on.
+fn count(header: &str) -> &str {
+    header.split("; host=").next().unwrap()
+}

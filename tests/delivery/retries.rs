@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Messages that were refused for the moment and come again.
+
+use crate::common::mta::Kind;
+use crate::common::rig::{NEWS, Rig, message, message_with_id};
+use crate::common::smtp::Origin;
+
+with_both!(a_retry_after_a_tempfail_is_not_counted_again, what_differs_from_a_refused_message_is_no_retry);
+
+const TEMPFAIL: &str =
+    "[thresholds]\nbody = 2\n[actions]\nbulk = \"tempfail\"\n[actions.tempfail]\ntext = \"{count}\"\n";
+
+fn a_retry_after_a_tempfail_is_not_counted_again(kind: Kind) {
+    let Some(mut rig) = Rig::start(kind, TEMPFAIL) else { return };
+    rig.send("a@box.test", &message("", NEWS)).expect(250);
+    let refused = message_with_id("again@sender.test", "", NEWS);
+    for _ in 0..3 {
+        assert_eq!(rig.send("b@box.test", &refused).expect(451).text, "4.7.1 2");
+    }
+    rig.kill_and_restart();
+    assert_eq!(rig.send("b@box.test", &refused).expect(451).text, "4.7.1 2");
+    // Still it is bulk, and when it is only marked it is delivered as the second copy.
+    rig.reload("[thresholds]\nbody = 2\n");
+    let header = rig.verdict_for("b@box.test", &refused);
+    assert_eq!(header, "bulk; body=2; threshold=2; host=mx.test");
+}
+
+fn what_differs_from_a_refused_message_is_no_retry(kind: Kind) {
+    let Some(rig) = Rig::start(kind, TEMPFAIL) else { return };
+    rig.send("a@box.test", &message("", NEWS)).expect(250);
+    let refused = message_with_id("again@sender.test", "", NEWS);
+    assert_eq!(rig.send("b@box.test", &refused).expect(451).text, "4.7.1 2");
+    assert_eq!(rig.send("c@box.test", &refused).expect(451).text, "4.7.1 3", "another recipient");
+    let other_id = message_with_id("another@sender.test", "", NEWS);
+    assert_eq!(rig.send("b@box.test", &other_id).expect(451).text, "4.7.1 4", "another Message-ID");
+    let mut elsewhere = rig.from(Origin { ip: "198.51.100.9", ..Origin::default() });
+    let reply = elsewhere.send("news@sender.test", &["b@box.test"], &refused).expect(451);
+    assert_eq!(reply.text, "4.7.1 5", "another client");
+    let reply = rig.outside().send("other@sender.test", &["b@box.test"], &refused).expect(451);
+    assert_eq!(reply.text, "4.7.1 6", "another sender");
+    // Of two recipients one is new.
+    let reply = rig.outside().send("news@sender.test", &["b@box.test", "d@box.test"], &refused).expect(451);
+    assert_eq!(reply.text, "4.7.1 7", "one recipient more");
+}
