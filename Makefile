@@ -125,7 +125,7 @@ rpm: stage $(TOOLS)/$(CARGO_GENERATE_RPM)
 	@ls $(PACKAGES)/*.rpm
 
 lint-packages: deb rpm
-	tests/mta/install lintian rpmlint
+	tests/mta/install lintian rpmlint rpm
 	lintian --allow-root --fail-on error,warning $(PACKAGES)/*.deb
 	rpmlint --strict --config packaging/rpm/rpmlint.toml $(PACKAGES)/*.rpm
 

@@ -34,21 +34,24 @@ impl Refined {
                 *probe = Probe::new(element, blocks);
                 self.cells.prefetch(probe);
             }
-            let mut left = [None; BATCH];
-            for (((probe, &(_, times)), count), left) in
-                probes.iter().zip(additions).zip(counts.iter_mut()).zip(&mut left)
+            // Those with more in split storage, which is asked for as early as that is known.
+            let mut saturated = [(0, 0); BATCH];
+            let mut number = 0;
+            for (i, ((probe, &(_, times)), count)) in
+                probes.iter().zip(additions).zip(counts.iter_mut()).enumerate()
             {
                 let (base, rest) = self.cells.add_base(probe, times);
                 *count = base;
-                *left = (base == CELL_MAX).then_some(rest);
-            }
-            self.cells.prefetch_further(
-                probes.iter().zip(&left).filter(|(_, left)| left.is_some()).map(|(p, _)| p),
-            );
-            for ((probe, count), left) in probes.iter().zip(counts).zip(left) {
-                if let Some(times) = left {
-                    *count = self.cells.add_further(probe, times);
+                if base == CELL_MAX {
+                    self.cells.prefetch_list(probe);
+                    saturated[number] = (i, rest);
+                    number += 1;
                 }
+            }
+            let saturated = &saturated[..number];
+            saturated.iter().for_each(|&(i, _)| self.cells.prefetch_entries(&probes[i]));
+            for &(i, times) in saturated {
+                counts[i] = self.cells.add_further(&probes[i], times);
             }
         }
     }
@@ -62,15 +65,20 @@ impl Refined {
                 *probe = Probe::new(element, blocks);
                 self.cells.prefetch(probe);
             }
-            for (probe, count) in probes.iter().zip(counts.iter_mut()) {
+            let mut saturated = [0; BATCH];
+            let mut number = 0;
+            for (i, (probe, count)) in probes.iter().zip(counts.iter_mut()).enumerate() {
                 *count = self.cells.count_base(probe);
-            }
-            let full = probes.iter().zip(&*counts).filter(|&(_, &count)| count == CELL_MAX);
-            self.cells.prefetch_further(full.map(|(probe, _)| probe));
-            for (probe, count) in probes.iter().zip(counts) {
                 if *count == CELL_MAX {
-                    *count = self.cells.count_further(probe);
+                    self.cells.prefetch_list(probe);
+                    saturated[number] = i;
+                    number += 1;
                 }
+            }
+            let saturated = &saturated[..number];
+            saturated.iter().for_each(|&i| self.cells.prefetch_entries(&probes[i]));
+            for &i in saturated {
+                counts[i] = self.cells.count_further(&probes[i]);
             }
         }
     }

@@ -111,10 +111,15 @@ impl Split {
         probe.blocks.iter().for_each(|&block| self.base.prefetch(block));
     }
 
-    /// Asks the processor to fetch the split storage of these elements, side by side.
-    pub(super) fn prefetch_further<'a>(&self, probes: impl Iterator<Item = &'a Probe> + Clone) {
-        probes.clone().for_each(|probe| self.overflow.prefetch_list(probe.blocks[0]));
-        probes.for_each(|probe| self.overflow.prefetch_entries(probe.blocks[0]));
+    /// Asks the processor to fetch where an element's split storage is; a little later
+    /// [`prefetch_entries`](Self::prefetch_entries) finds it.
+    pub(super) fn prefetch_list(&self, probe: &Probe) {
+        self.overflow.prefetch_list(probe.blocks[0]);
+    }
+
+    /// Asks the processor to fetch an element's split storage.
+    pub(super) fn prefetch_entries(&self, probe: &Probe) {
+        self.overflow.prefetch_entries(probe.blocks[0]);
     }
 
     /// What is beyond 15, by cell, in the blocks `range`, which must begin and end at multiples of 32 or the end.
