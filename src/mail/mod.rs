@@ -7,6 +7,7 @@
 mod decode;
 mod elements;
 mod html;
+pub mod mbox;
 mod mime;
 mod raw;
 mod stored;
