@@ -2,7 +2,8 @@
 //! From a raw message to its content: decoded text, visible text of HTML, attachments.
 //!
 //! [`RawMessage`] collects what matters of a message; [`RawMessage::visit`] shows its content, part by part, to a
-//! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes.
+//! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes. [`mbox`] tells where the
+//! messages of a file begin and end.
 
 mod decode;
 mod elements;
