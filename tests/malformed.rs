@@ -336,6 +336,8 @@ fn hostile_html_takes_linear_time() {
     let attributes: String = (0..40_000).fold(String::new(), |all, i| all + &format!("a{i} "));
     for (name, html) in [
         ("unclosed tags", many("<div>", 100_000)),
+        ("tags that close nothing", many("<span>", 512) + &many("</b>", 1_000_000)),
+        ("tags that would close their like", many("<span>", 512) + &many("<p>", 1_000_000)),
         ("a long attribute", format!("<a href=\"{}\">", many("y", 5_000_000))),
         ("entities", many("&amp;", 100_000)),
         ("unknown entities", many("&nosuchentity", 20_000)),

@@ -50,13 +50,13 @@ fn the_snapshot_tells_what_was_judged() {
     mail(&daemon, 1, "another", "me@OTHER.example", 1);
     let found = status(&daemon);
     let bulk = &found["bulk"][0];
-    assert_eq!((&bulk["count"], &bulk["messages"], &bulk["kind"]), (&26.into(), &7.into(), &"body".into()));
+    assert_eq!((&bulk["body"], &bulk["near"], &bulk["messages"]), (&26.into(), &26.into(), &7.into()));
     assert_eq!(bulk["domains"], serde_json::json!(["shop.example", "other.example"]));
     assert!(bulk["subject"].is_null() && bulk["subject-hash"].as_str().unwrap().len() == 8, "{bulk}");
     let recent = &found["recent"][0];
     assert_eq!((&recent["id"], &recent["verdict"]), (&"4Q010000".into(), &"bulk".into()));
     assert_eq!((&recent["body"], &recent["domain"]), (&26.into(), &"other.example".into()));
-    assert_eq!(recent["signature"], bulk["signature"]);
+    assert_eq!((&recent["signature"], &recent["mailing"]), (&bulk["signature"], &bulk["signature"]));
     // Either in this minute, or in the one that just ended.
     let minutes = &found["minutes"]["series"][1];
     assert_eq!(minutes["name"], "bulk");
@@ -67,6 +67,30 @@ fn the_snapshot_tells_what_was_judged() {
     assert_eq!(found["status"]["daemon"]["role"], "milter");
     assert_eq!(found["config"]["thresholds"]["body"], 20);
     assert_eq!(found["config"]["hostname"], "mx.test");
+}
+
+/// A mailing of which each copy differs, some of them often enough to be bulk by themselves, is one line, and leads to all of
+/// its verdicts; another mailing is another.
+#[test]
+fn near_replicas_are_one_line() {
+    let daemon = site("").start();
+    let mut client = session(&daemon);
+    let copy = |name: &str| {
+        let text = "the autumn prices are here for all of our guests who come by train or ship to the harbour on \
+                    thursday when the first of the new boats will be shown to everybody and music is played";
+        Mail::raw(common::crlf(&format!("Subject: x\n\nDear {name}!\n{text}\n")).as_slice())
+    };
+    let names = (0..25).map(|n| format!("Anna {n}")).chain((0..21).map(|_| "reader".to_owned()));
+    let bulk = names.filter(|name| client.message(&copy(name)).header().starts_with("bulk;")).count();
+    mail(&daemon, 1, "another", "news@shop.example", 20);
+
+    let found = status(&daemon);
+    let lines = found["bulk"].as_array().unwrap();
+    let counts: Vec<_> = lines.iter().map(|line| [&line["body"], &line["messages"]]).collect();
+    assert_eq!(counts, [[&Value::from(21), &bulk.into()], [&20.into(), &1.into()]], "{lines:#?}");
+    assert!(bulk > 21 && lines[0]["near"].as_u64() > Some(21), "{lines:#?}");
+    let of_it = found["recent"].as_array().unwrap().iter().filter(|v| v["mailing"] == lines[0]["signature"]);
+    assert_eq!(of_it.count(), bulk);
 }
 
 #[test]
@@ -203,7 +227,7 @@ fn the_page_of_a_milter() {
     ] {
         assert_eq!(browser.value(what), value, "{what}");
     }
-    let subject = browser.value("document.querySelector('#bulk tbody tr td:nth-child(7)').textContent");
+    let subject = browser.value("document.querySelector('#bulk tbody tr td:nth-child(8)').textContent");
     assert_eq!(subject, HOSTILE);
     // Something is drawn.
     browser.wait_for(

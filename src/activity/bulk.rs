@@ -1,45 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The signatures that are bulk now.
+//! The mailings that are bulk now.
 
-use crate::signature::Signature;
+use crate::policy::Counts;
+use crate::signature::{Groups, Signatures};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
 
-/// Signatures that are kept; beyond that the one that was not seen for longest goes.
+/// Mailings that are kept; beyond that the one that was not seen for longest goes.
 const MOST: usize = 1000;
 
-/// Sender domains of a signature that are named.
+/// Sender domains of a mailing that are named.
 const MOST_DOMAINS: usize = 5;
 
-/// How long a signature that does not come again is shown, in seconds.
+/// How long a mailing that does not come again is shown, in seconds.
 const DAY: u64 = 86_400;
 
 /// A message that is bulk.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// Its signature: that by which it is bulk.
-    pub signature: Signature,
-    /// Which kind that is: "body" or "near".
-    pub kind: &'static str,
-    /// How often that was seen.
-    pub count: u32,
+    /// Its signatures.
+    pub signatures: &'a Signatures,
+    /// How often they were seen.
+    pub counts: Counts,
     /// The subject, decoded.
     pub subject: Option<&'a str>,
 }
 
-/// A signature that is bulk, for people.
+/// Messages that are bulk and the same, or nearly so; for people.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct BulkSignature {
-    /// The signature.
+pub struct Mailing {
+    /// The first signature of the first of them, by which it is named.
     pub signature: String,
-    /// "body" or "near".
-    pub kind: &'static str,
-    /// How often it was seen when it was seen last.
-    pub count: u32,
-    /// Messages with it that this daemon found to be bulk.
+    /// How often exactly one of them was seen at most.
+    pub body: Option<u32>,
+    /// How often messages like it were seen at most.
+    pub near: Option<u32>,
+    /// Those of its messages that this daemon found to be bulk.
     pub messages: u64,
     /// When the first of them came, in seconds since 1970.
     pub first: u64,
@@ -58,29 +57,41 @@ pub struct BulkSignature {
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Table {
-    signatures: Mutex<HashMap<Signature, BulkSignature>>,
+    mailings: Mutex<Mailings>,
     subjects: bool,
     /// Another one with each start, so that nobody finds a subject by its hash.
     hashes: RandomState,
 }
 
+#[derive(Debug, Default)]
+struct Mailings {
+    groups: Groups,
+    /// By the number of the group.
+    all: HashMap<u64, Mailing>,
+}
+
 impl Table {
     pub(super) fn new(subjects: bool) -> Self {
-        Self { signatures: Mutex::default(), subjects, hashes: RandomState::new() }
+        Self { mailings: Mutex::default(), subjects, hashes: RandomState::new() }
     }
 
-    pub(super) fn add(&self, seen: &Seen<'_>, domain: &str, now: u64) {
+    /// Adds a message, and returns the name of its mailing.
+    pub(super) fn add(&self, seen: &Seen<'_>, domain: &str, now: u64) -> String {
         let hash = seen.subject.map(|subject| format!("{:08x}", self.hashes.hash_one(subject) >> 32));
-        let mut signatures = self.signatures.lock().unwrap_or_else(PoisonError::into_inner);
-        if signatures.len() >= MOST && !signatures.contains_key(&seen.signature) {
-            let oldest =
-                signatures.iter().min_by_key(|(_, entry)| entry.last).map(|(signature, _)| *signature);
-            oldest.and_then(|oldest| signatures.remove(&oldest));
+        let mut mailings = self.mailings.lock().unwrap_or_else(PoisonError::into_inner);
+        let Mailings { groups, all } = &mut *mailings;
+        let group = groups.add(seen.signatures).group;
+        if all.len() >= MOST && !all.contains_key(&group) {
+            let oldest = all.iter().min_by_key(|(_, entry)| entry.last).map(|(group, _)| *group);
+            if let Some(oldest) = oldest {
+                all.remove(&oldest);
+                groups.forget(oldest);
+            }
         }
-        let entry = signatures.entry(seen.signature).or_insert_with(|| BulkSignature {
-            signature: seen.signature.to_string(),
-            kind: seen.kind,
-            count: 0,
+        let entry = all.entry(group).or_insert_with(|| Mailing {
+            signature: seen.signatures.reported().first().map(ToString::to_string).unwrap_or_default(),
+            body: None,
+            near: None,
             messages: 0,
             first: now,
             last: now,
@@ -89,7 +100,8 @@ impl Table {
             subject_hash: None,
             subject: None,
         });
-        entry.count = seen.count;
+        entry.body = entry.body.max(seen.counts.body);
+        entry.near = entry.near.max(seen.counts.near);
         entry.messages += 1;
         entry.last = now;
         entry.subject_hash = hash;
@@ -101,13 +113,14 @@ impl Table {
                 entry.more_domains = true;
             }
         }
+        entry.signature.clone()
     }
 
     /// The `most` with the highest counts.
-    pub(super) fn top(&self, most: usize, now: u64) -> Vec<BulkSignature> {
-        let signatures = self.signatures.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut top: Vec<_> = signatures.values().filter(|entry| entry.last + DAY > now).collect();
-        top.sort_by_key(|entry| (std::cmp::Reverse(entry.count), entry.first));
+    pub(super) fn top(&self, most: usize, now: u64) -> Vec<Mailing> {
+        let mailings = self.mailings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut top: Vec<_> = mailings.all.values().filter(|entry| entry.last + DAY > now).collect();
+        top.sort_by_key(|entry| (std::cmp::Reverse(entry.body.max(entry.near)), entry.first));
         top.into_iter().take(most).cloned().collect()
     }
 }
@@ -115,25 +128,34 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signature::Signature;
+    use crate::signature::near::Near;
 
-    fn seen(n: u16, count: u32) -> Seen<'static> {
+    fn body(n: u16) -> Signatures {
         let mut bytes = [0; 16];
         bytes[..2].copy_from_slice(&n.to_le_bytes());
-        Seen { signature: Signature::from_bytes(bytes), kind: "body", count, subject: Some("Offer") }
+        Signatures { body: Ok(Signature::from_bytes(bytes)), near: Near::default(), canary: false }
+    }
+
+    fn add(table: &Table, n: u16, count: u32, domain: &str, now: u64) {
+        let counts = Counts { body: Some(count), near: None };
+        table.add(&Seen { signatures: &body(n), counts, subject: Some("Offer") }, domain, now);
     }
 
     #[test]
     fn the_highest_counts_are_told_and_memory_is_bounded() {
         let table = Table::new(false);
         for n in 0..2000 {
-            table.add(&seen(n, 20 + u32::from(n % 7)), "a.example", 1000 + u64::from(n));
+            add(&table, n, 20 + u32::from(n % 7), "a.example", 1000 + u64::from(n));
         }
         for n in 0..9 {
-            table.add(&seen(1999, 99), &format!("{n}.example"), 4000);
+            add(&table, 1999, 99, &format!("{n}.example"), 4000);
         }
-        assert_eq!(table.signatures.lock().unwrap().len(), MOST);
+        let kept = table.mailings.lock().unwrap();
+        assert_eq!((kept.all.len(), kept.groups.signatures()), (MOST, MOST));
+        drop(kept);
         let top = table.top(3, 5000);
-        assert_eq!((top.len(), top[0].count, top[0].messages), (3, 99, 10));
+        assert_eq!((top.len(), top[0].body, top[0].messages), (3, Some(99), 10));
         assert_eq!((top[0].first, top[0].last), (2999, 4000));
         assert_eq!((top[0].domains.len(), top[0].more_domains), (MOST_DOMAINS, true));
         assert!(top[0].subject.is_none() && top[0].subject_hash.is_some());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The counters of a daemon.
 
-use super::bulk::{BulkSignature, Seen, Table};
+use super::bulk::{Mailing, Seen, Table};
 use super::connections::Connections;
 use super::histogram::Histogram;
 use super::minutes::Minutes;
@@ -84,8 +84,8 @@ impl Activity {
     /// Keeps what the page shows of a message, if it is wanted.
     pub fn record(&self, recent: Recent, bulk: Option<&Seen<'_>>) {
         if self.is_recording() {
-            bulk.inspect(|seen| self.bulk.add(seen, &recent.domain, recent.at));
-            self.recent.push(recent);
+            let mailing = bulk.map(|seen| self.bulk.add(seen, &recent.domain, recent.at));
+            self.recent.push(Recent { mailing, ..recent });
         }
     }
 
@@ -97,7 +97,7 @@ impl Activity {
 
     /// What is bulk now: so many with the highest counts.
     #[must_use]
-    pub fn bulk(&self, most: usize, now: u64) -> Vec<BulkSignature> {
+    pub fn bulk(&self, most: usize, now: u64) -> Vec<Mailing> {
         self.bulk.top(most, now)
     }
 

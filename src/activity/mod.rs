@@ -11,7 +11,7 @@ mod histogram;
 mod minutes;
 mod recent;
 
-pub use bulk::{BulkSignature, Seen};
+pub use bulk::{Mailing, Seen};
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged, Record};
 pub use histogram::Histogram;

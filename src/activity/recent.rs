@@ -28,6 +28,8 @@ pub struct Recent {
     pub near: Option<u32>,
     /// Its `body` signature.
     pub signature: Option<String>,
+    /// The name of its mailing, if it is bulk.
+    pub mailing: Option<String>,
     /// The domain of the envelope sender.
     pub domain: String,
     /// How long it took, in milliseconds.

@@ -2,13 +2,11 @@
 //! `bulkmark check`
 
 use super::judging::{self, Asker};
-use super::signature::read_message;
-use crate::config::{self, DEFAULT_PATH};
 use crate::policy::{Actions, Decision, Verdict};
 use crate::signature::signatures;
 use serde::Serialize;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Ask how often a message was seen, without counting it.
@@ -17,15 +15,8 @@ use std::process::ExitCode;
 /// bulk; 1: bulk; 2: error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The milter's configuration.
-    #[arg(long, default_value = DEFAULT_PATH)]
-    config: PathBuf,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-    /// The message; "-" is standard input.
-    #[arg(default_value = "-")]
-    file: PathBuf,
+    #[command(flatten)]
+    question: judging::Question,
 }
 
 /// What is printed.
@@ -58,6 +49,7 @@ struct NearCount {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let args = &args.question;
     match check(args) {
         Ok(answer) => {
             let mut out = io::stdout().lock();
@@ -76,9 +68,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn check(args: &Args) -> anyhow::Result<Answer> {
-    let checked = config::load(&args.config)?;
-    let message = read_message(&args.file)?;
+fn check(args: &judging::Question) -> anyhow::Result<Answer> {
+    let (checked, message) = args.read()?;
     let signatures = signatures(&message, &checked.key, &checked.file.signature);
     let uncounted = |verdict: Verdict, reason: String| Answer {
         verdict: verdict.to_string(),

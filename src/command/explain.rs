@@ -3,8 +3,7 @@
 
 use super::judging::{self, Asker};
 use super::show::time;
-use super::signature::read_message;
-use crate::config::{self, Checked, DEFAULT_PATH};
+use crate::config::Checked;
 use crate::ledger::Shares;
 use crate::mail::{RawMessage, Visitor};
 use crate::policy::{Actions, Counts, Decision, Verdict};
@@ -12,7 +11,6 @@ use crate::signature::near::{self, Passage, Place, Scheme, Seen, Thing};
 use crate::signature::{Signature, Signatures, signatures};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Tell why a message is bulk, or is not.
@@ -21,15 +19,8 @@ use std::process::ExitCode;
 /// Asks the running milter as "check" does.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The milter's configuration.
-    #[arg(long, default_value = DEFAULT_PATH)]
-    config: PathBuf,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-    /// The message; "-" is standard input.
-    #[arg(default_value = "-")]
-    file: PathBuf,
+    #[command(flatten)]
+    question: judging::Question,
 }
 
 /// Everything that is told.
@@ -72,8 +63,8 @@ struct Explained {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let checked = config::load(&args.config)?;
-    let message = read_message(&args.file)?;
+    let args = &args.question;
+    let (checked, message) = args.read()?;
     let explanation = explain(&checked, &message)?;
     if args.json {
         println!("{}", serde_json::to_string(&explanation)?);

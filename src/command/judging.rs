@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the milter, or its ledger, would say of a message that is at hand.
 
-use crate::config::Checked;
+use super::signature::read_message;
+use crate::config::{self, Checked, DEFAULT_PATH};
 use crate::control;
 use crate::ledger::{self, Shares};
 use crate::mail::RawMessage;
@@ -10,6 +11,27 @@ use crate::signature::near::Seen;
 use crate::signature::{Signature, Signatures};
 use anyhow::Context;
 use std::io;
+use std::path::PathBuf;
+
+// No docstring: clap would take it for that of the command.
+#[derive(Debug, clap::Args)]
+pub(super) struct Question {
+    /// The milter's configuration.
+    #[arg(long, default_value = DEFAULT_PATH)]
+    config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// The message; "-" is standard input.
+    #[arg(default_value = "-")]
+    pub(super) file: PathBuf,
+}
+
+impl Question {
+    pub(super) fn read(&self) -> anyhow::Result<(Checked, RawMessage)> {
+        Ok((config::load(&self.config)?, read_message(&self.file)?))
+    }
+}
 
 /// Asks the running milter, or reads its ledger when none is running.
 pub(super) struct Asker<'a> {

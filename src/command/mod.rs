@@ -28,10 +28,10 @@ use std::process::ExitCode;
 /// Exit code of sysexits.h for a configuration that cannot be used.
 pub(crate) const EX_CONFIG: u8 = 78;
 
-/// Finds bulk mail by counting message bodies in counting Bloom filters.
+/// Finds bulk mail by counting messages in counting Bloom filters.
 ///
-/// The milter daemon hashes the body of each message to a signature and counts it. A signature that was seen 20 times
-/// is bulk: its messages are marked with a header, or refused. White lists say which bulk is wanted.
+/// The milter daemon reduces each message to a few signatures, one of its exact content and some that near-replicas share, and
+/// counts them. What was seen 20 times is bulk: it is marked with a header, or refused. White lists say which bulk is wanted.
 #[derive(Debug, Parser)]
 #[command(name = "bulkmark", version, after_help = AFTER_HELP)]
 pub struct Cli {

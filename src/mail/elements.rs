@@ -4,6 +4,7 @@
 use super::style::{self, Colour, PAGE, Style};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
+use std::collections::HashMap;
 
 /// Elements that are remembered; what is deeper is shown like the last of them. Real mail has some dozens.
 const MAX_OPEN: usize = 512;
@@ -28,10 +29,24 @@ struct Look {
 
 const START: Look = Look { hidden: false, tiny: false, quoted: false, colour: None, background: Some(PAGE) };
 
-/// The open elements, outermost first.
+/// An open element.
+#[derive(Debug)]
+struct Element {
+    name: LocalName,
+    look: Look,
+    /// The innermost of those around it that have its name.
+    namesake: Option<usize>,
+    /// The innermost element that [holds its own](holds_its_own), this one or around it.
+    holder: Option<usize>,
+}
+
+/// The open elements, outermost first. None is looked for one by one: a message may have millions of tags that close
+/// nothing.
 #[derive(Debug, Default)]
 pub(super) struct Elements {
-    open: Vec<(LocalName, Look)>,
+    open: Vec<Element>,
+    /// For each name that is open, the innermost element.
+    innermost: HashMap<LocalName, usize>,
 }
 
 impl Elements {
@@ -53,14 +68,20 @@ impl Elements {
                 colour: style.colour.or(outer.colour),
                 background: style.background.unwrap_or(outer.background),
             };
-            self.open.push((tag.name.clone(), look));
+            let at = self.open.len();
+            self.open.push(Element {
+                name: tag.name.clone(),
+                look,
+                namesake: self.innermost.insert(tag.name.clone(), at),
+                holder: if holds_its_own(&tag.name) { Some(at) } else { self.holder() },
+            });
         }
     }
 
     /// An end tag was read. It closes what is open inside of it; one that nothing opened means nothing.
     pub(super) fn close(&mut self, name: &LocalName) {
-        if let Some(at) = self.open.iter().rposition(|(open, _)| open == name) {
-            self.open.truncate(at);
+        if let Some(&at) = self.innermost.get(name) {
+            self.close_from(at);
         }
     }
 
@@ -78,19 +99,26 @@ impl Elements {
     }
 
     fn look(&self) -> Look {
-        self.open.last().map_or(START, |(_, look)| *look)
+        self.open.last().map_or(START, |element| element.look)
+    }
+
+    fn holder(&self) -> Option<usize> {
+        self.open.last().and_then(|element| element.holder)
     }
 
     /// Closes an element whose end tag may be left out, unless it is outside of the table or list that is open.
     fn close_like(&mut self, name: &LocalName) {
-        for (at, (open, _)) in self.open.iter().enumerate().rev() {
-            if open == name {
-                self.open.truncate(at);
-                return;
-            }
-            if holds_its_own(open) {
-                return;
-            }
+        if let Some(&at) = self.innermost.get(name).filter(|&&at| Some(at) > self.holder()) {
+            self.close_from(at);
+        }
+    }
+
+    fn close_from(&mut self, at: usize) {
+        for Element { name, namesake, .. } in self.open.drain(at..).rev() {
+            match namesake {
+                Some(outer) => self.innermost.insert(name, outer),
+                None => self.innermost.remove(&name),
+            };
         }
     }
 }
@@ -178,7 +206,60 @@ pub(super) fn is_inline(name: &LocalName) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::mail::{Piece, pieces};
+    use html5ever::tokenizer::TagKind;
+    use proptest::prelude::*;
+
+    /// What is open, found by looking at one element after the other.
+    #[derive(Default)]
+    struct OneByOne(Vec<LocalName>);
+
+    impl OneByOne {
+        fn open(&mut self, name: &LocalName) {
+            if closes_its_like(name) {
+                let found = self.0.iter().rposition(|open| open == name || holds_its_own(open));
+                found.filter(|&at| self.0[at] == *name).inspect(|&at| self.0.truncate(at));
+            }
+            if self.0.len() < MAX_OPEN {
+                self.0.push(name.clone());
+            }
+        }
+
+        fn close(&mut self, name: &LocalName) {
+            self.0.iter().rposition(|open| open == name).inspect(|&at| self.0.truncate(at));
+        }
+    }
+
+    proptest! {
+        /// Up to the bound, and beyond it.
+        #[test]
+        fn tags_close_what_a_search_would_find(
+            closing in 0..8u8,
+            tags in prop::collection::vec((0..9usize, 0..20u8), 0..3000),
+        ) {
+            const NAMES: [&str; 9] = ["p", "td", "tr", "li", "table", "ul", "div", "span", "x-unknown"];
+            let (mut elements, mut expected) = (Elements::default(), OneByOne::default());
+            for (name, way) in tags {
+                let name = LocalName::from(NAMES[name]);
+                if way < closing {
+                    elements.close(&name);
+                    expected.close(&name);
+                } else {
+                    let tag = Tag {
+                        kind: TagKind::StartTag,
+                        name: name.clone(),
+                        self_closing: false,
+                        attrs: Vec::new(),
+                        had_duplicate_attributes: false,
+                    };
+                    elements.open(&tag);
+                    expected.open(&name);
+                }
+                prop_assert!(elements.open.iter().map(|element| &element.name).eq(&expected.0));
+            }
+        }
+    }
 
     fn shown(html: &str) -> String {
         let mut all = String::new();

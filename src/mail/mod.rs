@@ -2,11 +2,13 @@
 //! From a raw message to its content: decoded text, visible text of HTML, attachments.
 //!
 //! [`RawMessage`] collects what matters of a message; [`RawMessage::visit`] shows its content, part by part, to a
-//! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes.
+//! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes. [`mbox`] tells where the
+//! messages of a file begin and end.
 
 mod decode;
 mod elements;
 mod html;
+pub mod mbox;
 mod mime;
 mod raw;
 mod stored;

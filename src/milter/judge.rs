@@ -42,14 +42,6 @@ struct Content {
     signatures: Signatures,
 }
 
-/// By what a message is bulk, whether it is wanted or not.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bulk {
-    pub(super) signature: Signature,
-    pub(super) kind: &'static str,
-    pub(super) count: u32,
-}
-
 /// How far the judging came.
 pub(super) enum Finding {
     /// Not looked at, and why.
@@ -60,14 +52,14 @@ pub(super) enum Finding {
     Canary(Option<Signature>),
     Counted {
         counts: Counts,
-        signature: Option<Signature>,
+        signatures: Signatures,
         decision: Decision,
         /// Seconds since an upstream was heard, where that is too long ago.
         stale: Option<u64>,
         /// Signatures that were reported.
         reported: usize,
-        /// That by which it is known, and how often it was seen, where it reached a threshold.
-        bulk: Option<Bulk>,
+        /// Whether a count has reached its threshold, whether that is wanted or not.
+        bulk: bool,
     },
 }
 
@@ -105,7 +97,7 @@ async fn find(message: &mut Message, ledger: &Ledger, links: &Links) -> Finding 
         return Finding::Exempt("low-information");
     }
     let stale = links.staleness().filter(|&age| age > message.rules.max_staleness);
-    count(message, &content, stale, ledger).await
+    count(message, content, stale, ledger).await
 }
 
 /// None when reading it panicked, which costs this message its verdict and nothing else.
@@ -124,12 +116,12 @@ async fn content(raw: RawMessage, rules: &Arc<Rules>) -> Option<Content> {
     }
 }
 
-async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger: &Ledger) -> Finding {
+async fn count(message: &Message, content: Content, stale: Option<u64>, ledger: &Ledger) -> Finding {
     let rules = &message.rules;
     let now = crate::ledger::now();
     // Keys cost a hash for each recipient; they are needed only where something is ever refused for the moment.
     let tempfails = rules.actions.has_tempfail() || ledger.remembers_refused();
-    let keys = if tempfails { retry_keys(message, content) } else { Vec::new() };
+    let keys = if tempfails { retry_keys(message, &content) } else { Vec::new() };
     let times = match rules.per {
         Per::Recipient => u32::try_from(distinct(&message.recipients).len()).unwrap_or(u32::MAX).max(1),
         Per::Message => 1,
@@ -138,7 +130,6 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
         Ok(counts) => counts,
         Err(e) => return Finding::Unknown("ledger-unavailable", e.to_string()),
     };
-    let signature = content.signatures.body.ok();
     let facts = Facts {
         client_ip: message.client.ip,
         client_host: message.client.host.as_deref(),
@@ -146,7 +137,7 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
         recipients: &message.recipients,
         from: &content.from,
         list_id: content.list_id.as_deref(),
-        signature,
+        signature: content.signatures.body.ok(),
     };
     let marking = rules.actions.marking();
     let actions = if stale.is_some() && !rules.act_when_stale { &marking } else { &rules.actions };
@@ -156,21 +147,8 @@ async fn count(message: &Message, content: &Content, stale: Option<u64>, ledger:
     {
         log::warn!("a message is refused for the moment and may be counted again when it returns: {e}");
     }
-    let bulk = bulk(counts, &content.signatures, rules);
-    Finding::Counted { counts, signature, decision, stale, reported, bulk }
-}
-
-fn bulk(counts: Counts, signatures: &Signatures, rules: &Rules) -> Option<Bulk> {
-    let reached = |count: Option<u32>, threshold: u32| count.filter(|&count| count >= threshold);
-    if let (Some(count), Ok(signature)) =
-        (reached(counts.body, rules.thresholds.body.get()), &signatures.body)
-    {
-        return Some(Bulk { signature: *signature, kind: "body", count });
-    }
-    let count = reached(counts.near, rules.thresholds.near.get())?;
-    // Those of near stand behind that of the body.
-    let signature = signatures.reported().get(usize::from(signatures.body.is_ok())).copied()?;
-    Some(Bulk { signature, kind: "near", count })
+    let bulk = rules.thresholds.body.is_reached(counts.body) || rules.thresholds.near.is_reached(counts.near);
+    Finding::Counted { counts, signatures: content.signatures, decision, stale, reported, bulk }
 }
 
 /// The different recipients: who is named twice still gets one copy.
@@ -219,7 +197,7 @@ fn conclude(rules: &Rules, finding: &Finding, id: &str, host: &str) -> Outcome {
             let fields = ReplyFields { count: threshold, threshold, id, host, signature: &signature };
             Outcome { reply: reply(rules, action, &fields), ..plain(Verdict::Bulk, "canary", action) }
         }
-        Finding::Counted { counts, signature, decision, stale, .. } => {
+        Finding::Counted { counts, signatures, decision, stale, .. } => {
             let (body, near) = (rules.thresholds.body.get(), rules.thresholds.near.get());
             let mut header = HeaderValue::new(decision.verdict);
             for (name, count) in [("body", counts.body), ("near", counts.near)] {
@@ -243,7 +221,7 @@ fn conclude(rules: &Rules, finding: &Finding, id: &str, host: &str) -> Outcome {
                 (body_count, Some(count)) if body_count.is_none_or(|seen| seen < body) => (count, near),
                 (body_count, _) => (body_count.unwrap_or(0), body),
             };
-            let signature = signature.map(|signature| signature.to_string()).unwrap_or_default();
+            let signature = signatures.body.ok().map(|signature| signature.to_string()).unwrap_or_default();
             let fields = ReplyFields { count, threshold, id, host, signature: &signature };
             Outcome {
                 verdict: decision.verdict,
@@ -288,12 +266,12 @@ fn log_message(message: &Message, finding: &Finding, outcome: &Outcome, id: &str
         Finding::Canary(_) => line.push_str(" reason=canary"),
         Finding::Unknown(reason, detail) if detail.is_empty() => drop(write!(line, " reason={reason}")),
         Finding::Unknown(reason, detail) => drop(write!(line, " reason={reason} ({detail})")),
-        Finding::Counted { counts, signature, decision, .. } => {
+        Finding::Counted { counts, signatures, decision, .. } => {
             for (name, count) in [("body", counts.body), ("near", counts.near)] {
                 let _ = count.map(|count| write!(line, " {name}={count}"));
             }
             let _ = write!(line, " threshold={}", rules.thresholds.body.get());
-            let _ = signature.map(|signature| write!(line, " signature={signature}"));
+            let _ = signatures.body.ok().map(|signature| write!(line, " signature={signature}"));
             if let Some(entry) = &decision.whitelist {
                 let _ = write!(line, " whitelist={entry}");
             }

@@ -30,7 +30,9 @@ pub(super) fn tell(
     let (reason, counts, signature, bulk) = match finding {
         Finding::Exempt(reason) | Finding::Unknown(reason, _) => (Some(*reason), None, None, None),
         Finding::Canary(signature) => (Some("canary"), None, *signature, None),
-        Finding::Counted { counts, signature, bulk, .. } => (None, Some(counts), *signature, *bulk),
+        Finding::Counted { counts, signatures, bulk, .. } => {
+            (None, Some(counts), signatures.body.ok(), bulk.then_some((signatures, *counts)))
+        }
     };
     let domain = message.sender.rsplit_once('@').map_or("", |(_, domain)| domain);
     let recent = Recent {
@@ -42,6 +44,7 @@ pub(super) fn tell(
         body: counts.and_then(|counts| counts.body),
         near: counts.and_then(|counts| counts.near),
         signature: signature.map(|signature| signature.to_string()),
+        mailing: None,
         domain: short(&domain.to_lowercase()),
         ms: (time.as_secs_f64() * 10_000.0).round() / 10.0,
     };
@@ -49,12 +52,7 @@ pub(super) fn tell(
         // A subject that cannot be read costs the page a subject, and nobody a message.
         short(&catch_unwind(|| subject(value)).unwrap_or_default())
     });
-    let seen = bulk.map(|bulk| Seen {
-        signature: bulk.signature,
-        kind: bulk.kind,
-        count: bulk.count,
-        subject: subject.as_deref(),
-    });
+    let seen = bulk.map(|(signatures, counts)| Seen { signatures, counts, subject: subject.as_deref() });
     activity.record(recent, seen.as_ref());
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The verdict on a message.
 
-use super::settings::{Action, Actions, Threshold, Thresholds};
+use super::settings::{Action, Actions, Thresholds};
 use super::whitelist::{Match, WhiteList};
 use crate::signature::Signature;
 use std::fmt;
@@ -98,12 +98,10 @@ pub fn decide(
     let mut wanted = facts.recipients.iter().map(|r| list.recipient(r));
     let some = wanted.clone().flatten().next();
     let all = wanted.all(|entry| entry.is_some());
-    let reached =
-        |count: Option<u32>, threshold: Threshold| count.is_some_and(|count| count >= threshold.get());
-    let action = if reached(counts.body, thresholds.body) {
+    let action = if thresholds.body.is_reached(counts.body) {
         Some(actions.bulk)
     } else {
-        reached(counts.near, thresholds.near).then_some(actions.near)
+        thresholds.near.is_reached(counts.near).then_some(actions.near)
     };
     match (some, action) {
         (Some(entry), _) if all => whitelisted(entry),

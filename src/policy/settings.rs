@@ -20,6 +20,12 @@ impl Threshold {
     pub const fn get(self) -> u32 {
         self.0
     }
+
+    /// Whether there is a count, and it is that high.
+    #[must_use]
+    pub fn is_reached(self, count: Option<u32>) -> bool {
+        count.is_some_and(|count| count >= self.0)
+    }
 }
 
 impl TryFrom<i64> for Threshold {

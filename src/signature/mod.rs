@@ -3,6 +3,7 @@
 
 mod body;
 mod canary;
+mod groups;
 mod guard;
 mod key;
 mod message;
@@ -13,6 +14,7 @@ mod types;
 
 pub use body::body;
 pub use canary::CANARY;
+pub use groups::{Belongs, Groups};
 pub use key::{FederationKey, KeyError};
 pub use message::{Signatures, signatures};
 pub use settings::Settings;

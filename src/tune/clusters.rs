@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Which messages belong together: those that share a `body` signature, or `near` signatures enough.
+//! What is known of the messages that belong together.
 
 use super::archive::Label;
 use super::replay::Letter;
 use super::top::Top;
-use crate::signature::{Signature, Signatures};
-use std::collections::{HashMap, HashSet};
+use crate::signature::{Belongs, Groups};
+use std::collections::HashMap;
 
 /// Clusters that are kept at a time. When there are more, the half that was seen least often goes, of equals the oldest;
 /// what comes further apart than so many other messages may be shown as several clusters.
 const MOST: usize = 100_000;
 
-/// Signatures by which they are found, with half of each signature's bits. Together that is some 100 MB at most.
+/// Signatures by which they are found. Together that is some 100 MB at most.
 const MOST_SIGNATURES: usize = 1_000_000;
-
-/// Signatures of one cluster: copies that differ bring new ones for ever.
-const MOST_OF_ONE: usize = 256;
-
-/// Slots whose passages must be those of a cluster: as many as the count of a text goes by.
-const AGREEING: usize = 2;
 
 /// Messages that belong together.
 #[derive(Debug, Default)]
@@ -35,27 +29,20 @@ pub(super) struct Cluster {
     pub(super) from: Top,
     pub(super) list_ids: Top,
     pub(super) subjects: Top,
-    signatures: usize,
 }
 
 /// All clusters.
 #[derive(Default)]
 pub(super) struct Clusters {
     all: HashMap<u64, Cluster>,
-    of: HashMap<u64, u64>,
-    next: u64,
+    groups: Groups,
 }
 
 impl Clusters {
     /// Adds a message whose highest count is this.
     pub(super) fn add(&mut self, letter: &Letter, label: Label, count: u32, whitelisted: bool) {
-        let body = letter.signatures.body.ok().and_then(|signature| self.find(signature));
-        let found = body.or_else(|| self.by_near(&letter.signatures));
-        let name = found.unwrap_or(self.next);
-        if found.is_none() {
-            self.next += 1;
-        }
-        let cluster = self.all.entry(name).or_default();
+        let Belongs { group, exact } = self.groups.add(&letter.signatures);
+        let cluster = self.all.entry(group).or_default();
         if cluster.messages == 0 {
             cluster.first = letter.time;
         }
@@ -64,53 +51,23 @@ impl Clusters {
         cluster.whitelisted += u64::from(whitelisted);
         cluster.peak = cluster.peak.max(count);
         cluster.last = letter.time;
-        cluster.exact += u64::from(body.is_some());
+        cluster.exact += u64::from(exact);
         letter.domain().into_iter().for_each(|domain| cluster.from.add(domain));
         letter.list_id.iter().for_each(|id| cluster.list_ids.add(id));
         cluster.subjects.add(&letter.subject);
-        for signature in letter.signatures.reported() {
-            if cluster.signatures < MOST_OF_ONE && !self.of.contains_key(&half(signature)) {
-                cluster.signatures += 1;
-                self.of.insert(half(signature), name);
-            }
-        }
-        if self.all.len() > MOST || self.of.len() > MOST_SIGNATURES {
+        if self.all.len() > MOST || self.groups.signatures() > MOST_SIGNATURES {
             self.forget();
         }
-    }
-
-    fn find(&self, signature: Signature) -> Option<u64> {
-        self.of.get(&half(signature)).copied()
-    }
-
-    /// The cluster to which most slots of a message lead, or what is attached or linked.
-    fn by_near(&self, signatures: &Signatures) -> Option<u64> {
-        let near = &signatures.near;
-        if let Some(thing) = near.things.iter().find_map(|(_, signature)| self.find(*signature)) {
-            return Some(thing);
-        }
-        let mut votes: Vec<(u64, usize)> = Vec::new();
-        for slot in &near.slots {
-            let Some(name) = slot.passages.iter().find_map(|(_, signature)| self.find(*signature)) else {
-                continue;
-            };
-            match votes.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, votes)) => *votes += 1,
-                None => votes.push((name, 1)),
-            }
-        }
-        // Of equals the older one.
-        let most = votes.into_iter().min_by_key(|&(name, votes)| (std::cmp::Reverse(votes), name));
-        most.filter(|&(_, votes)| votes >= AGREEING).map(|(name, _)| name)
     }
 
     fn forget(&mut self) {
         let mut order: Vec<_> =
             self.all.iter().map(|(name, c)| (c.peak, c.messages, c.last, *name)).collect();
         order.sort_unstable();
-        let gone: HashSet<u64> = order[..order.len() / 2].iter().map(|&(.., name)| name).collect();
-        self.all.retain(|name, _| !gone.contains(name));
-        self.of.retain(|_, name| !gone.contains(name));
+        for (.., name) in &order[..order.len() / 2] {
+            self.all.remove(name);
+            self.groups.forget(*name);
+        }
     }
 
     /// Those in which a message was seen so often at least, those of the highest count first.
@@ -121,16 +78,11 @@ impl Clusters {
     }
 }
 
-/// Enough of a signature to tell millions apart.
-fn half(signature: Signature) -> u64 {
-    (signature.bits() >> 64) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::LowInformation;
     use crate::signature::near::Near;
+    use crate::signature::{LowInformation, Signature, Signatures};
 
     fn letter(body: [u8; 16]) -> Letter {
         Letter {
@@ -153,7 +105,7 @@ mod tests {
             let mut body = [1; 16];
             body[..8].copy_from_slice(&(n + 1).to_le_bytes());
             clusters.add(&letter(body), Label::None, 1, false);
-            assert!(clusters.all.len() <= MOST && clusters.of.len() <= MOST);
+            assert!(clusters.all.len() <= MOST && clusters.groups.signatures() <= MOST);
         }
         clusters.add(&letter([9; 16]), Label::Ham, 6, true);
         let ranked = clusters.ranked(5);

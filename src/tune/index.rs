@@ -2,7 +2,7 @@
 //! The messages of an archive, in the order in which they came.
 
 use super::archive::{Archive, Faults};
-use super::scan::{self, SEPARATOR, Shape, unquote};
+use crate::mail::mbox::{self, SEPARATOR, Shape, delivered};
 use crate::mail::{MAX_BODY, Stored};
 use std::borrow::Cow;
 use std::fs::File;
@@ -136,7 +136,7 @@ impl Part {
         let changed = metadata.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut reader = BufReader::with_capacity(BUFFER, Told { inner: open, tell });
         let entries = &mut self.entries;
-        scan::scan(&mut reader, metadata.len(), &mut |message| {
+        mbox::scan(&mut reader, metadata.len(), &mut |message| {
             // Spam likes to come from the future.
             let told =
                 catch_unwind(|| Stored::of(message.head).time).ok().flatten().filter(|&time| time <= now);
@@ -195,10 +195,9 @@ impl<'a> Source<'a> {
         self.bytes.resize(length, 0);
         file.read_exact_at(&mut self.bytes, entry.at)?;
         self.open = Some((entry.file, file));
-        let is_of_mbox = self.bytes.starts_with(SEPARATOR);
-        if entry.at > 0 && !is_of_mbox {
+        if entry.at > 0 && !self.bytes.starts_with(SEPARATOR) {
             return Err(io::Error::other("it changed while it was read"));
         }
-        Ok(Some(if is_of_mbox { unquote(&self.bytes) } else { self.bytes.as_slice().into() }))
+        Ok(Some(delivered(&self.bytes)))
     }
 }

@@ -15,7 +15,6 @@ mod plain;
 mod plot;
 mod replay;
 mod report;
-mod scan;
 mod tally;
 mod top;
 mod wanted;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon, and the counts that it holds; where it does not run, the ledger's file.
 
+use super::Daemon;
 use super::report::Report;
 use crate::command::show::ago;
 use crate::control::{self, Status};
-use crate::ledger::{self, FILE_NAME, Holding, OpenError, SliceStatus};
+use crate::ledger::{FILE_NAME, Holding, OpenError, SliceStatus};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
 
 /// One strange message in so many that shows the threshold is worth a word.
 const FALSE_BULK: f64 = 1e-6;
@@ -17,30 +17,21 @@ const FALSE_BULK: f64 = 1e-6;
 /// A window that needed so many filters was made for too few signatures.
 const MANY_SLICES: usize = 3;
 
-/// Whose counts they are.
-pub(super) struct Subject<'a> {
-    /// "milter" or "server".
-    pub(super) daemon: &'static str,
-    pub(super) control: &'a Path,
-    pub(super) state_dir: &'a Path,
-    pub(super) settings: &'a ledger::Settings,
-    /// None where it cannot be read.
-    pub(super) key: Option<&'a FederationKey>,
-    pub(super) threshold: u32,
-}
-
 /// Asks the daemon, or reads the ledger when none runs.
-pub(super) async fn examine(subject: &Subject<'_>, report: &mut Report) -> Option<Status> {
-    let Subject { daemon, control, .. } = subject;
-    let shown = control.display();
-    match control::status(control, subject.threshold).await {
+pub(super) async fn examine(
+    of: &Daemon<'_>,
+    key: Option<&FederationKey>,
+    report: &mut Report,
+) -> Option<Status> {
+    let (daemon, shown) = (of.name, of.control.display());
+    match control::status(of.control, of.threshold).await {
         Ok(status) => {
-            examine_daemon(subject, &status, report);
+            examine_daemon(of, key, &status, report);
             report.ok(
                 "ledger",
                 "sound when the daemon opened it; bulkmark ledger verify reads it while none runs",
             );
-            examine_slices(&status.ledger.slices, subject.threshold, report);
+            examine_slices(&status.ledger.slices, of.threshold, report);
             return Some(status);
         }
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
@@ -57,18 +48,18 @@ pub(super) async fn examine(subject: &Subject<'_>, report: &mut Report) -> Optio
             report.error("daemon", format!("the {daemon} at {shown} does not answer: {e}"), advice);
         }
     }
-    examine_file(subject, report);
+    examine_file(of, key, report);
     None
 }
 
-fn examine_daemon(subject: &Subject<'_>, status: &Status, report: &mut Report) {
+fn examine_daemon(of: &Daemon<'_>, key: Option<&FederationKey>, status: &Status, report: &mut Report) {
     const CHECK: &str = "daemon";
-    let daemon = subject.daemon;
+    let daemon = of.name;
     let restart = format!("systemctl restart bulkmark-{daemon}");
-    let parameters = subject.key.map(|key| Parameters::new(subject.settings, key));
+    let parameters = key.map(|key| Parameters::new(of.ledger, key));
     let differs = parameters.and_then(|parameters| parameters.check(&status.parameters).err());
     if status.role != daemon {
-        let text = format!("a {} answers at {}, not a {daemon}", status.role, subject.control.display());
+        let text = format!("a {} answers at {}, not a {daemon}", status.role, of.control.display());
         report.error(CHECK, text, "give each daemon a control socket of its own");
     } else if status.version != env!("CARGO_PKG_VERSION") {
         let (theirs, ours) = (&status.version, env!("CARGO_PKG_VERSION"));
@@ -85,25 +76,25 @@ fn examine_daemon(subject: &Subject<'_>, status: &Status, report: &mut Report) {
     }
 }
 
-fn examine_file(subject: &Subject<'_>, report: &mut Report) {
+fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Report) {
     const CHECK: &str = "ledger";
-    let path = subject.state_dir.join(FILE_NAME);
+    let path = of.state_dir.join(FILE_NAME);
     let shown = path.display();
     match path.try_exists() {
         Ok(true) => (),
         Ok(false) => return report.ok(CHECK, format!("there is none yet; the daemon begins {shown}")),
         Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), "run doctor as root"),
     }
-    match Holding::open(&path, subject.threshold) {
+    match Holding::open(&path, of.threshold) {
         Ok((holding, status)) => {
-            if subject.key.is_some_and(|key| key.id() != holding.key_id()) {
+            if key.is_some_and(|key| key.id() != holding.key_id()) {
                 let text = format!("{shown} belongs to another federation key, {:016x}", holding.key_id());
                 let advice = "put the old key back, or move the ledger away to begin with empty counts";
                 report.error(CHECK, text, advice);
             } else {
                 report.ok(CHECK, format!("{shown} is sound"));
             }
-            examine_slices(&status.slices, subject.threshold, report);
+            examine_slices(&status.slices, of.threshold, report);
         }
         Err(e @ OpenError::Damaged { .. }) => {
             let advice = "while no daemon runs, restore a backup over it, or move it away: counts are lost then, no mail";

@@ -15,12 +15,13 @@ mod session;
 
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
+use crate::control::Status;
+use crate::ledger;
 use crate::server::{Address, Clients};
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::telemetry;
 use access::User;
-use counts::Subject;
 use report::{Level, Report};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -87,6 +88,23 @@ fn first_line(error: &ConfigError) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
+/// What a milter and a server have alike.
+struct Daemon<'a> {
+    /// "milter" or "server".
+    name: &'static str,
+    /// Its configuration, and whether that is where the packages have it.
+    path: &'a Path,
+    packaged: bool,
+    control: &'a Path,
+    state_dir: &'a Path,
+    ledger: &'a ledger::Settings,
+    threshold: u32,
+    log: &'a telemetry::Settings,
+    /// What the other servers are to it, and which there are.
+    link: &'static str,
+    others: &'a [Upstream],
+}
+
 type Loaded<'a> = (&'a MilterFile, Result<FederationKey, ConfigError>, Result<(), ConfigError>);
 
 async fn milter(
@@ -96,9 +114,19 @@ async fn milter(
     (file, key, lists): Loaded<'_>,
     report: &mut Report,
 ) {
-    let user = files::daemon_user(&file.control, &file.state_dir, packaged);
-    examine_config(path, &user, report);
-    let key = examine_key(file.ledger.federation_key_file.as_deref(), key, &user, report);
+    let daemon = Daemon {
+        name: "milter",
+        path,
+        packaged,
+        control: &file.control,
+        state_dir: &file.state_dir,
+        ledger: &file.ledger,
+        threshold: file.thresholds.body.get(),
+        log: &file.log,
+        link: "upstream",
+        others: &file.upstream,
+    };
+    let (user, key) = daemon.examine_config(key, report);
     for list in &file.whitelist.files {
         files::examine_file("white lists", list, false, &user, report);
     }
@@ -111,27 +139,13 @@ async fn milter(
         Ok(()) if file.whitelist.files.is_empty() => report.ok("white lists", "there are none"),
         Ok(()) => report.ok("white lists", "every entry is valid"),
     }
-    examine_entries("upstream", &file.upstream, &user, report);
-    files::examine_state(&file.state_dir, &user, report);
-    files::examine_disk(&file.state_dir, report);
-    examine_log(&file.log, report);
-    let subject = Subject {
-        daemon: "milter",
-        control: &file.control,
-        state_dir: &file.state_dir,
-        settings: &file.ledger,
-        key: key.as_ref(),
-        threshold: file.thresholds.body.get(),
-    };
-    let status = counts::examine(&subject, report).await;
+    let status = daemon.examine_state(&user, key.as_ref(), report).await;
     session::examine(file, report).await;
     postfix::examine(postfix, &file.listen, report);
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
     }
-    if let Some(key) = &key {
-        servers::examine("upstream", &file.upstream, &file.ledger, key, status.as_ref(), report).await;
-    }
+    daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
 }
 
 async fn server(
@@ -141,15 +155,23 @@ async fn server(
     key: Result<FederationKey, ConfigError>,
     report: &mut Report,
 ) {
-    let user = files::daemon_user(&file.control, &file.state_dir, packaged);
-    examine_config(path, &user, report);
-    let key = examine_key(file.ledger.federation_key_file.as_deref(), key, &user, report);
+    let daemon = Daemon {
+        name: "server",
+        path,
+        packaged,
+        control: &file.control,
+        state_dir: &file.state_dir,
+        ledger: &file.ledger,
+        threshold: THRESHOLD,
+        log: &file.log,
+        link: "peer",
+        others: &file.peer,
+    };
+    let (user, key) = daemon.examine_config(key, report);
     if let Some(tls) = &file.tls {
         files::examine_file("certificate", &tls.cert, false, &user, report);
         files::examine_file("certificate", &tls.key, true, &user, report);
     }
-    examine_entries("peer", &file.peer, &user, report);
-    files::examine_state(&file.state_dir, &user, report);
     match Clients::load(&file.state_dir) {
         Ok(clients) if clients.list().is_empty() => {
             report.warning("clients", "there are none, so nobody can report", "bulkmark client add NAME");
@@ -157,26 +179,49 @@ async fn server(
         Ok(clients) => report.ok("clients", format!("{} of them", clients.list().len())),
         Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),
     }
-    files::examine_disk(&file.state_dir, report);
-    examine_log(&file.log, report);
-    let subject = Subject {
-        daemon: "server",
-        control: &file.control,
-        state_dir: &file.state_dir,
-        settings: &file.ledger,
-        key: key.as_ref(),
-        threshold: THRESHOLD,
-    };
-    let status = counts::examine(&subject, report).await;
+    let status = daemon.examine_state(&user, key.as_ref(), report).await;
     examine_listener(&file.listen, report).await;
-    if let Some(key) = &key {
-        servers::examine("peer", &file.peer, &file.ledger, key, status.as_ref(), report).await;
-    }
+    daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
 }
 
-fn examine_config(path: &Path, user: &User, report: &mut Report) {
-    files::examine_self(user, report);
-    files::examine_file("configuration", path, false, user, report);
+impl Daemon<'_> {
+    /// As whom it runs, and the key of its federation if it can be had.
+    fn examine_config(
+        &self,
+        key: Result<FederationKey, ConfigError>,
+        report: &mut Report,
+    ) -> (User, Option<FederationKey>) {
+        let user = files::daemon_user(self.control, self.state_dir, self.packaged);
+        files::examine_self(&user, report);
+        files::examine_file("configuration", self.path, false, &user, report);
+        let key = examine_key(self.ledger.federation_key_file.as_deref(), key, &user, report);
+        (user, key)
+    }
+
+    /// What it writes and counts; returns its status if it runs.
+    async fn examine_state(
+        &self,
+        user: &User,
+        key: Option<&FederationKey>,
+        report: &mut Report,
+    ) -> Option<Status> {
+        examine_entries(self.link, self.others, user, report);
+        files::examine_state(self.state_dir, user, report);
+        files::examine_disk(self.state_dir, report);
+        examine_log(self.log, report);
+        counts::examine(self, key, report).await
+    }
+
+    async fn examine_others(
+        &self,
+        key: Option<&FederationKey>,
+        status: Option<&Status>,
+        report: &mut Report,
+    ) {
+        if let Some(key) = key {
+            servers::examine(self.link, self.others, self.ledger, key, status, report).await;
+        }
+    }
 }
 
 fn examine_key(

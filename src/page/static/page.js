@@ -126,18 +126,19 @@ const shown = {
     const now = Date.now() / 1000;
     rows($("bulk"), list, (entry) => entry.signature, (cells, entry) => {
       button(cells[0], entry.signature, () => filter(entry.signature));
-      text(cells[1], `${number(entry.count)}${entry.kind === "near" ? " near" : ""}`, "number");
-      text(cells[2], number(entry.messages), "number");
-      text(cells[3], clock(entry.first), "number");
-      text(cells[4], ago(Math.max(0, Math.round(now - entry.last))), "number");
-      text(cells[5], entry.domains.map((domain) => domain || "<>").join(", ") + (entry["more-domains"] ? ", …" : ""));
-      text(cells[6], entry.subject ?? (entry["subject-hash"] ? `#${entry["subject-hash"]}` : ""), entry.subject ? "" : "code");
+      text(cells[1], number(entry.body), "number");
+      text(cells[2], number(entry.near), "number");
+      text(cells[3], number(entry.messages), "number");
+      text(cells[4], clock(entry.first), "number");
+      text(cells[5], ago(Math.max(0, Math.round(now - entry.last))), "number");
+      text(cells[6], entry.domains.map((domain) => domain || "<>").join(", ") + (entry["more-domains"] ? ", …" : ""));
+      text(cells[7], entry.subject ?? (entry["subject-hash"] ? `#${entry["subject-hash"]}` : ""), entry.subject ? "" : "code");
     });
   },
 
   recent(list) {
     const wanted = $("filter").value.trim().toLowerCase();
-    const has = (entry) => [entry.id, entry.signature, entry.domain, entry.verdict, entry.action, entry.reason]
+    const has = (entry) => [entry.id, entry.signature, entry.mailing, entry.domain, entry.verdict, entry.action, entry.reason]
       .some((value) => value && value.toLowerCase().includes(wanted));
     const found = list.filter((entry) => wanted === "" || has(entry));
     rows($("recent"), found, (entry) => `${entry.at} ${entry.id} ${entry.ms}`, (cells, entry) => {

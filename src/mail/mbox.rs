@@ -15,11 +15,11 @@ const MAX_HEAD: usize = 256 << 10;
 const MAX_LINE: usize = 8 << 10;
 
 /// What begins each message of an mbox.
-pub(super) const SEPARATOR: &[u8] = b"From ";
+pub const SEPARATOR: &[u8] = b"From ";
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub enum Shape {
     /// Messages in a row, each behind a line that begins with "From ".
     Mbox,
     /// One message.
@@ -32,19 +32,20 @@ pub(super) enum Shape {
 
 /// A message of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found<'a> {
-    pub(super) at: u64,
-    pub(super) length: u64,
+pub struct Found<'a> {
+    /// Where it begins in the file: where the one before it ends.
+    pub at: u64,
+    /// Its bytes.
+    pub length: u64,
     /// The header, or the beginning of it.
-    pub(super) head: &'a [u8],
+    pub head: &'a [u8],
 }
 
 /// Shows each message of a file of `size` bytes.
-pub(super) fn scan(
-    reader: &mut impl BufRead,
-    size: u64,
-    each: &mut dyn FnMut(Found<'_>),
-) -> io::Result<Shape> {
+///
+/// # Errors
+/// When it cannot be read.
+pub fn scan(reader: &mut impl BufRead, size: u64, each: &mut dyn FnMut(Found<'_>)) -> io::Result<Shape> {
     let shape = shape(reader.fill_buf()?);
     match shape {
         Shape::Mbox => mbox(reader, each)?,
@@ -141,10 +142,12 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     }
 }
 
-/// A message of an mbox as it was before: lines that begin with "From ", behind any number of ">", got one ">" more.
-pub(super) fn unquote(raw: &[u8]) -> Cow<'_, [u8]> {
+/// A message of a file as it was delivered: in an mbox, lines that begin with "From ", behind any number of ">", got one
+/// ">" more.
+#[must_use]
+pub fn delivered(raw: &[u8]) -> Cow<'_, [u8]> {
     const QUOTED: &[u8] = b">From ";
-    if memchr::memmem::find(raw, QUOTED).is_none() {
+    if !raw.starts_with(SEPARATOR) || memchr::memmem::find(raw, QUOTED).is_none() {
         return raw.into();
     }
     let mut plain = Vec::with_capacity(raw.len());
@@ -210,12 +213,13 @@ mod tests {
     }
 
     #[test]
-    fn quotes_are_taken_off() {
-        let text = |raw: &str| String::from_utf8(unquote(raw.as_bytes()).into_owned()).unwrap();
+    fn quotes_of_an_mbox_are_taken_off() {
+        let text = |raw: &str| String::from_utf8(delivered(raw.as_bytes()).into_owned()).unwrap();
         assert_eq!(
-            text("a\n>From b\n>>From c\n> From d\n>Fromm\n"),
-            "a\nFrom b\n>From c\n> From d\n>Fromm\n"
+            text("From a\n>From b\n>>From c\n> From d\n>Fromm\n"),
+            "From a\nFrom b\n>From c\n> From d\n>Fromm\n"
         );
-        assert_eq!(text("a >From b\n"), "a >From b\n");
+        assert_eq!(text("From a >From b\n"), "From a >From b\n");
+        assert_eq!(text("Subject: 1\n\n>From b\n"), "Subject: 1\n\n>From b\n");
     }
 }

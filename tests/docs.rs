@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The documents for people: links lead somewhere, and the commands, options and files that they name exist.
+
+use bulkmark::command::Cli;
+use clap::{Command, CommandFactory as _};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All documents with their text.
+fn documents() -> Vec<(PathBuf, String)> {
+    let directories = ["", "docs", "fuzz"].map(|name| root().join(name));
+    let files = directories.iter().flat_map(|directory| fs::read_dir(directory).unwrap());
+    let mut documents: Vec<_> = files
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .map(|path| (path.clone(), fs::read_to_string(path).unwrap()))
+        .collect();
+    documents.sort();
+    assert!(documents.len() > 20, "{documents:?}");
+    documents
+}
+
+/// Lines of code, and what stands between backticks in the others. A line that ends in a backslash goes on in the next.
+fn code(text: &str) -> Vec<String> {
+    let (mut all, mut is_fenced) = (Vec::new(), false);
+    for line in text.replace("\\\n", " ").lines() {
+        if line.trim_start().starts_with("```") {
+            is_fenced = !is_fenced;
+        } else if is_fenced || line.starts_with("    ") {
+            all.push(line.trim().to_owned());
+        }
+    }
+    // Text between backticks may go on in the next line.
+    all.extend(prose(text).split('`').skip(1).step_by(2).map(|span| span.replace('\n', " ")));
+    all
+}
+
+/// The text without lines of code.
+fn prose(text: &str) -> String {
+    let mut is_fenced = false;
+    let is_prose = |line: &&str| {
+        let fence = line.trim_start().starts_with("```");
+        is_fenced ^= fence;
+        !is_fenced && !fence && !line.starts_with("    ")
+    };
+    text.lines().filter(is_prose).map(|line| format!("{line}\n")).collect()
+}
+
+/// What a heading is called in links.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|&c| c.is_alphanumeric() || " -_".contains(c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+fn anchors(text: &str) -> Vec<String> {
+    let prose = prose(text);
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut found = 0;
+    for (path, text) in documents() {
+        for (i, _) in text.match_indices("](") {
+            let target = text[i + 2..].split(')').next().unwrap();
+            if target.contains("://") {
+                continue;
+            }
+            found += 1;
+            let (file, place) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(file.exists(), "{}: there is no {target}", path.display());
+            if !place.is_empty() {
+                let there = fs::read_to_string(&file).unwrap();
+                assert!(anchors(&there).iter().any(|name| name == place), "{}: {target}", path.display());
+            }
+        }
+    }
+    assert!(found > 100, "{found}");
+}
+
+/// What is wrong with the command that stands behind `bulkmark`.
+fn fault(mut command: &Command, rest: &str) -> Option<String> {
+    let end = rest.find(['|', ';', '&', '>', '#', '(', ')']).unwrap_or(rest.len());
+    let mut options: Vec<_> = command.get_arguments().collect();
+    let mut is_command = true;
+    for word in rest[..end].split_whitespace() {
+        if let Some(option) = word.strip_prefix("--") {
+            let name = option.split('=').next().unwrap();
+            if !["help", "version"].contains(&name) && !options.iter().any(|o| o.get_long() == Some(name)) {
+                return Some(format!("bulkmark {} has no --{name}", command.get_name()));
+            }
+        } else if is_command && command.has_subcommands() {
+            match command.find_subcommand(word) {
+                Some(below) => command = below,
+                None => return Some(format!("{} has no command {word}", command.get_name())),
+            }
+            options.extend(command.get_arguments());
+        } else {
+            is_command = false;
+        }
+    }
+    None
+}
+
+#[test]
+fn commands_and_their_options_exist() {
+    let mut program = Cli::command();
+    program.build();
+    let mut found = 0;
+    for (path, text) in documents() {
+        for code in code(&text) {
+            for (i, _) in code.match_indices("bulkmark ") {
+                // Where a command stands: first, or behind what makes another one of it.
+                let before = code[..i].trim_end();
+                let begins = ["", "$", "#", "sudo", "&&", "|", "do"].iter().any(|&word| {
+                    before == word || before.strip_suffix(word).is_some_and(|rest| rest.ends_with(' '))
+                });
+                let rest = &code[i + "bulkmark ".len()..];
+                let is_name = rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '-');
+                // What a daemon says of itself, with its version.
+                let is_output = rest.split_whitespace().nth(1).is_some_and(|word| word.starts_with("0."));
+                if begins && is_name && !is_output {
+                    found += 1;
+                    if let Some(fault) = fault(&program, rest) {
+                        panic!("{}: {code}: {fault}", path.display());
+                    }
+                }
+            }
+        }
+    }
+    assert!(found > 50, "{found}");
+}
+
+/// Files of the source, targets of make, tests and benches.
+#[test]
+fn files_and_targets_exist() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let is_target = |name: &str| makefile.lines().any(|line| line.split(':').next() == Some(name));
+    let has_bench = |name: &str| {
+        ["benches", "benches/speed/benches"]
+            .iter()
+            .any(|directory| root().join(directory).join(format!("{name}.rs")).exists())
+    };
+    let mut found = 0;
+    for (path, text) in documents() {
+        let there = path.parent().unwrap();
+        for code in code(&text) {
+            // Without what a comment says.
+            let words: Vec<_> = code.split(" # ").next().unwrap().split_whitespace().collect();
+            let at = |message: &str| format!("{}: {code}: {message}", path.display());
+            for pair in words.windows(2) {
+                let name = pair[1].trim_end_matches([',', '.']);
+                let exists = match pair[0] {
+                    // Not that of another directory.
+                    "make" if name != "-C" => is_target(name),
+                    "--test" => root().join(format!("tests/{name}.rs")).exists(),
+                    "--bench" => has_bench(name),
+                    _ => continue,
+                };
+                found += 1;
+                assert!(exists, "{}", at(name));
+            }
+            for word in words {
+                let is_source = ["src/", "tests/", "benches/", "conf/", "packaging/", "systemd/"]
+                    .iter()
+                    .any(|directory| word.starts_with(directory));
+                if is_source {
+                    found += 1;
+                    assert!(root().join(word).exists() || there.join(word).exists(), "{}", at(word));
+                }
+            }
+        }
+    }
+    assert!(found > 50, "{found}");
+}
