@@ -142,11 +142,10 @@ fn commands_and_their_options_exist() {
 fn files_and_targets_exist() {
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
     let is_target = |name: &str| makefile.lines().any(|line| line.split(':').next() == Some(name));
-    let has_bench = |name: &str| {
-        ["benches", "benches/speed/benches"]
-            .iter()
-            .any(|directory| root().join(directory).join(format!("{name}.rs")).exists())
-    };
+    let is_one_of = |paths: &[String]| paths.iter().any(|path| root().join(path).exists());
+    let is_test = |name: &str| is_one_of(&[format!("tests/{name}.rs"), format!("tests/{name}/main.rs")]);
+    let is_bench =
+        |name: &str| is_one_of(&[format!("benches/{name}.rs"), format!("benches/speed/{name}.rs")]);
     let mut found = 0;
     for (path, text) in documents() {
         let there = path.parent().unwrap();
@@ -159,8 +158,8 @@ fn files_and_targets_exist() {
                 let exists = match pair[0] {
                     // Not that of another directory.
                     "make" if name != "-C" => is_target(name),
-                    "--test" => root().join(format!("tests/{name}.rs")).exists(),
-                    "--bench" => has_bench(name),
+                    "--test" => is_test(name),
+                    "--bench" => is_bench(name),
                     _ => continue,
                 };
                 found += 1;
