@@ -15,6 +15,7 @@ mod session;
 
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
+use crate::control::{Place, Status};
 use crate::server::{Address, Clients};
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
@@ -25,6 +26,7 @@ use report::{Level, Report};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 
 /// Look at everything that a milter or server needs to do its work, and say what is to be done.
 ///
@@ -124,8 +126,10 @@ async fn milter(
         threshold: file.thresholds.body.get(),
     };
     let status = counts::examine(&subject, report).await;
-    session::examine(file, report).await;
-    postfix::examine(postfix, &file.listen, report);
+    if let Some(listen) = listens(&file.listen, status.as_ref(), "milter", report) {
+        session::examine(file, &listen, report).await;
+        postfix::examine(postfix, &listen, report);
+    }
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
     }
@@ -168,7 +172,9 @@ async fn server(
         threshold: THRESHOLD,
     };
     let status = counts::examine(&subject, report).await;
-    examine_listener(&file.listen, report).await;
+    if let Some(listen) = listens(&file.listen, status.as_ref(), "server", report) {
+        examine_listener(&listen, report).await;
+    }
     if let Some(key) = &key {
         servers::examine("peer", &file.peer, &file.ledger, key, status.as_ref(), report).await;
     }
@@ -227,6 +233,27 @@ fn examine_log(log: &telemetry::Settings, report: &mut Report) {
             "start the log daemon, or correct log.target and log.socket",
         ),
     }
+}
+
+/// Where the daemon listens. Of a socket that systemd has, only the daemon can tell.
+fn listens<A: Clone + FromStr>(
+    place: &Place<A>,
+    status: Option<&Status>,
+    daemon: &str,
+    report: &mut Report,
+) -> Option<A> {
+    if let Place::At(address) = place {
+        return Some(address.clone());
+    }
+    let address = status.and_then(|status| status.listens.as_ref()?.parse().ok());
+    if address.is_none() {
+        report.error(
+            "listener",
+            format!("it is on a socket of systemd, and no {daemon} answers that could tell where that is"),
+            format!("systemctl start bulkmark-{daemon}.socket bulkmark-{daemon}.service"),
+        );
+    }
+    address
 }
 
 async fn examine_listener(listen: &Address, report: &mut Report) {
