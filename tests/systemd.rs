@@ -154,3 +154,21 @@ fn units_are_hardened_alike() {
         .collect();
     assert_eq!(hardened[0], hardened[1]);
 }
+
+/// A socket has one address: what the documents say, and for the server the one of its own configuration.
+#[test]
+fn sockets_are_where_the_documents_say() {
+    let read = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let address = |unit: &str| {
+        let text = read(unit);
+        let found: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("ListenStream=")).collect();
+        assert_eq!(found.len(), 1, "{unit}: {found:?}");
+        found[0].to_owned()
+    };
+    let milter = address("systemd/bulkmark-milter.socket");
+    for document in ["docs/postfix.md", "man/bulkmark-milter.8"] {
+        assert!(read(document).contains(&milter), "{document} does not have {milter}");
+    }
+    let server: toml::Table = read("conf/server.toml").parse().unwrap();
+    assert_eq!(server["listen"].as_str(), Some(&*address("systemd/bulkmark-server.socket")));
+}
