@@ -41,15 +41,6 @@ impl<A: FromStr<Err = String>> TryFrom<String> for Place<A> {
     }
 }
 
-impl<A: fmt::Display> fmt::Display for Place<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::At(address) => address.fmt(f),
-            Self::Systemd => f.write_str(SYSTEMD),
-        }
-    }
-}
-
 /// What was passed cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum PassedError {

@@ -63,7 +63,7 @@ impl Socket {
         let address = match self {
             Self::Tcp(socket) => socket.local_addr().map(|address| address.to_string()),
             Self::Unix(socket, _) => socket.local_addr().map(|address| {
-                let path = address.as_pathname().unwrap_or(Path::new(""));
+                let path = address.as_pathname().unwrap_or_else(|| Path::new(""));
                 format!("unix:{}", path.display())
             }),
         };
