@@ -6,7 +6,7 @@ mod common;
 use common::authority::{Authority, tls_server};
 use common::http::{answer, ask, connect};
 use common::milter::{ALL_ACTIONS, ALL_OPTIONS, Client, Mail, session};
-use common::mta::skip;
+use common::mta::{skip, wait_until};
 use common::passed::start_with;
 use common::server::Server;
 use common::{BULKMARK, Daemon, Site, status};
@@ -14,7 +14,7 @@ use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// More than wait by chance.
 const WAITING: usize = 30;
@@ -41,10 +41,16 @@ fn serve(server: &Server, socket: &TcpListener) -> Daemon {
     start_with(&server.site, &["server"], &server.config(), socket.try_clone().unwrap(), 1)
 }
 
+/// Waits for the end of a daemon whose address is still wanted.
+#[track_caller]
+fn exit(daemon: &mut Daemon) -> ExitStatus {
+    wait_until("the end of the daemon", || daemon.child.try_wait().unwrap())
+}
+
 /// The daemon does not start, and says why in a line with all of this.
 #[track_caller]
 fn refuses(mut daemon: Daemon, wanted: &[&str]) {
-    let status = daemon.child.wait().unwrap();
+    let status = exit(&mut daemon);
     let line = daemon.log.wait_for(0, wanted[0]);
     assert_eq!(status.code(), Some(1), "{line}");
     for wanted in wanted {
@@ -54,7 +60,7 @@ fn refuses(mut daemon: Daemon, wanted: &[&str]) {
 
 fn end(daemon: &mut Daemon) {
     daemon.signal("TERM");
-    assert!(daemon.child.wait().unwrap().success());
+    assert!(exit(daemon).success());
 }
 
 /// The milter is started by the first connection, as systemd would, and that one is answered.
