@@ -49,10 +49,10 @@ impl Socket {
         result
     }
 
-    /// Binds a Unix socket at `path`, as [`bind_unix`].
+    /// Binds a Unix socket at `path` with the permissions `mode`. One that is left from a crash is replaced.
     ///
     /// # Errors
-    /// As [`bind_unix`].
+    /// When somebody listens there, or the path cannot be used.
     pub async fn unix(path: &Path, mode: u32) -> io::Result<Self> {
         bind_unix(path, mode).await.map(|(socket, file)| Self::Unix(socket, Some(file)))
     }
@@ -80,10 +80,7 @@ impl Socket {
     }
 }
 
-/// Binds a Unix socket at `path` with the permissions `mode`. One that is left from a crash is replaced.
-///
-/// # Errors
-/// When somebody listens there, or the path cannot be used.
+/// As [`Socket::unix`], with the file apart.
 pub(super) async fn bind_unix(path: &Path, mode: u32) -> io::Result<(UnixListener, SocketFile)> {
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
         // Only a refused connection proves that nobody listens.
