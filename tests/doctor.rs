@@ -7,10 +7,12 @@ use common::clock::Clock;
 use common::letters::{letter, send};
 use common::mount::Mount;
 use common::mta::skip;
+use common::passed::start_with;
 use common::rig::Rig;
 use common::server::{Server, milter};
 use common::{BULKMARK, Daemon, Site, wait_until};
 use std::fs::{self, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
@@ -178,6 +180,46 @@ fn a_federation_that_is_well() {
         if told.code == 0 && told.faults().is_empty() { Ok(()) } else { Err(told.text) }
     });
     run(&["--server"], &one.config()).says(&format!("ok       peer: {} answers", two.url()));
+}
+
+/// Where the socket of systemd is, only the daemon can tell.
+#[test]
+fn a_daemon_on_a_socket_of_systemd() {
+    let mut clinic = Clinic::new("");
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("inet:{}", socket.local_addr().unwrap());
+    clinic.postfix(&address, "");
+    clinic.site.listen = "systemd".to_owned();
+    let passed = || socket.try_clone().unwrap();
+    let daemon = start_with(&clinic.site, &["milter"], &clinic.site.config(), passed(), 1).listening();
+    let told = clinic.doctor();
+    told.all_ok();
+    told.says(&format!("ok       listener: a milter answers at {address}\n"));
+    told.says(&format!("ok       postfix: smtpd_milters has {address}\n"));
+    clinic.postfix("", "");
+    clinic.doctor().only(
+        "error",
+        &format!("does not have {address}"),
+        &format!("smtpd_milters = {{ {address}, "),
+    );
+    assert!(daemon.terminate().success());
+    let start = "systemctl start bulkmark-milter.socket bulkmark-milter.service";
+    clinic.doctor().has("error", "listener: it is on a socket of systemd, and no milter answers", start);
+
+    let mut server = Server::new("");
+    server.client(&["add", "mx"]);
+    server.listen = "systemd".to_owned();
+    let daemon = start_with(&server.site, &["server"], &server.config(), passed(), 1).listening();
+    let told = run(&["--server"], &server.config());
+    told.all_ok();
+    told.says(&format!("ok       listener: somebody answers at {}\n", daemon.address));
+    assert!(daemon.terminate().success());
+    let start = "systemctl start bulkmark-server.socket bulkmark-server.service";
+    run(&["--server"], &server.config()).has(
+        "error",
+        "listener: it is on a socket of systemd, and no server",
+        start,
+    );
 }
 
 #[test]

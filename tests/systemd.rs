@@ -99,16 +99,23 @@ fn units() -> Vec<(String, String)> {
         (entry.file_name().to_string_lossy().into_owned(), text)
     });
     let units: Vec<_> = units.collect();
-    assert_eq!(units.len(), 2, "{units:?}");
+    assert_eq!(units.len(), 4, "{units:?}");
     units
 }
 
-/// Runs systemd-analyze on each unit, with the program under test in it; exit code 0 and nothing on standard error.
-fn analyze(arguments: &[&str]) {
+fn services() -> impl Iterator<Item = (String, String)> {
+    units().into_iter().filter(|(name, _)| name.ends_with(".service"))
+}
+
+/// Runs systemd-analyze on each of these units, with the program under test in it; exit code 0 and nothing on standard error.
+fn analyze(arguments: &[&str], names: impl Iterator<Item = String>) {
     let directory = tempfile::tempdir().unwrap();
+    // All of them, since a socket wants its service.
     for (name, text) in units() {
+        fs::write(directory.path().join(&name), text.replace("/usr/bin/bulkmark", BULKMARK)).unwrap();
+    }
+    for name in names {
         let path = directory.path().join(&name);
-        fs::write(&path, text.replace("/usr/bin/bulkmark", BULKMARK)).unwrap();
         match Command::new("systemd-analyze").args(arguments).arg(&path).output() {
             Ok(output) => {
                 let told = String::from_utf8_lossy(&output.stderr);
@@ -125,23 +132,43 @@ fn analyze(arguments: &[&str]) {
 
 #[test]
 fn units_are_valid() {
-    analyze(&["verify", "--man=no"]);
+    analyze(&["verify", "--man=no"], units().into_iter().map(|(name, _)| name));
 }
 
 /// The scale goes to 10; the threshold is in tenths.
 #[test]
 fn units_expose_little() {
-    analyze(&["security", "--offline=true", "--threshold=15", "--no-pager"]);
+    analyze(
+        &["security", "--offline=true", "--threshold=15", "--no-pager"],
+        services().map(|(name, _)| name),
+    );
 }
 
 /// What is not allowed to one daemon is not allowed to the other.
 #[test]
 fn units_are_hardened_alike() {
-    let hardened: Vec<_> = units()
-        .into_iter()
+    let hardened: Vec<_> = services()
         .map(|(name, text)| {
             text.split_once("\nAmbientCapabilities=").unwrap_or_else(|| panic!("{name}")).1.to_owned()
         })
         .collect();
     assert_eq!(hardened[0], hardened[1]);
+}
+
+/// A socket has one address: what the documents say, and for the server the one of its own configuration.
+#[test]
+fn sockets_are_where_the_documents_say() {
+    let read = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let address = |unit: &str| {
+        let text = read(unit);
+        let found: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("ListenStream=")).collect();
+        assert_eq!(found.len(), 1, "{unit}: {found:?}");
+        found[0].to_owned()
+    };
+    let milter = address("systemd/bulkmark-milter.socket");
+    for document in ["docs/postfix.md", "man/bulkmark-milter.8"] {
+        assert!(read(document).contains(&milter), "{document} does not have {milter}");
+    }
+    let server: toml::Table = read("conf/server.toml").parse().unwrap();
+    assert_eq!(server["listen"].as_str(), Some(&*address("systemd/bulkmark-server.socket")));
 }

@@ -3,11 +3,11 @@
 
 use super::EX_CONFIG;
 use super::daemon::{ended, open_ledger, reloading, serving, show};
-use crate::activity::Activity;
+use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
-use crate::control::{Control, Daemon, Parts};
+use crate::control::{Control, Daemon, Parts, Passed};
 use crate::ledger::{self, Ledger, Role};
-use crate::milter::{Service, Socket, serve};
+use crate::milter::{Mode, Place, Service, Socket, serve};
 use crate::sync::{Client, Links, Parameters, follow, push};
 use crate::telemetry;
 use anyhow::Context;
@@ -29,6 +29,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let passed = Passed::take("bulkmark-milter");
     let checked = match config::load(&args.config) {
         Ok(checked) => checked,
         Err(e) => {
@@ -36,10 +37,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(EX_CONFIG));
         }
     };
-    super::daemon::run(&checked.file.log.clone(), daemon(&args.config, checked))
+    super::daemon::run(&checked.file.log.clone(), daemon(&args.config, checked, passed))
 }
 
-async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
+async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let file = checked.file.clone();
@@ -50,7 +51,7 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     if new {
         log::info!("began a new ledger in {}", file.state_dir.display());
     }
-    let socket = Socket::bind(&file.listen, file.listen_mode, Arc::clone(&activity.connections)).await?;
+    let socket = listen(path, &file, passed, Arc::clone(&activity.connections)).await?;
     let address = socket.address();
     let control = Control::bind(&file.control)
         .await
@@ -61,6 +62,7 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
         Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
     let daemon = Arc::new(Daemon::new(Parts {
         role,
+        address: address.clone(),
         parameters,
         ledger: ledger.clone(),
         state_dir: file.state_dir.clone(),
@@ -91,6 +93,31 @@ async fn daemon(path: &Path, checked: Checked) -> anyhow::Result<()> {
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
+}
+
+/// The socket on which the MTA asks.
+async fn listen(
+    path: &Path,
+    file: &MilterFile,
+    passed: Passed,
+    connections: Arc<Connections>,
+) -> anyhow::Result<Socket> {
+    match &file.listen {
+        Place::At(address) => {
+            passed.ignore(path);
+            Ok(Socket::bind(address, file.listen_mode, connections).await?)
+        }
+        Place::Systemd => {
+            if file.listen_mode != Mode::default() {
+                log::warn!(
+                    "{}: listen-mode is not used, SocketMode= of the socket's unit is",
+                    path.display()
+                );
+            }
+            Socket::passed(passed, connections)
+                .with_context(|| format!("{}: listen = \"systemd\"", path.display()))
+        }
+    }
 }
 
 /// Follows the upstream servers and sends them what is reported here, if there are any.

@@ -5,9 +5,9 @@ use super::EX_CONFIG;
 use super::daemon::{self, ended, open_ledger, reloading, serving, show};
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
-use crate::control::Control;
+use crate::control::{Control, Passed};
 use crate::ledger::{self, Role};
-use crate::server::{Bound, METRICS_THRESHOLD, Service, TlsKeys};
+use crate::server::{Bound, METRICS_THRESHOLD, Place, Service, TlsKeys};
 use crate::signature::FederationKey;
 use crate::sync::{Client, Links, Parameters, follow};
 use crate::telemetry;
@@ -34,8 +34,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let passed = Passed::take("bulkmark-server");
     match config::load_server(&args.config) {
-        Ok((file, key)) => daemon::run(&file.log.clone(), server(&args.config, file, key)),
+        Ok((file, key)) => daemon::run(&file.log.clone(), server(&args.config, file, key, passed)),
         Err(e) => {
             eprintln!("{e}");
             Ok(ExitCode::from(EX_CONFIG))
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn server(path: &Path, file: ServerFile, key: FederationKey) -> anyhow::Result<()> {
+async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Passed) -> anyhow::Result<()> {
     let hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
@@ -60,23 +61,14 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey) -> anyhow::Re
         let client = Client::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
         peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
     }
-    let settings = file.settings();
+    let bound = listen(path, &file, passed, tls.clone()).await?;
+    let settings = file.settings(bound.address());
     let activity = Activity::new(telemetry::lines_dropped, Record::Nothing);
     let service =
         Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let control = Control::bind(&file.control)
         .await
         .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
-    let bound = Bound::bind(&file.listen, tls.clone())
-        .await
-        .with_context(|| format!("cannot listen on {}", file.listen))?;
-    if tls.is_none() && !file.plain_http_anywhere && !bound.is_local() {
-        anyhow::bail!(
-            "cannot listen on {}: plain HTTP is for loopback addresses and Unix sockets only: set [tls], or \
-             plain-http-anywhere = true where something else encrypts",
-            file.listen
-        );
-    }
     for peer in peers {
         tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![peer], Arc::default(), false));
     }
@@ -99,6 +91,35 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey) -> anyhow::Re
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())
+}
+
+/// The socket on which clients ask.
+async fn listen(
+    path: &Path,
+    file: &ServerFile,
+    passed: Passed,
+    tls: Option<Arc<TlsKeys>>,
+) -> anyhow::Result<Bound> {
+    let plain = tls.is_none();
+    let bound = match &file.listen {
+        Place::At(address) => {
+            passed.ignore(path);
+            Bound::bind(address, tls).await.with_context(|| format!("cannot listen on {address}"))?
+        }
+        Place::Systemd => {
+            let socket =
+                passed.socket().with_context(|| format!("{}: listen = \"systemd\"", path.display()))?;
+            Bound::new(socket, tls)
+        }
+    };
+    if plain && !file.plain_http_anywhere && !bound.is_local() {
+        anyhow::bail!(
+            "cannot listen on {}: plain HTTP is for loopback addresses and Unix sockets only: set [tls], or \
+             plain-http-anywhere = true where something else encrypts",
+            bound.address()
+        );
+    }
+    Ok(bound)
 }
 
 /// Reads again what may change while the daemon runs.

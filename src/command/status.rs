@@ -70,6 +70,9 @@ fn ask(args: &Args) -> anyhow::Result<(Status, u32)> {
 fn print_for_people(out: &mut impl Write, status: &Status, threshold: u32) -> io::Result<()> {
     let uptime = ago(status.uptime_seconds);
     writeln!(out, "bulkmark {} {}, up for {uptime}", status.role, status.version)?;
+    if let Some(address) = &status.listens {
+        writeln!(out, "listens on {address}")?;
+    }
     if let Some(origin) = &status.ledger.origin {
         writeln!(out, "origin {origin}")?;
     }

@@ -3,7 +3,7 @@
 
 use super::error::ConfigError;
 use super::source::Source;
-use crate::milter::{HeaderName, Listen, Mode, OnFailure, Rules};
+use crate::milter::{HeaderName, Mode, OnFailure, Place, Rules};
 use crate::policy::{Actions, Network, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles};
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
@@ -28,7 +28,7 @@ pub struct Counting {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "conf/milter.toml and bulkmark.toml(5) describe the keys")]
 pub struct MilterFile {
-    pub listen: Listen,
+    pub listen: Place,
     pub listen_mode: Mode,
     pub control: PathBuf,
     pub state_dir: PathBuf,
@@ -54,7 +54,7 @@ pub struct MilterFile {
 impl Default for MilterFile {
     fn default() -> Self {
         Self {
-            listen: Listen::default(),
+            listen: Place::default(),
             listen_mode: Mode::default(),
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),

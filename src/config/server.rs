@@ -4,7 +4,7 @@
 use super::error::ConfigError;
 use super::milter::key_of;
 use super::source::Source;
-use crate::server::{Address, Limits, Tls};
+use crate::server::{Limits, Place, Tls};
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::{ledger, page, server, telemetry};
@@ -57,7 +57,7 @@ impl Default for ServerStatus {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "conf/server.toml and bulkmark.toml(5) describe the keys")]
 pub struct ServerFile {
-    pub listen: Address,
+    pub listen: Place,
     pub plain_http_anywhere: bool,
     pub anonymous_reading: bool,
     pub control: PathBuf,
@@ -74,7 +74,7 @@ pub struct ServerFile {
 impl Default for ServerFile {
     fn default() -> Self {
         Self {
-            listen: Address::default(),
+            listen: Place::default(),
             plain_http_anywhere: false,
             anonymous_reading: false,
             control: "/run/bulkmark/server.sock".into(),
@@ -122,12 +122,11 @@ pub fn load_server_parts(
 }
 
 impl ServerFile {
-    /// What the server's own room is told.
+    /// What the server's own room is told, where it listens at `address`.
     #[must_use]
-    pub fn settings(&self) -> server::Settings {
+    pub fn settings(&self, address: String) -> server::Settings {
         server::Settings {
-            listen: self.listen.clone(),
-            plain_http_anywhere: self.plain_http_anywhere,
+            address,
             anonymous_reading: self.anonymous_reading,
             limits: self.limits.clone(),
             state_dir: self.state_dir.clone(),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The control socket. One JSON object a line each way.
 
-use super::socket::bind_unix;
+use super::socket::{SocketFile, bind_unix};
 use super::status::{Daemon, Status};
 use crate::ledger::{Shares, now};
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -47,7 +47,7 @@ pub(super) enum Answer {
 #[derive(Debug)]
 pub struct Control {
     socket: UnixListener,
-    path: PathBuf,
+    _file: SocketFile,
 }
 
 impl Control {
@@ -59,7 +59,8 @@ impl Control {
         if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
             std::fs::create_dir(directory)?;
         }
-        Ok(Self { socket: bind_unix(path, MODE).await?, path: path.to_owned() })
+        let (socket, file) = bind_unix(path, MODE).await?;
+        Ok(Self { socket, _file: file })
     }
 
     /// Answers questions for ever.
@@ -82,13 +83,6 @@ impl Control {
                 }
             }
         }
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // If it is gone already, so much the better.
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

@@ -45,6 +45,9 @@ pub struct Status {
     pub version: String,
     /// Seconds since it was started.
     pub uptime_seconds: u64,
+    /// Where it listens, as the system has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listens: Option<String>,
     /// What all who share counts agree in.
     pub parameters: String,
     /// How far each origin is counted.
@@ -65,6 +68,8 @@ pub struct Status {
 pub struct Parts {
     /// What its ledger is for.
     pub role: Role,
+    /// Where it listens, as the system has it.
+    pub address: String,
     /// What all who share counts agree in.
     pub parameters: Parameters,
     /// The counts.
@@ -131,6 +136,7 @@ impl Daemon {
             link.behind = asked.await.ok().flatten().map(|theirs| behind(&ledger.versions(), &theirs));
         }
         Ok(Status {
+            listens: Some(self.address.clone()),
             links,
             staleness_seconds: self.links.staleness(),
             clients: (self.clients)(),
@@ -138,7 +144,7 @@ impl Daemon {
         })
     }
 
-    /// What everybody may know who may read: nothing of links and clients.
+    /// What everybody may know who may read: nothing of addresses, links and clients.
     ///
     /// # Errors
     /// When the ledger is not available.
@@ -151,6 +157,7 @@ impl Daemon {
             role: self.role.to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_seconds: self.uptime(),
+            listens: None,
             parameters: self.parameters.to_string(),
             versions: ledger.versions(),
             ledger,

@@ -3,11 +3,10 @@
 
 use super::stream::Coalescing;
 use crate::activity::Connections;
-use crate::control::{bind_tcp, bind_unix};
+use crate::control::{self, Passed, PassedError};
 use indymilter::{EitherStream, Listener};
 use serde::Deserialize;
 use std::fmt;
-use std::fs;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Sleep, sleep};
 
 /// How long no connection is taken after the system refused one (no file descriptors, no memory).
@@ -77,6 +76,9 @@ impl fmt::Display for Listen {
     }
 }
 
+/// Where the milter listens.
+pub type Place = control::Place<Listen>;
+
 /// The permissions of a Unix socket, written in octal: "0660".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -105,18 +107,12 @@ pub struct BindError {
     reason: io::Error,
 }
 
-/// A bound socket.
+/// A socket that listens for the MTA.
 #[derive(Debug)]
 pub struct Socket {
-    kind: SocketKind,
+    socket: control::Socket,
     back_off: Option<Pin<Box<Sleep>>>,
     connections: Arc<Connections>,
-}
-
-#[derive(Debug)]
-enum SocketKind {
-    Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
 }
 
 impl Socket {
@@ -126,25 +122,30 @@ impl Socket {
     /// When the address is in use or not allowed.
     pub async fn bind(listen: &Listen, mode: Mode, connections: Arc<Connections>) -> Result<Self, BindError> {
         let bound = match listen {
-            Listen::Inet(address) => bind_tcp(address).await.map(SocketKind::Tcp),
-            Listen::Unix(path) => {
-                bind_unix(path, mode.0).await.map(|socket| SocketKind::Unix(socket, path.clone()))
-            }
+            Listen::Inet(address) => control::Socket::tcp(address).await,
+            Listen::Unix(path) => control::Socket::unix(path, mode.0).await,
         };
         match bound {
-            Ok(kind) => Ok(Self { kind, back_off: None, connections }),
+            Ok(socket) => Ok(Self { socket, back_off: None, connections }),
             Err(reason) => Err(BindError { address: listen.to_string(), reason }),
         }
     }
 
-    /// The bound address, with the port that the system chose where 0 was asked for.
+    /// The socket that systemd passed; its mode is systemd's, too.
+    ///
+    /// # Errors
+    /// When there is none, or another thing.
+    pub fn passed(passed: Passed, connections: Arc<Connections>) -> Result<Self, PassedError> {
+        Ok(Self { socket: passed.socket()?, back_off: None, connections })
+    }
+
+    /// The bound address in Postfix's notation, with the port that the system chose where 0 was asked for.
     #[must_use]
     pub fn address(&self) -> String {
-        match &self.kind {
-            SocketKind::Tcp(socket) => {
-                socket.local_addr().map_or_else(|e| e.to_string(), |address| format!("inet:{address}"))
-            }
-            SocketKind::Unix(_, path) => format!("unix:{}", path.display()),
+        let address = self.socket.address();
+        match &self.socket {
+            control::Socket::Tcp(_) => format!("inet:{address}"),
+            control::Socket::Unix(..) => address,
         }
     }
 
@@ -157,24 +158,15 @@ impl Socket {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<EitherStream<TcpStream, UnixStream>>> {
-        Poll::Ready(match &self.kind {
-            SocketKind::Tcp(socket) => ready!(socket.poll_accept(cx)).and_then(|(stream, _)| {
+        Poll::Ready(match &self.socket {
+            control::Socket::Tcp(socket) => ready!(socket.poll_accept(cx)).and_then(|(stream, _)| {
                 stream.set_nodelay(true)?;
                 Ok(EitherStream::Tcp(stream))
             }),
-            SocketKind::Unix(socket, _) => {
+            control::Socket::Unix(socket, _) => {
                 ready!(socket.poll_accept(cx)).map(|(stream, _)| EitherStream::Unix(stream))
             }
         })
-    }
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        if let SocketKind::Unix(_, path) = &self.kind {
-            // If it is gone already, so much the better.
-            let _ = fs::remove_file(path);
-        }
     }
 }
 
@@ -205,6 +197,7 @@ impl Listener for Socket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]

@@ -122,6 +122,7 @@ impl Service {
         let of_clients = Arc::clone(&gate);
         let daemon = Daemon::new(Parts {
             role: Role::Server,
+            address: settings.address.clone(),
             parameters: parameters.clone(),
             ledger: ledger.clone(),
             state_dir: settings.state_dir.clone(),

@@ -4,7 +4,7 @@
 use super::api::From;
 use super::tls::TlsKeys;
 use crate::activity::Connections;
-use crate::control::{bind_tcp, bind_unix};
+use crate::control::{self, Socket};
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -18,7 +18,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 
 /// How long a handshake, and then the head of a request, may take.
@@ -79,19 +78,8 @@ impl fmt::Display for Address {
     }
 }
 
-enum Socket {
-    Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        if let Self::Unix(_, path) = self {
-            // If it is gone already, so much the better.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
+/// Where the server listens.
+pub type Place = control::Place<Address>;
 
 /// A bound address.
 pub struct Bound {
@@ -106,28 +94,28 @@ impl Bound {
     /// When the address cannot be used.
     pub async fn bind(address: &Address, tls: Option<Arc<TlsKeys>>) -> io::Result<Self> {
         let socket = match address {
-            Address::Tcp(address) => Socket::Tcp(bind_tcp(address).await?),
-            Address::Unix(path) => Socket::Unix(bind_unix(path, UNIX_MODE).await?, path.clone()),
+            Address::Tcp(address) => Socket::tcp(address).await?,
+            Address::Unix(path) => Socket::unix(path, UNIX_MODE).await?,
         };
-        Ok(Self { socket, tls })
+        Ok(Self::new(socket, tls))
+    }
+
+    /// What listens already.
+    #[must_use]
+    pub fn new(socket: Socket, tls: Option<Arc<TlsKeys>>) -> Self {
+        Self { socket, tls }
     }
 
     /// The address, with the port that the system chose.
     #[must_use]
     pub fn address(&self) -> String {
-        match &self.socket {
-            Socket::Tcp(listener) => listener.local_addr().map_or_else(|e| e.to_string(), |a| a.to_string()),
-            Socket::Unix(_, path) => format!("unix:{}", path.display()),
-        }
+        self.socket.address()
     }
 
     /// Whether nobody on another machine can reach it.
     #[must_use]
     pub fn is_local(&self) -> bool {
-        match &self.socket {
-            Socket::Tcp(listener) => listener.local_addr().is_ok_and(|address| address.ip().is_loopback()),
-            Socket::Unix(..) => true,
-        }
+        self.socket.is_local()
     }
 
     /// Answers requests until `end` is done, on so many connections at most, which are counted.

@@ -15,7 +15,7 @@ mod tls;
 
 pub use api::{METRICS_THRESHOLD, Service};
 pub use clients::{Client, Clients, ClientsError, Role};
-pub use listen::{Address, Bound};
+pub use listen::{Address, Bound, Place};
 pub use settings::{Limits, Settings, Tls};
 pub use stream::{Gone, Sink, stream};
 pub use tls::{TlsError, TlsKeys};

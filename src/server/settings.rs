@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of the server itself.
 
-use super::listen::Address;
 use serde::Deserialize;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -41,10 +40,8 @@ impl Default for Limits {
 /// What the server's own part of the configuration says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Where it listens.
-    pub listen: Address,
-    /// Whether plain HTTP is allowed beyond this machine.
-    pub plain_http_anywhere: bool,
+    /// Where it listens, as the system has it.
+    pub address: String,
     /// Whether counts, updates and snapshots are for everybody.
     pub anonymous_reading: bool,
     /// Bounds on what clients may do.

@@ -13,6 +13,7 @@ pub mod milter;
 pub mod mount;
 pub mod mta;
 pub mod page;
+pub mod passed;
 pub mod proxy;
 pub mod random;
 pub mod rig;

@@ -15,7 +15,7 @@ mod session;
 
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
-use crate::control::Status;
+use crate::control::{Place, Status};
 use crate::ledger;
 use crate::server::{Address, Clients};
 use crate::signature::FederationKey;
@@ -26,6 +26,7 @@ use report::{Level, Report};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 
 /// Look at everything that a milter or server needs to do its work, and say what is to be done.
 ///
@@ -140,8 +141,10 @@ async fn milter(
         Ok(()) => report.ok("white lists", "every entry is valid"),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    session::examine(file, report).await;
-    postfix::examine(postfix, &file.listen, report);
+    if let Some(listen) = listens(&file.listen, status.as_ref(), "milter", report) {
+        session::examine(file, &listen, report).await;
+        postfix::examine(postfix, &listen, report);
+    }
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
     }
@@ -180,7 +183,9 @@ async fn server(
         Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    examine_listener(&file.listen, report).await;
+    if let Some(listen) = listens(&file.listen, status.as_ref(), "server", report) {
+        examine_listener(&listen, report).await;
+    }
     daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
 }
 
@@ -272,6 +277,27 @@ fn examine_log(log: &telemetry::Settings, report: &mut Report) {
             "start the log daemon, or correct log.target and log.socket",
         ),
     }
+}
+
+/// Where the daemon listens. Of a socket that systemd has, only the daemon can tell.
+fn listens<A: Clone + FromStr>(
+    place: &Place<A>,
+    status: Option<&Status>,
+    daemon: &str,
+    report: &mut Report,
+) -> Option<A> {
+    if let Place::At(address) = place {
+        return Some(address.clone());
+    }
+    let address = status.and_then(|status| status.listens.as_ref()?.parse().ok());
+    if address.is_none() {
+        report.error(
+            "listener",
+            format!("it is on a socket of systemd, and no {daemon} answers that could tell where that is"),
+            format!("systemctl start bulkmark-{daemon}.socket bulkmark-{daemon}.service"),
+        );
+    }
+    address
 }
 
 async fn examine_listener(listen: &Address, report: &mut Report) {

@@ -36,7 +36,7 @@ struct Answer {
 }
 
 /// Connects to the listener and has it judge a canary.
-pub(super) async fn examine(file: &MilterFile, report: &mut Report) {
+pub(super) async fn examine(file: &MilterFile, listen: &Listen, report: &mut Report) {
     examine_exempt(file, report);
     let Some(stranger) = stranger(file) else {
         return report.error(
@@ -46,14 +46,14 @@ pub(super) async fn examine(file: &MilterFile, report: &mut Report) {
         );
     };
     let restart = "systemctl restart bulkmark-milter; journalctl -u bulkmark-milter says how that goes";
-    let connection = match connect(&file.listen).await {
+    let connection = match connect(listen).await {
         Ok(connection) => connection,
         Err(TestError::Io(e)) if UNREACHABLE.contains(&e.kind()) => {
-            let text = format!("nobody can be reached at {}: {e}", file.listen);
+            let text = format!("nobody can be reached at {listen}: {e}");
             return report.error("listener", text, restart);
         }
         Err(e) => {
-            let text = format!("who listens on {} does not answer as a milter: {e}", file.listen);
+            let text = format!("who listens on {listen} does not answer as a milter: {e}");
             return report.error(
                 "listener",
                 text,
@@ -61,7 +61,7 @@ pub(super) async fn examine(file: &MilterFile, report: &mut Report) {
             );
         }
     };
-    report.ok("listener", format!("a milter answers at {}", file.listen));
+    report.ok("listener", format!("a milter answers at {listen}"));
     match session(connection, stranger, file).await {
         Ok(answer) => tell(&answer, stranger, file, report),
         Err(e) => report.error("canary", format!("the milter broke off the session: {e}"), restart),
