@@ -72,6 +72,13 @@ mod tests {
         signatures(&raw, &FederationKey::public(), &signature::Settings::default())
     }
 
+    fn ledger() -> (tempfile::TempDir, Ledger) {
+        let directory = tempfile::tempdir().unwrap();
+        let ledger =
+            Ledger::open(directory.path(), Role::Site, &Settings::default(), &FederationKey::public());
+        (directory, ledger.unwrap())
+    }
+
     /// Reports a message to a ledger whose disk fails after so many reports.
     async fn failing(ledger: &Ledger, after: u32, signatures: &Signatures) -> Result<Counts, LedgerError> {
         let left = Cell::new(after);
@@ -92,10 +99,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_disk_that_fails_between_two_reports_leaves_the_count_of_the_body() {
-        let directory = tempfile::tempdir().unwrap();
-        let ledger =
-            Ledger::open(directory.path(), Role::Site, &Settings::default(), &FederationKey::public())
-                .unwrap();
+        let (_directory, ledger) = ledger();
         let letter = of("Subject: x\n\nalpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu\n");
         for n in 1..=9 {
             let counts = failing(&ledger, 2, &letter).await.unwrap();
@@ -112,10 +116,7 @@ mod tests {
     /// What has no body to be judged by is not taken for clean.
     #[tokio::test]
     async fn without_a_body_there_is_no_count() {
-        let directory = tempfile::tempdir().unwrap();
-        let ledger =
-            Ledger::open(directory.path(), Role::Site, &Settings::default(), &FederationKey::public())
-                .unwrap();
+        let (_directory, ledger) = ledger();
         let links =
             of("Content-Type: text/html\n\n<a href='http://a.example/'>x</a><a href='http://b.example/'>\n");
         assert!(links.body.is_err() && !links.near.is_empty());
