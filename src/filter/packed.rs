@@ -142,7 +142,7 @@ fn update<const BITS: usize>(block: &mut Block, i: usize, new: impl Fn(u8) -> u8
 /// What a value lacks of the target; nothing where it is as large.
 ///
 /// The difference is masked by its own sign. For the larger of two numbers compilers put a jump here, and which cells are below
-/// the target no branch predictor can know: that took 1.7 times as long for a whole addition.
+/// the target no branch predictor can know.
 #[inline]
 fn lacking<const BITS: usize>(value: u8, target: u8) -> u8 {
     let difference = (u16::from(target) | 1 << BITS) - u16::from(value);

@@ -144,7 +144,7 @@ impl Cells for Plain {
         *word = (u64::from_le_bytes(*word) ^ change << shift).to_le_bytes();
     }
 
-    /// Without branches, as the filter's.
+    /// All cells are zero, so that a jump here is foretold.
     #[inline]
     fn raise_to(&mut self, group: Group<'_>, target: u32) {
         for &cell in group.cells {

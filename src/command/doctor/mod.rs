@@ -141,7 +141,7 @@ async fn milter(
         Ok(()) => report.ok("white lists", "every entry is valid"),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    if let Some(listen) = listens(&file.listen, status.as_ref(), "milter", report) {
+    if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), report) {
         session::examine(file, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }
@@ -183,7 +183,7 @@ async fn server(
         Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    if let Some(listen) = listens(&file.listen, status.as_ref(), "server", report) {
+    if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), report) {
         examine_listener(&listen, report).await;
     }
     daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
@@ -215,6 +215,30 @@ impl Daemon<'_> {
         files::examine_disk(self.state_dir, report);
         examine_log(self.log, report);
         counts::examine(self, key, report).await
+    }
+
+    /// Where it listens. Of a socket that systemd has, only the daemon can tell.
+    fn listens<A: Clone + FromStr>(
+        &self,
+        place: &Place<A>,
+        status: Option<&Status>,
+        report: &mut Report,
+    ) -> Option<A> {
+        if let Place::At(address) = place {
+            return Some(address.clone());
+        }
+        let address = status.and_then(|status| status.listens.as_ref()?.parse().ok());
+        if address.is_none() {
+            let daemon = self.name;
+            report.error(
+                "listener",
+                format!(
+                    "it is on a socket of systemd, and no {daemon} answers that could tell where that is"
+                ),
+                format!("systemctl start bulkmark-{daemon}.socket bulkmark-{daemon}.service"),
+            );
+        }
+        address
     }
 
     async fn examine_others(
@@ -277,27 +301,6 @@ fn examine_log(log: &telemetry::Settings, report: &mut Report) {
             "start the log daemon, or correct log.target and log.socket",
         ),
     }
-}
-
-/// Where the daemon listens. Of a socket that systemd has, only the daemon can tell.
-fn listens<A: Clone + FromStr>(
-    place: &Place<A>,
-    status: Option<&Status>,
-    daemon: &str,
-    report: &mut Report,
-) -> Option<A> {
-    if let Place::At(address) = place {
-        return Some(address.clone());
-    }
-    let address = status.and_then(|status| status.listens.as_ref()?.parse().ok());
-    if address.is_none() {
-        report.error(
-            "listener",
-            format!("it is on a socket of systemd, and no {daemon} answers that could tell where that is"),
-            format!("systemctl start bulkmark-{daemon}.socket bulkmark-{daemon}.service"),
-        );
-    }
-    address
 }
 
 async fn examine_listener(listen: &Address, report: &mut Report) {
