@@ -4,6 +4,7 @@
 //! This room knows nothing of mail. An element is 128 uniformly distributed bits (`u128`); a filter answers how often
 //! that element was added, possibly too high and never too low.
 
+mod batch;
 mod blocks;
 mod bloom;
 mod cells;
@@ -23,6 +24,7 @@ mod refined;
 mod scaling;
 mod sharded;
 mod split;
+mod vectors;
 
 pub use bloom::{Bloom, Nominations};
 pub use cells::{Cell, Cells, Group, Wide, add_intuitive, add_refined, count, remove_intuitive};

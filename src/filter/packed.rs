@@ -49,6 +49,14 @@ impl<const BITS: usize> Packed<BITS> {
         self.blocks.prefetch(block);
     }
 
+    pub(super) fn all(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    pub(super) fn all_mut(&mut self) -> &mut [Block] {
+        &mut self.blocks
+    }
+
     pub(super) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.blocks[range].as_flattened()
     }

@@ -8,9 +8,6 @@ use super::probe::{CELLS_PER_ELEMENT, Probe};
 use super::split::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, Split};
 use std::ops::Range;
 
-/// Additions or questions that are worked on together in a batch: their blocks are fetched from memory side by side.
-const BATCH: usize = 32;
-
 /// A counting filter with conservative update: of an element's cells only the smallest are raised.
 ///
 /// It must have a single writer that sees every addition (H1 is unsound on merged views), and it knows no deletion:
@@ -24,65 +21,6 @@ pub struct Refined {
 }
 
 impl Refined {
-    /// Adds each element so many times, in this order, and writes its new count at its place in `counts`; as
-    /// [`add`](Counting::add) one by one, and faster. What has no place is left out.
-    pub fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32]) {
-        let blocks = self.blocks();
-        for (additions, counts) in additions.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
-            let mut probes = [Probe::default(); BATCH];
-            for (probe, &(element, _)) in probes.iter_mut().zip(additions) {
-                *probe = Probe::new(element, blocks);
-                self.cells.prefetch(probe);
-            }
-            // Those with more in split storage, which is asked for as early as that is known.
-            let mut saturated = [(0, 0); BATCH];
-            let mut number = 0;
-            for (i, ((probe, &(_, times)), count)) in
-                probes.iter().zip(additions).zip(counts.iter_mut()).enumerate()
-            {
-                let (base, rest) = self.cells.add_base(probe, times);
-                *count = base;
-                if base == CELL_MAX {
-                    self.cells.prefetch_list(probe);
-                    saturated[number] = (i, rest);
-                    number += 1;
-                }
-            }
-            let saturated = &saturated[..number];
-            saturated.iter().for_each(|&(i, _)| self.cells.prefetch_entries(&probes[i]));
-            for &(i, times) in saturated {
-                counts[i] = self.cells.add_further(&probes[i], times);
-            }
-        }
-    }
-
-    /// Writes the count of each element at its place in `counts`. What has no place is left out.
-    pub fn count_batch(&self, elements: &[u128], counts: &mut [u32]) {
-        let blocks = self.blocks();
-        for (elements, counts) in elements.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
-            let mut probes = [Probe::default(); BATCH];
-            for (probe, &element) in probes.iter_mut().zip(elements) {
-                *probe = Probe::new(element, blocks);
-                self.cells.prefetch(probe);
-            }
-            let mut saturated = [0; BATCH];
-            let mut number = 0;
-            for (i, (probe, count)) in probes.iter().zip(counts.iter_mut()).enumerate() {
-                *count = self.cells.count_base(probe);
-                if *count == CELL_MAX {
-                    self.cells.prefetch_list(probe);
-                    saturated[number] = i;
-                    number += 1;
-                }
-            }
-            let saturated = &saturated[..number];
-            saturated.iter().for_each(|&i| self.cells.prefetch_entries(&probes[i]));
-            for &i in saturated {
-                counts[i] = self.cells.count_further(&probes[i]);
-            }
-        }
-    }
-
     /// Asks the processor to fetch what it needs to count or add an element that comes soon.
     #[inline]
     pub fn prefetch(&self, element: u128) {
@@ -155,7 +93,7 @@ impl Counting for Refined {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::cells::Cell;
     use super::*;
     use proptest::prelude::*;
@@ -165,17 +103,17 @@ mod tests {
         Refined::new(blocks).unwrap()
     }
 
-    fn add(filter: &mut Refined, element: u128, times: u32) -> u32 {
+    pub(in super::super) fn add(filter: &mut Refined, element: u128, times: u32) -> u32 {
         let probe = filter.probe(element);
         filter.add(&probe, times)
     }
 
-    fn count(filter: &Refined, element: u128) -> u32 {
+    pub(in super::super) fn count(filter: &Refined, element: u128) -> u32 {
         filter.count(&filter.probe(element))
     }
 
     /// Elements from a small set, so that histories repeat and cells collide.
-    fn history() -> impl Strategy<Value = Vec<(u128, u32)>> {
+    pub(in super::super) fn history() -> impl Strategy<Value = Vec<(u128, u32)>> {
         let element =
             (0u128..60).prop_map(|i| (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
         prop::collection::vec((element, prop_oneof![4 => 1u32..6, 1 => 1u32..100]), 0..200)
@@ -224,21 +162,6 @@ mod tests {
                 add(&mut singly, element, 1);
             }
             prop_assert_eq!(once.bytes(0..2), singly.bytes(0..2));
-        }
-
-        /// A batch does what single additions do, and answers the same; so does a batch of questions.
-        #[test]
-        fn batches_are_singles(history in history(), blocks in 1usize..4) {
-            let (mut batch, mut singly) = (filter(blocks), filter(blocks));
-            let mut counts = vec![0; history.len()];
-            batch.add_batch(&history, &mut counts);
-            let expected: Vec<u32> = history.iter().map(|&(element, times)| add(&mut singly, element, times)).collect();
-            prop_assert_eq!(&counts, &expected);
-            prop_assert_eq!(batch.bytes(0..blocks), singly.bytes(0..blocks));
-            let elements: Vec<u128> = history.iter().map(|&(element, _)| element).collect();
-            batch.count_batch(&elements, &mut counts);
-            let expected: Vec<u32> = elements.iter().map(|&element| count(&singly, element)).collect();
-            prop_assert_eq!(counts, expected);
         }
 
         /// What goes to disk comes back the same.

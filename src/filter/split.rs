@@ -6,6 +6,7 @@ use super::overflow::Overflow;
 use super::packed::Packed;
 use super::params::ParameterError;
 use super::probe::Probe;
+use super::vectors::Vectors;
 use std::ops::Range;
 
 /// Bits of one cell. Five reach 31, enough for a threshold of 20 (Yan & Cho, section 4); with split storage four are
@@ -25,6 +26,7 @@ const SPLIT_CELLS: usize = 3;
 pub(super) struct Split {
     base: Packed<CELL_BITS>,
     overflow: Overflow,
+    pub(super) vectors: Option<Vectors>,
 }
 
 /// The cells of an element that have further bits.
@@ -35,7 +37,7 @@ pub(super) fn further(probe: &Probe) -> Group<'_> {
 
 impl Split {
     pub(super) fn new(blocks: usize) -> Result<Self, ParameterError> {
-        Ok(Self { base: Packed::new(blocks)?, overflow: Overflow::new(blocks) })
+        Ok(Self { base: Packed::new(blocks)?, overflow: Overflow::new(blocks), vectors: Vectors::find() })
     }
 
     pub(super) fn blocks(&self) -> usize {
@@ -95,6 +97,27 @@ impl Split {
     pub(super) fn add_base(&mut self, probe: &Probe, times: u32) -> (u32, u32) {
         let (before, after) = add_refined(&mut self.base, probe.groups(), times);
         (after, times - (after - before))
+    }
+
+    /// Writes the count of each element, as far as cells of four bits tell, at its place in `counts`.
+    #[inline]
+    pub(super) fn count_base_each(&self, probes: &[Probe], counts: &mut [u32]) {
+        match self.vectors {
+            Some(vectors) => vectors.least(self.base.all(), probes, counts),
+            None => probes.iter().zip(counts).for_each(|(probe, count)| *count = self.count_base(probe)),
+        }
+    }
+
+    /// Adds each element, one after the other, as far as cells of four bits go. Writes its count there before at its place
+    /// in `before`.
+    #[inline]
+    pub(super) fn add_base_each(&mut self, probes: &[Probe], additions: &[(u128, u32)], before: &mut [u32]) {
+        if let Some(vectors) = self.vectors {
+            return vectors.add(self.base.all_mut(), probes, additions, before);
+        }
+        for ((probe, &(_, times)), before) in probes.iter().zip(additions).zip(before) {
+            *before = add_refined(&mut self.base, probe.groups(), times).0;
+        }
     }
 
     /// Adds an element whose cells of four bits are saturated.

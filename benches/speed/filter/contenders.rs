@@ -283,10 +283,12 @@ pub(crate) fn limits<'a>(plain: &'a RefCell<Plain>, pages: &str) -> Vec<Contende
     push("two lines, read one after the other", |p, s| p.read_dependent(&s.elements));
     push("two lines, read", |p, s| p.read(&s.elements));
     push("two lines, changed", |p, s| p.update(&s.elements, Ahead::Nothing));
-    push("two lines, changed, prefetched", |p, s| p.update(&s.elements, Ahead::Prefetch));
+    push("two lines, changed, prefetched to level 1", |p, s| p.update(&s.elements, Ahead::First));
+    push("two lines, changed, prefetched to level 2", |p, s| p.update(&s.elements, Ahead::Second));
     push("filter's batch, nothing ahead", |p, s| plain_batch(p, s, Ahead::Nothing));
     push("filter's batch, read ahead", |p, s| plain_batch(p, s, Ahead::Read));
-    push("filter's batch, prefetched", |p, s| plain_batch(p, s, Ahead::Prefetch));
+    push("filter's batch, prefetched to level 1", |p, s| plain_batch(p, s, Ahead::First));
+    push("filter's batch, prefetched to level 2", |p, s| plain_batch(p, s, Ahead::Second));
     contenders
 }
 

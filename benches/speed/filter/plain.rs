@@ -3,6 +3,8 @@
 
 use bulkmark::filter::{CELL_MAX, CELLS_PER_BLOCK, Cell, Cells, Group, Probe, add_refined};
 use memmap2::{Advice, MmapMut};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1};
 use std::hint::black_box;
 
 /// Bytes of a line.
@@ -20,8 +22,10 @@ pub(crate) struct Plain {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ahead {
     Nothing,
-    /// It asks for them.
-    Prefetch,
+    /// It asks for them, into the first level of the cache.
+    First,
+    /// It asks for them, into the second level, as the filter does.
+    Second,
     /// It reads a byte of each.
     Read,
 }
@@ -60,7 +64,8 @@ impl Plain {
     fn ahead(&self, line: usize, ahead: Ahead) {
         match ahead {
             Ahead::Nothing => {}
-            Ahead::Prefetch => prefetch(self.line(line)),
+            Ahead::First => prefetch::<_MM_HINT_T0, _>(self.line(line)),
+            Ahead::Second => prefetch::<_MM_HINT_T1, _>(self.line(line)),
             Ahead::Read => _ = black_box(self.line(line)[0][0]),
         }
     }
@@ -167,13 +172,18 @@ fn scale(half: u64, lines: usize) -> usize {
 
 #[inline]
 #[allow(unsafe_code, reason = "std has no safe prefetch yet; it is what is to be measured")]
-fn prefetch<T>(item: &T) {
-    #[cfg(target_arch = "x86_64")]
+fn prefetch<const LEVEL: i32, T>(item: &T) {
     // SAFETY: a prefetch is a hint; it changes no memory and cannot fault. SSE, its feature, is part of every x86-64.
+    #[cfg(target_arch = "x86_64")]
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
+        std::arch::x86_64::_mm_prefetch::<LEVEL>(std::ptr::from_ref(item).cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = item;
 }
+
+#[cfg(not(target_arch = "x86_64"))]
+const _MM_HINT_T0: i32 = 0;
+
+#[cfg(not(target_arch = "x86_64"))]
+const _MM_HINT_T1: i32 = 0;

@@ -49,19 +49,24 @@ impl Table {
     /// The filter of 1 GB beside the machine's limits.
     pub(crate) fn limits(&mut self, results: &Results) {
         let r = |a: &str, b: &str| results.ratio(a, b);
-        let lines = ["two lines, changed, huge pages", "two lines, changed, prefetched, huge pages"];
-        let faster = if r(lines[0], lines[1]) < 1.0 { lines[0] } else { lines[1] };
         let batch = "filter, report+count, batch";
+        let lines =
+            ["two lines, changed, huge pages", "two lines, changed, prefetched to level 1, huge pages"];
+        let faster = if r(lines[0], lines[1]) < 1.0 { lines[0] } else { lines[1] };
         self.row("1 GB: report+count, batch / two lines changed", r(batch, faster), Target::AtMost(1.5));
+        let level_2 = r(batch, "two lines, changed, prefetched to level 2, huge pages");
+        self.row("1 GB: report+count, batch / the same, prefetched to level 2", level_2, Target::None);
         let read = r("filter, count, batch", "two lines, read, huge pages");
         self.row("1 GB: count, batch / two lines read", read, Target::None);
         let dependent = r("two lines, read one after the other, huge pages", "two lines, read, huge pages");
         self.row("1 GB: two lines, one after the other / independent", dependent, Target::None);
         let changed = r("two lines, changed, small pages", "two lines, changed, huge pages");
         self.row("1 GB: two lines changed, small / huge pages", changed, Target::None);
-        let prefetched = "filter's batch, prefetched, huge pages";
-        let pages = r("filter's batch, prefetched, small pages", prefetched);
+        let prefetched = "filter's batch, prefetched to level 2, huge pages";
+        let pages = r("filter's batch, prefetched to level 2, small pages", prefetched);
         self.row("1 GB: filter's batch, small / huge pages", pages, Target::None);
+        let level_1 = r("filter's batch, prefetched to level 1, huge pages", prefetched);
+        self.row("1 GB: filter's batch, prefetched to level 1 / 2", level_1, Target::None);
         let read = r("filter's batch, read ahead, huge pages", prefetched);
         self.row("1 GB: filter's batch, read ahead / prefetched", read, Target::None);
         let nothing = r("filter's batch, nothing ahead, huge pages", prefetched);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Many additions or questions at once, whose memory is fetched side by side.
+
+use super::probe::Probe;
+use super::refined::Refined;
+use super::split::{CELL_MAX, Split};
+
+/// Additions or questions that are worked on together.
+const BATCH: usize = 32;
+
+/// Of those, how many are worked on before split storage is asked for what they need there.
+const GROUP: usize = 16;
+
+impl Refined {
+    /// Adds each element so many times, in this order, and writes its new count at its place in `counts`; as
+    /// [`add`](super::Counting::add) one by one, and faster. What has no place is left out.
+    pub fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32]) {
+        for (additions, counts) in additions.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
+            let probes = fetched(&self.cells, additions.iter().map(|&(element, _)| element));
+            let mut saturated = Saturated::default();
+            let groups = additions.chunks(GROUP).zip(counts.chunks_mut(GROUP));
+            for ((additions, counts), (probes, first)) in groups.zip(probes.chunks(GROUP).zip([0, GROUP])) {
+                self.cells.add_base_each(probes, additions, counts);
+                for (i, (count, &(_, times))) in counts.iter_mut().zip(additions).enumerate() {
+                    let sum = count.saturating_add(times);
+                    *count = sum;
+                    if sum >= CELL_MAX {
+                        saturated.note(&self.cells, &probes[i], first + i, sum - CELL_MAX);
+                    }
+                }
+            }
+            for &(i, left) in saturated.fetched(&self.cells, &probes) {
+                counts[i] = self.cells.add_further(&probes[i], left);
+            }
+        }
+    }
+
+    /// Writes the count of each element at its place in `counts`. What has no place is left out.
+    pub fn count_batch(&self, elements: &[u128], counts: &mut [u32]) {
+        for (elements, counts) in elements.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
+            let probes = fetched(&self.cells, elements.iter().copied());
+            let mut saturated = Saturated::default();
+            for ((counts, probes), first) in
+                counts.chunks_mut(GROUP).zip(probes.chunks(GROUP)).zip([0, GROUP])
+            {
+                self.cells.count_base_each(probes, counts);
+                for (i, _) in counts.iter().enumerate().filter(|&(_, &count)| count == CELL_MAX) {
+                    saturated.note(&self.cells, &probes[i], first + i, 0);
+                }
+            }
+            for &(i, _) in saturated.fetched(&self.cells, &probes) {
+                counts[i] = self.cells.count_further(&probes[i]);
+            }
+        }
+    }
+}
+
+/// The cells of at most a batch of elements, whose blocks are on their way from memory. What comes after is not used.
+///
+/// All are asked for before the first is used, with as little between them as can be: where a page's address must be looked
+/// up, as nearly always in a large filter, even a prefetch holds up what comes a few hundred instructions behind it.
+#[inline]
+fn fetched(cells: &Split, elements: impl Iterator<Item = u128>) -> [Probe; BATCH] {
+    let blocks = cells.blocks();
+    let mut probes = [Probe::default(); BATCH];
+    for (probe, element) in probes.iter_mut().zip(elements) {
+        *probe = Probe::new(element, blocks);
+        cells.prefetch(probe);
+    }
+    probes
+}
+
+/// The elements of a batch that have more in split storage.
+#[derive(Default)]
+struct Saturated {
+    /// Their places, and how often they are still to be added.
+    elements: [(usize, u32); BATCH],
+    number: usize,
+}
+
+impl Saturated {
+    #[inline]
+    fn note(&mut self, cells: &Split, probe: &Probe, place: usize, left: u32) {
+        cells.prefetch_list(probe);
+        self.elements[self.number] = (place, left);
+        self.number += 1;
+    }
+
+    /// All of them, their split storage being on its way from memory.
+    fn fetched(&self, cells: &Split, probes: &[Probe]) -> &[(usize, u32)] {
+        let elements = &self.elements[..self.number];
+        elements.iter().for_each(|&(place, _)| cells.prefetch_entries(&probes[place]));
+        elements
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::counting::Counting;
+    use super::super::refined::tests::{add, count, history};
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A batch does what single additions do, and answers the same; so does a batch of questions. By words, and by
+        /// vectors where the processor has them.
+        #[test]
+        fn batches_are_singles(history in history(), blocks in 1usize..4) {
+            let mut singly = Refined::new(blocks).unwrap();
+            let after: Vec<u32> = history.iter().map(|&(element, times)| add(&mut singly, element, times)).collect();
+            let elements: Vec<u128> = history.iter().map(|&(element, _)| element).collect();
+            let at_last: Vec<u32> = elements.iter().map(|&element| count(&singly, element)).collect();
+            let mut by_words = Refined::new(blocks).unwrap();
+            by_words.cells.vectors = None;
+            for mut batch in [by_words, Refined::new(blocks).unwrap()] {
+                let mut counts = vec![0; history.len()];
+                batch.add_batch(&history, &mut counts);
+                prop_assert_eq!(&counts, &after);
+                prop_assert_eq!(batch.bytes(0..blocks), singly.bytes(0..blocks));
+                batch.count_batch(&elements, &mut counts);
+                prop_assert_eq!(&counts, &at_last);
+            }
+        }
+    }
+}
