@@ -4,6 +4,7 @@
 use super::probe::Probe;
 use super::refined::Refined;
 use super::split::{CELL_MAX, Split};
+use super::vectors::Vectors;
 
 /// Additions or questions that are worked on together.
 const BATCH: usize = 32;
@@ -12,6 +13,12 @@ const BATCH: usize = 32;
 const GROUP: usize = 16;
 
 impl Refined {
+    /// Whether batches are worked on by vectors where the processor has them, as they are at first, or else by words. What
+    /// comes of it is the same; it is there to compare their speed.
+    pub fn use_vectors(&mut self, wanted: bool) {
+        self.cells.vectors = if wanted { Vectors::find() } else { None };
+    }
+
     /// Adds each element so many times, in this order, and writes its new count at its place in `counts`; as
     /// [`add`](super::Counting::add) one by one, and faster. What has no place is left out.
     pub fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32]) {
@@ -111,7 +118,7 @@ mod tests {
             let elements: Vec<u128> = history.iter().map(|&(element, _)| element).collect();
             let at_last: Vec<u32> = elements.iter().map(|&element| count(&singly, element)).collect();
             let mut by_words = Refined::new(blocks).unwrap();
-            by_words.cells.vectors = None;
+            by_words.use_vectors(false);
             for mut batch in [by_words, Refined::new(blocks).unwrap()] {
                 let mut counts = vec![0; history.len()];
                 batch.add_batch(&history, &mut counts);

@@ -73,6 +73,22 @@ impl Filled {
         move |sample| timed(|| work(&self.filter.borrow(), sample))
     }
 
+    /// Batches without vectors.
+    pub(crate) fn by_words(&self) -> Vec<Contender<'_>> {
+        let by_words = |work: fn(&mut Refined, &Sample)| {
+            self.adding(move |filter, sample| {
+                filter.use_vectors(false);
+                work(filter, sample);
+                filter.use_vectors(true);
+            })
+        };
+        let count: fn(&mut Refined, &Sample) = |filter, sample| count_batch(filter, &sample.elements);
+        vec![
+            Contender::new("filter, report+count, batch, by words", Kind::Mixed, by_words(add_batch)),
+            Contender::new("filter, count, batch, by words", Kind::Mixed, by_words(count)),
+        ]
+    }
+
     /// All four operations on that traffic.
     pub(crate) fn contenders(&self, kind: Kind) -> Vec<Contender<'_>> {
         let name = |operation: &str| format!("filter, {operation}{}", suffix(kind));
@@ -132,16 +148,16 @@ fn count_batch(filter: &Refined, elements: &[u128]) {
     }
 }
 
-/// Gives each thread its share of the items; one thread is this one.
+/// Gives each thread its share of the items; one of them is this one.
 fn in_threads<T: Sync>(threads: usize, items: &[T], work: impl Fn(&[T]) + Sync) {
-    if threads == 1 {
-        return work(items);
-    }
+    let mut parts = items.chunks(items.len().div_ceil(threads));
+    let mine = parts.next();
     std::thread::scope(|scope| {
-        for part in items.chunks(items.len().div_ceil(threads)) {
+        for part in parts {
             let work = &work;
             scope.spawn(move || work(part));
         }
+        mine.map(&work);
     });
 }
 
