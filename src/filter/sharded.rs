@@ -85,11 +85,20 @@ impl Sharded {
                 sorted[*start] = *item;
             }
             let mut answers = [0; ROUND];
-            for part in 0..SHARDS {
+            let mut answer = |part: usize, shard: &mut Refined| {
                 let range = starts[part]..ends[part];
-                if !range.is_empty() {
-                    work(&mut self.lock(part), &sorted[range.clone()], &mut answers[range]);
+                work(shard, &sorted[range.clone()], &mut answers[range]);
+            };
+            // Those that another thread has just now come last: to sleep and be woken takes longer than many additions.
+            let mut busy = [false; SHARDS];
+            for part in (0..SHARDS).filter(|&part| starts[part] < ends[part]) {
+                match self.shards[part].try_lock() {
+                    Ok(mut shard) => answer(part, &mut shard),
+                    Err(_) => busy[part] = true,
                 }
+            }
+            for part in (0..SHARDS).filter(|&part| busy[part]) {
+                answer(part, &mut self.lock(part));
             }
             for (count, &place) in counts.iter_mut().zip(&places) {
                 *count = answers[place];
