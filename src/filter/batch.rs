@@ -45,6 +45,8 @@ impl Refined {
     /// Writes the count of each element at its place in `counts`. What has no place is left out.
     pub fn count_batch(&self, elements: &[u128], counts: &mut [u32]) {
         for (elements, counts) in elements.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
+            let asked = elements.len().min(counts.len());
+            let counts = &mut counts[..asked];
             let probes = fetched(&self.cells, elements.iter().copied());
             let mut saturated = Saturated::default();
             for ((counts, probes), first) in
@@ -107,6 +109,19 @@ mod tests {
     use super::super::refined::tests::{add, count, history};
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_has_no_place_is_left_out_and_what_is_not_asked_is_left_alone() {
+        let [a, b] = [1u128, 2].map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
+        let mut filter = Refined::new(100).unwrap();
+        let mut counts = [7; 3];
+        filter.add_batch(&[(a, 2), (b, 3)], &mut counts[..1]);
+        assert_eq!(counts, [2, 7, 7]);
+        filter.count_batch(&[a, b], &mut counts);
+        assert_eq!(counts, [2, 0, 7]);
+        filter.add_batch(&[(a, 1)], &mut counts);
+        assert_eq!(counts, [3, 0, 7]);
+    }
 
     proptest! {
         /// A batch does what single additions do, and answers the same; so does a batch of questions. By words, and by
