@@ -6,6 +6,8 @@
 
 use super::blocks::Block;
 use super::probe::Probe;
+#[cfg(target_arch = "x86_64")]
+use super::split::CELL_MAX;
 
 /// That this processor has the vectors; there is none where it has not.
 #[derive(Clone, Copy)]
@@ -69,8 +71,7 @@ impl Vectors {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::split::CELL_MAX;
-    use super::{Block, Probe};
+    use super::{Block, CELL_MAX, Probe};
     use std::arch::x86_64::{
         __m128i, __m512i, _mm_and_si128, _mm_cvtepu8_epi16, _mm_cvtsi64_si128, _mm_cvtsi128_si64,
         _mm_extract_epi16, _mm_extract_epi64, _mm_minpos_epu16, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi16,
