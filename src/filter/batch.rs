@@ -66,8 +66,8 @@ impl Refined {
 
 /// The cells of at most a batch of elements, whose blocks are on their way from memory. What comes after is not used.
 ///
-/// All are asked for before the first is used, with as little between them as can be: where a page's address must be looked
-/// up, as nearly always in a large filter, even a prefetch holds up what comes a few hundred instructions behind it.
+/// All are asked for before the first is used, with as little between them as can be: prefetches with work between them were
+/// found to hold that work up.
 #[inline]
 fn fetched(cells: &Split, elements: impl Iterator<Item = u128>) -> [Probe; BATCH] {
     let blocks = cells.blocks();

@@ -65,8 +65,7 @@ impl DerefMut for Blocks {
 ///
 /// It is what makes a batch faster than its additions one by one: reading a byte of each block ahead instead takes longer
 /// (`make bench-filter`), since a read that waits for memory holds up what comes behind it. The line goes to the second level
-/// of the cache. The first waits for some twenty lines at a time and forgets prefetches that find no place: a few of the 64
-/// of a batch, each of which is then waited for alone.
+/// of the cache. The first was found to forget a few of as many as the 64 of a batch, each of which is then waited for alone.
 #[inline]
 #[allow(
     unsafe_code,
