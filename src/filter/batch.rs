@@ -32,12 +32,12 @@ impl Refined {
                     let sum = count.saturating_add(times);
                     *count = sum;
                     if sum >= CELL_MAX {
-                        saturated.note(&self.cells, &probes[i], first + i, sum - CELL_MAX);
+                        saturated.note(&self.cells, &probes[i], first + i);
                     }
                 }
             }
-            for &(i, left) in saturated.fetched(&self.cells, &probes) {
-                counts[i] = self.cells.add_further(&probes[i], left);
+            for &i in saturated.places() {
+                counts[i] = self.cells.add_further(&probes[i], counts[i] - CELL_MAX);
             }
         }
     }
@@ -54,10 +54,10 @@ impl Refined {
             {
                 self.cells.count_base_each(probes, counts);
                 for (i, _) in counts.iter().enumerate().filter(|&(_, &count)| count == CELL_MAX) {
-                    saturated.note(&self.cells, &probes[i], first + i, 0);
+                    saturated.note(&self.cells, &probes[i], first + i);
                 }
             }
-            for &(i, _) in saturated.fetched(&self.cells, &probes) {
+            for &i in saturated.places() {
                 counts[i] = self.cells.count_further(&probes[i]);
             }
         }
@@ -79,27 +79,23 @@ fn fetched(cells: &Split, elements: impl Iterator<Item = u128>) -> [Probe; BATCH
     probes
 }
 
-/// The elements of a batch that have more in split storage.
+/// The places of the elements of a batch that have more in split storage, which is on its way from memory.
 #[derive(Default)]
 struct Saturated {
-    /// Their places, and how often they are still to be added.
-    elements: [(usize, u32); BATCH],
+    places: [usize; BATCH],
     number: usize,
 }
 
 impl Saturated {
     #[inline]
-    fn note(&mut self, cells: &Split, probe: &Probe, place: usize, left: u32) {
-        cells.prefetch_list(probe);
-        self.elements[self.number] = (place, left);
+    fn note(&mut self, cells: &Split, probe: &Probe, place: usize) {
+        cells.prefetch_further(probe);
+        self.places[self.number] = place;
         self.number += 1;
     }
 
-    /// All of them, their split storage being on its way from memory.
-    fn fetched(&self, cells: &Split, probes: &[Probe]) -> &[(usize, u32)] {
-        let elements = &self.elements[..self.number];
-        elements.iter().for_each(|&(place, _)| cells.prefetch_entries(&probes[place]));
-        elements
+    fn places(&self) -> &[usize] {
+        &self.places[..self.number]
     }
 }
 

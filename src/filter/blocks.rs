@@ -18,6 +18,9 @@ const MAX_BLOCKS: u64 = 1 << 32;
 /// page of 2 MB is much beside what the filter needs.
 const HUGE_BYTES: usize = 32 << 20;
 
+/// A huge page: memory that is used all over needs no less when it has them.
+const HUGE_PAGE: usize = 2 << 20;
+
 /// Zeroed blocks, each of them one cache line, on pages that the kernel gives when they are first written.
 pub(super) struct Blocks {
     memory: MmapMut,
@@ -27,11 +30,22 @@ impl Blocks {
     /// # Errors
     /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
     pub(super) fn new(blocks: usize) -> Result<Self, ParameterError> {
+        Self::mapped(blocks, HUGE_BYTES)
+    }
+
+    /// The same for blocks of which none is going to stay empty for long.
+    pub(super) fn dense(blocks: usize) -> Result<Self, ParameterError> {
+        Self::mapped(blocks, HUGE_PAGE)
+    }
+
+    fn mapped(blocks: usize, huge_from: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, MAX_BLOCKS)?;
         let memory = blocks.checked_mul(BYTES).and_then(|bytes| MmapMut::map_anon(bytes).ok());
         let memory = memory.ok_or_else(|| ParameterError::memory("blocks", blocks as u64))?;
+        #[cfg(not(target_os = "linux"))]
+        let _ = huge_from;
         #[cfg(target_os = "linux")]
-        if memory.len() >= HUGE_BYTES {
+        if memory.len() >= huge_from {
             // A kernel without huge pages says no, and the filter is only slower.
             let _ = memory.advise(Advice::HugePage);
         }

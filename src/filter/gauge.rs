@@ -22,7 +22,7 @@ pub struct Gauge {
 /// Blocks that are read at most: the shares of so many cells are within a thousandth of those of all.
 const SAMPLE: usize = 1 << 16;
 
-/// Blocks that are read together; split storage tells what is beyond the cells for whole chunks of so many.
+/// Blocks that are read together, and what is beyond their cells with them.
 const CHUNK: usize = 32;
 
 impl Split {

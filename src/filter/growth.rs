@@ -28,9 +28,9 @@ impl Growth {
             self.blocks.entry(block).or_insert_with(|| filter.cells.block(block));
         }
         if filter.cells.count_base(probe).saturating_add(times) > CELL_MAX {
-            let group = super::split::further(probe);
-            for &cell in group.cells {
-                let at = Cell { block: group.block, cell };
+            let (block, cells) = super::split::further(probe);
+            for cell in cells {
+                let at = Cell { block, cell };
                 self.further.entry(at).or_insert_with(|| filter.cells.get_further(at));
             }
         }

@@ -1,181 +1,138 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Split storage: what cells hold beyond their four bits (Yan & Cho, section 4).
+//! Split storage: what cells hold beyond their own bits (Yan & Cho, section 4).
 //!
-//! As in the paper, the filter is cut into chunks, and each has a table of its own for the further counts, keyed by the
-//! cell's offset in the chunk. Unlike there, a cell needs no flag bit: the value 15 itself says that there may be more.
-//! Few cells have more, so the tables are sorted lists that grow by a few entries.
+//! As in the paper, the filter is cut into chunks, and each has a hash table of its own for the further counts, keyed by the
+//! cell's offset in the chunk. Unlike there, a cell needs no flag bit: its largest value itself says that there may be more.
 
-use super::blocks::prefetch;
-use super::cells::{Cell, Group};
-use super::split::CELLS_PER_BLOCK;
+use super::cells::Cell;
+use super::rows::{HOME_BITS, HOMES, Rows, VALUE_MAX};
+use super::vectors::Vectors;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Blocks of one chunk: 32 * 128 cells, whose offsets fit 12 bits.
-const CHUNK_BLOCKS: usize = 32;
+/// Blocks of a chunk.
+const CHUNK_BLOCKS: usize = HOMES;
 
-/// Bits of the value in an entry; offset and value fill 32 bits.
-const VALUE_BITS: u32 = 20;
+/// Chunks whose tables are of one length: in a full filter some 20 MB, enough for huge pages, and few enough to be spread
+/// anew in some ten milliseconds when the length no longer does.
+const CHUNKS: usize = 2048;
 
-/// The value of an entry whose real value is in the table of large ones.
-const LARGE: u32 = (1 << VALUE_BITS) - 1;
-
-/// Entries by which a full list grows. Doubling would leave half of the memory empty.
-const GROWTH: usize = 4;
-
-/// What saturated cells hold beyond 15.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Overflow {
-    /// For each chunk, `offset << 20 | value`, ascending.
-    chunks: Vec<Vec<u32>>,
+/// What cells hold beyond the most that they can, by cell. Blocks have at most 128 cells.
+pub struct Overflow {
+    tables: Vec<Rows>,
+    /// What does not fit an entry of a table, which has the largest value then.
     large: HashMap<Cell, u32>,
 }
 
-fn offset(at: Cell) -> u32 {
-    let offset = at.block % CHUNK_BLOCKS * CELLS_PER_BLOCK + usize::from(at.cell);
-    u32::try_from(offset).unwrap_or(u32::MAX)
+/// Cells of a block in the tables.
+struct Place<const N: usize> {
+    table: usize,
+    row: usize,
+    keys: [u32; N],
 }
 
-/// Where the entry of an offset is or would be, from `start` on, before which all offsets are smaller. The entries of a
-/// block are few and beside one another.
-fn find(chunk: &[u32], start: usize, offset: u32) -> Result<usize, usize> {
-    let mut at = start;
-    while let Some(entry) = chunk.get(at) {
-        if entry >> VALUE_BITS >= offset {
-            return if entry >> VALUE_BITS == offset { Ok(at) } else { Err(at) };
-        }
-        at += 1;
-    }
-    Err(at)
-}
-
-/// Entries in half a cache line.
-const HALF_LINE: usize = 8;
-
-/// Where in the list of a chunk the cells of a block are likely to begin.
-fn guess(chunk: &[u32], block: usize) -> usize {
-    chunk.len() * (block % CHUNK_BLOCKS) / CHUNK_BLOCKS
+#[inline]
+fn place<const N: usize>(block: usize, cells: [u8; N]) -> Place<N> {
+    let (chunk, home) = (block / CHUNK_BLOCKS, block % CHUNK_BLOCKS);
+    let first = u32::try_from(home).unwrap_or(0) << HOME_BITS;
+    Place { table: chunk / CHUNKS, row: chunk % CHUNKS, keys: cells.map(|cell| first | u32::from(cell)) }
 }
 
 impl Overflow {
-    pub(super) fn new(blocks: usize) -> Self {
-        Self { chunks: vec![Vec::new(); blocks.div_ceil(CHUNK_BLOCKS)], large: HashMap::new() }
+    /// Nothing yet, for a filter of so many blocks.
+    #[must_use]
+    pub fn new(blocks: usize) -> Self {
+        let chunks = blocks.div_ceil(CHUNK_BLOCKS);
+        let tables = (0..chunks).step_by(CHUNKS).map(|first| Rows::new(CHUNKS.min(chunks - first)));
+        Self { tables: tables.collect(), large: HashMap::new() }
     }
 
-    /// The list in which the cells of a block are, and where they begin in it. Blocks have about as many entries each, so
-    /// the search begins where they would be and walks: that is one or two cache lines, where halving the list again
-    /// and again would touch one for each step.
-    fn list(&self, block: usize) -> (&[u32], usize) {
-        let chunk = &self.chunks[block / CHUNK_BLOCKS];
-        let first = offset(Cell { block, cell: 0 });
-        let mut at = guess(chunk, block);
-        while at > 0 && chunk[at - 1] >> VALUE_BITS >= first {
-            at -= 1;
+    /// Zero where there is nothing.
+    #[must_use]
+    pub fn get(&self, at: Cell) -> u32 {
+        self.least(at.block, [at.cell], None)
+    }
+
+    /// Raises a cell to a value above zero; what is there already stays.
+    pub fn raise_to(&mut self, at: Cell, value: u32) {
+        if value >= VALUE_MAX {
+            let large = self.large.entry(at).or_default();
+            *large = value.max(*large);
         }
-        while chunk.get(at).is_some_and(|entry| entry >> VALUE_BITS < first) {
-            at += 1;
-        }
-        (chunk, at)
+        let Place { table, row, keys: [key] } = place(at.block, [at.cell]);
+        self.tables[table].raise(row, key, value.min(VALUE_MAX));
     }
 
-    /// Asks the processor to fetch where the list of a block is.
-    pub(super) fn prefetch_list(&self, block: usize) {
-        prefetch(&self.chunks[block / CHUNK_BLOCKS]);
-    }
-
-    /// Asks the processor to fetch about the place in the list at which the cells of a block are.
-    pub(super) fn prefetch_entries(&self, block: usize) {
-        let chunk = &self.chunks[block / CHUNK_BLOCKS];
-        let at = guess(chunk, block);
-        for near in [at.saturating_sub(HALF_LINE), at + HALF_LINE] {
-            if let Some(entry) = chunk.get(near.min(chunk.len().saturating_sub(1))) {
-                prefetch(entry);
-            }
-        }
-    }
-
-    /// Zero where there is no entry.
-    pub(super) fn get(&self, cell: Cell) -> u32 {
-        self.least(Group { block: cell.block, cells: &[cell.cell] })
-    }
-
-    /// The smallest value of these cells.
-    pub(super) fn least(&self, group: Group<'_>) -> u32 {
-        let (chunk, start) = self.list(group.block);
-        self.least_of(chunk, start, group)
-    }
-
+    /// Asks the processor to fetch where the cells of a block are.
     #[inline]
-    fn least_of(&self, chunk: &[u32], start: usize, group: Group<'_>) -> u32 {
-        let value = |&cell: &u8| {
-            let cell = Cell { block: group.block, cell };
-            find(chunk, start, offset(cell)).map_or(0, |at| self.value(cell, chunk[at]))
+    pub(super) fn prefetch(&self, block: usize) {
+        let Place { table, row, keys: [key] } = place(block, [0]);
+        self.tables[table].prefetch(row, key);
+    }
+
+    /// The smallest value of these cells of a block.
+    #[inline]
+    pub(super) fn least<const N: usize>(
+        &self,
+        block: usize,
+        cells: [u8; N],
+        vectors: Option<Vectors>,
+    ) -> u32 {
+        let Place { table, row, keys } = place(block, cells);
+        let values = self.tables[table].get(row, keys, vectors).into_iter().zip(cells);
+        values.map(|(value, cell)| self.value(Cell { block, cell }, value)).min().unwrap_or(0)
+    }
+
+    fn value(&self, at: Cell, value: u32) -> u32 {
+        if value == VALUE_MAX { self.large.get(&at).copied().unwrap_or(value) } else { value }
+    }
+
+    /// Raises these cells of a block to their smallest value plus `times`; what is there already stays. Returns that.
+    #[inline]
+    pub(super) fn add<const N: usize>(
+        &mut self,
+        block: usize,
+        cells: [u8; N],
+        times: u32,
+        vectors: Option<Vectors>,
+    ) -> u32 {
+        let Place { table, row, keys } = place(block, cells);
+        let small = |values: [u32; N]| {
+            let least = values.into_iter().min()?;
+            least.checked_add(times).filter(|&target| target < VALUE_MAX)
         };
-        group.cells.iter().map(value).min().unwrap_or(0)
-    }
-
-    fn value(&self, cell: Cell, entry: u32) -> u32 {
-        let value = entry & LARGE;
-        if value == LARGE { self.large.get(&cell).copied().unwrap_or(LARGE) } else { value }
-    }
-
-    /// Raises these cells to their smallest value plus `times`; what is there already stays. Returns that.
-    pub(super) fn add(&mut self, group: Group<'_>, times: u32) -> u32 {
-        let (chunk, start) = self.list(group.block);
-        let target = self.least_of(chunk, start, group).saturating_add(times);
-        if times > 0 {
-            self.raise(start, group, target);
-        }
-        target
-    }
-
-    /// Raises these cells to a value, which must not be zero; what is there already stays.
-    pub(super) fn raise_to(&mut self, group: Group<'_>, value: u32) {
-        let (_, start) = self.list(group.block);
-        self.raise(start, group, value);
-    }
-
-    fn raise(&mut self, start: usize, group: Group<'_>, value: u32) {
-        let chunk = &mut self.chunks[group.block / CHUNK_BLOCKS];
-        for &cell in group.cells {
-            let cell = Cell { block: group.block, cell };
-            if value >= LARGE {
-                let large = self.large.entry(cell).or_default();
-                *large = value.max(*large);
+        self.tables[table].raise_all(row, keys, vectors, small).unwrap_or_else(|| {
+            let target = self.least(block, cells, vectors).saturating_add(times);
+            if times > 0 {
+                cells.iter().for_each(|&cell| self.raise_to(Cell { block, cell }, target));
             }
-            let entry = offset(cell) << VALUE_BITS | value.min(LARGE);
-            match find(chunk, start, offset(cell)) {
-                // Of two entries of one cell the larger one has the larger value.
-                Ok(at) => chunk[at] = entry.max(chunk[at]),
-                Err(at) => {
-                    if chunk.len() == chunk.capacity() {
-                        chunk.reserve_exact(GROWTH);
-                    }
-                    chunk.insert(at, entry);
-                }
-            }
-        }
-    }
-
-    /// The entries of the blocks `range`, which must begin and end at chunks or the end of the filter; ascending.
-    pub(super) fn entries(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
-        let chunks = range.start / CHUNK_BLOCKS..range.end.div_ceil(CHUNK_BLOCKS);
-        chunks.flat_map(move |n| {
-            self.chunks[n].iter().map(move |&entry| {
-                let offset = (entry >> VALUE_BITS) as usize;
-                let block = n * CHUNK_BLOCKS + offset / CELLS_PER_BLOCK;
-                let cell = Cell { block, cell: u8::try_from(offset % CELLS_PER_BLOCK).unwrap_or(0) };
-                (cell, self.value(cell, entry))
-            })
+            target
         })
     }
 
-    /// Bytes on the heap, without what the allocator adds.
-    pub(super) fn heap_bytes(&self) -> usize {
-        let lists: usize = self.chunks.iter().map(|c| c.capacity() * size_of::<u32>()).sum();
-        lists
-            + self.chunks.capacity() * size_of::<Vec<u32>>()
-            + self.large.capacity() * size_of::<(Cell, u32)>()
+    /// All values of the blocks `range`, ascending.
+    pub fn entries(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
+        let chunks = range.start / CHUNK_BLOCKS..range.end.div_ceil(CHUNK_BLOCKS);
+        chunks.flat_map(move |chunk| {
+            let first = chunk * CHUNK_BLOCKS;
+            let Place { table, row, keys: [key] } = place(range.start.max(first), [0]);
+            let end = range.end;
+            self.tables[table]
+                .entries(row, key)
+                .map(move |(key, value)| {
+                    let [cell, ..] = (key % (1 << HOME_BITS)).to_le_bytes();
+                    let at = Cell { block: first + (key >> HOME_BITS) as usize, cell };
+                    (at, self.value(at, value))
+                })
+                .take_while(move |(at, _)| at.block < end)
+        })
+    }
+
+    /// Bytes, free places of the tables included.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let tables: usize = self.tables.iter().map(Rows::memory).sum();
+        tables + self.tables.capacity() * size_of::<Rows>() + self.large.capacity() * size_of::<(Cell, u32)>()
     }
 }
 
@@ -185,25 +142,72 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    const BLOCKS: usize = 3000;
+
+    /// Blocks at the ends of chunks and of the filter, and some between.
+    fn block() -> impl Strategy<Value = usize> {
+        prop_oneof![0usize..8, 1015usize..1035, 2040usize..2056, 2990..BLOCKS, 0..BLOCKS]
+    }
+
+    fn addition() -> impl Strategy<Value = (usize, [u8; 3], u32)> {
+        (block(), [0u8..128, 0..128, 0..128], prop_oneof![0u32..50, 30_000u32..80_000])
+    }
+
+    type Model = BTreeMap<(usize, u8), u32>;
+
+    fn all(overflow: &Overflow, range: Range<usize>) -> Vec<((usize, u8), u32)> {
+        overflow.entries(range).map(|(at, value)| ((at.block, at.cell), value)).collect()
+    }
+
     proptest! {
-        /// The lists behave as a map from cells to numbers, small and large.
+        /// It is a map from cells to numbers, small and large.
         #[test]
-        fn lists_are_a_map(writes in prop::collection::vec((0usize..90, 0u8..128, 1u32..40_000_000), 0..300)) {
-            let mut overflow = Overflow::new(90);
-            let mut model = BTreeMap::new();
+        fn a_map_of_what_is_raised(
+            writes in prop::collection::vec((block(), 0u8..128, 1u32..80_000), 0..3000),
+            from in block(),
+            to in block(),
+        ) {
+            let (mut overflow, mut model) = (Overflow::new(BLOCKS), Model::new());
             for (block, cell, value) in writes {
-                overflow.raise_to(Group { block, cells: &[cell] }, value);
+                overflow.raise_to(Cell { block, cell }, value);
                 let highest = model.entry((block, cell)).or_insert(value);
                 *highest = value.max(*highest);
             }
-            for block in 0..90 {
-                for cell in 0..128 {
+            for &(block, cell) in model.keys() {
+                for cell in [cell, (cell + 1) % 128] {
                     let truth = model.get(&(block, cell)).copied().unwrap_or(0);
                     prop_assert_eq!(overflow.get(Cell { block, cell }), truth);
                 }
             }
-            let all: Vec<_> = overflow.entries(0..90).map(|(c, value)| ((c.block, c.cell), value)).collect();
-            prop_assert_eq!(all, model.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(all(&overflow, from..to), {
+                let within = model.iter().filter(|((block, _), _)| (from..to).contains(block));
+                within.map(|(&at, &value)| (at, value)).collect::<Vec<_>>()
+            });
+            prop_assert_eq!(all(&overflow, 0..BLOCKS), model.into_iter().collect::<Vec<_>>());
+        }
+
+        /// Additions to several cells raise each to the smallest plus what is added, however many are there, by words and by
+        /// vectors.
+        #[test]
+        fn additions_raise_to_the_smallest_and_more(
+            additions in prop::collection::vec(addition(), 0..1000),
+        ) {
+            for vectors in [None, Vectors::find()] {
+                let (mut overflow, mut model) = (Overflow::new(BLOCKS), Model::new());
+                for &(block, cells, times) in &additions {
+                    let least = cells.map(|cell| model.get(&(block, cell)).copied().unwrap_or(0)).into_iter().min();
+                    let target = least.unwrap_or(0) + times;
+                    prop_assert_eq!(overflow.add(block, cells, times, vectors), target);
+                    if times > 0 {
+                        for cell in cells {
+                            let value = model.entry((block, cell)).or_insert(target);
+                            *value = target.max(*value);
+                        }
+                    }
+                    prop_assert_eq!(overflow.least(block, cells, vectors), target);
+                }
+                prop_assert_eq!(all(&overflow, 0..BLOCKS), model.into_iter().collect::<Vec<_>>());
+            }
         }
     }
 }

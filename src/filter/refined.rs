@@ -35,8 +35,7 @@ impl Refined {
     }
 
     /// The blocks `range` as bytes: 64 for each block, then 8 for each count beyond 15 (cell from the start of the range,
-    /// further count; both little-endian). The range must begin at a multiple of 32 blocks and end at one or at the
-    /// end of the filter.
+    /// further count; both little-endian).
     #[must_use]
     pub fn bytes(&self, range: Range<usize>) -> Vec<u8> {
         self.cells.bytes(range)

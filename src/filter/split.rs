@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Cells as whole numbers: four bits in blocks, and what is beyond them in split storage.
 
-use super::cells::{Cell, Cells, Group, add_refined, count};
+use super::cells::{Cell, Cells, add_refined, count};
 use super::overflow::Overflow;
 use super::packed::Packed;
 use super::params::ParameterError;
@@ -29,10 +29,11 @@ pub(super) struct Split {
     pub(super) vectors: Option<Vectors>,
 }
 
-/// The cells of an element that have further bits.
+/// The cells of an element that have further bits, and their block.
 #[inline]
-pub(super) fn further(probe: &Probe) -> Group<'_> {
-    Group { block: probe.blocks[0], cells: &probe.cells[0][..SPLIT_CELLS] }
+pub(super) fn further(probe: &Probe) -> (usize, [u8; SPLIT_CELLS]) {
+    let [cells @ .., _] = probe.cells[0];
+    (probe.blocks[0], cells)
 }
 
 impl Split {
@@ -69,7 +70,7 @@ impl Split {
         let value = self.get(at).saturating_add(by);
         self.base.set(at, value.min(CELL_MAX));
         if value > CELL_MAX {
-            self.overflow.raise_to(Group { block: at.block, cells: &[at.cell] }, value - CELL_MAX);
+            self.overflow.raise_to(at, value - CELL_MAX);
         }
     }
 
@@ -88,7 +89,8 @@ impl Split {
 
     /// The count of an element whose cells are all saturated.
     pub(super) fn count_further(&self, probe: &Probe) -> u32 {
-        self.overflow.least(further(probe)).saturating_add(CELL_MAX)
+        let (block, cells) = further(probe);
+        self.overflow.least(block, cells, self.vectors).saturating_add(CELL_MAX)
     }
 
     /// Adds an element `times` times, as far as cells of four bits go. Returns its count there, and how many of the
@@ -125,7 +127,8 @@ impl Split {
     /// Where its cells in split storage had more from others, that is now the element's count, too, and what is added
     /// comes on top of it, as if it came one by one.
     pub(super) fn add_further(&mut self, probe: &Probe, times: u32) -> u32 {
-        self.overflow.add(further(probe), times).saturating_add(CELL_MAX)
+        let (block, cells) = further(probe);
+        self.overflow.add(block, cells, times, self.vectors).saturating_add(CELL_MAX)
     }
 
     /// Asks the processor to fetch an element's blocks.
@@ -134,18 +137,13 @@ impl Split {
         probe.blocks.iter().for_each(|&block| self.base.prefetch(block));
     }
 
-    /// Asks the processor to fetch where an element's split storage is; a little later
-    /// [`prefetch_entries`](Self::prefetch_entries) finds it.
-    pub(super) fn prefetch_list(&self, probe: &Probe) {
-        self.overflow.prefetch_list(probe.blocks[0]);
-    }
-
     /// Asks the processor to fetch an element's split storage.
-    pub(super) fn prefetch_entries(&self, probe: &Probe) {
-        self.overflow.prefetch_entries(probe.blocks[0]);
+    #[inline]
+    pub(super) fn prefetch_further(&self, probe: &Probe) {
+        self.overflow.prefetch(probe.blocks[0]);
     }
 
-    /// What is beyond 15, by cell, in the blocks `range`, which must begin and end at multiples of 32 or the end.
+    /// What is beyond 15, by cell, in the blocks `range`.
     pub(super) fn further(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
         self.overflow.entries(range)
     }
@@ -190,7 +188,7 @@ impl Split {
         for (index, value) in further.iter().map(entry) {
             let cell = u8::try_from(index % CELLS_PER_BLOCK).unwrap_or(0);
             let block = range.start + index / CELLS_PER_BLOCK;
-            self.overflow.raise_to(Group { block, cells: &[cell] }, value);
+            self.overflow.raise_to(Cell { block, cell }, value);
         }
         true
     }
@@ -214,6 +212,6 @@ impl Split {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.base.memory() + self.overflow.heap_bytes()
+        self.base.memory() + self.overflow.memory()
     }
 }

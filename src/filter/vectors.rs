@@ -34,6 +34,10 @@ impl Vectors {
     pub(super) fn add(self, _: &mut [Block], _: &[Probe], _: &[(u128, u32)], _: &mut [u32]) {
         match self.0 {}
     }
+
+    pub(super) fn equal<const BITS: u32, const N: usize>(self, _: &[[u8; 4]; 32], _: [u32; N]) -> [u32; N] {
+        match self.0 {}
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -67,6 +71,18 @@ impl Vectors {
         // SAFETY: `find` made this, so the processor has the features.
         unsafe { x86::add_each(blocks, probes, additions, before) }
     }
+
+    /// For each key a bit for each of the words that is not zero and has that key above its lowest `BITS` bits. Words are
+    /// little-endian.
+    #[inline]
+    pub(super) fn equal<const BITS: u32, const N: usize>(
+        self,
+        words: &[[u8; 4]; 32],
+        keys: [u32; N],
+    ) -> [u32; N] {
+        // SAFETY: `find` made this, so the processor has the features.
+        unsafe { x86::equal_each::<BITS, N>(words, keys) }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -77,10 +93,10 @@ mod x86 {
         _mm_extract_epi16, _mm_extract_epi64, _mm_minpos_epu16, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi16,
         _mm_slli_epi16, _mm_srli_epi16, _mm_srlv_epi16, _mm512_and_si512, _mm512_andnot_si512,
         _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_cvtepu16_epi64, _mm512_extracti32x4_epi32,
-        _mm512_loadu_si512, _mm512_mask_max_epu8, _mm512_maskz_mov_epi64, _mm512_or_si512,
-        _mm512_permutex2var_epi8, _mm512_set1_epi8, _mm512_set1_epi64, _mm512_shuffle_i64x2,
-        _mm512_sllv_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
-        _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
+        _mm512_loadu_si512, _mm512_mask_cmpeq_epi32_mask, _mm512_mask_max_epu8, _mm512_maskz_mov_epi64,
+        _mm512_or_si512, _mm512_permutex2var_epi8, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
+        _mm512_shuffle_i64x2, _mm512_sllv_epi64, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_storeu_si512,
+        _mm512_test_epi32_mask, _mm512_test_epi64_mask, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
     };
 
     #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi")]
@@ -111,6 +127,22 @@ mod x86 {
             store(&mut blocks[second], raised(b, in_b, target));
             *before = least;
         }
+    }
+
+    #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi")]
+    pub(super) fn equal_each<const BITS: u32, const N: usize>(
+        words: &[[u8; 4]; 32],
+        keys: [u32; N],
+    ) -> [u32; N] {
+        let (blocks, []) = words.as_flattened().as_chunks() else { return [0; N] };
+        let halves = [load(&blocks[0]), load(&blocks[1])]
+            .map(|words| (_mm512_test_epi32_mask(words, words), _mm512_srli_epi32::<BITS>(words)));
+        keys.map(|key| {
+            let key = _mm512_set1_epi32(key.cast_signed());
+            let [first, second] =
+                halves.map(|(used, keys)| u32::from(_mm512_mask_cmpeq_epi32_mask(used, keys, key)));
+            first | second << 16
+        })
     }
 
     #[inline]

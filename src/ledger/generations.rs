@@ -13,9 +13,6 @@ use std::ops::Range;
 /// has beyond its cells.
 pub(super) const CHUNK_BLOCKS: usize = 640;
 
-// `Refined::bytes` takes whole chunks of split storage.
-const _: () = assert!(CHUNK_BLOCKS.is_multiple_of(32));
-
 /// The blocks of a chunk in a filter of `blocks` blocks.
 pub(super) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
     let first = chunk.saturating_mul(CHUNK_BLOCKS).min(blocks);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Refined filters of any layout, behind one interface.
 
-use super::further::{Lists, MOST, Tables};
+use super::further::{MOST, Tables};
 use super::layout::{Layout, Storage};
 use super::probes::Probes;
-use crate::filter::{Cell, Cells, Packed, ParameterError, add_refined, count};
+use crate::filter::{Cell, Cells, Overflow, Packed, ParameterError, add_refined, count};
 
 /// A counting filter of some layout, with the refined extension.
 pub trait Filter: Send {
@@ -38,30 +38,29 @@ pub fn filter(layout: Layout, blocks: usize) -> Result<Box<dyn Filter>, Paramete
         (4, Storage::Tables) => Box::new(Flagged::<4>::new(layout, blocks)?),
         (5, Storage::Tables) => Box::new(Flagged::<5>::new(layout, blocks)?),
         (_, Storage::Tables) => Box::new(Flagged::<8>::new(layout, blocks)?),
-        (4, _) => Box::new(Listed::<4>::new(layout, blocks)?),
-        (5, _) => Box::new(Listed::<5>::new(layout, blocks)?),
-        (_, _) => Box::new(Listed::<8>::new(layout, blocks)?),
+        (4, _) => Box::new(Split::<4>::new(layout, blocks)?),
+        (5, _) => Box::new(Split::<5>::new(layout, blocks)?),
+        (_, _) => Box::new(Split::<8>::new(layout, blocks)?),
     })
 }
 
-/// The largest value of a cell says that there may be more, in sorted lists, for some cells of an element or none.
-struct Listed<const BITS: usize> {
+/// The largest value of a cell says that there may be more, as in the shipped filter, for some cells of an element or none.
+struct Split<const BITS: usize> {
     layout: Layout,
     base: Packed<BITS>,
     /// How many of an element's cells have further counts.
     split: usize,
-    further: Lists<BITS>,
+    further: Overflow,
 }
 
-impl<const BITS: usize> Listed<BITS> {
+impl<const BITS: usize> Split<BITS> {
     fn new(layout: Layout, blocks: usize) -> Result<Self, ParameterError> {
         let split = match layout.storage() {
-            Storage::Lists(cells) => cells,
+            Storage::Split(cells) => cells,
             Storage::Saturating | Storage::Tables => 0,
         };
         let base = Packed::new(blocks)?;
-        let further = Lists::new(if split > 0 { blocks } else { 0 });
-        Ok(Self { layout, base, split, further })
+        Ok(Self { layout, base, split, further: Overflow::new(blocks) })
     }
 
     fn probes(&self, element: u128) -> Probes {
@@ -73,7 +72,7 @@ impl<const BITS: usize> Listed<BITS> {
     }
 }
 
-impl<const BITS: usize> Filter for Listed<BITS> {
+impl<const BITS: usize> Filter for Split<BITS> {
     fn add(&mut self, element: u128, times: u32) -> u32 {
         let probes = self.probes(element);
         let (before, after) = add_refined(&mut self.base, probes.groups(), times);
@@ -115,7 +114,10 @@ impl<const BITS: usize> Filter for Listed<BITS> {
         if threshold > max && self.split == 0 {
             return 0.0;
         }
-        let entries = self.further.entries().filter(|&(_, value)| value >= threshold.saturating_sub(max));
+        let entries = self
+            .further
+            .entries(0..self.base.blocks())
+            .filter(|&(_, value)| value >= threshold.saturating_sub(max));
         let mut entries = entries.map(|(at, _)| at.block).peekable();
         let per_group = self.layout.cells();
         // Of the cells of each block of an element, those with further counts.
@@ -256,7 +258,7 @@ mod tests {
 
     /// A layout of any shape.
     fn layouts() -> impl Strategy<Value = Layout> {
-        let storage = prop_oneof![Just(Storage::Tables), (0usize..=16).prop_map(Storage::Lists)];
+        let storage = prop_oneof![Just(Storage::Tables), (0usize..=16).prop_map(Storage::Split)];
         (1usize..=5, 1usize..=8, prop::sample::select(vec![4, 5, 8]), storage)
             .prop_filter_map("senseless", |(blocks, cells, bits, storage)| {
                 Layout::new(blocks, cells, bits, storage).ok()

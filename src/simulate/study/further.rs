@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Split storage of two kinds: sorted lists as in the shipped filter, and hash tables as in the paper.
+//! The paper's split storage: hash tables, one for each chunk of the filter.
 //!
-//! Both cut the filter into chunks of 4096 cells or a little less, so that an entry of 32 bits has 12 bits for the offset
-//! in its chunk and 20 for the value. Values stay at 2^20 - 1 once they are there, far above all counts of the study.
+//! Chunks have 4096 cells or a little less, so that an entry of 32 bits has 12 bits for the offset in its chunk and 20 for the
+//! value. Values stay at 2^20 - 1 once they are there, far above all counts of the study.
 
 use crate::filter::{Cell, Packed};
 
@@ -32,68 +32,10 @@ impl<const BITS: usize> Chunks<BITS> {
         let offset = at.block % Self::BLOCKS * Self::CELLS_PER_BLOCK + usize::from(at.cell);
         (at.block / Self::BLOCKS, u32::try_from(offset).unwrap_or(0) << VALUE_BITS)
     }
-
-    fn cell(chunk: usize, entry: u32) -> Cell {
-        let offset = (entry >> VALUE_BITS) as usize;
-        let block = chunk * Self::BLOCKS + offset / Self::CELLS_PER_BLOCK;
-        Cell { block, cell: u8::try_from(offset % Self::CELLS_PER_BLOCK).unwrap_or(0) }
-    }
 }
 
 const fn value(entry: u32) -> u32 {
     entry & MOST
-}
-
-/// Sorted lists that grow by a few entries.
-pub(super) struct Lists<const BITS: usize> {
-    lists: Vec<Vec<u32>>,
-}
-
-/// Entries by which a full list grows, as in the shipped filter.
-const LIST_GROWTH: usize = 4;
-
-impl<const BITS: usize> Lists<BITS> {
-    pub(super) fn new(blocks: usize) -> Self {
-        Self { lists: vec![Vec::new(); Chunks::<BITS>::of(blocks)] }
-    }
-
-    /// Zero where there is no entry.
-    pub(super) fn get(&self, at: Cell) -> u32 {
-        let (chunk, offset) = Chunks::<BITS>::locate(at);
-        let list = &self.lists[chunk];
-        let place = list.partition_point(|&entry| entry < offset);
-        list.get(place).filter(|&&entry| entry & !MOST == offset).map_or(0, |&entry| value(entry))
-    }
-
-    /// Raises a cell to a value above zero; what is there already stays.
-    pub(super) fn raise_to(&mut self, at: Cell, value: u32) {
-        let (chunk, offset) = Chunks::<BITS>::locate(at);
-        let (list, new) = (&mut self.lists[chunk], offset | value.min(MOST));
-        let place = list.partition_point(|&entry| entry < offset);
-        match list.get_mut(place) {
-            Some(entry) if *entry & !MOST == offset => *entry = new.max(*entry),
-            _ => {
-                if list.len() == list.capacity() {
-                    list.reserve_exact(LIST_GROWTH);
-                }
-                list.insert(place, new);
-            }
-        }
-    }
-
-    /// All entries in order of their cells.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (Cell, u32)> {
-        let lists = self.lists.iter().enumerate();
-        lists.flat_map(move |(n, list)| {
-            list.iter().map(move |&entry| (Chunks::<BITS>::cell(n, entry), value(entry)))
-        })
-    }
-
-    /// Bytes on the heap, empty places of the lists included, without what the allocator adds.
-    pub(super) fn memory(&self) -> usize {
-        let entries: usize = self.lists.iter().map(|list| list.capacity() * size_of::<u32>()).sum();
-        entries + self.lists.capacity() * size_of::<Vec<u32>>()
-    }
 }
 
 /// Hash tables with open addressing, at most seven eighths full.
@@ -173,28 +115,19 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Both are a map from cells to numbers: lists of what is only raised, tables of what is set.
-    fn both_are_maps<const BITS: usize>(writes: Vec<(usize, u8, u32)>) -> Result<(), TestCaseError> {
+    fn a_map<const BITS: usize>(writes: Vec<(usize, u8, u32)>) -> Result<(), TestCaseError> {
         const BLOCKS: usize = 150;
-        let (mut lists, mut tables) = (Lists::<BITS>::new(BLOCKS), Tables::<BITS>::new(BLOCKS));
-        let (mut raised, mut set) = (BTreeMap::new(), BTreeMap::new());
+        let (mut tables, mut set) = (Tables::<BITS>::new(BLOCKS), BTreeMap::new());
         for (block, cell, value) in writes {
-            let at = Cell { block, cell };
-            lists.raise_to(at, value);
-            tables.set(at, value);
-            let highest = raised.entry((block, cell)).or_insert(0);
-            *highest = value.min(MOST).max(*highest);
+            tables.set(Cell { block, cell }, value);
             set.insert((block, cell), value.min(MOST));
         }
         for block in 0..BLOCKS {
             for cell in 0..64 {
-                let at = Cell { block, cell };
-                prop_assert_eq!(lists.get(at), raised.get(&(block, cell)).copied().unwrap_or(0));
-                prop_assert_eq!(tables.get(at), set.get(&(block, cell)).copied().unwrap_or(0));
+                let truth = set.get(&(block, cell)).copied().unwrap_or(0);
+                prop_assert_eq!(tables.get(Cell { block, cell }), truth);
             }
         }
-        let all: Vec<_> = lists.entries().map(|(at, value)| ((at.block, at.cell), value)).collect();
-        prop_assert_eq!(all, raised.into_iter().collect::<Vec<_>>());
         Ok(())
     }
 
@@ -204,9 +137,9 @@ mod tests {
         fn further_counts_are_a_map(
             writes in prop::collection::vec((0usize..150, 0u8..64, 1u32..2_000_000), 0..1500),
         ) {
-            both_are_maps::<4>(writes.clone())?;
-            both_are_maps::<5>(writes.clone())?;
-            both_are_maps::<8>(writes)?;
+            a_map::<4>(writes.clone())?;
+            a_map::<5>(writes.clone())?;
+            a_map::<8>(writes)?;
         }
     }
 }

@@ -17,8 +17,8 @@ pub enum Storage {
     /// Nowhere: cells stay at their largest value.
     Saturating,
     /// The largest value says that there may be more. The further counts of the first so many cells of an element, whole
-    /// numbers, are in sorted lists; the others stay at their largest value.
-    Lists(usize),
+    /// numbers, are beside the cells as in the shipped filter; the others stay at their largest value.
+    Split(usize),
     /// The paper's split storage (section 4): one bit of each cell says that there is more; the further bits of all cells
     /// are in hash tables, one for each chunk of the filter, keyed by the offset in it.
     Tables,
@@ -67,10 +67,10 @@ impl Layout {
         check("blocks of an element", blocks, 1, MOST_CELLS)?;
         check("cells of an element in a block", cells, 1, layout.cells_per_block())?;
         check("cells of an element", blocks * cells, 1, MOST_CELLS)?;
-        if let Storage::Lists(further) = storage {
+        if let Storage::Split(further) = storage {
             check("cells with further counts", further, 0, blocks * cells)?;
         }
-        let storage = if storage == Storage::Lists(0) { Storage::Saturating } else { storage };
+        let storage = if storage == Storage::Split(0) { Storage::Saturating } else { storage };
         Ok(Self { storage, ..layout })
     }
 
@@ -169,9 +169,9 @@ impl FromStr for Layout {
         let (cells, bits) = rest.split_once('/').ok_or(LayoutError::Form)?;
         let (blocks, cells, bits) = (number(blocks)?, number(cells)?, number(bits)?);
         let storage = match storage {
-            None => Storage::Lists(SPLIT_CELLS.min(blocks.saturating_mul(cells))),
+            None => Storage::Split(SPLIT_CELLS.min(blocks.saturating_mul(cells))),
             Some("paper") => Storage::Tables,
-            Some(further) => Storage::Lists(number(further)?),
+            Some(further) => Storage::Split(number(further)?),
         };
         Self::new(blocks, cells, bits, storage)
     }
@@ -182,8 +182,8 @@ impl fmt::Display for Layout {
         let Self { blocks, cells, bits, storage } = self;
         let storage = match storage {
             Storage::Saturating => "+0".to_owned(),
-            Storage::Lists(further) if *further == SPLIT_CELLS.min(self.k()) => String::new(),
-            Storage::Lists(further) => format!("+{further}"),
+            Storage::Split(further) if *further == SPLIT_CELLS.min(self.k()) => String::new(),
+            Storage::Split(further) => format!("+{further}"),
             Storage::Tables => "+paper".to_owned(),
         };
         f.pad(&format!("{blocks}x{cells}/{bits}{storage}"))
@@ -200,7 +200,7 @@ mod tests {
             assert_eq!(text.parse::<Layout>().unwrap().to_string(), text);
         }
         assert_eq!("2x4/4+3".parse::<Layout>().unwrap().to_string(), "2x4/4");
-        assert_eq!("1x2/5".parse::<Layout>().unwrap().storage(), Storage::Lists(2));
+        assert_eq!("1x2/5".parse::<Layout>().unwrap().storage(), Storage::Split(2));
         assert_eq!(Layout::standard().len(), STANDARD.len());
     }
 

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Sorted rows with free places between: where in its row an entry is follows from its key.
+//!
+//! A row is a hash table with open addressing whose hash keeps the order. What is looked for is at its home, the share of the
+//! row that its key is of all keys, or as near to it as there was room, with no free place between. So it takes one wait for
+//! memory, where a list of its own length takes two: one for its address and one for what is in it.
+
+use super::blocks::{Block, Blocks, prefetch};
+use super::vectors::Vectors;
+use std::alloc::{Layout, handle_alloc_error};
+
+/// Bits of the value in an entry. The key is above them.
+pub(super) const VALUE_BITS: u32 = 15;
+
+/// The largest value of an entry.
+pub(super) const VALUE_MAX: u32 = (1 << VALUE_BITS) - 1;
+
+/// Homes of a row, each for as many keys as there are cells in a block: those are looked for together.
+pub(super) const HOMES: usize = 1 << (u32::BITS - VALUE_BITS - HOME_BITS);
+
+/// Bits of a key that keys of one home differ in.
+pub(super) const HOME_BITS: u32 = 7;
+
+/// What a place holds: an entry, little-endian, or [`FREE`].
+type Place = [u8; 4];
+
+/// No entry is zero, since no value is.
+const FREE: Place = [0; 4];
+
+/// Places of a cache line.
+const LINE: usize = size_of::<Block>() / size_of::<Place>();
+
+/// Rows grow by one place for so many.
+const GROWTH: usize = 16;
+
+/// Lines by which they grow at least.
+const LEAST_GROWTH: usize = 8;
+
+/// Rows are crowded when no more than one place in so many is free. Then they grow as soon as a new entry has no free place
+/// within [`REACH`]; before, only when its row is full, so that entries at few homes do not make all rows long.
+const LEAST_FREE: usize = 8;
+
+/// Places from an entry to a free one at most, in rows that are crowded.
+const REACH: usize = 128;
+
+/// Places that are fetched and searched at once: two lines, the home of the entry in the middle half.
+const WINDOW: usize = 2 * LINE;
+
+/// Rows of the same length, which grow together, so that a row is found without reading anything first.
+pub(super) struct Rows {
+    /// None as long as there is no entry.
+    lines: Option<Blocks>,
+    rows: usize,
+    /// Lines of a row.
+    length: usize,
+    used: usize,
+}
+
+const fn entry(place: Place) -> u32 {
+    u32::from_le_bytes(place)
+}
+
+const fn key(place: Place) -> u32 {
+    entry(place) >> VALUE_BITS
+}
+
+/// Where in a row of so many places the entries of a key's home would best be.
+const fn home(places: usize, key: u32) -> usize {
+    places * (key >> HOME_BITS) as usize / HOMES
+}
+
+/// Where the first entry is whose key is not smaller; or, when none of that home is, where it would be.
+fn begin(row: &[Place], wanted: u32) -> usize {
+    let mut at = home(row.len(), wanted);
+    while at > 0 && row[at - 1] != FREE && key(row[at - 1]) >= wanted {
+        at -= 1;
+    }
+    while row.get(at).is_some_and(|&place| place != FREE && key(place) < wanted) {
+        at += 1;
+    }
+    at
+}
+
+/// Where the window of a key begins, which is fetched and searched at once. None in rows that are shorter.
+fn window(places: usize, key: u32) -> Option<usize> {
+    let last = places.checked_sub(WINDOW)?;
+    Some(last.min(home(places, key).saturating_sub(WINDOW / 4) / LINE * LINE))
+}
+
+/// Where these keys of one home have their entries.
+#[inline]
+fn locate<const N: usize>(row: &[Place], keys: [u32; N], vectors: Option<Vectors>) -> [Option<usize>; N] {
+    if let Some(at) = vectors.and_then(|vectors| locate_at_once(row, keys, vectors)) {
+        return at.map(Some);
+    }
+    let start = keys.iter().min().map_or(0, |&least| begin(row, least));
+    keys.map(|wanted| {
+        let not_beyond = row[start..].iter().take_while(|&&place| place != FREE && key(place) <= wanted);
+        not_beyond.enumerate().last().filter(|&(_, &place)| key(place) == wanted).map(|(n, _)| start + n)
+    })
+}
+
+/// The same when all are in their window.
+#[inline]
+fn locate_at_once<const N: usize>(row: &[Place], keys: [u32; N], vectors: Vectors) -> Option<[usize; N]> {
+    let start = window(row.len(), *keys.first()?)?;
+    let window = row[start..].first_chunk::<WINDOW>()?;
+    let found = vectors.equal::<VALUE_BITS, N>(window, keys);
+    found.iter().all(|&found| found != 0).then(|| found.map(|found| start + found.trailing_zeros() as usize))
+}
+
+fn has_free(line: &[Place]) -> bool {
+    // No early end: so it is a few instructions on vectors.
+    line.iter().fold(false, |free, &place| free | (place == FREE))
+}
+
+/// How many places there are before the first free one.
+fn free_after(places: &[Place]) -> Option<usize> {
+    let line = places.chunks(LINE).position(has_free)? * LINE;
+    Some(line + places[line..].iter().position(|&place| place == FREE)?)
+}
+
+/// How many places there are behind the last free one.
+fn free_before(places: &[Place]) -> Option<usize> {
+    let line = places.rchunks(LINE).position(has_free)? * LINE;
+    let places = &places[..places.len() - line];
+    Some(line + places.iter().rev().position(|&place| place == FREE)?)
+}
+
+/// Puts an entry before the one at `at`, and moves what is between there and the nearest free place. False when there is none
+/// within `reach`.
+fn insert(row: &mut [Place], at: usize, new: Place, reach: usize) -> bool {
+    let after = free_after(&row[at..row.len().min(at.saturating_add(reach))]);
+    let nearer = after.unwrap_or(reach);
+    match (free_before(&row[at.saturating_sub(nearer)..at]), after) {
+        (Some(moved), _) => {
+            row.copy_within(at - moved..at, at - moved - 1);
+            row[at - 1] = new;
+        }
+        (None, Some(moved)) => {
+            row.copy_within(at..at + moved, at + 1);
+            row[at] = new;
+        }
+        (None, None) => return false,
+    }
+    true
+}
+
+/// Spreads the entries of a row over a longer one that is free.
+fn spread(old: &[Place], new: &mut [Place]) {
+    let mut left = old.iter().filter(|&&place| place != FREE).count();
+    let mut next = 0;
+    for &place in old {
+        if left == 0 {
+            break;
+        }
+        let at = home(new.len(), key(place)).max(next).min(new.len() - left);
+        // What is free is written, too, and then written over: a jump that nobody can foresee would take longer.
+        new[at] = place;
+        let moved = usize::from(place != FREE);
+        (next, left) = (at + moved, left - moved);
+    }
+}
+
+impl Rows {
+    pub(super) const fn new(rows: usize) -> Self {
+        Self { lines: None, rows, length: 0, used: 0 }
+    }
+
+    /// The places of a row.
+    #[inline]
+    fn row(&self, row: usize) -> &[Place] {
+        let lines = self.lines.as_deref().unwrap_or_default();
+        lines[row * self.length..][..self.length].as_flattened().as_chunks().0
+    }
+
+    #[inline]
+    fn row_mut(&mut self, row: usize) -> &mut [Place] {
+        let lines = self.lines.as_deref_mut().unwrap_or_default();
+        lines[row * self.length..][..self.length].as_flattened_mut().as_chunks_mut().0
+    }
+
+    /// Asks the processor to fetch the window of a key.
+    #[inline]
+    pub(super) fn prefetch(&self, row: usize, key: u32) {
+        let row = self.row(row);
+        if let Some(start) = window(row.len(), key) {
+            [start, start + LINE].iter().for_each(|&at| prefetch(&row[at]));
+        }
+    }
+
+    /// The values of these keys of one home; zero where there is no entry.
+    #[inline]
+    pub(super) fn get<const N: usize>(
+        &self,
+        row: usize,
+        keys: [u32; N],
+        vectors: Option<Vectors>,
+    ) -> [u32; N] {
+        let row = self.row(row);
+        locate(row, keys, vectors).map(|at| at.map_or(0, |at| entry(row[at]) & VALUE_MAX))
+    }
+
+    /// Raises these keys of one home to what `target` makes of their values, when all have an entry. What is there already
+    /// stays. None, and nothing is done, when one has no entry or there is no target.
+    #[inline]
+    pub(super) fn raise_all<const N: usize>(
+        &mut self,
+        row: usize,
+        keys: [u32; N],
+        vectors: Option<Vectors>,
+        target: impl FnOnce([u32; N]) -> Option<u32>,
+    ) -> Option<u32> {
+        let row = self.row_mut(row);
+        let mut places = [0; N];
+        for (place, found) in places.iter_mut().zip(locate(row, keys, vectors)) {
+            *place = found?;
+        }
+        let target = target(places.map(|at| entry(row[at]) & VALUE_MAX))?;
+        for (at, key) in places.into_iter().zip(keys) {
+            row[at] = entry(row[at]).max(key << VALUE_BITS | target).to_le_bytes();
+        }
+        Some(target)
+    }
+
+    /// Raises a key to a value from 1 to [`VALUE_MAX`]; what is there already stays.
+    pub(super) fn raise(&mut self, row: usize, wanted: u32, value: u32) {
+        let new = wanted << VALUE_BITS | value;
+        loop {
+            let places = self.rows * self.length * LINE;
+            let crowded = places - self.used <= places / LEAST_FREE;
+            let row = self.row_mut(row);
+            let reach = if crowded { REACH } else { row.len() };
+            let at = begin(row, wanted);
+            if let Some(place) = row.get_mut(at).filter(|place| **place != FREE && key(**place) == wanted) {
+                // Of two entries of one key the larger one has the larger value.
+                *place = new.max(entry(*place)).to_le_bytes();
+                return;
+            }
+            if insert(row, at, new.to_le_bytes(), reach) {
+                self.used += 1;
+                return;
+            }
+            self.grow();
+        }
+    }
+
+    /// Makes all rows longer.
+    fn grow(&mut self) {
+        let length = self.length + (self.length / GROWTH).max(LEAST_GROWTH);
+        let lines = self.rows * length;
+        let Ok(mut longer) = Blocks::dense(lines) else {
+            handle_alloc_error(Layout::array::<Block>(lines).unwrap_or(Layout::new::<Block>()));
+        };
+        for (row, new) in longer.chunks_exact_mut(length).enumerate() {
+            spread(self.row(row), new.as_flattened_mut().as_chunks_mut().0);
+        }
+        (self.lines, self.length) = (Some(longer), length);
+    }
+
+    /// The keys of a row from `first` on, with their values, ascending.
+    pub(super) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = (u32, u32)> {
+        let row = self.row(row);
+        let entries = row[begin(row, first)..].iter().filter(|&&place| place != FREE);
+        entries.map(|&place| (key(place), entry(place) & VALUE_MAX))
+    }
+
+    /// Bytes, free places included.
+    pub(super) fn memory(&self) -> usize {
+        self.rows * self.length * size_of::<Block>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: usize = 32;
+
+    /// Three entries of one home, as an element has them.
+    fn raise_three(rows: &mut Rows, row: usize, home: u32, first: u32) {
+        for key in first..first + 3 {
+            rows.raise(row, home << HOME_BITS | key, 1);
+        }
+    }
+
+    fn entries(rows: &Rows) -> usize {
+        (0..ROWS).map(|row| rows.entries(row, 0).count()).sum()
+    }
+
+    /// What is spread as signatures are leaves at most a fifth free, at any size.
+    #[test]
+    fn places_are_used() {
+        let mut rows = Rows::new(ROWS);
+        let mut random = 1u64;
+        for n in 1..=40_000 {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            let [.., a, b, c, d] = random.to_le_bytes();
+            let home = u32::from_le_bytes([a, b, 0, 0]) % 1024;
+            raise_three(&mut rows, usize::from(c) % ROWS, home, u32::from(d) % 125);
+            if n % 10_000 == 0 {
+                let share = (entries(&rows) * size_of::<Place>()) as f64 / rows.memory() as f64;
+                assert!(share > 0.8, "{share} of the places are used after {n}");
+            }
+        }
+    }
+
+    /// The key zero is not the zeros of a free place.
+    #[test]
+    fn a_free_place_is_no_entry() {
+        let mut rows = Rows::new(ROWS);
+        for key in [1, 2] {
+            rows.raise(0, key, 5);
+        }
+        for vectors in [None, Vectors::find()] {
+            assert_eq!(rows.get(0, [0, 1, 2], vectors), [0, 5, 5]);
+            assert_eq!(rows.raise_all(0, [0, 1, 2], vectors, |_| Some(9)), None);
+            assert_eq!(rows.raise_all(0, [1, 1, 2], vectors, |_| Some(5)), Some(5));
+        }
+        assert_eq!(rows.entries(0, 0).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
+    }
+
+    /// Entries that somebody crowds at a few homes take their own row's places before rows become longer, and are found.
+    #[test]
+    fn a_crowd_takes_its_row() {
+        let mut rows = Rows::new(ROWS);
+        for home in 500..516 {
+            for key in 0..128 {
+                rows.raise(7, home << HOME_BITS | key, key + 1);
+            }
+        }
+        let longest = ROWS * 16 * 128 * size_of::<Place>() * 9 / 8;
+        assert!(rows.memory() < longest, "{} bytes", rows.memory());
+        for home in 500..516u32 {
+            let values = rows.get(7, [0, 64, 127].map(|key| home << HOME_BITS | key), Vectors::find());
+            assert_eq!(values, [1, 65, 128]);
+        }
+        assert_eq!(rows.get(7, [516 << HOME_BITS], None), [0]);
+        assert_eq!(rows.get(6, [500 << HOME_BITS], None), [0]);
+    }
+}
