@@ -42,7 +42,7 @@ const LARGE: u32 = 240_000_000;
 const MAP: u32 = 50_000_000;
 
 /// Cells an element in that filter: so few that it takes a tenth of the map's memory.
-const CELLS_BESIDE_MAP: f64 = 7.2;
+const CELLS_BESIDE_MAP: f64 = 7.1;
 
 /// Many short rounds: most of them end before the kernel gives the processor to somebody else.
 const ROUNDS: Rounds = Rounds { rounds: 31, elements: 50_000 };
