@@ -30,7 +30,7 @@ use plain::Plain;
 use race::{Contender, Results, Rounds, race, with_criterion};
 use std::cell::RefCell;
 use std::time::Duration;
-use table::Table;
+use table::{DABLOOMS, Table};
 use traffic::{Kind, Traffic};
 
 /// Elements of the filters of 5 MB, 100 MB and 1 GB.
@@ -64,9 +64,9 @@ fn main() {
         .configure_from_args();
     let mut table = Table::default();
     let small = with_map("5 MB", SMALL, Rounds { rounds: 25, elements: 10_000 }, Some(&mut criterion));
-    table.additions("5 MB", &small);
+    table.additions("5 MB", &small, DABLOOMS[0]);
     let middle = with_map("100 MB", MIDDLE, ROUNDS, Some(&mut criterion));
-    table.additions("100 MB", &middle);
+    table.additions("100 MB", &middle, DABLOOMS[1]);
     large(&mut table, &mut criterion);
     threads(&mut table);
     table.print();
@@ -114,7 +114,7 @@ fn large(table: &mut Table, criterion: &mut Criterion) {
         contenders.extend(limits(&pages[0], "huge"));
         contenders.extend(limits(&pages[1], "small"));
         let results = race("1 GB", &mut contenders, &mut traffic, ROUNDS);
-        table.additions("1 GB", &results);
+        table.additions("1 GB", &results, DABLOOMS[2]);
         table.limits(&results);
     }
     maps(table);

@@ -8,6 +8,7 @@ use super::params::ParameterError;
 use super::probe::Probe;
 use super::vectors::Vectors;
 use std::ops::Range;
+use std::slice::from_ref;
 
 /// Bits of one cell. Five reach 31, enough for a threshold of 20 (Yan & Cho, section 4); with split storage four are
 /// the better use of the same memory (docs/layout.md).
@@ -84,7 +85,9 @@ impl Split {
     /// The same, as far as cells of four bits tell.
     #[inline]
     pub(super) fn count_base(&self, probe: &Probe) -> u32 {
-        count(&self.base, probe.groups())
+        let mut count = [0];
+        self.count_base_each(from_ref(probe), &mut count);
+        count[0]
     }
 
     /// The count of an element whose cells are all saturated.
@@ -97,8 +100,11 @@ impl Split {
     /// times are left when they are saturated.
     #[inline]
     pub(super) fn add_base(&mut self, probe: &Probe, times: u32) -> (u32, u32) {
-        let (before, after) = add_refined(&mut self.base, probe.groups(), times);
-        (after, times - (after - before))
+        let mut before = [0];
+        // The element itself is in its cells already.
+        self.add_base_each(from_ref(probe), &[(0, times)], &mut before);
+        let after = before[0].saturating_add(times).min(CELL_MAX);
+        (after, times - (after - before[0]))
     }
 
     /// Writes the count of each element, as far as cells of four bits tell, at its place in `counts`.
@@ -106,12 +112,15 @@ impl Split {
     pub(super) fn count_base_each(&self, probes: &[Probe], counts: &mut [u32]) {
         match self.vectors {
             Some(vectors) => vectors.least(self.base.all(), probes, counts),
-            None => probes.iter().zip(counts).for_each(|(probe, count)| *count = self.count_base(probe)),
+            None => probes
+                .iter()
+                .zip(counts)
+                .for_each(|(probe, least)| *least = count(&self.base, probe.groups())),
         }
     }
 
-    /// Adds each element, one after the other, as far as cells of four bits go. Writes its count there before at its place
-    /// in `before`.
+    /// Adds each element so many times, one after the other, as far as cells of four bits go. Writes its count there before at
+    /// its place in `before`.
     #[inline]
     pub(super) fn add_base_each(&mut self, probes: &[Probe], additions: &[(u128, u32)], before: &mut [u32]) {
         if let Some(vectors) = self.vectors {

@@ -5,8 +5,9 @@ use super::contenders::LARGE_BATCH;
 use super::plain::BATCH;
 use super::race::Results;
 
-/// Nanoseconds an addition of dablooms, the least and the most that was measured of it.
-const DABLOOMS: [f64; 2] = [96.0, 217.0];
+/// Nanoseconds that an addition was measured to take in dablooms' counting filters at an error of .01, of 1, 10 and 100
+/// million elements: 5, 48 and 479 MB.
+pub(crate) const DABLOOMS: [f64; 3] = [66.0, 96.0, 217.0];
 
 /// A value and what it must keep to.
 #[derive(Clone, Copy)]
@@ -29,15 +30,12 @@ impl Table {
     }
 
     /// One size of filter: additions beside those of dablooms, and what bulk and batches change.
-    pub(crate) fn additions(&mut self, size: &str, results: &Results) {
+    pub(crate) fn additions(&mut self, size: &str, results: &Results, dablooms: f64) {
         let ns = |name: &str| results.ns(name);
-        self.row(
-            format!("{size}: report+count, ns"),
-            ns("filter, report+count"),
-            Target::AtMost(DABLOOMS[0]),
-        );
+        let least = Target::AtMost(dablooms);
+        self.row(format!("{size}: report+count, ns"), ns("filter, report+count"), least);
         let batch = "filter, report+count, batch";
-        self.row(format!("{size}: report+count, batch, ns"), ns(batch), Target::AtMost(DABLOOMS[0]));
+        self.row(format!("{size}: report+count, batch, ns"), ns(batch), least);
         let gain = results.ratio("filter, report+count", batch);
         self.row(format!("{size}: report+count, single / batch"), gain, Target::None);
         let gain = results.ratio("filter, count", "filter, count, batch");
@@ -114,7 +112,7 @@ impl Table {
     pub(crate) fn print(&self) {
         println!(
             "\nratios of times (medians over rounds); dablooms: {} to {} ns an addition",
-            DABLOOMS[0], DABLOOMS[1]
+            DABLOOMS[0], DABLOOMS[2]
         );
         for (what, value, target) in &self.rows {
             let verdict = |holds| if holds { "ok" } else { "not" };
