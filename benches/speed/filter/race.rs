@@ -27,6 +27,8 @@ impl<'a> Contender<'a> {
 pub(crate) struct Rounds {
     pub(crate) rounds: usize,
     pub(crate) elements: usize,
+    /// Elements of the round before, which is not timed.
+    pub(crate) untimed: usize,
 }
 
 /// Nanoseconds an element of each contender in each round.
@@ -67,7 +69,7 @@ pub(crate) fn race(
     let mut times = vec![Vec::new(); contenders.len()];
     for round in 0..=rounds.rounds {
         for (i, contender) in contenders.iter_mut().enumerate() {
-            (contender.run)(&traffic.sample(contender.kind, rounds.elements));
+            (contender.run)(&traffic.sample(contender.kind, rounds.untimed));
             let sample = traffic.sample(contender.kind, rounds.elements);
             let took = (contender.run)(&sample);
             if round > 0 {
