@@ -93,11 +93,19 @@ fn locate<const N: usize>(row: &[Place], keys: [u32; N], vectors: Option<Vectors
     if let Some(at) = vectors.and_then(|vectors| locate_at_once(row, keys, vectors)) {
         return at.map(Some);
     }
-    let start = keys.iter().min().map_or(0, |&least| begin(row, least));
-    keys.map(|wanted| {
-        let not_beyond = row[start..].iter().take_while(|&&place| place != FREE && key(place) <= wanted);
-        not_beyond.enumerate().last().filter(|&(_, &place)| key(place) == wanted).map(|(n, _)| start + n)
-    })
+    let mut found = [None; N];
+    if let (Some(&least), Some(&most)) = (keys.iter().min(), keys.iter().max()) {
+        let start = begin(row, least);
+        let near = row[start..].iter().take_while(|&&place| place != FREE && key(place) <= most);
+        for (at, &place) in (start..).zip(near) {
+            for (found, &wanted) in found.iter_mut().zip(&keys) {
+                if key(place) == wanted {
+                    *found = Some(at);
+                }
+            }
+        }
+    }
+    found
 }
 
 /// The same when all are in their window.

@@ -96,23 +96,26 @@ fn count_unseen(filter: &dyn Filter, history: &History, unseen: u64) -> [u64; 3]
     found
 }
 
-/// How many blocks a filter may have so that it takes `bits` bits of memory for each element of a history, split storage
-/// included; `None` when split storage alone takes more, or the machine has not so much.
+/// How many blocks a filter may have so that it takes at most about `bits` bits of memory for each element of a history, split
+/// storage included; `None` when split storage alone takes more, or the machine has not so much. Split storage grows in
+/// steps: so it may be a few hundredths less.
 #[must_use]
 pub fn blocks_within(layout: Layout, bits: f64, history: &History) -> Option<usize> {
     const BLOCK_BYTES: f64 = 64.0;
     let budget = bits * history.elements() as f64 / 8.0;
     // Only those need split storage, and whoever shares a cell with another needs less of it.
     let heavy = |&(_, count): &(u64, &u32)| *count > layout.fits();
-    let mut blocks = budget / BLOCK_BYTES;
+    let (mut before, mut blocks) = (f64::INFINITY, budget / BLOCK_BYTES);
     for _ in 0..ROUNDS {
         let mut filter = filter(layout, whole(blocks)?).ok()?;
         for (i, &count) in (0..).zip(&history.counts).filter(heavy) {
             filter.add(history.element(i), count);
         }
+        before = blocks;
         blocks = (budget - filter.further_memory() as f64) / BLOCK_BYTES;
     }
-    whole(blocks)
+    // At a step it goes back and forth, and only the smaller one keeps to the budget.
+    whole(blocks.min(before))
 }
 
 /// After each round the memory is nearer to what is wanted by a factor of ten or more.
