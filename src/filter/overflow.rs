@@ -14,7 +14,7 @@ use std::ops::Range;
 const CHUNK_BLOCKS: usize = HOMES;
 
 /// Chunks whose tables are of one length: in a full filter some 20 MB, enough for huge pages, and few enough to be spread
-/// anew in some ten milliseconds when the length no longer does.
+/// anew in some 20 milliseconds when the length no longer does.
 const CHUNKS: usize = 2048;
 
 /// What cells hold beyond the most that they can, by cell. Blocks have at most 128 cells.
