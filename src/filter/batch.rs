@@ -13,8 +13,8 @@ const BATCH: usize = 32;
 const GROUP: usize = 16;
 
 impl Refined {
-    /// Whether batches are worked on by vectors where the processor has them, as they are at first, or else by words. What
-    /// comes of it is the same; it is there to compare their speed.
+    /// Whether cells are worked on by vectors where the processor has them, as they are at first, or else by words. What comes
+    /// of it is the same; it is there to compare their speed.
     pub fn use_vectors(&mut self, wanted: bool) {
         self.cells.vectors = if wanted { Vectors::find() } else { None };
     }

@@ -18,7 +18,7 @@ const MAX_BLOCKS: u64 = 1 << 32;
 /// page of 2 MB is much beside what the filter needs.
 const HUGE_BYTES: usize = 32 << 20;
 
-/// A huge page: memory that is used all over needs no less when it has them.
+/// A huge page. Memory that is used all over takes no more on such pages.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Zeroed blocks, each of them one cache line, on pages that the kernel gives when they are first written.

@@ -8,6 +8,9 @@
 use super::blocks::{Block, Blocks, prefetch};
 use super::vectors::Vectors;
 use std::alloc::{Layout, handle_alloc_error};
+use std::collections::BTreeMap;
+use std::iter::from_fn;
+use std::mem::take;
 
 /// Bits of the value in an entry. The key is above them.
 pub(super) const VALUE_BITS: u32 = 15;
@@ -37,8 +40,13 @@ const GROWTH: usize = 16;
 const LEAST_GROWTH: usize = 8;
 
 /// Rows are crowded when no more than one place in so many is free. Then they grow as soon as a new entry has no free place
-/// within [`REACH`]; before, only when its row is full, so that entries at few homes do not make all rows long.
+/// within [`REACH`]; before, only when its row is full.
 const LEAST_FREE: usize = 8;
+
+/// Lines up to which rows grow when one of them is full, whatever the others hold: a fourth of the blocks that they stand for.
+/// Longer ones grow only when they have entries for half of their places. So entries that somebody directs to one row do not
+/// make thousands of rows as long as it.
+const FREELY: usize = 256;
 
 /// Places from an entry to a free one at most, in rows that are crowded.
 const REACH: usize = 128;
@@ -54,6 +62,8 @@ pub(super) struct Rows {
     /// Lines of a row.
     length: usize,
     used: usize,
+    /// By row and key, what has no room in its row while the rows must not grow.
+    beside: BTreeMap<(usize, u32), u32>,
 }
 
 const fn entry(place: Place) -> u32 {
@@ -172,7 +182,7 @@ fn spread(old: &[Place], new: &mut [Place]) {
 
 impl Rows {
     pub(super) const fn new(rows: usize) -> Self {
-        Self { lines: None, rows, length: 0, used: 0 }
+        Self { lines: None, rows, length: 0, used: 0, beside: BTreeMap::new() }
     }
 
     /// The places of a row.
@@ -205,12 +215,19 @@ impl Rows {
         keys: [u32; N],
         vectors: Option<Vectors>,
     ) -> [u32; N] {
-        let row = self.row(row);
-        locate(row, keys, vectors).map(|at| at.map_or(0, |at| entry(row[at]) & VALUE_MAX))
+        let places = self.row(row);
+        let mut values =
+            locate(places, keys, vectors).map(|at| at.map_or(0, |at| entry(places[at]) & VALUE_MAX));
+        if !self.beside.is_empty() {
+            for (value, key) in values.iter_mut().zip(keys) {
+                *value = self.beside.get(&(row, key)).copied().unwrap_or(*value);
+            }
+        }
+        values
     }
 
     /// Raises these keys of one home to what `target` makes of their values, when all have an entry. What is there already
-    /// stays. None, and nothing is done, when one has no entry or there is no target.
+    /// stays. None, and nothing is done, when one has no entry in its row or there is no target.
     #[inline]
     pub(super) fn raise_all<const N: usize>(
         &mut self,
@@ -233,27 +250,36 @@ impl Rows {
 
     /// Raises a key to a value from 1 to [`VALUE_MAX`]; what is there already stays.
     pub(super) fn raise(&mut self, row: usize, wanted: u32, value: u32) {
+        if let Some(known) = self.beside.get_mut(&(row, wanted)) {
+            *known = value.max(*known);
+            return;
+        }
         let new = wanted << VALUE_BITS | value;
         loop {
             let places = self.rows * self.length * LINE;
             let crowded = places - self.used <= places / LEAST_FREE;
-            let row = self.row_mut(row);
-            let reach = if crowded { REACH } else { row.len() };
-            let at = begin(row, wanted);
-            if let Some(place) = row.get_mut(at).filter(|place| **place != FREE && key(**place) == wanted) {
+            let in_row = self.row_mut(row);
+            let reach = if crowded { REACH } else { in_row.len() };
+            let at = begin(in_row, wanted);
+            if let Some(place) = in_row.get_mut(at).filter(|place| **place != FREE && key(**place) == wanted)
+            {
                 // Of two entries of one key the larger one has the larger value.
                 *place = new.max(entry(*place)).to_le_bytes();
                 return;
             }
-            if insert(row, at, new.to_le_bytes(), reach) {
+            if insert(in_row, at, new.to_le_bytes(), reach) {
                 self.used += 1;
+                return;
+            }
+            if self.length >= FREELY && (self.used + self.beside.len()) * 2 < places {
+                self.beside.insert((row, wanted), value);
                 return;
             }
             self.grow();
         }
     }
 
-    /// Makes all rows longer.
+    /// Makes all rows longer, and takes in what now has room.
     fn grow(&mut self) {
         let length = self.length + (self.length / GROWTH).max(LEAST_GROWTH);
         let lines = self.rows * length;
@@ -264,18 +290,28 @@ impl Rows {
             spread(self.row(row), new.as_flattened_mut().as_chunks_mut().0);
         }
         (self.lines, self.length) = (Some(longer), length);
+        for ((row, key), value) in take(&mut self.beside) {
+            self.raise(row, key, value);
+        }
     }
 
     /// The keys of a row from `first` on, with their values, ascending.
     pub(super) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = (u32, u32)> {
-        let row = self.row(row);
-        let entries = row[begin(row, first)..].iter().filter(|&&place| place != FREE);
-        entries.map(|&place| (key(place), entry(place) & VALUE_MAX))
+        let places = self.row(row);
+        let in_row = places[begin(places, first)..].iter().filter(|&&place| place != FREE);
+        let mut in_row = in_row.map(|&place| (key(place), entry(place) & VALUE_MAX)).peekable();
+        let beside = self.beside.range((row, first)..(row + 1, 0));
+        let mut beside = beside.map(|(&(_, key), &value)| (key, value)).peekable();
+        from_fn(move || match (in_row.peek(), beside.peek()) {
+            (Some((a, _)), Some((b, _))) if b < a => beside.next(),
+            (None, _) => beside.next(),
+            _ => in_row.next(),
+        })
     }
 
     /// Bytes, free places included.
     pub(super) fn memory(&self) -> usize {
-        self.rows * self.length * size_of::<Block>()
+        self.rows * self.length * size_of::<Block>() + self.beside.len() * size_of::<((usize, u32), u32)>()
     }
 }
 
@@ -328,22 +364,37 @@ mod tests {
         assert_eq!(rows.entries(0, 0).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
     }
 
-    /// Entries that somebody crowds at a few homes take their own row's places before rows become longer, and are found.
+    /// Entries that somebody directs to a row make the others as long as they may be in any full filter, and no longer. All are
+    /// found, and are taken in when the rows grow for another reason.
     #[test]
     fn a_crowd_takes_its_row() {
         let mut rows = Rows::new(ROWS);
-        for home in 500..516 {
-            for key in 0..128 {
-                rows.raise(7, home << HOME_BITS | key, key + 1);
+        let crowd = (400..440u32).flat_map(|home| (0..128).map(move |key| home << HOME_BITS | key));
+        let holds = |rows: &Rows| {
+            for key in crowd.clone().step_by(17) {
+                let home = key >> HOME_BITS << HOME_BITS;
+                let keys = [key, home | (key + 1) % 128, home | (key + 60) % 128];
+                assert_eq!(rows.get(7, keys, Vectors::find()), keys.map(|key| key % 1000 + 1));
             }
+            assert!(rows.entries(7, 0).eq(crowd.clone().map(|key| (key, key % 1000 + 1))));
+            assert!(
+                rows.entries(7, 410 << HOME_BITS)
+                    .eq(crowd.clone().skip(10 * 128).map(|key| (key, key % 1000 + 1)))
+            );
+            assert_eq!(rows.get(7, [440 << HOME_BITS], None), [0]);
+            assert_eq!(rows.get(6, [400 << HOME_BITS], None), [0]);
+        };
+        for key in crowd.clone() {
+            rows.raise(7, key, 1);
+            rows.raise(7, key, key % 1000 + 1);
         }
-        let longest = ROWS * 16 * 128 * size_of::<Place>() * 9 / 8;
-        assert!(rows.memory() < longest, "{} bytes", rows.memory());
-        for home in 500..516u32 {
-            let values = rows.get(7, [0, 64, 127].map(|key| home << HOME_BITS | key), Vectors::find());
-            assert_eq!(values, [1, 65, 128]);
+        assert!(!rows.beside.is_empty());
+        assert!(rows.memory() < ROWS * FREELY * size_of::<Block>() * 17 / 16 + crowd.clone().count() * 16);
+        holds(&rows);
+        for row in (0..ROWS).filter(|row| ![6, 7].contains(row)) {
+            (0..6000).for_each(|n| rows.raise(row, n * 21, 1));
         }
-        assert_eq!(rows.get(7, [516 << HOME_BITS], None), [0]);
-        assert_eq!(rows.get(6, [500 << HOME_BITS], None), [0]);
+        assert!(rows.beside.is_empty());
+        holds(&rows);
     }
 }

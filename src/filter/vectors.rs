@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Cells of four bits by the vectors of AVX-512: all cells of an element at once.
+//! Cells of four bits, and keys in split storage, by the vectors of AVX-512: all those of an element at once.
 //!
 //! By words each of the eight cells is read and raised on its own. With vectors a batch of additions takes half to two thirds
 //! of that time (`make bench-filter`).
