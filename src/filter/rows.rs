@@ -373,7 +373,7 @@ mod tests {
         let holds = |rows: &Rows| {
             for key in crowd.clone().step_by(17) {
                 let home = key >> HOME_BITS << HOME_BITS;
-                let keys = [key, home | (key + 1) % 128, home | (key + 60) % 128];
+                let keys = [0, 1, 60].map(|further| home + (key + further) % 128);
                 assert_eq!(rows.get(7, keys, Vectors::find()), keys.map(|key| key % 1000 + 1));
             }
             assert!(rows.entries(7, 0).eq(crowd.clone().map(|key| (key, key % 1000 + 1))));
