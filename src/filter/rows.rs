@@ -321,13 +321,6 @@ mod tests {
 
     const ROWS: usize = 32;
 
-    /// Three entries of one home, as an element has them.
-    fn raise_three(rows: &mut Rows, row: usize, home: u32, first: u32) {
-        for key in first..first + 3 {
-            rows.raise(row, home << HOME_BITS | key, 1);
-        }
-    }
-
     fn entries(rows: &Rows) -> usize {
         (0..ROWS).map(|row| rows.entries(row, 0).count()).sum()
     }
@@ -341,7 +334,9 @@ mod tests {
             random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
             let [.., a, b, c, d] = random.to_le_bytes();
             let home = u32::from_le_bytes([a, b, 0, 0]) % 1024;
-            raise_three(&mut rows, usize::from(c) % ROWS, home, u32::from(d) % 125);
+            // Three entries of one home, as an element has them.
+            let first = (home << HOME_BITS) + u32::from(d) % 125;
+            (first..first + 3).for_each(|key| rows.raise(usize::from(c) % ROWS, key, 1));
             if n % 10_000 == 0 {
                 let share = (entries(&rows) * size_of::<Place>()) as f64 / rows.memory() as f64;
                 assert!(share > 0.8, "{share} of the places are used after {n}");
@@ -377,16 +372,17 @@ mod tests {
                 assert_eq!(rows.get(7, keys, Vectors::find()), keys.map(|key| key % 1000 + 1));
             }
             assert!(rows.entries(7, 0).eq(crowd.clone().map(|key| (key, key % 1000 + 1))));
-            assert!(
-                rows.entries(7, 410 << HOME_BITS)
-                    .eq(crowd.clone().skip(10 * 128).map(|key| (key, key % 1000 + 1)))
-            );
+            let later = crowd.clone().skip(10 * 128).map(|key| (key, key % 1000 + 1));
+            assert!(rows.entries(7, 410 << HOME_BITS).eq(later));
             assert_eq!(rows.get(7, [440 << HOME_BITS], None), [0]);
             assert_eq!(rows.get(6, [400 << HOME_BITS], None), [0]);
         };
-        for key in crowd.clone() {
-            rows.raise(7, key, 1);
-            rows.raise(7, key, key % 1000 + 1);
+        // Those of one kind fill the row, so that what is beside it comes between them.
+        for even in [true, false] {
+            for key in crowd.clone().filter(|key| key.is_multiple_of(2) == even) {
+                rows.raise(7, key, 1);
+                rows.raise(7, key, key % 1000 + 1);
+            }
         }
         assert!(!rows.beside.is_empty());
         assert!(rows.memory() < ROWS * FREELY * size_of::<Block>() * 17 / 16 + crowd.clone().count() * 16);
