@@ -22,7 +22,7 @@ demo: build
 # What the tests need besides Rust (Postfix, miltertest, ...) is installed by apt when it is missing.
 test:
 	tests/mta/install
-	$(CARGO) test --locked
+	$(CARGO) test --locked --workspace
 
 # The rules of docs/filtering.md, on the programs that they are for.
 guides-test:
@@ -31,13 +31,14 @@ guides-test:
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
-	$(CARGO) fmt --manifest-path benches/speed/Cargo.toml --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+	$(CARGO) fmt --manifest-path crates/filter/speed/Cargo.toml --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
 # The paper's study with few rounds: all of its means must agree with ours within the error of so many rounds.
-study: build
-	$(PROGRAM) simulate --experiment all --rounds 50 --compare
+study:
+	$(CARGO) build --release --locked -p bulkmark-study
+	$(TARGET)/release/bulkmark-study paper --experiment all --rounds 50 --compare
 
 # Three servers and six milters under kill -9 and bad connections: every count must be exact. Prints what was done.
 exactness:
@@ -66,15 +67,15 @@ bench:
 	$(CARGO) bench --locked --bench signature
 	$(CARGO) bench --locked --bench milter
 	$(CARGO) bench --locked --bench server
-	$(CARGO) bench --locked --bench accuracy
-	$(CARGO) bench --locked --bench delta
+	$(CARGO) bench --locked -p bulkmark-filter --bench accuracy
+	$(CARGO) bench --locked -p bulkmark-filter --bench delta
 	$(MAKE) bench-filter
 	benches/postfix/run
 
 # The filter's speed, in a package of its own beside hashbrown; and its instruction counts with valgrind, whose runner must
 # be of the same version as gungraun.
 GUNGRAUN := gungraun-runner@0.20.0
-SPEED := --locked --manifest-path benches/speed/Cargo.toml --target-dir $(abspath $(TARGET))/speed
+SPEED := --locked --manifest-path crates/filter/speed/Cargo.toml --target-dir $(abspath $(TARGET))/speed
 
 bench-filter:
 	$(CARGO) bench $(SPEED) --bench filter

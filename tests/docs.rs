@@ -144,8 +144,13 @@ fn files_and_targets_exist() {
     let is_target = |name: &str| makefile.lines().any(|line| line.split(':').next() == Some(name));
     let is_one_of = |paths: &[String]| paths.iter().any(|path| root().join(path).exists());
     let is_test = |name: &str| is_one_of(&[format!("tests/{name}.rs"), format!("tests/{name}/main.rs")]);
-    let is_bench =
-        |name: &str| is_one_of(&[format!("benches/{name}.rs"), format!("benches/speed/{name}.rs")]);
+    let is_bench = |name: &str| {
+        is_one_of(&[
+            format!("benches/{name}.rs"),
+            format!("crates/filter/benches/{name}.rs"),
+            format!("crates/filter/speed/{name}.rs"),
+        ])
+    };
     let mut found = 0;
     for (path, text) in documents() {
         let there = path.parent().unwrap();

@@ -2,9 +2,9 @@
 
 mod common;
 
-use bulkmark::filter::{Counting, Delta, Refined, Scaling};
 use bulkmark::ledger::Vector;
 use bulkmark::sync::wire::{SNAPSHOT, SnapshotHead, UPDATES, frame};
+use bulkmark_filter::{Counting, Delta, Refined, Scaling};
 use common::Daemon;
 use common::http::{answer as answered, connect};
 use common::letters::{count, letter, send, wait_for};

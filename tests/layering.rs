@@ -5,36 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 16] = [
-    ("filter", &[]),
+const ROOMS: [(&str, &[&str]); 14] = [
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
-    ("ledger", &["filter", "signature"]),
-    ("sync", &["filter", "signature", "ledger"]),
+    ("ledger", &["signature"]),
+    ("sync", &["signature", "ledger"]),
     ("activity", &["signature", "policy"]),
     ("control", &["signature", "ledger", "sync", "activity"]),
     ("server", &["signature", "ledger", "sync", "control", "activity"]),
     ("page", &["ledger", "policy", "activity", "control", "server"]),
-    ("simulate", &["filter"]),
     ("policy", &["mail", "signature"]),
     ("milter", &["mail", "signature", "ledger", "policy", "sync", "control", "activity"]),
     ("tune", &["mail", "signature", "ledger", "policy", "milter"]),
-    (
-        "config",
-        &["filter", "mail", "signature", "ledger", "policy", "milter", "sync", "server", "page", "telemetry"],
-    ),
+    ("config", &["mail", "signature", "ledger", "policy", "milter", "sync", "server", "page", "telemetry"]),
     (
         "command",
         &[
-            "filter",
             "mail",
             "signature",
             "ledger",
             "policy",
             "milter",
             "config",
-            "simulate",
             "sync",
             "control",
             "server",
@@ -202,5 +195,5 @@ fn paths_are_found_in_all_forms() {
     let text = "use crate::mail::{A, B};\nlet x: crate::filter::C = 1; // crate::comment::x\nuse crate::{ledger, policy::{D, \
                 E}, signature};\nmycrate::no();";
     let names: Vec<_> = uses(text).into_iter().collect();
-    assert_eq!(names, ["filter", "ledger", "mail", "policy", "signature"]);
+    assert_eq!(names, ["ledger", "mail", "policy", "signature"]);
 }

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bulkmark::filter::{CELLS_PER_BLOCK, Delta};
+use bulkmark_filter::{CELLS_PER_BLOCK, Delta};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

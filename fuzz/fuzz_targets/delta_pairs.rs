@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use bulkmark::filter::{Counting, Delta, Merged, Refined};
+use bulkmark_filter::{Counting, Delta, Merged, Refined};
 use libfuzzer_sys::fuzz_target;
 
 /// Additions of three bytes each: which of 256 elements, and how often (0 to 255 times a power of 2).

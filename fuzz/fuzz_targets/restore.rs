@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use bulkmark::filter::{Counting, Refined};
+use bulkmark_filter::{Counting, Refined};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

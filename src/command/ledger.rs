@@ -112,7 +112,7 @@ fn info(args: &Args, holder: &str) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     writeln!(out, "{holder}: the ledger of a {role}, federation key {key_id}")?;
-    writeln!(out, "layout: {}", crate::filter::Refined::layout())?;
+    writeln!(out, "layout: {}", bulkmark_filter::Refined::layout())?;
     if let Some(origin) = &status.origin {
         writeln!(out, "origin {origin}")?;
     }

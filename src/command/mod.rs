@@ -6,7 +6,6 @@ mod check;
 mod client;
 mod completions;
 mod config;
-mod corpus;
 mod daemon;
 mod doctor;
 mod explain;
@@ -16,9 +15,7 @@ mod milter;
 mod server;
 mod show;
 mod signature;
-mod simulate;
 mod status;
-mod study;
 mod tune;
 mod tune_table;
 
@@ -57,7 +54,6 @@ enum Command {
     Explain(explain::Args),
     Signature(signature::Args),
     Tune(tune::Args),
-    Simulate(simulate::Args),
     #[command(subcommand)]
     Config(config::Command),
     Completions(completions::Args),
@@ -81,7 +77,6 @@ impl Cli {
             Command::Explain(args) => explain::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Tune(args) => tune::run(&args),
-            Command::Simulate(args) => simulate::run(&args),
             Command::Config(command) => config::run(&command),
             Command::Completions(args) => completions::run(&args),
         }

@@ -14,8 +14,8 @@ use super::vector::{Origin, Vector};
 use super::view::{Applied, View};
 use super::write::Expired;
 use super::{Report, Role, Settings};
-use crate::filter::ParameterError;
 use crate::signature::Signature;
+use bulkmark_filter::ParameterError;
 use std::sync::Arc;
 
 /// How many reports of a batch before its turn the cells of a signature are fetched from memory.

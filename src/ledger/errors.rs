@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What can be wrong with the ledger's file.
 
-use crate::filter::ParameterError;
+use bulkmark_filter::ParameterError;
 use std::io;
 use std::path::PathBuf;
 

@@ -5,8 +5,8 @@ use super::Settings;
 use super::shares::Share;
 use super::update::Part;
 use super::window::{Calendar, Window};
-use crate::filter::{Counting, Growth, ParameterError, Refined, Scaling};
 use crate::signature::Signature;
+use bulkmark_filter::{Counting, Growth, ParameterError, Refined, Scaling};
 use std::ops::Range;
 
 /// Blocks that are written to disk together: 40,960 bytes, so that a chunk fits a 64 KiB page with its key and what bulk

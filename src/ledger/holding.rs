@@ -13,7 +13,7 @@ use super::view::{Layer, View};
 use super::window::Window;
 use super::write::{self, Expired};
 use super::{Role, now};
-use crate::filter::{Merged, ParameterError};
+use bulkmark_filter::{Merged, ParameterError};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};

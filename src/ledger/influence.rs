@@ -2,8 +2,8 @@
 //! Bounded influence: what one client can bring to the count of one signature.
 
 use super::window::Window;
-use crate::filter::{Refined, Scaling};
 use crate::signature::Signature;
+use bulkmark_filter::{Refined, Scaling};
 use std::collections::HashMap;
 
 /// Signatures for which a client's own counts are made at first; they grow with it.

@@ -5,8 +5,8 @@ use super::generations::Generations;
 use super::update::{Part, Update};
 use super::vector::{Mark, Origin};
 use super::window::Window;
-use crate::filter::ParameterError;
 use crate::signature::Signature;
+use bulkmark_filter::ParameterError;
 
 /// Changed blocks after which an update is cut before its time. A batch of reports changes at most 16,384 more; so no
 /// update exceeds its bound of cells, of which a block has 128.

@@ -6,7 +6,7 @@ use super::update::{Refusal, Update};
 use super::vector::Vector;
 use super::view::View;
 use super::window::Window;
-use crate::filter::ParameterError;
+use bulkmark_filter::ParameterError;
 
 /// Bytes of one row's cells at most: those of a chunk, and eight for each of its cells.
 const MAX_ROW: usize = 640 * (64 + 128 * 8);

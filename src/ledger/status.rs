@@ -5,7 +5,7 @@ use super::Role;
 use super::book::Book;
 use super::vector::Vector;
 use super::view::View;
-use crate::filter::Gauge;
+use bulkmark_filter::Gauge;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 use super::format::Reader;
 use super::vector::{Chain, Mark, Origin};
 use super::window::Window;
-use crate::filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling};
+use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling};
 
 /// Cells that one update may change. A reader makes room for no more; a server cuts before there are so many.
 pub(super) const MAX_CELLS: usize = 1 << 23;
@@ -204,8 +204,8 @@ mod tests {
     use super::super::own::Own;
     use super::super::{Settings, window};
     use super::*;
-    use crate::filter::Counting;
     use crate::signature::Signature;
+    use bulkmark_filter::Counting;
 
     /// What reports make stays far below the bound, however small and full the filters are.
     #[test]

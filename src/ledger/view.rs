@@ -7,8 +7,8 @@ use super::shares::Share;
 use super::update::{MAX_SLICES, Part, Refusal, Update};
 use super::vector::Vector;
 use super::window::{Calendar, Window};
-use crate::filter::{Counting, Merged, ParameterError, Refined, Scaling};
 use crate::signature::Signature;
+use bulkmark_filter::{Counting, Merged, ParameterError, Refined, Scaling};
 use std::ops::Range;
 
 /// Windows that have yet to begin and that a view may hold: those that a wrong clock somewhere brings.
@@ -149,7 +149,7 @@ impl View {
             let slice = part.slice as usize;
             layer.slices[slice].apply(&part.delta).map_err(parameter)?;
             for (cell, _) in part.delta.changes() {
-                layer.dirty[slice][cell / crate::filter::CELLS_PER_BLOCK / CHUNK_BLOCKS] = true;
+                layer.dirty[slice][cell / bulkmark_filter::CELLS_PER_BLOCK / CHUNK_BLOCKS] = true;
             }
         }
         self.vector.set(origin, update.mark(bytes));

@@ -15,7 +15,7 @@ use super::store::ORIGIN;
 use super::tables::{BATCHES, Cells, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, put_meta};
 use super::vector::{Mark, Vector};
 use super::window::Window;
-use crate::filter::Counting;
+use bulkmark_filter::Counting;
 use redb::{Database, ReadableTable, WriteTransaction};
 
 /// The rows of `meta` that move.

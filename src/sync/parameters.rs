@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What two machines must agree in before they can share counts.
 
-use crate::filter::Refined;
 use crate::ledger;
 use crate::signature::FederationKey;
+use bulkmark_filter::Refined;
 use std::fmt;
 use std::time::Duration;
 

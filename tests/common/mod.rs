@@ -15,6 +15,7 @@ pub mod mta;
 pub mod page;
 pub mod passed;
 pub mod proxy;
+#[path = "../../crates/filter/tests/common/random.rs"]
 pub mod random;
 pub mod rig;
 pub mod server;

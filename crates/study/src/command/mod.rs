@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The command line: one file per study.
+
+mod corpus;
+mod layouts;
+mod paper;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::process::ExitCode;
+
+/// Studies of bulkmark's filters.
+#[derive(Debug, Parser)]
+#[command(name = "bulkmark-study", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Paper(paper::Args),
+    Layouts(layouts::Args),
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Csv,
+}
+
+impl Cli {
+    /// Runs the study; errors that end it are for standard error.
+    ///
+    /// # Errors
+    /// Whatever stopped it.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Paper(args) => paper::run(&args),
+            Command::Layouts(args) => layouts::run(&args),
+        }
+    }
+}

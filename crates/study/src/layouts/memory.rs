@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How much memory there is: a kernel promises more, and kills who believes it.
+
+use bulkmark_filter::ParameterError;
+
+/// Bytes of memory that are free, as the kernel estimates them; `None` where it does not tell.
+#[must_use]
+pub fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Whether so many bytes can be had. `name` and `value` are what asks for them.
+pub(super) fn check(name: &'static str, value: u64, bytes: u64) -> Result<(), ParameterError> {
+    if free_memory().is_some_and(|free| bytes > free) {
+        return Err(ParameterError::memory(name, value));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_there_is_is_refused_by_name() {
+        assert!(free_memory().is_none_or(|bytes| bytes > 1 << 20));
+        assert_eq!(check("elements", 5, 4096), Ok(()));
+        if free_memory().is_some() {
+            let told = check("elements", 7, 1 << 60).unwrap_err().to_string();
+            assert_eq!(told, "elements is 7, more than this machine has memory for");
+        }
+    }
+}

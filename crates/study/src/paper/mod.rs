@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The simulation study of Yan & Cho (section 5), repeated with the code of this program.
+//!
+//! [`Experiment`] says what is inserted and in which order, [`round`] inserts it once into both extensions,
+//! [`run`] repeats that a thousand times on all cores, and [`compare`] holds the means against the published ones.
+
+mod compare;
+mod experiment;
+mod plot;
+mod published;
+mod round;
+mod run;
+pub(crate) mod universal;
+
+pub use compare::{Comparison, compare};
+pub use experiment::{Experiment, FILTER_SIZES, HASH_NUMBERS, KEYS};
+pub use plot::{PlotError, plot};
+pub use published::{Published, published};
+pub use round::{Extension, Rates, round};
+pub use run::{Configuration, Outcome, run};

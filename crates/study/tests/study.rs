@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The simulation study: the same on any machine, and right where there is a closed form. The 156 published means are
+//! compared by `make study`. And the study of layouts, on the command line.
+
+use bulkmark_study::paper::{Configuration, Experiment, Extension, compare, published, run};
+use std::process::{Command, Output};
+
+fn experiment(number: &str, m: u32, k: usize) -> Configuration {
+    Configuration { experiment: number.parse::<Experiment>().unwrap(), m, k }
+}
+
+#[test]
+fn a_seed_gives_the_same_results_in_any_company() {
+    let [a, b] = [experiment("4", 80_000, 4), experiment("1", 80_000, 6)];
+    let together = run(&[a, b], 3, 7, &|| ());
+    assert_eq!(together[2..], run(&[b], 3, 7, &|| ()));
+    assert_ne!(together[2..], run(&[b], 3, 8, &|| ()));
+}
+
+/// Equation 1 of the paper: a key counts wrongly in the intuitive extension when others hit all of its cells.
+#[test]
+fn the_intuitive_extension_has_a_closed_form() {
+    for k in [4, 6, 8] {
+        let outcome = run(&[experiment("2", 80_000, k)], 6, 1, &|| ())[0];
+        assert_eq!(outcome.extension, Extension::Intuitive);
+        let k = k as f64;
+        let expected = (1.0 - (-k * 10_000.0 / 80_000.0).exp()).powf(k);
+        assert!((outcome.mean / expected - 1.0).abs() < 0.15, "k = {k}: {} for {expected}", outcome.mean);
+    }
+}
+
+/// The paper's main finding, and the rule of comparison: ours agree, and ones that are off do not.
+#[test]
+fn the_refined_extension_counts_better_and_deviations_are_found() {
+    let mut outcomes = run(&[experiment("6", 80_000, 6)], 8, 1, &|| ());
+    assert!(outcomes[1].mean < outcomes[0].mean / 2.0);
+    assert!(compare(&outcomes).iter().all(|c| c.agrees) && compare(&outcomes).len() == 2);
+    outcomes[1].mean *= 1.3;
+    assert!(!compare(&outcomes)[1].agrees);
+    assert_eq!(published().count(), 156);
+}
+
+/// `bulkmark-study` with these arguments.
+fn study(options: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bulkmark-study"));
+    command.args(options.split_whitespace()).env_remove("BULKMARK_CORPUS").output().unwrap()
+}
+
+fn printed(options: &str) -> String {
+    let output = study(options);
+    assert!(output.status.success(), "{options}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const SMALL: &str = "layouts --elements 3000 --unseen 20000 --only pareto --only zipf --only cells";
+
+/// The accuracy of layouts is the same in each run, whatever the order in which the cores measure them; another seed
+/// draws another history.
+#[test]
+fn a_study_of_layouts_has_a_seed() {
+    let options =
+        format!("{SMALL} --format csv --bits 40 --layout 2x4/4 --layout 8x1/5+paper --layout 2x4/5+0");
+    let first = printed(&options);
+    assert_eq!(first, printed(&options));
+    assert_ne!(first, printed(&format!("{options} --seed 2")));
+    let lines: Vec<&str> = first.lines().collect();
+    assert_eq!(lines.iter().filter(|line| line.starts_with("distribution,wanted,layout,bits,")).count(), 3);
+    // Three layouts at one size under each law, and at nine numbers of cells.
+    assert_eq!(lines.iter().filter(|line| line.starts_with("Pareto(1),40 bits,")).count(), 3);
+    assert_eq!(lines.iter().filter(|line| line.starts_with("Zipf(1.2),40 bits,")).count(), 3);
+    assert_eq!(lines.iter().filter(|line| line.contains(" cells,")).count(), 27);
+    for line in lines.iter().filter(|line| line.contains(",40 bits,")) {
+        let fields: Vec<_> = line.split(',').collect();
+        assert_eq!(fields.len(), 18, "{line}");
+        let bits: f64 = fields[3].parse().unwrap();
+        assert!((38.5..=41.5).contains(&bits), "all memory is counted: {line}");
+        assert_eq!(fields[7].is_empty(), fields[2] == "2x4/5+0", "cells that stay at 31 tell no 100: {line}");
+    }
+}
+
+/// The standard layouts, the shipped one first, each in as much memory as the others or with the reason why not.
+#[test]
+fn a_study_of_layouts_for_people() {
+    let table = printed("layouts --elements 2000 --unseen 1000 --only pareto --bits 12");
+    let mut lines = table.lines();
+    assert!(lines.next().unwrap().starts_with("Pareto(1): 2000 elements, "), "{table}");
+    let layouts: Vec<&str> = lines.skip(2).filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(layouts.len() >= 15 && layouts[0] == "2x4/4" && layouts.contains(&"2x4/5+paper"), "{table}");
+    assert!(table.contains("split storage alone needs more than 12 bits"), "{table}");
+}
+
+#[test]
+fn senseless_options_are_refused() {
+    for (options, expected) in [
+        ("layouts --layout 0x4/4", "blocks of an element is 0, expected 1 to 16"),
+        ("layouts --layout 2x0/4", "cells of an element in a block is 0, expected 1 to 128"),
+        ("layouts --layout 1x103/5", "cells of an element in a block is 103, expected 1 to 102"),
+        ("layouts --layout 4x5/4", "cells of an element is 20, expected 1 to 16"),
+        ("layouts --layout 2x4/7", "bits of a cell is 7, expected 4, 5 or 8"),
+        ("layouts --layout 2x4/4+9", "cells with further counts is 9, expected 0 to 8"),
+        ("layouts --layout nonsense", "expected BLOCKSxCELLS/BITS such as 2x4/4"),
+        ("layouts --bits 1", "bits for each element is 1, expected 8 to 1000"),
+        ("layouts --elements 5", "5 is not in 100..=20000000"),
+        ("layouts --only corpus", "BULKMARK_CORPUS is not set"),
+        ("layouts --rounds 10", "unexpected argument"),
+        ("paper --layout 2x4/4", "unexpected argument"),
+    ] {
+        let output = study(options);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains(expected), "{options}: {told}");
+    }
+}
