@@ -192,8 +192,8 @@ fn files_are_short_and_licensed() {
 
 #[test]
 fn paths_are_found_in_all_forms() {
-    let text = "use crate::mail::{A, B};\nlet x: crate::filter::C = 1; // crate::comment::x\nuse crate::{ledger, policy::{D, \
+    let text = "use crate::mail::{A, B};\nlet x: crate::sync::C = 1; // crate::comment::x\nuse crate::{ledger, policy::{D, \
                 E}, signature};\nmycrate::no();";
     let names: Vec<_> = uses(text).into_iter().collect();
-    assert_eq!(names, ["ledger", "mail", "policy", "signature"]);
+    assert_eq!(names, ["ledger", "mail", "policy", "signature", "sync"]);
 }
