@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Many additions or questions at once, whose memory is fetched side by side.
 
-use super::probe::Probe;
-use super::refined::Refined;
-use super::split::{CELL_MAX, Split};
-use super::vectors::Vectors;
+use crate::layout::CELL_MAX;
+use crate::probe::Probe;
+use crate::refined::Refined;
+use crate::split::Split;
+use crate::vectors::Vectors;
 
 /// Additions or questions that are worked on together.
 const BATCH: usize = 32;
@@ -20,7 +21,7 @@ impl Refined {
     }
 
     /// Adds each element so many times, in this order, and writes its new count at its place in `counts`; as
-    /// [`add`](super::Counting::add) one by one, and faster. What has no place is left out.
+    /// [`add`](Counting::add) one by one, and faster. What has no place is left out.
     pub fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32]) {
         for (additions, counts) in additions.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
             let probes = fetched(&self.cells, additions.iter().map(|&(element, _)| element));
@@ -101,9 +102,9 @@ impl Saturated {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counting::Counting;
-    use super::super::refined::tests::{add, count, history};
     use super::*;
+    use crate::counting::Counting;
+    use crate::refined::tests::{add, count, history};
     use proptest::prelude::*;
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The Bloom filter, for nominations (Yan & Cho, section 3): was this element ever put in?
 
-use super::params::ParameterError;
+use crate::params::ParameterError;
 
 /// Bits of a word of the filter.
 const WORD: u64 = 64;

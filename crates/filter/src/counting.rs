@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the two counting filters have in common.
 
-use super::params::ParameterError;
-use super::probe::Probe;
-use super::split::CELLS_PER_BLOCK;
+use crate::layout::CELLS_PER_BLOCK;
+use crate::params::ParameterError;
+use crate::probe::Probe;
 
 /// A counting Bloom filter over blocks: of either extension (Yan & Cho, section 4).
 pub trait Counting: Sized {
@@ -50,7 +50,7 @@ pub trait Counting: Sized {
     clippy::cast_sign_loss,
     reason = "positive, and bounded just before"
 )]
-pub(super) fn blocks_for(capacity: u32, cells: f64) -> usize {
+pub(crate) fn blocks_for(capacity: u32, cells: f64) -> usize {
     let blocks = (f64::from(capacity) * cells.clamp(1.0, 100.0) / CELLS_PER_BLOCK as f64).ceil();
     (blocks as usize).max(1)
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a filter grew by between two of its versions, and its coded form. Specified in docs/delta.md.
 
-use super::cells::Cell;
-use super::params::ParameterError;
-use super::range_coder::{Decoder, Encoder, Model};
-use super::refined::Refined;
-use super::split::CELLS_PER_BLOCK;
+use crate::cells::Cell;
+use crate::layout::CELLS_PER_BLOCK;
+use crate::params::ParameterError;
+use crate::range_coder::{Decoder, Encoder, Model};
+use crate::refined::Refined;
 use std::sync::LazyLock;
 
 /// Increments of cells, none of them zero, in the order of the cells.
@@ -46,7 +46,7 @@ impl Delta {
     }
 
     /// Of these increments, none of them zero, which are in the order of the cells.
-    pub(super) fn of(blocks: usize, changes: Vec<(Cell, u32)>) -> Self {
+    pub(crate) fn of(blocks: usize, changes: Vec<(Cell, u32)>) -> Self {
         Self { blocks, changes: changes.into_iter().map(|(at, by)| (index(at), by)).collect() }
     }
 
@@ -73,7 +73,7 @@ impl Delta {
         self.changes.iter().copied()
     }
 
-    pub(super) fn cells(&self) -> impl Iterator<Item = (Cell, u32)> {
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (Cell, u32)> {
         self.changes.iter().map(|&(index, by)| (cell(index), by))
     }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How full is this filter, and how often does it take a strange element for bulk?
 
-use super::split::{CELL_MAX, CELLS_PER_BLOCK, Split};
+use crate::layout::{CELL_MAX, CELLS_PER_BLOCK};
+use crate::split::Split;
 use std::ops::Range;
 
 /// What the cells of one filter tell about it.
@@ -27,7 +28,7 @@ const CHUNK: usize = 32;
 
 impl Split {
     /// Reads at most 65,536 blocks, evenly spread. `threshold` is at least 1.
-    pub(super) fn gauge(&self, threshold: u32) -> Gauge {
+    pub(crate) fn gauge(&self, threshold: u32) -> Gauge {
         let blocks = self.blocks();
         let step = blocks.div_ceil(SAMPLE) * CHUNK;
         let mut sums = Sums::default();
@@ -84,7 +85,7 @@ struct Sums {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Counting, Gauge, Merged, Refined};
+    use crate::{Counting, Gauge, Merged, Refined};
 
     /// The estimate is what strange elements find, in a filter so crowded that many are taken for bulk.
     #[test]

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What one filter grows by, noted while it grows.
 
-use super::blocks::Block;
-use super::cells::Cell;
-use super::delta::Delta;
-use super::probe::Probe;
-use super::refined::Refined;
-use super::split::CELL_MAX;
+use crate::blocks::Block;
+use crate::cells::Cell;
+use crate::delta::Delta;
+use crate::layout::CELL_MAX;
+use crate::probe::Probe;
+use crate::refined::Refined;
+use crate::split::further;
 use std::collections::HashMap;
 
 /// How many blocks before its turn one is fetched from memory.
@@ -28,7 +29,7 @@ impl Growth {
             self.blocks.entry(block).or_insert_with(|| filter.cells.block(block));
         }
         if filter.cells.count_base(probe).saturating_add(times) > CELL_MAX {
-            let (block, cells) = super::split::further(probe);
+            let (block, cells) = further(probe);
             for cell in cells {
                 let at = Cell { block, cell };
                 self.further.entry(at).or_insert_with(|| filter.cells.get_further(at));
@@ -112,8 +113,8 @@ fn lowest_of_each(bits: impl Fn(u32) -> u64, together: impl Fn(u64, u64) -> u64)
 
 #[cfg(test)]
 mod tests {
-    use super::super::Counting;
     use super::*;
+    use crate::Counting;
     use proptest::prelude::*;
 
     proptest! {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The intuitive counting filter: each addition raises all cells of an element, so it can be taken back.
 
-use super::cells::{add_intuitive, count, remove_intuitive};
-use super::counting::{Counting, RemoveError};
-use super::packed::Packed;
-use super::params::ParameterError;
-use super::probe::Probe;
-use super::split::CELL_BITS;
+use crate::cells::{add_intuitive, count, remove_intuitive};
+use crate::counting::{Counting, RemoveError};
+use crate::layout::CELL_BITS;
+use crate::packed::Packed;
+use crate::params::ParameterError;
+use crate::probe::Probe;
 
 /// A counting filter whose additions commute and can be taken back, at the price of more wrong counts (the paper's
 /// study; docs/simulation.md). Cells of four bits that stay at 15 once they are there: what a saturated cell lost on

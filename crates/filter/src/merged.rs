@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The merged view of several writers' filters (Yan & Cho, section 4, merging and delta).
 
-use super::cells::Cell;
-use super::delta::Delta;
-use super::gauge::Gauge;
-use super::params::ParameterError;
-use super::probe::Probe;
-use super::refined::Refined;
-use super::split::Split;
+use crate::cells::Cell;
+use crate::delta::Delta;
+use crate::gauge::Gauge;
+use crate::params::ParameterError;
+use crate::probe::Probe;
+use crate::refined::Refined;
+use crate::split::Split;
 
 /// The cell-by-cell sum of filters that each have one writer. It can be asked and merged with more, and it knows no
 /// addition: raising only the smallest cells of a sum, while a writer elsewhere does the same, counts too low.

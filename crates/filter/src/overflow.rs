@@ -4,9 +4,9 @@
 //! As in the paper, the filter is cut into chunks, and each has a hash table of its own for the further counts, keyed by the
 //! cell's offset in the chunk. Unlike there, a cell needs no flag bit: its largest value itself says that there may be more.
 
-use super::cells::Cell;
-use super::rows::{HOME_BITS, HOMES, Rows, VALUE_MAX};
-use super::vectors::Vectors;
+use crate::cells::Cell;
+use crate::rows::{HOME_BITS, HOMES, Rows, VALUE_MAX};
+use crate::vectors::Vectors;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -65,14 +65,14 @@ impl Overflow {
 
     /// Asks the processor to fetch where the cells of a block are.
     #[inline]
-    pub(super) fn prefetch(&self, block: usize) {
+    pub(crate) fn prefetch(&self, block: usize) {
         let Place { table, row, keys: [key] } = place(block, [0]);
         self.tables[table].prefetch(row, key);
     }
 
     /// The smallest value of these cells of a block.
     #[inline]
-    pub(super) fn least<const N: usize>(
+    pub(crate) fn least<const N: usize>(
         &self,
         block: usize,
         cells: [u8; N],
@@ -89,7 +89,7 @@ impl Overflow {
 
     /// Raises these cells of a block to their smallest value plus `times`; what is there already stays. Returns that.
     #[inline]
-    pub(super) fn add<const N: usize>(
+    pub(crate) fn add<const N: usize>(
         &mut self,
         block: usize,
         cells: [u8; N],

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The refined counting filter (Yan & Cho, section 4, heuristics H1 and H2).
 
-use super::counting::{Counting, RemoveError};
-use super::gauge::Gauge;
-use super::params::ParameterError;
-use super::probe::{CELLS_PER_ELEMENT, Probe};
-use super::split::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, Split};
+use crate::counting::{Counting, RemoveError};
+use crate::gauge::Gauge;
+use crate::layout::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, CELLS_PER_ELEMENT};
+use crate::params::ParameterError;
+use crate::probe::Probe;
+use crate::split::Split;
 use std::ops::Range;
 
 /// A counting filter with conservative update: of an element's cells only the smallest are raised.
@@ -17,7 +18,7 @@ use std::ops::Range;
 /// more than "at least 15". So bulk costs less split storage, and its count, which hardly any other element shares in so
 /// sparse a table, is as right as with eight.
 pub struct Refined {
-    pub(super) cells: Split,
+    pub(crate) cells: Split,
 }
 
 impl Refined {
@@ -92,9 +93,9 @@ impl Counting for Refined {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::cells::Cell;
+pub(crate) mod tests {
     use super::*;
+    use crate::cells::Cell;
     use proptest::prelude::*;
     use std::collections::HashMap;
 
@@ -102,17 +103,17 @@ pub(super) mod tests {
         Refined::new(blocks).unwrap()
     }
 
-    pub(in super::super) fn add(filter: &mut Refined, element: u128, times: u32) -> u32 {
+    pub(crate) fn add(filter: &mut Refined, element: u128, times: u32) -> u32 {
         let probe = filter.probe(element);
         filter.add(&probe, times)
     }
 
-    pub(in super::super) fn count(filter: &Refined, element: u128) -> u32 {
+    pub(crate) fn count(filter: &Refined, element: u128) -> u32 {
         filter.count(&filter.probe(element))
     }
 
     /// Elements from a small set, so that histories repeat and cells collide.
-    pub(in super::super) fn history() -> impl Strategy<Value = Vec<(u128, u32)>> {
+    pub(crate) fn history() -> impl Strategy<Value = Vec<(u128, u32)>> {
         let element =
             (0u128..60).prop_map(|i| (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
         prop::collection::vec((element, prop_oneof![4 => 1u32..6, 1 => 1u32..100]), 0..200)

@@ -5,24 +5,24 @@
 //! row that its key is of all keys, or as near to it as there was room, with no free place between. So it takes one wait for
 //! memory, where a list of its own length takes two: one for its address and one for what is in it.
 
-use super::blocks::{Block, Blocks, prefetch};
-use super::vectors::Vectors;
+use crate::blocks::{Block, Blocks, prefetch};
+use crate::vectors::Vectors;
 use std::alloc::{Layout, handle_alloc_error};
 use std::collections::BTreeMap;
 use std::iter::from_fn;
 use std::mem::take;
 
 /// Bits of the value in an entry. The key is above them.
-pub(super) const VALUE_BITS: u32 = 15;
+pub(crate) const VALUE_BITS: u32 = 15;
 
 /// The largest value of an entry.
-pub(super) const VALUE_MAX: u32 = (1 << VALUE_BITS) - 1;
+pub(crate) const VALUE_MAX: u32 = (1 << VALUE_BITS) - 1;
 
 /// Homes of a row, each for as many keys as there are cells in a block: those are looked for together.
-pub(super) const HOMES: usize = 1 << (u32::BITS - VALUE_BITS - HOME_BITS);
+pub(crate) const HOMES: usize = 1 << (u32::BITS - VALUE_BITS - HOME_BITS);
 
 /// Bits of a key that keys of one home differ in.
-pub(super) const HOME_BITS: u32 = 7;
+pub(crate) const HOME_BITS: u32 = 7;
 
 /// What a place holds: an entry, little-endian, or [`FREE`].
 type Place = [u8; 4];
@@ -55,7 +55,7 @@ const REACH: usize = 128;
 const WINDOW: usize = 2 * LINE;
 
 /// Rows of the same length, which grow together, so that a row is found without reading anything first.
-pub(super) struct Rows {
+pub(crate) struct Rows {
     /// None as long as there is no entry.
     lines: Option<Blocks>,
     rows: usize,
@@ -181,7 +181,7 @@ fn spread(old: &[Place], new: &mut [Place]) {
 }
 
 impl Rows {
-    pub(super) const fn new(rows: usize) -> Self {
+    pub(crate) const fn new(rows: usize) -> Self {
         Self { lines: None, rows, length: 0, used: 0, beside: BTreeMap::new() }
     }
 
@@ -200,7 +200,7 @@ impl Rows {
 
     /// Asks the processor to fetch the window of a key.
     #[inline]
-    pub(super) fn prefetch(&self, row: usize, key: u32) {
+    pub(crate) fn prefetch(&self, row: usize, key: u32) {
         let row = self.row(row);
         if let Some(start) = window(row.len(), key) {
             [start, start + LINE].iter().for_each(|&at| prefetch(&row[at]));
@@ -209,7 +209,7 @@ impl Rows {
 
     /// The values of these keys of one home; zero where there is no entry.
     #[inline]
-    pub(super) fn get<const N: usize>(
+    pub(crate) fn get<const N: usize>(
         &self,
         row: usize,
         keys: [u32; N],
@@ -229,7 +229,7 @@ impl Rows {
     /// Raises these keys of one home to what `target` makes of their values, when all have an entry. What is there already
     /// stays. None, and nothing is done, when one has no entry in its row or there is no target.
     #[inline]
-    pub(super) fn raise_all<const N: usize>(
+    pub(crate) fn raise_all<const N: usize>(
         &mut self,
         row: usize,
         keys: [u32; N],
@@ -249,7 +249,7 @@ impl Rows {
     }
 
     /// Raises a key to a value from 1 to [`VALUE_MAX`]; what is there already stays.
-    pub(super) fn raise(&mut self, row: usize, wanted: u32, value: u32) {
+    pub(crate) fn raise(&mut self, row: usize, wanted: u32, value: u32) {
         if let Some(known) = self.beside.get_mut(&(row, wanted)) {
             *known = value.max(*known);
             return;
@@ -296,7 +296,7 @@ impl Rows {
     }
 
     /// The keys of a row from `first` on, with their values, ascending.
-    pub(super) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = (u32, u32)> {
         let places = self.row(row);
         let in_row = places[begin(places, first)..].iter().filter(|&&place| place != FREE);
         let mut in_row = in_row.map(|&place| (key(place), entry(place) & VALUE_MAX)).peekable();
@@ -310,7 +310,7 @@ impl Rows {
     }
 
     /// Bytes, free places included.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.rows * self.length * size_of::<Block>() + self.beside.len() * size_of::<((usize, u32), u32)>()
     }
 }

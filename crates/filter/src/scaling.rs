@@ -4,9 +4,10 @@
 //! When the newest slice holds as many elements as it was made for, a larger one joins, whose share of wrong counts is
 //! smaller by the tightening ratio. So the sum of all shares stays bounded, however many slices there are.
 
-use super::counting::{Counting, RemoveError, blocks_for};
-use super::params::ParameterError;
-use super::probe::Probe;
+use crate::counting::{Counting, RemoveError, blocks_for};
+use crate::layout::CELLS_PER_ELEMENT;
+use crate::params::ParameterError;
+use crate::probe::Probe;
 
 /// Each slice is made for twice as many elements as the one before it.
 const GROWTH: u32 = 2;
@@ -19,7 +20,7 @@ const TIGHTENING: f64 = 0.9;
 pub const CELLS_AT_CAPACITY: f64 = 8.75;
 
 /// Cells of an element (the paper's k).
-const K: f64 = super::probe::CELLS_PER_ELEMENT as f64;
+const K: f64 = CELLS_PER_ELEMENT as f64;
 
 /// The chance that all cells of a strange element were hit by others, at `cells` cells per element that lie anywhere in the
 /// filter: the share of wrong counts of the intuitive extension, and a bound on that of the refined one. In blocks, which
@@ -163,8 +164,8 @@ impl<F: Counting> Scaling<F> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Intuitive, Probe, Refined};
     use super::*;
+    use crate::{Intuitive, Probe, Refined};
     use proptest::prelude::*;
     use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A refined filter for several threads.
 
-use super::counting::Counting;
-use super::params::ParameterError;
-use super::refined::Refined;
+use crate::counting::Counting;
+use crate::params::ParameterError;
+use crate::refined::Refined;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Parts of the filter. With so many, two threads rarely want the same.

@@ -4,14 +4,14 @@
 //! By words each of the eight cells is read and raised on its own. With vectors a batch of additions takes half to two thirds
 //! of that time (`make bench-filter`).
 
-use super::blocks::Block;
-use super::probe::Probe;
+use crate::blocks::Block;
 #[cfg(target_arch = "x86_64")]
-use super::split::CELL_MAX;
+use crate::layout::CELL_MAX;
+use crate::probe::Probe;
 
 /// That this processor has the vectors; there is none where it has not.
 #[derive(Clone, Copy)]
-pub(super) struct Vectors(Found);
+pub(crate) struct Vectors(Found);
 
 #[cfg(not(target_arch = "x86_64"))]
 #[derive(Clone, Copy)]
@@ -23,19 +23,19 @@ struct Found;
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Vectors {
-    pub(super) fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         None
     }
 
-    pub(super) fn least(self, _: &[Block], _: &[Probe], _: &mut [u32]) {
+    pub(crate) fn least(self, _: &[Block], _: &[Probe], _: &mut [u32]) {
         match self.0 {}
     }
 
-    pub(super) fn add(self, _: &mut [Block], _: &[Probe], _: &[(u128, u32)], _: &mut [u32]) {
+    pub(crate) fn add(self, _: &mut [Block], _: &[Probe], _: &[(u128, u32)], _: &mut [u32]) {
         match self.0 {}
     }
 
-    pub(super) fn equal<const BITS: u32, const N: usize>(self, _: &[[u8; 4]; 32], _: [u32; N]) -> [u32; N] {
+    pub(crate) fn equal<const BITS: u32, const N: usize>(self, _: &[[u8; 4]; 32], _: [u32; N]) -> [u32; N] {
         match self.0 {}
     }
 }
@@ -46,7 +46,7 @@ impl Vectors {
     reason = "vectors have no safe loads and stores, and no safe way in; what they gain is measured"
 )]
 impl Vectors {
-    pub(super) fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         let has = is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vbmi");
@@ -54,14 +54,14 @@ impl Vectors {
     }
 
     /// Writes the smallest cell of each element at its place in `least`.
-    pub(super) fn least(self, blocks: &[Block], probes: &[Probe], least: &mut [u32]) {
+    pub(crate) fn least(self, blocks: &[Block], probes: &[Probe], least: &mut [u32]) {
         // SAFETY: `find` made this, so the processor has the features.
         unsafe { x86::least_each(blocks, probes, least) }
     }
 
     /// The refined extension, one element after the other: each cell becomes the larger of what it was and the smallest of
     /// the element plus the times it is added. Writes what the smallest was before at the element's place in `before`.
-    pub(super) fn add(
+    pub(crate) fn add(
         self,
         blocks: &mut [Block],
         probes: &[Probe],
@@ -75,7 +75,7 @@ impl Vectors {
     /// For each key a bit for each of the words that is not zero and has that key above its lowest `BITS` bits. Words are
     /// little-endian.
     #[inline]
-    pub(super) fn equal<const BITS: u32, const N: usize>(
+    pub(crate) fn equal<const BITS: u32, const N: usize>(
         self,
         words: &[[u8; 4]; 32],
         keys: [u32; N],
