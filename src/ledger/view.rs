@@ -53,7 +53,7 @@ impl Layer {
     }
 
     fn count(&self, signature: Signature) -> u32 {
-        let counts = self.slices.iter().map(|slice| slice.count(&slice.probe(signature.bits())));
+        let counts = self.slices.iter().map(|slice| slice.count(signature.bits()));
         counts.fold(0, u32::saturating_add)
     }
 

@@ -104,7 +104,7 @@ impl Saturated {
 mod tests {
     use super::*;
     use crate::counting::Counting;
-    use crate::refined::tests::{add, count, history};
+    use crate::refined::tests::history;
     use proptest::prelude::*;
 
     #[test]
@@ -126,9 +126,9 @@ mod tests {
         #[test]
         fn batches_are_singles(history in history(), blocks in 1usize..4) {
             let mut singly = Refined::new(blocks).unwrap();
-            let after: Vec<u32> = history.iter().map(|&(element, times)| add(&mut singly, element, times)).collect();
+            let after: Vec<u32> = history.iter().map(|&(element, times)| singly.add(element, times)).collect();
             let elements: Vec<u128> = history.iter().map(|&(element, _)| element).collect();
-            let at_last: Vec<u32> = elements.iter().map(|&element| count(&singly, element)).collect();
+            let at_last: Vec<u32> = elements.iter().map(|&element| singly.count(element)).collect();
             let mut by_words = Refined::new(blocks).unwrap();
             by_words.use_vectors(false);
             for mut batch in [by_words, Refined::new(blocks).unwrap()] {

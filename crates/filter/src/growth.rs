@@ -114,7 +114,7 @@ fn lowest_of_each(bits: impl Fn(u32) -> u64, together: impl Fn(u64, u64) -> u64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Counting;
+    use crate::counting::Counting;
     use proptest::prelude::*;
 
     proptest! {
@@ -131,7 +131,7 @@ mod tests {
                 for &(n, times) in round {
                     let probe = filter.probe(element(n));
                     growth.note(&filter, &probe, times);
-                    filter.add(&probe, times);
+                    filter.add_at(&probe, times);
                 }
                 prop_assert_eq!(growth.take(&filter), Delta::between(&before, &filter).unwrap());
                 prop_assert!(growth.is_empty());

@@ -7,6 +7,10 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![deny(missing_docs, clippy::host_endian_bytes, clippy::big_endian_bytes)]
+#![cfg_attr(
+    not(feature = "study"),
+    allow(unreachable_pub, reason = "some of it is only reached by `internals`, which needs that feature")
+)]
 
 mod batch;
 mod blocks;
@@ -17,6 +21,9 @@ mod delta;
 mod estimate;
 mod gauge;
 mod growth;
+#[cfg(feature = "study")]
+#[doc(hidden)]
+pub mod internals;
 mod intuitive;
 mod layout;
 mod merged;
@@ -33,17 +40,14 @@ mod split;
 mod vectors;
 
 pub use bloom::{Bloom, Nominations};
-pub use cells::{Cell, Cells, Group, Wide, add_intuitive, add_refined, count, remove_intuitive};
 pub use counting::{Counting, RemoveError};
 pub use delta::{DecodeError, Delta};
 pub use estimate::false_bulk;
 pub use gauge::Gauge;
 pub use growth::Growth;
 pub use intuitive::Intuitive;
-pub use layout::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, CELLS_PER_ELEMENT};
+pub use layout::{CELLS_PER_BLOCK, CELLS_PER_ELEMENT};
 pub use merged::Merged;
-pub use overflow::Overflow;
-pub use packed::Packed;
 pub use params::ParameterError;
 pub use probe::Probe;
 pub use refined::Refined;

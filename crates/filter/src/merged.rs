@@ -28,16 +28,10 @@ impl Merged {
         Ok(Self { cells: Split::new(blocks)? })
     }
 
-    /// The cells of `element`.
+    /// How often `element` was added, by all writers together. Never below the truth.
     #[must_use]
-    pub fn probe(&self, element: u128) -> Probe {
-        Probe::new(element, self.cells.blocks())
-    }
-
-    /// How often the element behind `probe` was added, by all writers together. Never below the truth.
-    #[must_use]
-    pub fn count(&self, probe: &Probe) -> u32 {
-        self.cells.count(probe)
+    pub fn count(&self, element: u128) -> u32 {
+        self.cells.count(&Probe::new(element, self.cells.blocks()))
     }
 
     /// Adds a whole filter, cell by cell.

@@ -31,7 +31,7 @@ impl Probe {
 
     /// All eight cells, by block.
     #[inline]
-    pub fn groups(&self) -> impl Iterator<Item = Group<'_>> + Clone {
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> + Clone {
         self.blocks.iter().zip(&self.cells).map(|(&block, cells)| Group { block, cells })
     }
 }

@@ -75,19 +75,19 @@ impl Counting for Refined {
 
     /// The smallest of the cells.
     #[inline]
-    fn count(&self, probe: &Probe) -> u32 {
+    fn count_at(&self, probe: &Probe) -> u32 {
         self.cells.count(probe)
     }
 
     /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of what it was and the
     /// smallest plus `times` (H1); a cell on which two probes fall is thereby raised once (H2).
     #[inline]
-    fn add(&mut self, probe: &Probe, times: u32) -> u32 {
+    fn add_at(&mut self, probe: &Probe, times: u32) -> u32 {
         let (base, left) = self.cells.add_base(probe, times);
         if base < CELL_MAX { base } else { self.cells.add_further(probe, left) }
     }
 
-    fn remove(&mut self, _: &Probe) -> Result<(), RemoveError> {
+    fn remove_at(&mut self, _: &Probe) -> Result<(), RemoveError> {
         Err(RemoveError::Refined)
     }
 }
@@ -101,15 +101,6 @@ pub(crate) mod tests {
 
     fn filter(blocks: usize) -> Refined {
         Refined::new(blocks).unwrap()
-    }
-
-    pub(crate) fn add(filter: &mut Refined, element: u128, times: u32) -> u32 {
-        let probe = filter.probe(element);
-        filter.add(&probe, times)
-    }
-
-    pub(crate) fn count(filter: &Refined, element: u128) -> u32 {
-        filter.count(&filter.probe(element))
     }
 
     /// Elements from a small set, so that histories repeat and cells collide.
@@ -126,12 +117,12 @@ pub(crate) mod tests {
             let mut filter = filter(blocks);
             let mut model: HashMap<u128, u32> = HashMap::new();
             for (element, times) in history {
-                let shown = add(&mut filter, element, times);
+                let shown = filter.add(element, times);
                 *model.entry(element).or_default() += times;
                 prop_assert!(shown >= model[&element]);
             }
             for (element, truth) in model {
-                prop_assert!(count(&filter, element) >= truth);
+                prop_assert!(filter.count(element) >= truth);
             }
         }
 
@@ -141,11 +132,11 @@ pub(crate) mod tests {
             let mut filter = filter(20_000);
             let mut model: HashMap<u128, u32> = HashMap::new();
             for (element, times) in history {
-                add(&mut filter, element, times);
+                filter.add(element, times);
                 *model.entry(element).or_default() += times;
             }
             for (element, truth) in model {
-                prop_assert_eq!(count(&filter, element), truth);
+                prop_assert_eq!(filter.count(element), truth);
             }
         }
 
@@ -154,12 +145,12 @@ pub(crate) mod tests {
         fn one_large_addition_is_many_small(history in history(), element: u128, c in 0u32..80) {
             let (mut once, mut singly) = (filter(2), filter(2));
             for (element, times) in history {
-                add(&mut once, element, times);
-                add(&mut singly, element, times);
+                once.add(element, times);
+                singly.add(element, times);
             }
-            add(&mut once, element, c);
+            once.add(element, c);
             for _ in 0..c {
-                add(&mut singly, element, 1);
+                singly.add(element, 1);
             }
             prop_assert_eq!(once.bytes(0..2), singly.bytes(0..2));
         }
@@ -169,7 +160,7 @@ pub(crate) mod tests {
         fn bytes_restore(history in history()) {
             let mut filter = filter(1030);
             for (element, times) in history {
-                add(&mut filter, element, times);
+                filter.add(element, times);
             }
             let mut copy = Refined::new(1030).unwrap();
             prop_assert!(copy.restore(0..1024, &filter.bytes(0..1024)));
@@ -185,7 +176,7 @@ pub(crate) mod tests {
         let mut filter = filter(1);
         assert_eq!(Probe::new(0, 1).cells, [[0; 4]; 2]);
         for expected in 1..=4 {
-            assert_eq!(add(&mut filter, 0, 1), expected);
+            assert_eq!(filter.add(0, 1), expected);
         }
     }
 
@@ -193,12 +184,12 @@ pub(crate) mod tests {
     #[test]
     fn counts_beyond_the_cells() {
         let mut filter = filter(1);
-        assert_eq!(add(&mut filter, 7, 30), 30);
-        assert_eq!(add(&mut filter, 7, 1), 31);
-        assert_eq!(add(&mut filter, 7, 1), 32);
-        assert_eq!(add(&mut filter, 7, 1 << 24), (1 << 24) + 32);
-        assert_eq!(add(&mut filter, 7, u32::MAX), u32::MAX);
-        assert_eq!(add(&mut filter, 7, 1), u32::MAX);
+        assert_eq!(filter.add(7, 30), 30);
+        assert_eq!(filter.add(7, 1), 31);
+        assert_eq!(filter.add(7, 1), 32);
+        assert_eq!(filter.add(7, 1 << 24), (1 << 24) + 32);
+        assert_eq!(filter.add(7, u32::MAX), u32::MAX);
+        assert_eq!(filter.add(7, 1), u32::MAX);
     }
 
     /// Table 2 of the paper: cells 1 1 0 before x was seen. The refined extension shows 1, 2, 3, 4 and raises the two
@@ -212,7 +203,7 @@ pub(crate) mod tests {
             filter.cells.raise(Cell { block: probe.blocks[0], cell }, 1);
         }
         for round in 1..=4 {
-            assert_eq!(filter.add(&probe, 1), round);
+            assert_eq!(filter.add_at(&probe, 1), round);
             for cell in probe.cells[0] {
                 assert_eq!(filter.cells.get(Cell { block: probe.blocks[0], cell }), round);
             }

@@ -6,3 +6,4 @@
 
 pub mod layouts;
 pub mod paper;
+mod random;
