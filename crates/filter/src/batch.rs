@@ -5,7 +5,6 @@ use crate::layout::CELL_MAX;
 use crate::probe::Probe;
 use crate::refined::Refined;
 use crate::split::Split;
-use crate::vectors::Vectors;
 
 /// Additions or questions that are worked on together.
 const BATCH: usize = 32;
@@ -14,12 +13,6 @@ const BATCH: usize = 32;
 const GROUP: usize = 16;
 
 impl Refined {
-    /// Whether cells are worked on by vectors where the processor has them, as they are at first, or else by words. What comes
-    /// of it is the same; it is there to compare their speed.
-    pub fn use_vectors(&mut self, wanted: bool) {
-        self.cells.vectors = if wanted { Vectors::find() } else { None };
-    }
-
     /// Adds each element so many times, in this order, and writes its new count at its place in `counts`; as
     /// [`add`](Counting::add) one by one, and faster. What has no place is left out.
     pub fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32]) {
@@ -28,7 +21,9 @@ impl Refined {
             let mut saturated = Saturated::default();
             let groups = additions.chunks(GROUP).zip(counts.chunks_mut(GROUP));
             for ((additions, counts), (probes, first)) in groups.zip(probes.chunks(GROUP).zip([0, GROUP])) {
-                self.cells.add_base_each(probes, additions, counts);
+                for ((probe, &(_, times)), count) in probes.iter().zip(additions).zip(&mut *counts) {
+                    *count = self.cells.add_base(probe, times);
+                }
                 for (i, (count, &(_, times))) in counts.iter_mut().zip(additions).enumerate() {
                     let sum = count.saturating_add(times);
                     *count = sum;
@@ -53,7 +48,9 @@ impl Refined {
             for ((counts, probes), first) in
                 counts.chunks_mut(GROUP).zip(probes.chunks(GROUP)).zip([0, GROUP])
             {
-                self.cells.count_base_each(probes, counts);
+                for (probe, count) in probes.iter().zip(&mut *counts) {
+                    *count = self.cells.count_base(probe);
+                }
                 for (i, _) in counts.iter().enumerate().filter(|&(_, &count)| count == CELL_MAX) {
                     saturated.note(&self.cells, &probes[i], first + i);
                 }
@@ -121,24 +118,20 @@ mod tests {
     }
 
     proptest! {
-        /// A batch does what single additions do, and answers the same; so does a batch of questions. By words, and by
-        /// vectors where the processor has them.
+        /// A batch does what single additions do, and answers the same; so does a batch of questions.
         #[test]
         fn batches_are_singles(history in history(), blocks in 1usize..4) {
             let mut singly = Refined::new(blocks).unwrap();
             let after: Vec<u32> = history.iter().map(|&(element, times)| singly.add(element, times)).collect();
             let elements: Vec<u128> = history.iter().map(|&(element, _)| element).collect();
             let at_last: Vec<u32> = elements.iter().map(|&element| singly.count(element)).collect();
-            let mut by_words = Refined::new(blocks).unwrap();
-            by_words.use_vectors(false);
-            for mut batch in [by_words, Refined::new(blocks).unwrap()] {
-                let mut counts = vec![0; history.len()];
-                batch.add_batch(&history, &mut counts);
-                prop_assert_eq!(&counts, &after);
-                prop_assert_eq!(batch.bytes(0..blocks), singly.bytes(0..blocks));
-                batch.count_batch(&elements, &mut counts);
-                prop_assert_eq!(&counts, &at_last);
-            }
+            let mut batch = Refined::new(blocks).unwrap();
+            let mut counts = vec![0; history.len()];
+            batch.add_batch(&history, &mut counts);
+            prop_assert_eq!(&counts, &after);
+            prop_assert_eq!(batch.bytes(0..blocks), singly.bytes(0..blocks));
+            batch.count_batch(&elements, &mut counts);
+            prop_assert_eq!(&counts, &at_last);
         }
     }
 }

@@ -3,7 +3,9 @@
 
 use crate::layout::BLOCK_BYTES;
 use crate::params::ParameterError;
-use memmap2::{Advice, MmapMut};
+#[cfg(all(target_os = "linux", not(miri)))]
+use memmap2::Advice;
+use memmap2::MmapMut;
 use std::ops::{Deref, DerefMut};
 
 /// One cache line of packed cells.
@@ -40,9 +42,10 @@ impl Blocks {
         ParameterError::check("blocks", blocks as u64, 1, MAX_BLOCKS)?;
         let memory = blocks.checked_mul(BLOCK_BYTES).and_then(|bytes| MmapMut::map_anon(bytes).ok());
         let memory = memory.ok_or_else(|| ParameterError::memory("blocks", blocks as u64))?;
-        #[cfg(not(target_os = "linux"))]
+        // Miri has no such advice, nor prefetches.
+        #[cfg(any(not(target_os = "linux"), miri))]
         let _ = huge_from;
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(miri)))]
         if memory.len() >= huge_from {
             // A kernel without huge pages says no, and the filter is only slower.
             let _ = memory.advise(Advice::HugePage);
@@ -79,17 +82,20 @@ impl DerefMut for Blocks {
 /// (`make bench-filter`), since a read that waits for memory holds up what comes behind it. The line goes to the second level
 /// of the cache. The first was found to forget a few of as many as the 64 of a batch, each of which is then waited for alone.
 #[inline]
-#[allow(
-    unsafe_code,
-    reason = "std has no safe prefetch yet (rust-lang/rust#146941); what it gains is measured"
+#[cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(
+        unsafe_code,
+        reason = "std has no safe prefetch yet (rust-lang/rust#146941); what it gains is measured"
+    )
 )]
 pub(crate) fn prefetch<T>(item: &T) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch is a hint; it changes no memory and cannot fault. SSE, its feature, is part of every x86-64.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(item).cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
     let _ = item;
 }

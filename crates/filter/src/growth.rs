@@ -28,7 +28,9 @@ impl Growth {
         for block in probe.blocks {
             self.blocks.entry(block).or_insert_with(|| filter.cells.block(block));
         }
-        if filter.cells.count_base(probe).saturating_add(times) > CELL_MAX {
+        // The count is at most what the first cell has: mostly that tells enough.
+        let may_pass = |count: u32| count.saturating_add(times) > CELL_MAX;
+        if may_pass(filter.cells.first_base(probe)) && may_pass(filter.cells.count_base(probe)) {
             let (block, cells) = further(probe);
             for cell in cells {
                 let at = Cell { block, cell };

@@ -37,7 +37,6 @@ mod rows;
 mod scaling;
 mod sharded;
 mod split;
-mod vectors;
 
 pub use bloom::{Bloom, Nominations};
 pub use counting::{Counting, RemoveError};

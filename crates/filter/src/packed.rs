@@ -50,14 +50,6 @@ impl<const BITS: usize> Packed<BITS> {
         self.blocks.prefetch(block);
     }
 
-    pub(crate) fn all(&self) -> &[Block] {
-        &self.blocks
-    }
-
-    pub(crate) fn all_mut(&mut self) -> &mut [Block] {
-        &mut self.blocks
-    }
-
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.blocks[range].as_flattened()
     }

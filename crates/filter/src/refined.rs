@@ -83,8 +83,8 @@ impl Counting for Refined {
     /// smallest plus `times` (H1); a cell on which two probes fall is thereby raised once (H2).
     #[inline]
     fn add_at(&mut self, probe: &Probe, times: u32) -> u32 {
-        let (base, left) = self.cells.add_base(probe, times);
-        if base < CELL_MAX { base } else { self.cells.add_further(probe, left) }
+        let sum = self.cells.add_base(probe, times).saturating_add(times);
+        if sum < CELL_MAX { sum } else { self.cells.add_further(probe, sum - CELL_MAX) }
     }
 
     fn remove_at(&mut self, _: &Probe) -> Result<(), RemoveError> {

@@ -8,15 +8,12 @@ use crate::overflow::Overflow;
 use crate::packed::Packed;
 use crate::params::ParameterError;
 use crate::probe::Probe;
-use crate::vectors::Vectors;
 use std::ops::Range;
-use std::slice::from_ref;
 
 /// The cells of a filter of two blocks an element.
 pub(crate) struct Split {
     base: Packed<CELL_BITS>,
     overflow: Overflow,
-    pub(crate) vectors: Option<Vectors>,
 }
 
 /// The cells of an element that have further bits, and their block.
@@ -28,7 +25,7 @@ pub(crate) fn further(probe: &Probe) -> (usize, [u8; SPLIT_CELLS]) {
 
 impl Split {
     pub(crate) fn new(blocks: usize) -> Result<Self, ParameterError> {
-        Ok(Self { base: Packed::new(blocks)?, overflow: Overflow::new(blocks), vectors: Vectors::find() })
+        Ok(Self { base: Packed::new(blocks)?, overflow: Overflow::new(blocks) })
     }
 
     pub(crate) fn blocks(&self) -> usize {
@@ -74,50 +71,25 @@ impl Split {
     /// The same, as far as cells of four bits tell.
     #[inline]
     pub(crate) fn count_base(&self, probe: &Probe) -> u32 {
-        let mut count = [0];
-        self.count_base_each(from_ref(probe), &mut count);
-        count[0]
+        count(&self.base, probe.groups())
+    }
+
+    /// An element's first cell, as far as its four bits tell.
+    #[inline]
+    pub(crate) fn first_base(&self, probe: &Probe) -> u32 {
+        self.base.get(Cell { block: probe.blocks[0], cell: probe.cells[0][0] })
     }
 
     /// The count of an element whose cells are all saturated.
     pub(crate) fn count_further(&self, probe: &Probe) -> u32 {
         let (block, cells) = further(probe);
-        self.overflow.least(block, cells, self.vectors).saturating_add(CELL_MAX)
+        self.overflow.least(block, cells).saturating_add(CELL_MAX)
     }
 
-    /// Adds an element `times` times, as far as cells of four bits go. Returns its count there, and how many of the
-    /// times are left when they are saturated.
+    /// Adds an element `times` times, as far as cells of four bits go. Returns its count there before.
     #[inline]
-    pub(crate) fn add_base(&mut self, probe: &Probe, times: u32) -> (u32, u32) {
-        let mut before = [0];
-        // The element itself is in its cells already.
-        self.add_base_each(from_ref(probe), &[(0, times)], &mut before);
-        let after = before[0].saturating_add(times).min(CELL_MAX);
-        (after, times - (after - before[0]))
-    }
-
-    /// Writes the count of each element, as far as cells of four bits tell, at its place in `counts`.
-    #[inline]
-    pub(crate) fn count_base_each(&self, probes: &[Probe], counts: &mut [u32]) {
-        match self.vectors {
-            Some(vectors) => vectors.least(self.base.all(), probes, counts),
-            None => probes
-                .iter()
-                .zip(counts)
-                .for_each(|(probe, least)| *least = count(&self.base, probe.groups())),
-        }
-    }
-
-    /// Adds each element so many times, one after the other, as far as cells of four bits go. Writes its count there before at
-    /// its place in `before`.
-    #[inline]
-    pub(crate) fn add_base_each(&mut self, probes: &[Probe], additions: &[(u128, u32)], before: &mut [u32]) {
-        if let Some(vectors) = self.vectors {
-            return vectors.add(self.base.all_mut(), probes, additions, before);
-        }
-        for ((probe, &(_, times)), before) in probes.iter().zip(additions).zip(before) {
-            *before = add_refined(&mut self.base, probe.groups(), times).0;
-        }
+    pub(crate) fn add_base(&mut self, probe: &Probe, times: u32) -> u32 {
+        add_refined(&mut self.base, probe.groups(), times).0
     }
 
     /// Adds an element whose cells of four bits are saturated.
@@ -126,7 +98,7 @@ impl Split {
     /// comes on top of it, as if it came one by one.
     pub(crate) fn add_further(&mut self, probe: &Probe, times: u32) -> u32 {
         let (block, cells) = further(probe);
-        self.overflow.add(block, cells, times, self.vectors).saturating_add(CELL_MAX)
+        self.overflow.add(block, cells, times).saturating_add(CELL_MAX)
     }
 
     /// Asks the processor to fetch an element's blocks.
