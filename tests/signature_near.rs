@@ -2,8 +2,9 @@
 //! Near signatures: copies that differ share them, and other messages do not.
 
 use bulkmark::mail::RawMessage;
-use bulkmark::signature::near::{Near, Seen, stray};
-use bulkmark::signature::{FederationKey, Settings, Signature, signatures};
+use bulkmark::signature::near::{Near, stray};
+use bulkmark::signature::{FederationKey, Settings, Signature, Signatures, signatures};
+use bulkmark::verdict::{Inquiry, Mode, Question};
 use std::collections::HashMap;
 
 const TEXT: &str = "Dear friend,\n\
@@ -20,32 +21,32 @@ const OTHER: &str = "The committee met again on Tuesday to discuss the repairs o
     It was decided to ask for a third plan, with wooden beams, and to meet once more before the end of November.\n\
     Meanwhile school buses go round by the mill, as the children know well enough by now.\n";
 
-/// A ledger in memory, with the milter's way of counting.
+/// A ledger in memory.
 #[derive(Default)]
 struct Ledger(HashMap<Signature, u32>);
 
 impl Ledger {
-    fn count(&self, signatures: &[Signature]) -> Vec<u32> {
-        signatures.iter().map(|signature| self.0.get(signature).copied().unwrap_or(0)).collect()
-    }
-
-    /// How often it was seen, this one included.
+    /// How often it was seen, this one included; 0 where it has no `near` signatures.
     fn see(&mut self, raw: &[u8]) -> u32 {
-        let key = FederationKey::public();
-        let near = near(raw);
-        let all: Vec<_> = near.reported().chain(near.asked()).collect();
-        let mut seen = Seen::new(&all, &self.count(&all));
-        let doubts = near.doubts(&key, &seen);
-        seen.add(&doubts, &self.count(&doubts));
-        for signature in near.strays(&key, &seen).into_iter().chain(near.reported()) {
-            *self.0.entry(signature).or_default() += 1;
+        let (signatures, key) = (all(raw), FederationKey::public());
+        let mut inquiry = Inquiry::new(&signatures, &key, Mode::Report(1));
+        while let Some(Question { reported, asked, times }) = inquiry.ask() {
+            for signature in &reported {
+                *self.0.entry(*signature).or_default() += times;
+            }
+            let count = |signature| self.0.get(signature).copied().unwrap_or(0);
+            inquiry.answer(&reported.iter().chain(&asked).map(count).collect::<Vec<_>>());
         }
-        near.count(&key, &seen) + 1
+        inquiry.counts().near.unwrap_or(0)
     }
 }
 
+fn all(raw: &[u8]) -> Signatures {
+    signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default())
+}
+
 fn near(raw: &[u8]) -> Near {
-    signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default()).near
+    all(raw).near
 }
 
 fn plain(text: &str) -> Vec<u8> {

@@ -14,6 +14,6 @@ pub use decide::{Counts, Decision, Verdict, decide};
 pub use facts::Facts;
 pub use network::Network;
 pub use reply::{RejectReply, ReplyFields, TempfailReply};
-pub use settings::{Action, Actions, Per, Threshold, Thresholds, WhiteListFiles};
+pub use settings::{Action, Actions, OnFailure, Per, Threshold, Thresholds, WhiteListFiles};
 pub use source::Match;
 pub use whitelist::{WhiteList, WhiteListError};
