@@ -220,24 +220,83 @@ fn footers_and_quotes_do_not_tie() {
     apart(&html(TEXT), &html(&cited));
 }
 
+fn report(text: &str) -> String {
+    format!(
+        "Content-Type: multipart/report; report-type=delivery-status; boundary=r\n\n--r\n\n{text}\n--r\n\
+         Content-Type: message/delivery-status\n\nAction: failed\n--r--\n"
+    )
+}
+
 #[test]
 fn reports_of_programs_have_none() {
-    let report = format!(
-        "Content-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\n\n{TEXT}\n--b\n\
-         Content-Type: message/delivery-status\n\nAction: failed\n--b--\n"
-    );
-    assert!(near(report.as_bytes()).is_empty());
+    assert!(near(report(TEXT).as_bytes()).is_empty());
+    let alternatives = "Content-Type: multipart/alternative; boundary=a\n\n--a\n\n";
+    assert!(near(report(&format!("{alternatives}{TEXT}\n--a--\n")).as_bytes()).is_empty());
+}
+
+/// Whatever else a message holds, a report in it takes no signature from the rest.
+#[test]
+fn of_a_message_with_a_report_only_the_report_is_left_out() {
+    let mixed = |parts: &[&str]| {
+        let parts: String = parts.iter().map(|part| format!("--b\n{part}\n")).collect();
+        format!("Content-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n").into_bytes()
+    };
+    let (text, other) = (format!("\n{TEXT}"), report(OTHER));
+    let of_text = near(&plain(TEXT));
+    let empty = "Content-Type: multipart/report; boundary=r\n\n--r--\n";
+    let unbounded = "Content-Type: multipart/report\n\n";
+    for parts in [[empty, &*text], [&*text, empty], [&*text, unbounded], [&*other, &*text], [&*text, &*other]]
+    {
+        let raw = mixed(&parts);
+        assert_eq!(near(&raw), of_text, "{}", String::from_utf8_lossy(&raw));
+    }
+    // Below an enclosed message, and among alternatives.
+    let enclosed = format!("Content-Type: message/rfc822\n\n{empty}");
+    assert_eq!(near(&mixed(&[&*text, &*enclosed])), of_text);
+    let alternatives =
+        format!("Content-Type: multipart/alternative; boundary=a\n\n--a\n{text}\n--a\n{other}\n--a--\n");
+    assert_eq!(near(alternatives.as_bytes()), of_text);
+    // What has no parts is no report; mail programs show it as text.
+    let called = format!("Content-Type: multipart/report; boundary=r\n\n{TEXT}");
+    assert_eq!(near(called.as_bytes()), of_text);
 }
 
 /// A message with a picture of these bytes.
 fn picture(text: &str, byte: u8, noise: &str) -> Vec<u8> {
+    pictures(text, &[byte], noise)
+}
+
+/// A message with pictures, each of its bytes.
+fn pictures(text: &str, kinds: &[u8], noise: &str) -> Vec<u8> {
+    let gif = |&kind: &u8| format!("--b\nContent-Type: image/gif\n\n{}{noise}\n", picture_bytes(kind));
+    let gifs: String = kinds.iter().map(gif).collect();
+    format!("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n{text}\n{gifs}--b--\n").into_bytes()
+}
+
+fn picture_bytes(byte: u8) -> String {
     let bytes: Vec<u8> =
         (0..6000u32).map(|i| b'a' + ((i * i / 7 + u32::from(byte) * i) % 26) as u8).collect();
-    let picture = String::from_utf8(bytes).unwrap();
-    format!(
-        "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n{text}\n--b\nContent-Type: image/gif\n\n{picture}{noise}\n--b--\n"
-    )
-    .into_bytes()
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Twelve messages are twelve, however often each has its picture.
+#[test]
+fn the_same_file_twice_counts_once() {
+    for kinds in [&[1][..], &[1, 1], &[1, 1, 1, 1], &[1, 1, 2], &[2, 1, 2]] {
+        let mut ledger = Ledger::default();
+        let counts: Vec<_> = (1..=12).map(|_| ledger.see(&pictures("buy now", kinds, ""))).collect();
+        assert_eq!(counts, (1..=12).collect::<Vec<_>>(), "{kinds:?}");
+    }
+    // The second place is for another file.
+    assert_eq!(near(&pictures("buy now", &[1, 1, 2], "")), near(&pictures("buy now", &[1, 2], "")));
+    let among = |kinds: &[u8]| {
+        let parts: String = kinds
+            .iter()
+            .map(|&kind| format!("--a\nContent-Type: image/gif\n\n{}\n", picture_bytes(kind)))
+            .collect();
+        near(format!("Content-Type: multipart/alternative; boundary=a\n\n{parts}--a--\n").as_bytes())
+    };
+    assert_eq!(among(&[1, 1, 2]), among(&[1, 2]));
 }
 
 #[test]
