@@ -3,7 +3,7 @@
 
 use super::judge::judge;
 use super::service::Service;
-use super::session::Session;
+use super::session::{MAX_FORGED, Session};
 use crate::policy::Action;
 use crate::verdict::{Exempt, Outcome, Reply};
 use indymilter::{
@@ -190,6 +190,7 @@ fn refuse(reply: &mut indymilter::SmtpReply, outcome: Outcome) -> Status {
     if outcome.action == Action::Reject { Status::Reject } else { Status::Tempfail }
 }
 
+/// Marks the message. So many forged fields that they are not removed stand below ours.
 async fn change(
     eom: &EomActions,
     available: Actions,
@@ -197,14 +198,19 @@ async fn change(
     forged: usize,
     outcome: Outcome,
 ) -> Result<(), ActionError> {
-    if available.contains(Actions::CHANGE_HEADER) {
+    let is_first = forged > MAX_FORGED;
+    if available.contains(Actions::CHANGE_HEADER) && !is_first {
         // From the last to the first, since an MTA may renumber those behind a removed one.
         for index in (1..=forged).rev() {
             eom.change_header(name, i32::try_from(index).unwrap_or(i32::MAX), None::<&str>).await?;
         }
     }
     if available.contains(Actions::ADD_HEADER) {
-        eom.add_header(name, outcome.header).await?;
+        if is_first {
+            eom.insert_header(0, name, outcome.header).await?;
+        } else {
+            eom.add_header(name, outcome.header).await?;
+        }
     }
     if outcome.action == Action::Quarantine {
         eom.quarantine("bulk mail (bulkmark)").await?;

@@ -110,7 +110,10 @@ impl Message {
     /// A header field.
     pub(super) fn header(&mut self, name: &[u8], value: &[u8]) {
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
-            self.forged = (self.forged + 1).min(MAX_FORGED);
+            self.forged += 1;
+            if self.forged > MAX_FORGED {
+                self.unjudged = Some(Unknown::TooManyForged);
+            }
         }
         if self.wants_subject && self.subject.is_none() && name.eq_ignore_ascii_case(b"subject") {
             self.subject = Some(value[..value.len().min(MAX_SUBJECT)].to_vec());
