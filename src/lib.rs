@@ -4,11 +4,11 @@
 //! The way of a message, and the rooms on it:
 //!
 //! ```text
-//! SMTP -> milter -> mail (parse, decode, text) -> signature -> ledger (count) -> policy (white list, threshold)
-//!      -> verdict -> action to the MTA, header, log line
+//! SMTP -> milter -> mail (parse, decode, text) -> signature -> ledger (count) -> verdict (by policy: white list, threshold)
+//!      -> action to the MTA, header, log line
 //! ```
 //!
-//! `mail`, `signature`, `filter` and `policy` are pure: no clock, no file, no socket. `milter` and `ledger` are the
+//! `mail`, `signature`, `policy` and `verdict` are pure: no clock, no file, no socket. `milter` and `ledger` are the
 //! edge. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon.
 //! `activity` is what a daemon did, and `page` shows it. `config` fills the settings of all rooms from a file; `command`
 //! puts everything together; `simulate` repeats the study of the paper, `tune` an archive's mail. Which room may use which is
@@ -34,3 +34,4 @@ pub mod signature;
 pub mod sync;
 pub mod telemetry;
 pub mod tune;
+pub mod verdict;

@@ -6,7 +6,8 @@ mod common;
 use common::Site;
 use common::milter::*;
 use indymilter_test::{Actions, MacroStage, ProtoOpts, SocketInfo, Status, TestConnection};
-use std::time::Duration;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
 
 const CLIENT: &str = "192.0.2.7";
 
@@ -110,6 +111,57 @@ fn the_answer_comes_in_one_write() {
         }
         assert_eq!(kinds, if forged { vec!['m', 'h', 'c'] } else { vec!['h', 'c'] });
     }
+}
+
+/// Beyond so many forged fields as are removed, none is: the message is not judged, and ours stands before them.
+#[test]
+fn more_forged_fields_than_are_removed() {
+    let forged = |n: usize| {
+        let mut mail = Mail::text("forged");
+        mail.headers.extend((0..n).map(|_| (b"x-bulkmark".to_vec(), b"clean; body=1".to_vec())));
+        mail
+    };
+    let ours = |text: &str| vec![("X-Bulkmark".to_owned(), format!("{text}; host=mx.test"))];
+    let site = Site::new("exempt-networks = [\"198.51.100.0/24\"]\n");
+    let daemon = site.start();
+    let mut client = session(&daemon);
+    let answer = client.message(&forged(1000));
+    assert_eq!((answer.removed.len(), answer.inserted.len()), (1000, 0));
+    assert!(answer.verdict().starts_with("clean; body=1;"));
+    let answer = client.message(&forged(1001));
+    assert_eq!(answer.inserted, ours("unknown; reason=too-many-forged"));
+    assert_eq!((answer.added.len(), answer.removed.len(), &*answer.reply), (0, 0, "c"));
+    // It was not counted.
+    assert_eq!(client.message(&Mail::text("forged")).count(), Some(2));
+    // What is not judged anyway is marked at the top, too; but what our own network marked stays as it is.
+    client.macros(b'C', &[("{auth_authen}", "somebody")]);
+    assert_eq!(client.message(&forged(1001)).inserted, ours("exempt; reason=authenticated"));
+    let mut own = Client::connect(&daemon);
+    own.client("relay.example.org", "198.51.100.7");
+    let answer = own.message(&forged(1001));
+    assert_eq!((answer.added, answer.removed.len()), (ours("exempt; reason=network"), 0));
+    drop(daemon);
+
+    let site = Site::new("on-failure = \"tempfail\"\n");
+    let daemon = site.start();
+    let answer = session(&daemon).message(&forged(1001));
+    assert_eq!((&*answer.reply, answer.inserted.len() + answer.added.len()), ("t", 0));
+}
+
+/// Twelve short messages with one picture, attached twice, are twelve.
+#[test]
+fn one_file_attached_twice_is_reported_once() {
+    let site = Site::new("");
+    let daemon = site.start();
+    let mut client = session(&daemon);
+    let picture: String = (0..3000u32).map(|i| char::from(b'a' + (i * i / 7 % 26) as u8)).collect();
+    let part = format!("--b\r\nContent-Type: image/gif\r\n\r\n{picture}\r\n");
+    let raw = format!(
+        "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nbuy now\r\n{part}{part}--b--\r\n"
+    );
+    let headers: Vec<_> =
+        (0..12).map(|_| client.message(&Mail::raw(raw.as_bytes())).header().to_owned()).collect();
+    assert_eq!(headers[11], "clean; body=12; near=12; threshold=20; host=mx.test", "{headers:?}");
 }
 
 /// All but the answers to DATA and to the end of a message are agreed away: one round trip each is all that is waited.
@@ -240,25 +292,22 @@ fn connections_beyond_the_bound_wait() {
     let site = Site::new("max-connections = 2");
     let daemon = site.start();
     let (mut first, second) = (session(&daemon), session(&daemon));
-    let address = daemon.tcp().to_owned();
-    let (told, heard) = std::sync::mpsc::channel();
-    let third = std::thread::spawn({
-        let mut client = Client::open(&daemon);
-        move || {
-            client.negotiate(6, ALL_ACTIONS, ALL_OPTIONS);
-            told.send(()).unwrap();
-            client.client("client.example.org", CLIENT);
-            client.message(&Mail::text("waited")).verdict().to_owned()
-        }
-    });
-    assert!(
-        heard.recv_timeout(Duration::from_millis(300)).is_err(),
-        "a third connection at {address} was served"
-    );
-    assert!(verdict_of(&mut first, "meanwhile").starts_with("clean; body=1;"));
+    let mut third = TcpStream::connect(daemon.tcp()).unwrap();
+    let offer = [6, ALL_ACTIONS, ALL_OPTIONS].map(u32::to_be_bytes).concat();
+    third.write_all(&[&[0, 0, 0, 13, b'O'][..], &offer].concat()).unwrap();
+    // It stands in the queue, with what it has to say, before these: whoever answers all of them has had the time for it.
+    for n in 1..=100 {
+        assert_eq!(first.message(&Mail::text("meanwhile")).count(), Some(n));
+    }
+    third.set_nonblocking(true).unwrap();
+    let nothing = third.peek(&mut [0]).map_err(|e| e.kind());
+    assert_eq!(nothing, Err(ErrorKind::WouldBlock), "a third connection was served");
     drop(second);
-    heard.recv_timeout(common::PATIENCE).unwrap();
-    assert!(third.join().unwrap().starts_with("clean; body=1;"));
+    third.set_nonblocking(false).unwrap();
+    third.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    let mut answer = [0; 5];
+    third.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[4], b'O');
 }
 
 /// The same with a client that was not written here.

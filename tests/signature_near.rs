@@ -2,8 +2,9 @@
 //! Near signatures: copies that differ share them, and other messages do not.
 
 use bulkmark::mail::RawMessage;
-use bulkmark::signature::near::{Near, Seen, stray};
-use bulkmark::signature::{FederationKey, Settings, Signature, signatures};
+use bulkmark::signature::near::{Near, stray};
+use bulkmark::signature::{FederationKey, Settings, Signature, Signatures, signatures};
+use bulkmark::verdict::{Inquiry, Mode, Question};
 use std::collections::HashMap;
 
 const TEXT: &str = "Dear friend,\n\
@@ -20,32 +21,32 @@ const OTHER: &str = "The committee met again on Tuesday to discuss the repairs o
     It was decided to ask for a third plan, with wooden beams, and to meet once more before the end of November.\n\
     Meanwhile school buses go round by the mill, as the children know well enough by now.\n";
 
-/// A ledger in memory, with the milter's way of counting.
+/// A ledger in memory.
 #[derive(Default)]
 struct Ledger(HashMap<Signature, u32>);
 
 impl Ledger {
-    fn count(&self, signatures: &[Signature]) -> Vec<u32> {
-        signatures.iter().map(|signature| self.0.get(signature).copied().unwrap_or(0)).collect()
-    }
-
-    /// How often it was seen, this one included.
+    /// How often it was seen, this one included; 0 where it has no `near` signatures.
     fn see(&mut self, raw: &[u8]) -> u32 {
-        let key = FederationKey::public();
-        let near = near(raw);
-        let all: Vec<_> = near.reported().chain(near.asked()).collect();
-        let mut seen = Seen::new(&all, &self.count(&all));
-        let doubts = near.doubts(&key, &seen);
-        seen.add(&doubts, &self.count(&doubts));
-        for signature in near.strays(&key, &seen).into_iter().chain(near.reported()) {
-            *self.0.entry(signature).or_default() += 1;
+        let (signatures, key) = (all(raw), FederationKey::public());
+        let mut inquiry = Inquiry::new(&signatures, &key, Mode::Report(1));
+        while let Some(Question { reported, asked, times }) = inquiry.ask() {
+            for signature in &reported {
+                *self.0.entry(*signature).or_default() += times;
+            }
+            let count = |signature| self.0.get(signature).copied().unwrap_or(0);
+            inquiry.answer(&reported.iter().chain(&asked).map(count).collect::<Vec<_>>());
         }
-        near.count(&key, &seen) + 1
+        inquiry.counts().near.unwrap_or(0)
     }
 }
 
+fn all(raw: &[u8]) -> Signatures {
+    signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default())
+}
+
 fn near(raw: &[u8]) -> Near {
-    signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default()).near
+    all(raw).near
 }
 
 fn plain(text: &str) -> Vec<u8> {
@@ -219,24 +220,83 @@ fn footers_and_quotes_do_not_tie() {
     apart(&html(TEXT), &html(&cited));
 }
 
+fn report(text: &str) -> String {
+    format!(
+        "Content-Type: multipart/report; report-type=delivery-status; boundary=r\n\n--r\n\n{text}\n--r\n\
+         Content-Type: message/delivery-status\n\nAction: failed\n--r--\n"
+    )
+}
+
 #[test]
 fn reports_of_programs_have_none() {
-    let report = format!(
-        "Content-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\n\n{TEXT}\n--b\n\
-         Content-Type: message/delivery-status\n\nAction: failed\n--b--\n"
-    );
-    assert!(near(report.as_bytes()).is_empty());
+    assert!(near(report(TEXT).as_bytes()).is_empty());
+    let alternatives = "Content-Type: multipart/alternative; boundary=a\n\n--a\n\n";
+    assert!(near(report(&format!("{alternatives}{TEXT}\n--a--\n")).as_bytes()).is_empty());
+}
+
+/// Whatever else a message holds, a report in it takes no signature from the rest.
+#[test]
+fn of_a_message_with_a_report_only_the_report_is_left_out() {
+    let mixed = |parts: &[&str]| {
+        let parts: String = parts.iter().map(|part| format!("--b\n{part}\n")).collect();
+        format!("Content-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n").into_bytes()
+    };
+    let (text, other) = (format!("\n{TEXT}"), report(OTHER));
+    let of_text = near(&plain(TEXT));
+    let empty = "Content-Type: multipart/report; boundary=r\n\n--r--\n";
+    let unbounded = "Content-Type: multipart/report\n\n";
+    for parts in [[empty, &*text], [&*text, empty], [&*text, unbounded], [&*other, &*text], [&*text, &*other]]
+    {
+        let raw = mixed(&parts);
+        assert_eq!(near(&raw), of_text, "{}", String::from_utf8_lossy(&raw));
+    }
+    // Below an enclosed message, and among alternatives.
+    let enclosed = format!("Content-Type: message/rfc822\n\n{empty}");
+    assert_eq!(near(&mixed(&[&*text, &*enclosed])), of_text);
+    let alternatives =
+        format!("Content-Type: multipart/alternative; boundary=a\n\n--a\n{text}\n--a\n{other}\n--a--\n");
+    assert_eq!(near(alternatives.as_bytes()), of_text);
+    // What has no parts is no report; mail programs show it as text.
+    let called = format!("Content-Type: multipart/report; boundary=r\n\n{TEXT}");
+    assert_eq!(near(called.as_bytes()), of_text);
 }
 
 /// A message with a picture of these bytes.
 fn picture(text: &str, byte: u8, noise: &str) -> Vec<u8> {
+    pictures(text, &[byte], noise)
+}
+
+/// A message with pictures, each of its bytes.
+fn pictures(text: &str, kinds: &[u8], noise: &str) -> Vec<u8> {
+    let gif = |&kind: &u8| format!("--b\nContent-Type: image/gif\n\n{}{noise}\n", picture_bytes(kind));
+    let gifs: String = kinds.iter().map(gif).collect();
+    format!("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n{text}\n{gifs}--b--\n").into_bytes()
+}
+
+fn picture_bytes(byte: u8) -> String {
     let bytes: Vec<u8> =
         (0..6000u32).map(|i| b'a' + ((i * i / 7 + u32::from(byte) * i) % 26) as u8).collect();
-    let picture = String::from_utf8(bytes).unwrap();
-    format!(
-        "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n{text}\n--b\nContent-Type: image/gif\n\n{picture}{noise}\n--b--\n"
-    )
-    .into_bytes()
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Twelve messages are twelve, however often each has its picture.
+#[test]
+fn the_same_file_twice_counts_once() {
+    for kinds in [&[1][..], &[1, 1], &[1, 1, 1, 1], &[1, 1, 2], &[2, 1, 2]] {
+        let mut ledger = Ledger::default();
+        let counts: Vec<_> = (1..=12).map(|_| ledger.see(&pictures("buy now", kinds, ""))).collect();
+        assert_eq!(counts, (1..=12).collect::<Vec<_>>(), "{kinds:?}");
+    }
+    // The second place is for another file.
+    assert_eq!(near(&pictures("buy now", &[1, 1, 2], "")), near(&pictures("buy now", &[1, 2], "")));
+    let among = |kinds: &[u8]| {
+        let parts: String = kinds
+            .iter()
+            .map(|&kind| format!("--a\nContent-Type: image/gif\n\n{}\n", picture_bytes(kind)))
+            .collect();
+        near(format!("Content-Type: multipart/alternative; boundary=a\n\n{parts}--a--\n").as_bytes())
+    };
+    assert_eq!(among(&[1, 1, 2]), among(&[1, 2]));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark check`
 
-use super::judging::{self, Asker};
-use crate::policy::{Actions, Decision, Verdict};
-use crate::signature::signatures;
+use super::asker::{Asker, MessageArgs};
+use crate::policy::Verdict;
+use crate::verdict::{Content, Counted, Finding};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    question: judging::Question,
+    message: MessageArgs,
 }
 
 /// What is printed.
@@ -49,7 +49,7 @@ struct NearCount {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let args = &args.question;
+    let args = &args.message;
     match check(args) {
         Ok(answer) => {
             let mut out = io::stdout().lock();
@@ -68,9 +68,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn check(args: &judging::Question) -> anyhow::Result<Answer> {
-    let (checked, message) = args.read()?;
-    let signatures = signatures(&message, &checked.key, &checked.file.signature);
+fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
+    let (asker, message) = args.read()?;
+    let content = Content::of(&message, &asker.rules);
     let uncounted = |verdict: Verdict, reason: String| Answer {
         verdict: verdict.to_string(),
         body: None,
@@ -78,29 +78,36 @@ fn check(args: &judging::Question) -> anyhow::Result<Answer> {
         whitelist: None,
         reason: Some(reason),
     };
-    if signatures.canary {
-        return Ok(uncounted(Verdict::Bulk, "canary".to_owned()));
-    }
-    if let (Err(reason), true) = (signatures.body, signatures.near.is_empty()) {
-        return Ok(uncounted(Verdict::Exempt, reason.to_string()));
-    }
-    let (counts, _) = Asker::new(&checked)?.seen(&signatures)?;
-    let body = signatures.body.ok();
-    let Decision { verdict, whitelist, .. } =
-        judging::verdict(&checked, &message, body, counts, &Actions::default());
-    let thresholds = &checked.file.thresholds;
-    let body = body.zip(counts.body).map(|(signature, count)| Count {
+    let finding = match Finding::uncounted(&content) {
+        Some(finding) => finding,
+        None => asker.judge(&content)?.0,
+    };
+    Ok(match finding {
+        Finding::Canary(_) => uncounted(Verdict::Bulk, "canary".to_owned()),
+        Finding::Exempt(reason) => {
+            let why = content.signatures.body.err().map(|low| low.to_string());
+            uncounted(Verdict::Exempt, why.unwrap_or_else(|| reason.to_string()))
+        }
+        Finding::Unknown(reason, _) => uncounted(Verdict::Unknown, reason.to_string()),
+        Finding::Counted(counted) => answer(&asker, &content, &counted),
+    })
+}
+
+fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
+    let thresholds = &asker.rules.thresholds;
+    let Counted { counts, signature, decision, .. } = counted;
+    let body = signature.zip(counts.body).map(|(signature, count)| Count {
         signature: signature.to_string(),
         count,
         threshold: thresholds.body.get(),
     });
     let near = counts.near.map(|count| NearCount {
-        signatures: signatures.near.reported().map(|signature| signature.to_string()).collect(),
+        signatures: content.signatures.near.reported().map(|signature| signature.to_string()).collect(),
         count,
         threshold: thresholds.near.get(),
     });
-    let whitelist = whitelist.map(|entry| entry.to_string());
-    Ok(Answer { verdict: verdict.to_string(), body, near, whitelist, reason: None })
+    let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
+    Answer { verdict: decision.verdict.to_string(), body, near, whitelist, reason: None }
 }
 
 fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark explain`
 
-use super::judging::{self, Asker};
+use super::asker::{Asker, MessageArgs};
 use super::show::time;
-use crate::config::Checked;
 use crate::ledger::Shares;
 use crate::mail::{RawMessage, Visitor};
-use crate::policy::{Actions, Counts, Decision, Verdict};
+use crate::policy::{Counts, Verdict};
 use crate::signature::near::{self, Passage, Place, Scheme, Seen, Thing};
-use crate::signature::{Signature, Signatures, signatures};
+use crate::signature::{LowInformation, Signature};
+use crate::verdict::{Content, Finding};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    question: judging::Question,
+    message: MessageArgs,
 }
 
 /// Everything that is told.
@@ -63,9 +63,9 @@ struct Explained {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let args = &args.question;
-    let (checked, message) = args.read()?;
-    let explanation = explain(&checked, &message)?;
+    let args = &args.message;
+    let (asker, message) = args.read()?;
+    let explanation = explain(&asker, &message)?;
     if args.json {
         println!("{}", serde_json::to_string(&explanation)?);
     } else {
@@ -74,33 +74,36 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn explain(checked: &Checked, message: &RawMessage) -> anyhow::Result<Explanation> {
-    let signatures = signatures(message, &checked.key, &checked.file.signature);
-    let asker = Asker::new(checked)?;
-    let (counts, seen) = asker.seen(&signatures)?;
-    let decision = judging::verdict(checked, message, signatures.body.ok(), counts, &Actions::default());
-    let limits = &checked.file.thresholds;
+fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
+    let content = Content::of(message, &asker.rules);
+    let signatures = &content.signatures;
+    let (finding, inquiry) = asker.judge(&content)?;
+    let (counts, seen) = (inquiry.counts(), inquiry.seen());
+    let limits = &asker.rules.thresholds;
     let thresholds = Thresholds { body: limits.body.get(), near: limits.near.get() };
-    let (verdict, because) = sentence(&signatures, counts, &thresholds, &decision);
+    let (verdict, because) = sentence(&finding, &thresholds, signatures.body.err());
+    let whitelist = match &finding {
+        Finding::Counted(counted) => counted.decision.whitelist.as_ref().map(ToString::to_string),
+        Finding::Canary(_) | Finding::Exempt(_) | Finding::Unknown(..) => None,
+    };
     let body = match signatures.body {
-        Ok(signature) => Some(explained(&asker, signature, outline(message), counts.body.unwrap_or(0), 0)?),
+        Ok(signature) => Some(explained(asker, signature, outline(message), counts.body.unwrap_or(0), 0)?),
         Err(_) => None,
     };
-    let near =
-        if signatures.near.is_empty() { Vec::new() } else { explain_near(checked, message, &asker, &seen)? };
+    let near = if signatures.near.is_empty() { Vec::new() } else { explain_near(message, asker, seen)? };
     Ok(Explanation {
-        verdict,
+        verdict: verdict.to_string(),
         because,
         thresholds,
         counts: Counted { body: counts.body, near: counts.near },
-        whitelist: decision.whitelist.map(|entry| entry.to_string()),
+        whitelist,
         body,
         near,
     })
 }
 
 fn explained(
-    asker: &Asker<'_>,
+    asker: &Asker,
     signature: Signature,
     made_of: String,
     count: u32,
@@ -110,13 +113,8 @@ fn explained(
     Ok(Explained { signature: signature.to_string(), made_of, count, seen, strays })
 }
 
-fn explain_near(
-    checked: &Checked,
-    message: &RawMessage,
-    asker: &Asker<'_>,
-    seen: &Seen,
-) -> anyhow::Result<Vec<Explained>> {
-    let key = &checked.key;
+fn explain_near(message: &RawMessage, asker: &Asker, seen: &Seen) -> anyhow::Result<Vec<Explained>> {
+    let key = &asker.rules.key;
     let (near, places) = near::traced(message, key);
     let weights = near.weights(key, seen);
     let mut all = Vec::new();
@@ -150,22 +148,20 @@ fn words(passage: &Passage, places: &[Place]) -> String {
 }
 
 /// The verdict, and why.
-fn sentence(
-    signatures: &Signatures,
-    counts: Counts,
-    thresholds: &Thresholds,
-    decision: &Decision,
-) -> (String, String) {
-    if signatures.canary {
-        return (
-            Verdict::Bulk.to_string(),
-            "it is the canary, which is always bulk and never counted".to_owned(),
-        );
-    }
-    if let (Err(reason), true) = (signatures.body, signatures.near.is_empty()) {
-        return (Verdict::Exempt.to_string(), format!("it says too little to be told from others: {reason}"));
-    }
-    let kinds = [("body", counts.body, thresholds.body), ("near", counts.near, thresholds.near)];
+fn sentence(finding: &Finding, thresholds: &Thresholds, low: Option<LowInformation>) -> (Verdict, String) {
+    let counted = match finding {
+        Finding::Canary(_) => {
+            return (Verdict::Bulk, "it is the canary, which is always bulk and never counted".to_owned());
+        }
+        Finding::Exempt(reason) => {
+            let why = low.map_or_else(|| reason.to_string(), |low| low.to_string());
+            return (Verdict::Exempt, format!("it says too little to be told from others: {why}"));
+        }
+        Finding::Unknown(reason, detail) => return (Verdict::Unknown, format!("{reason} {detail}")),
+        Finding::Counted(counted) => counted,
+    };
+    let Counts { body, near } = counted.counts;
+    let kinds = [("body", body, thresholds.body), ("near", near, thresholds.near)];
     let told = |reached: bool| {
         let kinds = kinds.iter().filter_map(|&(kind, count, threshold)| {
             let count = count.filter(|&count| (count >= threshold) == reached)?;
@@ -173,12 +169,13 @@ fn sentence(
         });
         kinds.collect::<Vec<_>>().join(", and ")
     };
-    let because = match (decision.verdict, &decision.whitelist) {
+    let verdict = counted.decision.verdict;
+    let because = match (verdict, &counted.decision.whitelist) {
         (Verdict::Whitelisted, Some(entry)) => format!("the white list wants it: {entry}"),
         (Verdict::Bulk, _) => told(true),
         _ => told(false),
     };
-    (decision.verdict.to_string(), because)
+    (verdict, because)
 }
 
 fn for_people(explanation: &Explanation) -> String {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
+mod asker;
 mod canary;
 mod check;
 mod client;
@@ -9,7 +10,6 @@ mod config;
 mod daemon;
 mod doctor;
 mod explain;
-mod judging;
 mod ledger;
 mod milter;
 mod server;

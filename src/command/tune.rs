@@ -4,9 +4,9 @@
 use super::tune_table::print_for_people;
 use crate::config::{self, Checked};
 use crate::ledger::{self, Durability, Ledger, Role};
-use crate::milter::Rules;
 use crate::signature::FederationKey;
-use crate::tune::{self, Archive, Index, Label, Report};
+use crate::tune::{self, Archive, Index, Label, Tuning};
+use crate::verdict::Rules;
 use anyhow::{Context, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, Write};
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn tune(args: &Args) -> anyhow::Result<Report> {
+fn tune(args: &Args) -> anyhow::Result<Tuning> {
     let checked = match &args.config {
         Some(path) => config::load(path)?,
         None => Checked {
@@ -100,7 +100,7 @@ fn tune(args: &Args) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-fn replay(index: &Index<'_>, rules: &Rules, ledger: &Ledger) -> anyhow::Result<Report> {
+fn replay(index: &Index<'_>, rules: &Rules, ledger: &Ledger) -> anyhow::Result<Tuning> {
     let bar = bar(index.len() as u64, "counting: {wide_bar} {pos}/{len} messages, {eta} left")?;
     let report = tune::replay(index, rules, ledger, &|| bar.inc(1));
     bar.finish_and_clear();
@@ -138,7 +138,7 @@ fn shown(paths: &[(PathBuf, Label)]) -> String {
     paths.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn print(args: &Args, report: &Report) -> anyhow::Result<()> {
+fn print(args: &Args, report: &Tuning) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if args.json {
         let mut value = serde_json::to_value(report)?;

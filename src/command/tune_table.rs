@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What `bulkmark tune` found, in 80 columns.
 
-use crate::tune::{ClusterRow, Kept, Labels, Proposal, Report, Row, Standing, date, plain};
+use crate::tune::{AtThreshold, ClusterRow, Kept, Labels, Proposal, Standing, Tuning, date, plain};
 use std::io::{self, Write};
 
 /// Columns of a line.
@@ -9,7 +9,7 @@ const WIDTH: usize = 79;
 
 pub(super) fn print_for_people(
     out: &mut impl Write,
-    report: &Report,
+    report: &Tuning,
     limit: usize,
     is_configured: bool,
 ) -> io::Result<()> {
@@ -36,7 +36,7 @@ fn print_archive(out: &mut impl Write, kept: &Kept) -> io::Result<()> {
     Ok(())
 }
 
-fn print_thresholds(out: &mut impl Write, report: &Report, is_configured: bool) -> io::Result<()> {
+fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) -> io::Result<()> {
     let kept = &report.archive;
     let is_labelled = kept.labels.ham + kept.labels.spam > 0;
     writeln!(out, "\nWould have been bulk, by threshold:\n")?;
@@ -47,7 +47,7 @@ fn print_thresholds(out: &mut impl Write, report: &Report, is_configured: bool) 
     )?;
     writeln!(out, "{}", if is_labelled { format!("{:>9}{:>9}", "ham", "spam") } else { String::new() })?;
     for row in &report.thresholds {
-        let Row { threshold, messages, body, near, senders, whitelisted, labels, .. } = row;
+        let AtThreshold { threshold, messages, body, near, senders, whitelisted, labels, .. } = row;
         let share = *messages as f64 * 100.0 / kept.messages.max(1) as f64;
         write!(out, "{threshold:>9}{messages:>9}{share:>7.2}{body:>9}{near:>9}{senders:>9}{whitelisted:>9}")?;
         if is_labelled {
@@ -104,7 +104,7 @@ fn print_clusters(out: &mut impl Write, clusters: &[ClusterRow], limit: usize) -
     Ok(())
 }
 
-fn print_proposals(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn print_proposals(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
     let of = |standing| report.proposals.iter().filter(move |proposal| proposal.standing == standing);
     if of(Standing::Wanted).next().is_some() {
         writeln!(out, "\nWhite list for the bulk that looks wanted:\n")?;

@@ -114,7 +114,7 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
 }
 
 /// Keys that are often written below a table by mistake, where TOML takes them for keys of the table.
-const TOP_LEVEL: [&str; 12] = [
+const TOP_LEVEL: [&str; 13] = [
     "listen",
     "listen-mode",
     "control",
@@ -126,6 +126,7 @@ const TOP_LEVEL: [&str; 12] = [
     "exempt-networks",
     "exempt-authenticated",
     "on-failure",
+    "verdict-deadline",
     "upstream",
 ];
 

@@ -3,17 +3,24 @@
 
 use super::error::ConfigError;
 use super::source::Source;
-use crate::milter::{HeaderName, Mode, OnFailure, Place, Rules};
-use crate::policy::{Actions, Network, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles};
+use crate::milter::{Mode, Place};
+use crate::policy::{
+    Actions, Network, OnFailure, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles,
+};
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
+use crate::verdict::{HeaderName, Rules};
 use crate::{ledger, page, signature, telemetry};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where the file is unless a command is told otherwise.
 pub const DEFAULT_PATH: &str = "/etc/bulkmark/milter.toml";
+
+/// The longest time that a verdict may be given. MTAs wait five minutes for a milter, and then do what they are told to do without one.
+const LONGEST_DEADLINE: Duration = Duration::from_secs(240);
 
 /// `[counting]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -39,6 +46,8 @@ pub struct MilterFile {
     pub exempt_networks: Vec<Network>,
     pub exempt_authenticated: bool,
     pub on_failure: OnFailure,
+    #[serde(with = "humantime_serde")]
+    pub verdict_deadline: Duration,
     pub counting: Counting,
     pub thresholds: Thresholds,
     pub actions: Actions,
@@ -65,6 +74,7 @@ impl Default for MilterFile {
             exempt_networks: Vec::new(),
             exempt_authenticated: true,
             on_failure: OnFailure::default(),
+            verdict_deadline: Duration::from_secs(10),
             counting: Counting::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
@@ -121,6 +131,13 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     if let Some(bad) = file.hostname.chars().find(|c| !c.is_ascii_graphic()) {
         return Err(source.error("hostname", format!("found {bad:?}, expected the name of this mail server")));
     }
+    if file.verdict_deadline.is_zero() || file.verdict_deadline > LONGEST_DEADLINE {
+        let found = humantime_serde::re::humantime::format_duration(file.verdict_deadline);
+        return Err(source.error(
+            "verdict-deadline",
+            format!("found {found}, expected a time of 4m at most, for example \"10s\""),
+        ));
+    }
     if file.sync.interval.is_zero() {
         return Err(source
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
@@ -169,6 +186,7 @@ impl Checked {
             exempt_loopback: file.exempt_loopback,
             exempt_authenticated: file.exempt_authenticated,
             on_failure: file.on_failure,
+            deadline: file.verdict_deadline,
             max_staleness: file.sync.max_staleness.as_secs(),
             act_when_stale: file.sync.act_when_stale,
             per: file.counting.per,

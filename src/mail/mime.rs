@@ -27,8 +27,10 @@ pub trait Visitor {
     fn message(&mut self, fields: &[&[u8]]);
     /// The enclosed message that began last ends.
     fn message_end(&mut self);
-    /// A program's report on another message follows (RFC 6522): a bounce, a receipt.
+    /// The parts of a program's report on another message follow (RFC 6522): a bounce, a receipt.
     fn report(&mut self) {}
+    /// The report that began last ends.
+    fn report_end(&mut self) {}
     /// Parts follow of which a reader is shown one, the last that his program can show (RFC 2046, 5.1.4).
     fn alternatives(&mut self) {}
     /// The alternatives that began last end.
@@ -55,14 +57,19 @@ impl Walk<'_> {
         match (media, &mime.boundary) {
             (("multipart" | "message", _), _) if depth >= MAX_DEPTH => self.visitor.attachment(entity),
             (("multipart", sub), Some(boundary)) => {
-                let alternative = sub == "alternative";
+                let (alternative, report) = (sub == "alternative", sub == "report");
                 if alternative {
                     self.visitor.alternatives();
                 }
-                if sub == "report" {
+                if report {
                     self.visitor.report();
                 }
-                if !self.multipart(body, boundary, depth, sub == "digest") {
+                let has_parts = self.multipart(body, boundary, depth, sub == "digest");
+                if report {
+                    self.visitor.report_end();
+                }
+                if !has_parts {
+                    // Whatever it is called, it is shown as text.
                     self.leaf(&mime, "text", "plain", body);
                 }
                 if alternative {

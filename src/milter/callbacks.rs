@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The milter protocol: translates between `indymilter` and a [`Session`], and decides what the MTA is asked for.
 
-use super::judge::{Outcome, judge};
-use super::serve::Service;
-use super::session::Session;
+use super::judge::judge;
+use super::service::Service;
+use super::session::{MAX_FORGED, Session};
 use crate::policy::Action;
+use crate::verdict::{Exempt, Outcome, Reply};
 use indymilter::{
     ActionError, Actions, Callbacks, Context, ContextActions, EomActions, EomContext, MacroStage, Macros,
     NegotiateContext, ProtoOpts, SetErrorReply, SocketInfo, Status,
@@ -157,14 +158,14 @@ fn first(args: &[CString]) -> Cow<'_, str> {
 
 async fn eom(cx: &mut EomContext<State>) -> Status {
     let Some(state) = &mut cx.data else { return Status::Continue };
-    let Some(message) = state.session.message.take() else { return Status::Continue };
-    let (id, host) = (text(&cx.macros, c"i"), text(&cx.macros, c"j"));
+    let Some(mut message) = state.session.message.take() else { return Status::Continue };
+    let host = text(&cx.macros, c"j");
+    message.envelope.id = text(&cx.macros, c"i");
+    let id = message.envelope.id().to_owned();
     // What a network of our own marked stays; whoever else wrote our header forged it.
-    let keeps_ours = matches!(message.exempt, Some("loopback" | "network"));
-    let forged = if keeps_ours { 0 } else { message.forged };
+    let forged = if message.exempt.is_some_and(Exempt::is_our_own) { 0 } else { message.forged };
     let name = message.rules.header.as_str().to_owned();
-    let id = id.as_deref().unwrap_or("NOQUEUE");
-    let outcome = judge(message, &state.session.service, id, host.as_deref()).await;
+    let outcome = judge(message, &state.session.service, host.as_deref()).await;
     match outcome.action {
         Action::Discard => return Status::Discard,
         Action::Reject | Action::Tempfail => return refuse(&mut cx.reply, outcome),
@@ -181,7 +182,7 @@ fn text(macros: &Macros, name: &CStr) -> Option<String> {
 }
 
 fn refuse(reply: &mut indymilter::SmtpReply, outcome: Outcome) -> Status {
-    if let Some((code, status, text)) = outcome.reply
+    if let Some(Reply { code, status, text }) = outcome.reply
         && let Err(e) = reply.set_error_reply(&code, Some(&status), [text])
     {
         log::warn!("the text of the answer is not valid and was left out: {e}");
@@ -189,6 +190,7 @@ fn refuse(reply: &mut indymilter::SmtpReply, outcome: Outcome) -> Status {
     if outcome.action == Action::Reject { Status::Reject } else { Status::Tempfail }
 }
 
+/// Marks the message. So many forged fields that they are not removed stand below ours.
 async fn change(
     eom: &EomActions,
     available: Actions,
@@ -196,14 +198,19 @@ async fn change(
     forged: usize,
     outcome: Outcome,
 ) -> Result<(), ActionError> {
-    if available.contains(Actions::CHANGE_HEADER) {
+    let is_first = forged > MAX_FORGED;
+    if available.contains(Actions::CHANGE_HEADER) && !is_first {
         // From the last to the first, since an MTA may renumber those behind a removed one.
         for index in (1..=forged).rev() {
             eom.change_header(name, i32::try_from(index).unwrap_or(i32::MAX), None::<&str>).await?;
         }
     }
     if available.contains(Actions::ADD_HEADER) {
-        eom.add_header(name, outcome.header).await?;
+        if is_first {
+            eom.insert_header(0, name, outcome.header).await?;
+        } else {
+            eom.add_header(name, outcome.header).await?;
+        }
     }
     if outcome.action == Action::Quarantine {
         eom.quarantine("bulk mail (bulkmark)").await?;

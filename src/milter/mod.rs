@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The milter: what the MTA asks about every message.
 //!
-//! [`serve`] runs the sessions on a bound [`Socket`]. A session (`session`) collects a message, has it judged
-//! (`judge`), and answers the MTA with a header (`header`) or a refusal.
+//! [`serve`] runs the sessions on a bound [`Socket`]. A session (`session`) collects a message; at its end the ledger is asked as
+//! [`verdict`](crate::verdict) says (`judge`), and the MTA is answered with a header or a refusal (`callbacks`).
 
 mod budget;
 mod callbacks;
-mod counting;
-mod header;
 mod judge;
+mod judgement;
 mod listen;
-mod rules;
+mod record;
 mod serve;
+mod service;
 mod session;
 mod stream;
-mod told;
 
-pub use counting::report;
-pub use header::HeaderName;
 pub use listen::{BindError, Listen, Mode, Place, Socket};
-pub use rules::{OnFailure, Rules};
-pub use serve::{Service, serve};
+pub use serve::serve;
+pub use service::Service;

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The service: what all sessions share, and its life from the first connection to the last.
+//! The life of the service, from the first connection to the last.
 
-use super::budget::Budget;
 use super::callbacks::callbacks;
 use super::listen::Socket;
-use super::rules::Rules;
-use crate::activity::Activity;
-use crate::ledger::Ledger;
-use crate::sync::Links;
-use arc_swap::ArcSwap;
+use super::service::Service;
 use indymilter::Listener;
 use std::io;
 use std::pin::Pin;
@@ -26,49 +21,6 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(7210);
 
 /// How often it is said that all connections are taken.
 const WARN_INTERVAL: Duration = Duration::from_secs(60);
-
-/// What all sessions share.
-pub struct Service {
-    /// The rules in force; a reload stores new ones.
-    pub rules: ArcSwap<Rules>,
-    /// The counts.
-    pub ledger: Ledger,
-    /// The connections to upstream servers.
-    pub links: Arc<Links>,
-    pub(super) activity: Arc<Activity>,
-    pub(super) budget: Budget,
-    /// The number of messages that are being received.
-    in_flight: watch::Sender<usize>,
-}
-
-impl Service {
-    /// A service with these rules on this ledger, which tells what it does to `activity`.
-    #[must_use]
-    pub fn new(rules: Rules, ledger: Ledger, links: Arc<Links>, activity: Arc<Activity>) -> Arc<Self> {
-        Arc::new(Self {
-            rules: ArcSwap::from_pointee(rules),
-            ledger,
-            links,
-            activity,
-            budget: Budget::default(),
-            in_flight: watch::Sender::new(0),
-        })
-    }
-
-    pub(super) fn begin_message(self: &Arc<Self>) -> InFlight {
-        self.in_flight.send_modify(|n| *n += 1);
-        InFlight(Arc::clone(self))
-    }
-}
-
-/// A message that is being received, until dropped.
-pub(super) struct InFlight(Arc<Service>);
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.in_flight.send_modify(|n| *n = n.saturating_sub(1));
-    }
-}
 
 /// Runs sessions until `shutdown` completes; then takes no more connections, lets the messages that are being sent
 /// come to their end (for 20 seconds at most), and returns.
@@ -93,7 +45,7 @@ pub async fn serve(
         shutdown.await;
         stopped.send_replace(true);
     });
-    let mut in_flight = service.in_flight.subscribe();
+    let mut in_flight = service.in_flight();
     let drained = async move {
         wait_until_true(stop).await;
         let idle = in_flight.wait_for(|n| *n == 0);

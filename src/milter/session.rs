@@ -2,9 +2,9 @@
 //! One connection of the MTA, and the message that is on its way through it. Knows nothing of the milter protocol.
 
 use super::budget::Account;
-use super::rules::Rules;
-use super::serve::{InFlight, Service};
+use super::service::{InFlight, Service};
 use crate::mail::RawMessage;
+use crate::verdict::{Envelope, Exempt, Rules, Unknown};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,8 +15,9 @@ const MAX_RECIPIENTS: usize = 10_000;
 /// Bytes of all their addresses: on average 100 for each.
 const MAX_RECIPIENT_BYTES: usize = MAX_RECIPIENTS * 100;
 
-/// Fields of our own name that are counted, to be removed. More than a mail system would ever add.
-const MAX_FORGED: usize = 1000;
+/// Fields of our own name that are removed, far more than mail systems would ever add. Each is a request to the MTA, which
+/// looks for it among all fields.
+pub(super) const MAX_FORGED: usize = 1000;
 
 /// Bytes of a subject that are kept.
 const MAX_SUBJECT: usize = 500;
@@ -24,30 +25,20 @@ const MAX_SUBJECT: usize = 500;
 /// A connection.
 pub(super) struct Session {
     pub(super) service: Arc<Service>,
-    pub(super) client: Client,
+    /// Who speaks SMTP to the MTA: an envelope without a message.
+    client: Envelope,
     pub(super) message: Option<Message>,
-}
-
-/// Who speaks SMTP to the MTA.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Client {
-    /// None for local submission.
-    pub(super) ip: Option<IpAddr>,
-    /// The verified name.
-    pub(super) host: Option<String>,
 }
 
 /// A message under way.
 pub(super) struct Message {
     pub(super) rules: Arc<Rules>,
-    pub(super) client: Client,
-    pub(super) sender: String,
-    pub(super) recipients: Vec<String>,
+    pub(super) envelope: Envelope,
     recipient_bytes: usize,
     /// Why the message is not looked at.
-    pub(super) exempt: Option<&'static str>,
+    pub(super) exempt: Option<Exempt>,
     /// Why it cannot be judged.
-    pub(super) unjudged: Option<&'static str>,
+    pub(super) unjudged: Option<Unknown>,
     pub(super) raw: RawMessage,
     /// Header fields of our own name that came with it.
     pub(super) forged: usize,
@@ -61,32 +52,34 @@ pub(super) struct Message {
 
 impl Session {
     pub(super) fn new(service: Arc<Service>) -> Self {
-        Self { service, client: Client::default(), message: None }
+        Self { service, client: Envelope::default(), message: None }
     }
 
     /// The MTA tells who connected. A host name in brackets, or "unknown", is none.
     pub(super) fn connect(&mut self, host: &str, ip: Option<IpAddr>) {
         let verified = !host.is_empty() && !host.starts_with('[') && !host.eq_ignore_ascii_case("unknown");
-        self.client = Client { ip: ip.map(|ip| ip.to_canonical()), host: verified.then(|| host.to_owned()) };
+        self.client = Envelope {
+            client: ip.map(|ip| ip.to_canonical()),
+            host: verified.then(|| host.to_owned()),
+            ..Envelope::default()
+        };
     }
 
     /// The SMTP client is gone.
     pub(super) fn disconnect(&mut self) {
-        self.client = Client::default();
+        self.client = Envelope::default();
         self.message = None;
     }
 
     /// A message begins.
     pub(super) fn mail(&mut self, sender: &str, authenticated: bool) {
         let rules = self.service.rules.load_full();
-        let exempt = rules
-            .exempt_client(self.client.ip)
-            .or_else(|| (rules.exempt_authenticated && authenticated).then_some("authenticated"));
+        let envelope =
+            Envelope { sender: Some(address(sender).to_owned()), authenticated, ..self.client.clone() };
+        let exempt = rules.exempt(&envelope);
         self.message = Some(Message {
             rules,
-            client: self.client.clone(),
-            sender: address(sender).to_owned(),
-            recipients: Vec::new(),
+            envelope,
             recipient_bytes: 0,
             exempt,
             unjudged: None,
@@ -106,17 +99,21 @@ impl Message {
     pub(super) fn rcpt(&mut self, recipient: &str) {
         let recipient = address(recipient);
         self.recipient_bytes += recipient.len();
-        if self.recipients.len() < MAX_RECIPIENTS && self.recipient_bytes <= MAX_RECIPIENT_BYTES {
-            self.recipients.push(recipient.to_owned());
+        let recipients = &mut self.envelope.recipients;
+        if recipients.len() < MAX_RECIPIENTS && self.recipient_bytes <= MAX_RECIPIENT_BYTES {
+            recipients.push(recipient.to_owned());
         } else {
-            self.unjudged = Some("too-many-recipients");
+            self.unjudged = Some(Unknown::TooManyRecipients);
         }
     }
 
     /// A header field.
     pub(super) fn header(&mut self, name: &[u8], value: &[u8]) {
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
-            self.forged = (self.forged + 1).min(MAX_FORGED);
+            self.forged += 1;
+            if self.forged > MAX_FORGED {
+                self.unjudged = Some(Unknown::TooManyForged);
+            }
         }
         if self.wants_subject && self.subject.is_none() && name.eq_ignore_ascii_case(b"subject") {
             self.subject = Some(value[..value.len().min(MAX_SUBJECT)].to_vec());
@@ -139,7 +136,7 @@ impl Message {
         if self.raw.over().is_some() {
             self.account.give_back();
         } else if !self.account.take(self.raw.len() - before) {
-            self.unjudged = Some("overloaded");
+            self.unjudged = Some(Unknown::Overloaded);
             self.raw = RawMessage::new();
             self.account.give_back();
         }

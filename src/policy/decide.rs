@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The verdict on a message.
 
+use super::facts::Facts;
 use super::settings::{Action, Actions, Thresholds};
-use super::whitelist::{Match, WhiteList};
-use crate::signature::Signature;
+use super::source::Match;
+use super::whitelist::WhiteList;
 use std::fmt;
-use std::net::IpAddr;
 
 /// What was found of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,25 +37,6 @@ impl fmt::Display for Verdict {
             Self::Unknown => "unknown",
         })
     }
-}
-
-/// What is known of a message besides its count. Addresses stand without angle brackets.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
-    /// The client's address.
-    pub client_ip: Option<IpAddr>,
-    /// The client's name, if the MTA verified one.
-    pub client_host: Option<&'a str>,
-    /// The envelope sender, if it is known; empty for the null sender.
-    pub sender: Option<&'a str>,
-    /// The envelope recipients.
-    pub recipients: &'a [String],
-    /// The addresses of the From field.
-    pub from: &'a [String],
-    /// The list id.
-    pub list_id: Option<&'a str>,
-    /// The `body` signature.
-    pub signature: Option<Signature>,
 }
 
 /// A verdict, what is to be done, and by which entry.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Patterns over names: addresses, domains, host names, list ids.
 
-use super::whitelist::Source;
+use super::source::Source;
 use std::collections::HashMap;
 
 /// Bytes of the longest host name that DNS knows (RFC 1035). What is longer is in no domain; senders who write so would

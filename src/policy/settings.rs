@@ -116,6 +116,17 @@ impl Actions {
     }
 }
 
+/// What happens to a message that could not be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// It is delivered, with the verdict `unknown`.
+    #[default]
+    Accept,
+    /// It is refused for the moment.
+    Tempfail,
+}
+
 /// What counts as one report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]

@@ -1,41 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! White lists: which bulk is wanted.
 
-use super::decide::Facts;
+use super::facts::Facts;
 use super::network::Network;
 use super::patterns::Patterns;
+use super::source::{Match, Source};
 use crate::signature::Signature;
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Files that may include one another in a row.
 const MAX_INCLUDES: usize = 8;
-
-/// Where an entry stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Source {
-    file: Arc<str>,
-    line: usize,
-}
-
-impl Source {
-    pub(super) const fn new(file: Arc<str>, line: usize) -> Self {
-        Self { file, line }
-    }
-}
-
-/// An entry that matched: shown as `file:line`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match(Source);
-
-impl fmt::Display for Match {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.0.file, self.0.line)
-    }
-}
 
 /// A white list cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -173,14 +150,13 @@ impl WhiteList {
             .or_else(|| facts.from.iter().find_map(|address| self.from.find(address)))
             .or_else(|| self.list_ids.find(facts.list_id?))
             .or_else(|| self.signatures.get(&facts.signature?))
-            .cloned()
-            .map(Match)
+            .map(Match::of)
     }
 
     /// The entry by which this recipient wants all mail.
     #[must_use]
     pub fn recipient(&self, address: &str) -> Option<Match> {
-        self.recipients.find(address).cloned().map(Match)
+        self.recipients.find(address).map(Match::of)
     }
 }
 

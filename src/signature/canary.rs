@@ -70,6 +70,10 @@ impl Visitor for Watch<'_> {
         self.visitor.report();
     }
 
+    fn report_end(&mut self) {
+        self.visitor.report_end();
+    }
+
     fn alternatives(&mut self) {
         self.visitor.alternatives();
     }

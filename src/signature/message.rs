@@ -94,6 +94,10 @@ impl Visitor for Both {
         self.near.report();
     }
 
+    fn report_end(&mut self) {
+        self.near.report_end();
+    }
+
     fn alternatives(&mut self) {
         self.near.alternatives();
     }

@@ -2,7 +2,7 @@
 //! What is known of the messages that belong together.
 
 use super::archive::Label;
-use super::replay::Letter;
+use super::letter::Letter;
 use super::top::Top;
 use crate::signature::{Belongs, Groups};
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ pub(super) struct Clusters {
 impl Clusters {
     /// Adds a message whose highest count is this.
     pub(super) fn add(&mut self, letter: &Letter, label: Label, count: u32, whitelisted: bool) {
-        let Belongs { group, exact } = self.groups.add(&letter.signatures);
+        let Belongs { group, exact } = self.groups.add(&letter.content.signatures);
         let cluster = self.all.entry(group).or_default();
         if cluster.messages == 0 {
             cluster.first = letter.time;
@@ -53,7 +53,7 @@ impl Clusters {
         cluster.last = letter.time;
         cluster.exact += u64::from(exact);
         letter.domain().into_iter().for_each(|domain| cluster.from.add(domain));
-        letter.list_id.iter().for_each(|id| cluster.list_ids.add(id));
+        letter.content.list_id.iter().for_each(|id| cluster.list_ids.add(id));
         cluster.subjects.add(&letter.subject);
         if self.all.len() > MOST || self.groups.signatures() > MOST_SIGNATURES {
             self.forget();
@@ -81,18 +81,12 @@ impl Clusters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::near::Near;
-    use crate::signature::{LowInformation, Signature, Signatures};
+    use crate::signature::Signature;
 
     fn letter(body: [u8; 16]) -> Letter {
-        Letter {
-            signatures: Signatures {
-                body: Ok(Signature::from_bytes(body)),
-                near: Near::default(),
-                canary: false,
-            },
-            ..Letter::default()
-        }
+        let mut letter = Letter::empty();
+        letter.content.signatures.body = Ok(Signature::from_bytes(body));
+        letter
     }
 
     #[test]
@@ -116,17 +110,9 @@ mod tests {
 
     #[test]
     fn without_signatures_there_is_nothing_to_share() {
-        let none = || Letter {
-            signatures: Signatures {
-                body: Err(LowInformation { words: 0, wanted: 8 }),
-                near: Near::default(),
-                canary: false,
-            },
-            ..Letter::default()
-        };
         let mut clusters = Clusters::default();
-        clusters.add(&none(), Label::None, 1, false);
-        clusters.add(&none(), Label::None, 1, false);
+        clusters.add(&Letter::empty(), Label::None, 1, false);
+        clusters.add(&Letter::empty(), Label::None, 1, false);
         assert_eq!(clusters.ranked(1).len(), 2);
     }
 }

@@ -2,8 +2,8 @@
 //! What bulkmark would have done with the mail of an archive.
 //!
 //! [`Archive`] finds the files, [`Index`] the messages in them and when each came, and [`replay`] has them counted in that
-//! order as the milter counts: signatures on all cores, one ledger, white list and thresholds of a configuration. What
-//! it finds is a [`Report`]; [`plot`] draws it.
+//! order and judged as [`verdict`](crate::verdict) does: signatures on all cores, one ledger, white list and thresholds of a configuration. What
+//! it finds is a [`Tuning`]; [`plot`] draws it.
 //!
 //! Memory: 24 bytes for each message and about 80 for each file; two messages for each core; one number for each
 //! sender; the clusters and correspondents, whose tables are bounded; and the ledger's filters.
@@ -11,6 +11,7 @@
 mod archive;
 mod clusters;
 mod index;
+mod letter;
 mod plain;
 mod plot;
 mod replay;
@@ -24,4 +25,4 @@ pub use index::Index;
 pub use plain::plain;
 pub use plot::{PlotError, plot};
 pub use replay::replay;
-pub use report::{ClusterRow, Configured, Kept, Labels, Proposal, Report, Row, Standing, date};
+pub use report::{AtThreshold, ClusterRow, Configured, Kept, Labels, Proposal, Standing, Tuning, date};

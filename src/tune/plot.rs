@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The threshold curve, as SVG.
 
-use super::report::{Report, Row};
+use super::report::{AtThreshold, Tuning};
 use plotters::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -14,18 +14,18 @@ pub struct PlotError {
 }
 
 /// A line of the figure: its name, its colour, and its height at a threshold.
-type Line = (&'static str, RGBColor, fn(&Row) -> u64);
+type Line = (&'static str, RGBColor, fn(&AtThreshold) -> u64);
 
 /// Draws how many messages would have been bulk with each threshold: all, those by their body, those of each label. A
 /// grey line stands at the threshold of the configuration.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn plot(report: &Report, path: &Path) -> Result<(), PlotError> {
+pub fn plot(report: &Tuning, path: &Path) -> Result<(), PlotError> {
     draw(report, path).map_err(|e| PlotError { path: path.to_owned(), reason: e.to_string() })
 }
 
-fn draw(report: &Report, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn draw(report: &Tuning, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut lines: Vec<Line> = vec![
         ("all bulk", RGBColor(0, 0, 0), |row| row.messages),
         ("by body", RGBColor(120, 120, 120), |row| row.body),

@@ -4,15 +4,14 @@
 use super::archive::{Archive, Faults, Label};
 use super::clusters::{Cluster, Clusters};
 use super::index::{Entry, Index, Source, threads};
-use super::report::{ClusterRow, Configured, Kept, Labels, Report, Row, Standing};
+use super::letter::Letter;
+use super::report::{AtThreshold, ClusterRow, Configured, Kept, Labels, Standing, Tuning};
 use super::tally::{MAX, Tally};
 use super::wanted::Correspondents;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{self, Ledger, LedgerError};
 use crate::mail::{RawMessage, Stored};
-use crate::milter::{Rules, report};
-use crate::policy::{Counts, Decision, Facts, Verdict, decide};
-use crate::signature::near::Near;
-use crate::signature::{LowInformation, Signatures, signatures};
+use crate::policy::{Counts, Verdict};
+use crate::verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -22,55 +21,6 @@ const AHEAD: usize = 64;
 
 /// The thresholds that a report shows.
 const THRESHOLDS: [u32; 5] = [5, 10, 20, 50, 100];
-
-/// What a message tells, without its content.
-#[derive(Debug)]
-pub(super) struct Letter {
-    pub(super) time: u64,
-    pub(super) from: Vec<String>,
-    pub(super) list_id: Option<String>,
-    pub(super) subject: String,
-    pub(super) signatures: Signatures,
-    pub(super) sender: Option<String>,
-    pub(super) recipients: Vec<String>,
-}
-
-impl Default for Letter {
-    fn default() -> Self {
-        Self {
-            time: 0,
-            from: Vec::new(),
-            list_id: None,
-            subject: String::new(),
-            signatures: Signatures {
-                body: Err(LowInformation { words: 0, wanted: 0 }),
-                near: Near::default(),
-                canary: false,
-            },
-            sender: None,
-            recipients: Vec::new(),
-        }
-    }
-}
-
-impl Letter {
-    /// The domain of the first From address.
-    pub(super) fn domain(&self) -> Option<&str> {
-        self.from.first().map(|address| address.rsplit_once('@').map_or(&**address, |(_, domain)| domain))
-    }
-
-    fn facts(&self) -> Facts<'_> {
-        Facts {
-            client_ip: None,
-            client_host: None,
-            sender: self.sender.as_deref(),
-            recipients: &self.recipients,
-            from: &self.from,
-            list_id: self.list_id.as_deref(),
-            signature: self.signatures.body.ok(),
-        }
-    }
-}
 
 /// Why there is nothing of a message.
 enum Lost {
@@ -88,7 +38,7 @@ pub fn replay(
     rules: &Rules,
     ledger: &Ledger,
     tell: &dyn Fn(),
-) -> Result<Report, LedgerError> {
+) -> Result<Tuning, LedgerError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(|e| LedgerError::Unavailable(e.to_string()))?;
@@ -128,16 +78,13 @@ fn read(source: &mut Source<'_>, entry: &Entry, rules: &Rules) -> Result<Letter,
     let message = RawMessage::from_bytes(&raw).map_err(|_| Lost::TooLarge)?;
     // A panic costs this message its count and nothing else, as in the milter.
     catch_unwind(AssertUnwindSafe(|| {
-        let (fields, stored) = (message.fields(), Stored::of(&raw));
-        Letter {
-            time: entry.time,
-            from: fields.from,
-            list_id: fields.list_id,
-            subject: stored.subject,
-            signatures: signatures(&message, &rules.key, &rules.signature),
+        let stored = Stored::of(&raw);
+        let envelope = Envelope {
             sender: stored.return_path,
             recipients: stored.delivered_to.into_iter().collect(),
-        }
+            ..Envelope::default()
+        };
+        Letter { time: entry.time, subject: stored.subject, envelope, content: Content::of(&message, rules) }
     }))
     .map_err(|_| Lost::Unreadable("the message could not be read".to_owned()))
 }
@@ -148,33 +95,42 @@ async fn count_all(
     ledger: &Ledger,
     ready: &[Receiver<Result<Letter, Lost>>],
     tell: &dyn Fn(),
-) -> Result<Report, LedgerError> {
-    let mut findings = Findings::new(index, rules);
+) -> Result<Tuning, LedgerError> {
+    let mut collected = Collected::new(index, rules);
     for (entry, ready) in index.entries.iter().zip(ready.iter().cycle()) {
         let Ok(letter) = ready.recv() else { break };
         let label = index.archive().files[entry.file as usize].label;
         match letter {
-            Err(Lost::TooLarge) => findings.kept.too_large += 1,
+            Err(Lost::TooLarge) => collected.kept.too_large += 1,
             Err(Lost::Unreadable(reason)) => {
-                findings.faults.add(&index.archive().path(entry.file), &reason);
+                collected.faults.add(&index.archive().path(entry.file), &reason);
                 continue;
             }
-            Ok(letter) if letter.signatures.is_empty() || letter.signatures.canary => {
-                findings.kept.exempt += 1
-            }
+            Ok(letter) if Finding::uncounted(&letter.content).is_some() => collected.kept.exempt += 1,
             Ok(letter) => {
-                let (counts, _) = report(&letter.signatures, 1, &[], entry.time, &rules.key, ledger).await?;
-                findings.add(&letter, label, counts, rules);
+                let counts = count(&letter, rules, ledger).await?;
+                collected.add(&letter, label, counts, rules);
             }
         }
-        findings.labels[label.index()] += 1;
+        collected.labels[label.index()] += 1;
         tell();
     }
-    Ok(findings.report())
+    Ok(collected.report())
+}
+
+/// Reports a message at the time when it came.
+async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Counts, LedgerError> {
+    let mut inquiry = Inquiry::new(&letter.content.signatures, &rules.key, Mode::Report(1));
+    while let Some(Question { reported, asked, times }) = inquiry.ask() {
+        let report =
+            ledger::Report { signatures: reported, asked, times, keys: Vec::new(), now: letter.time };
+        inquiry.answer(&ledger.report(report).await?);
+    }
+    Ok(inquiry.counts())
 }
 
 /// What is known so far.
-struct Findings {
+struct Collected {
     kept: Kept,
     labels: [u64; 3],
     bulk: [u64; 3],
@@ -185,7 +141,7 @@ struct Findings {
     correspondents: Correspondents,
 }
 
-impl Findings {
+impl Collected {
     fn new(index: &Index<'_>, rules: &Rules) -> Self {
         let time = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.time);
         Self {
@@ -210,13 +166,12 @@ impl Findings {
     }
 
     fn add(&mut self, letter: &Letter, label: Label, counts: Counts, rules: &Rules) {
-        let Decision { verdict, .. } =
-            decide(counts, &rules.thresholds, &rules.actions, &rules.whitelist, &letter.facts());
+        let verdict = Counted::new(rules, &letter.envelope, &letter.content, counts, None).decision.verdict;
         let whitelisted = verdict == Verdict::Whitelisted;
         self.kept.counted += 1;
         self.configured.whitelisted += u64::from(whitelisted);
         self.bulk[label.index()] += u64::from(verdict == Verdict::Bulk);
-        let sender = letter.from.first().map_or("", |address| address);
+        let sender = letter.content.from.first().map_or("", |address| address);
         self.tally.add(counts, label, sender, whitelisted);
         let count = counts.body.max(counts.near).unwrap_or(0);
         if !whitelisted {
@@ -225,14 +180,14 @@ impl Findings {
         self.clusters.add(letter, label, count, whitelisted);
     }
 
-    fn report(self) -> Report {
+    fn report(self) -> Tuning {
         let proposals = self.correspondents.proposals();
         let bulk = self.bulk.iter().sum::<u64>();
         let wanted = proposals.iter().filter(|proposal| proposal.standing == Standing::Wanted);
         let wanted: u64 = wanted.map(|proposal| proposal.bulk).sum();
         let row = |threshold| {
             let reached = self.tally.reached(threshold);
-            Row {
+            AtThreshold {
                 threshold,
                 messages: reached.messages(),
                 body: reached.body,
@@ -245,7 +200,7 @@ impl Findings {
         // Each point sums up what is above it: enough of them for a line on a logarithmic scale.
         let right = self.tally.peak().clamp(THRESHOLDS[4], MAX);
         let at = std::iter::successors(Some(1), |&t| Some(t + (t / 20).max(1))).take_while(|&t| t <= right);
-        Report {
+        Tuning {
             archive: Kept {
                 messages: self.labels.iter().sum(),
                 unreadable: self.faults.number(),

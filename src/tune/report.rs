@@ -7,11 +7,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// The whole of it.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct Tuning {
     /// What the archive has.
     pub archive: Kept,
     /// What each threshold would have done.
-    pub thresholds: Vec<Row>,
+    pub thresholds: Vec<AtThreshold>,
     /// What the configuration would have done.
     pub configured: Configured,
     /// Messages that belong together, those of the highest count first; those that reached the lowest threshold.
@@ -22,7 +22,7 @@ pub struct Report {
     pub unreadable: Vec<Fault>,
     /// The same as `thresholds` for many more up to the highest count, at most 10,000.
     #[serde(skip)]
-    pub curve: Vec<Row>,
+    pub curve: Vec<AtThreshold>,
 }
 
 /// An archive.
@@ -69,7 +69,7 @@ impl From<[u64; 3]> for Labels {
 
 /// A threshold for both kinds of count, and what it would have done.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
+pub struct AtThreshold {
     /// The threshold.
     pub threshold: u32,
     /// Messages that would have been bulk; those that a white list wants are not among them.

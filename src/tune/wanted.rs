@@ -7,8 +7,8 @@
 //! times at least: that of a mail provider for everybody does not.
 
 use super::archive::Label;
+use super::letter::Letter;
 use super::plain::plain;
-use super::replay::Letter;
 use super::report::{Labels, Proposal, Standing};
 use super::top::Top;
 use crate::policy::{Facts, WhiteList};
@@ -52,7 +52,7 @@ pub(super) struct Correspondents {
 impl Correspondents {
     /// Adds a message that no white list wants, and that was seen so often.
     pub(super) fn add(&mut self, letter: &Letter, label: Label, count: u32, is_bulk: bool) {
-        let (table, name) = match (&letter.list_id, letter.domain()) {
+        let (table, name) = match (&letter.content.list_id, letter.domain()) {
             (Some(id), _) => (&mut self.lists, &**id),
             (None, Some(domain)) => (&mut self.domains, domain),
             (None, None) => return,
@@ -70,7 +70,7 @@ impl Correspondents {
         one.labels[label.index()] += 1;
         one.days += u32::from(one.messages == 1 || letter.time / DAY != one.last / DAY);
         one.last = letter.time;
-        letter.from.iter().take(1).for_each(|address| one.addresses.add(address));
+        letter.content.from.iter().take(1).for_each(|address| one.addresses.add(address));
         if is_bulk {
             one.subject = letter.subject.as_str().into();
         }
@@ -146,15 +146,7 @@ fn wants(line: &str, one: &Correspondent) -> bool {
     let list = WhiteList::load(&[PathBuf::from("proposal")], &|_| Ok(line.to_owned()));
     let id = line.strip_prefix("list-id  <").and_then(|rest| rest.strip_suffix('>'));
     let addresses: Vec<String> = one.addresses.ranked().0.into_iter().map(|(address, _)| address).collect();
-    let facts = |from| Facts {
-        client_ip: None,
-        client_host: None,
-        sender: None,
-        recipients: &[],
-        from,
-        list_id: id,
-        signature: None,
-    };
+    let facts = |from| Facts { from, list_id: id, ..Facts::default() };
     list.is_ok_and(|list| match id {
         Some(_) => list.message(&facts(&[])).is_some(),
         None => addresses.chunks(1).all(|address| list.message(&facts(address)).is_some()),
@@ -176,13 +168,12 @@ mod tests {
     const BULK: bool = true;
 
     fn letter(from: &str, list_id: Option<&str>, day: u64) -> Letter {
-        Letter {
-            from: vec![from.to_owned()],
-            list_id: list_id.map(str::to_owned),
-            time: 1_795_255_205 + day * DAY,
-            subject: "Subject".to_owned(),
-            ..Letter::default()
-        }
+        let mut letter = Letter::empty();
+        letter.content.from = vec![from.to_owned()];
+        letter.content.list_id = list_id.map(str::to_owned);
+        letter.time = 1_795_255_205 + day * DAY;
+        letter.subject = "Subject".to_owned();
+        letter
     }
 
     fn lines(letters: &[(Letter, Label, bool)]) -> Vec<(String, Standing)> {

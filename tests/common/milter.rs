@@ -224,6 +224,12 @@ impl Client {
                 payload.split(|&b| b == 0).map(|f| String::from_utf8_lossy(f).into_owned()).collect();
             match kind {
                 b'h' => answer.added.push((fields[0].clone(), fields[1].clone())),
+                b'i' => {
+                    assert_eq!(payload[..4], [0; 4], "inserted, and not at the top");
+                    let field: Vec<_> = payload[4..].split(|&b| b == 0).collect();
+                    let text = |i: usize| String::from_utf8_lossy(field[i]).into_owned();
+                    answer.inserted.push((text(0), text(1)));
+                }
                 b'm' => {
                     assert!(payload.len() > 5 && payload.ends_with(&[0, 0]), "a change that is no removal");
                     let name = payload[4..].split(|&b| b == 0).next().unwrap();
@@ -256,6 +262,8 @@ pub fn session(daemon: &Daemon) -> Client {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub added: Vec<(String, String)>,
+    /// At the top.
+    pub inserted: Vec<(String, String)>,
     /// Index and name.
     pub removed: Vec<(u32, String)>,
     pub quarantine: Option<String>,

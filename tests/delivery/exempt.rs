@@ -13,6 +13,7 @@ with_both!(
     mail_of_networks_and_users_of_our_own_is_neither_judged_nor_counted,
     whoever_is_exempt_can_be_made_not_to_be,
     forged_headers_are_removed,
+    ours_is_the_first_of_more_headers_than_are_removed,
     headers_from_networks_of_our_own_stay
 );
 
@@ -85,6 +86,14 @@ fn forged_headers_are_removed(kind: Kind) {
     rig.from(login).send("news@sender.test", &["b@box.test"], &message(FORGED, NEWS)).expect(250);
     let mail = &rig.mta.wait_for_mail("b@box.test", 1)[0];
     assert_eq!(mail.verdict(), "exempt; reason=authenticated; host=mx.test");
+}
+
+fn ours_is_the_first_of_more_headers_than_are_removed(kind: Kind) {
+    let Some(rig) = Rig::start(kind, AT_ONCE) else { return };
+    rig.send("a@box.test", &message(&"X-Bulkmark: clean\n".repeat(1001), NEWS)).expect(250);
+    let headers = rig.mta.wait_for_mail("a@box.test", 1)[0].header("X-Bulkmark");
+    assert_eq!(headers.len(), 1002);
+    assert_eq!(headers[0], "unknown; reason=too-many-forged; host=mx.test");
 }
 
 fn headers_from_networks_of_our_own_stay(kind: Kind) {

@@ -73,9 +73,6 @@ impl Near {
 
     /// From what was read.
     fn of(content: &Content, key: &FederationKey, scheme: &Scheme) -> Self {
-        if content.is_report {
-            return Self::default();
-        }
         let things = things(content, key);
         // Eight in all.
         let slots = sample(&content.words, scheme)

@@ -43,10 +43,8 @@ pub(super) struct Content {
     pub(super) links: BTreeSet<u64>,
     /// The domains to which they lead.
     pub(super) domains: BTreeSet<String>,
-    /// Digests of the attached files.
+    /// Digests of the attached files, each once.
     pub(super) files: Vec<[u8; 32]>,
-    /// A program wrote it about another message.
-    pub(super) is_report: bool,
 }
 
 impl Content {
@@ -57,9 +55,15 @@ impl Content {
         self.places.append(&mut other.places);
         self.links.append(&mut other.links);
         self.domains.append(&mut other.domains);
-        self.files.append(&mut other.files);
-        self.files.truncate(MAX_FILES);
-        self.is_report |= other.is_report;
+        self.add_files(&other.files);
+    }
+
+    fn add_files(&mut self, files: &[[u8; 32]]) {
+        for file in files {
+            if self.files.len() < MAX_FILES && !self.files.contains(file) {
+                self.files.push(*file);
+            }
+        }
     }
 
     fn link(&mut self, link: &str, hash: u64) {
@@ -70,13 +74,11 @@ impl Content {
 
     /// The next of several alternatives: it is shown instead if it shows anything. What is attached to any of them stays.
     fn alternative(&mut self, mut next: Self) {
-        let mut files = std::mem::take(&mut self.files);
-        files.append(&mut next.files);
-        files.truncate(MAX_FILES);
+        self.add_files(&std::mem::take(&mut next.files));
         if !next.words.is_empty() || !next.links.is_empty() {
+            next.files = std::mem::take(&mut self.files);
             *self = next;
         }
-        self.files = files;
     }
 }
 
@@ -87,6 +89,8 @@ pub(in crate::signature) struct Reader {
     /// What is read of the message, and of the alternatives that are open, outermost first.
     read: Content,
     open: Vec<Content>,
+    /// Reports of programs that are open; what is in them was not written to anybody.
+    reports: usize,
     parts: usize,
     /// The text of the HTML part that is read, a line for each block.
     html: String,
@@ -102,6 +106,7 @@ impl Reader {
             traced,
             read: Content::default(),
             open: Vec::new(),
+            reports: 0,
             parts: 0,
             html: String::new(),
             html_links: Content::default(),
@@ -146,6 +151,9 @@ impl Reader {
     }
 
     fn keep(&mut self, part: Content) {
+        if self.reports > 0 {
+            return;
+        }
         match self.open.last_mut() {
             Some(shown) => shown.alternative(part),
             None => self.read.append(part),
@@ -208,7 +216,11 @@ impl Visitor for Reader {
     fn message_end(&mut self) {}
 
     fn report(&mut self) {
-        self.read.is_report = true;
+        self.reports += 1;
+    }
+
+    fn report_end(&mut self) {
+        self.reports = self.reports.saturating_sub(1);
     }
 
     fn alternatives(&mut self) {

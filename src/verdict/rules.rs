@@ -2,22 +2,12 @@
 //! All that a message is judged by. A reload puts new rules in the place of the old ones; a message keeps those under
 //! which it began.
 
+use super::envelope::Envelope;
 use super::header::HeaderName;
-use crate::policy::{Actions, Network, Per, Thresholds, WhiteList};
+use super::reason::Exempt;
+use crate::policy::{Actions, Network, OnFailure, Per, Thresholds, WhiteList};
 use crate::signature::{self, FederationKey};
-use serde::Deserialize;
-use std::net::IpAddr;
-
-/// What happens to a message that could not be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnFailure {
-    /// It is delivered, with the verdict `unknown`.
-    #[default]
-    Accept,
-    /// It is refused for the moment.
-    Tempfail,
-}
+use std::time::Duration;
 
 /// The rules in force.
 #[derive(Debug)]
@@ -34,6 +24,8 @@ pub struct Rules {
     pub exempt_authenticated: bool,
     /// What happens to a message that could not be judged.
     pub on_failure: OnFailure,
+    /// The longest time from the end of a message to its verdict.
+    pub deadline: Duration,
     /// The age of the upstream's counts, in seconds, from which on the header tells it.
     pub max_staleness: u64,
     /// Whether bulk is acted on when they are older than that.
@@ -53,13 +45,16 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Why mail of this client is not looked at, if so. A client without an address is a local one; an address is in its
-    /// canonical form.
-    pub(super) fn exempt_client(&self, ip: Option<IpAddr>) -> Option<&'static str> {
-        if self.exempt_loopback && ip.is_none_or(|ip| ip.is_loopback()) {
-            return Some("loopback");
+    /// Why a message with this envelope is not looked at, if so. A client without an address is a local one.
+    #[must_use]
+    pub fn exempt(&self, envelope: &Envelope) -> Option<Exempt> {
+        if self.exempt_loopback && envelope.client.is_none_or(|ip| ip.is_loopback()) {
+            return Some(Exempt::Loopback);
         }
-        let ip = ip?;
-        self.exempt_networks.iter().any(|network| network.contains(ip)).then_some("network")
+        let is_in = |ip| self.exempt_networks.iter().any(|network| network.contains(ip));
+        if envelope.client.is_some_and(is_in) {
+            return Some(Exempt::Network);
+        }
+        (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
     }
 }

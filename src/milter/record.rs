@@ -1,43 +1,47 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What metrics and status page are told of a message.
+//! What metrics and status page keep of a message.
 
-use super::judge::{Finding, Outcome};
-use super::session::Message;
+use super::judgement::Judgement;
 use crate::activity::{Activity, Judged, Recent, Seen};
 use crate::ledger::now;
 use crate::mail::subject;
+use crate::verdict::{Envelope, Finding};
 use std::panic::catch_unwind;
 use std::time::Duration;
 
 /// Letters of a subject or name from outside that are kept.
 const MAX_LETTERS: usize = 120;
 
-pub(super) fn tell(
+/// Records a judgement that took so long. `subject_field` is the value of the Subject field, where it is wanted.
+pub(super) fn record(
     activity: &Activity,
-    message: &Message,
-    finding: &Finding,
-    outcome: &Outcome,
-    id: &str,
+    envelope: &Envelope,
+    subject_field: Option<&[u8]>,
+    judgement: &Judgement,
     time: Duration,
 ) {
     let now = now();
+    let Judgement { finding, outcome, content, reported } = judgement;
     let (verdict, action) = (outcome.verdict, outcome.action);
-    let signatures = if let Finding::Counted { reported, .. } = finding { *reported } else { 0 };
-    activity.judged(&Judged { verdict, action, signatures, time, now });
+    activity.judged(&Judged { verdict, action, signatures: *reported, time, now });
     if !activity.is_recording() {
         return;
     }
     let (reason, counts, signature, bulk) = match finding {
-        Finding::Exempt(reason) | Finding::Unknown(reason, _) => (Some(*reason), None, None, None),
+        Finding::Exempt(reason) => (Some(reason.as_str()), None, None, None),
+        Finding::Unknown(reason, _) => (Some(reason.as_str()), None, None, None),
         Finding::Canary(signature) => (Some("canary"), None, *signature, None),
-        Finding::Counted { counts, signatures, bulk, .. } => {
-            (None, Some(counts), signatures.body.ok(), bulk.then_some((signatures, *counts)))
+        Finding::Counted(counted) => {
+            let bulk = content.as_ref().filter(|_| counted.is_bulk);
+            let bulk = bulk.map(|content| (&content.signatures, counted.counts));
+            (None, Some(counted.counts), counted.signature, bulk)
         }
     };
-    let domain = message.sender.rsplit_once('@').map_or("", |(_, domain)| domain);
+    let sender = envelope.sender.as_deref().unwrap_or_default();
+    let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
     let recent = Recent {
         at: now,
-        id: short(id),
+        id: short(envelope.id()),
         verdict: verdict.to_string(),
         action: action.to_string(),
         reason,
@@ -48,7 +52,7 @@ pub(super) fn tell(
         domain: short(&domain.to_lowercase()),
         ms: (time.as_secs_f64() * 10_000.0).round() / 10.0,
     };
-    let subject = bulk.and(message.subject.as_deref()).map(|value| {
+    let subject = bulk.and(subject_field).map(|value| {
         // A subject that cannot be read costs the page a subject, and nobody a message.
         short(&catch_unwind(|| subject(value)).unwrap_or_default())
     });

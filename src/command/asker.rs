@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Asks the milter, or its ledger, about a message that is at hand.
+
+use super::signature::read_message;
+use crate::config::{self, DEFAULT_PATH, MilterFile};
+use crate::control;
+use crate::ledger::{self, Shares};
+use crate::mail::RawMessage;
+use crate::signature::Signature;
+use crate::verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
+use anyhow::Context;
+use std::io;
+use std::path::PathBuf;
+
+// No docstring: clap would take it for that of the command.
+#[derive(Debug, clap::Args)]
+pub(super) struct MessageArgs {
+    /// The milter's configuration.
+    #[arg(long, default_value = DEFAULT_PATH)]
+    config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// The message; "-" is standard input.
+    #[arg(default_value = "-")]
+    pub(super) file: PathBuf,
+}
+
+impl MessageArgs {
+    /// Reads configuration and message.
+    pub(super) fn read(&self) -> anyhow::Result<(Asker, RawMessage)> {
+        let checked = config::load(&self.config)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let file = checked.file.clone();
+        Ok((Asker { file, rules: checked.into_rules(), runtime }, read_message(&self.file)?))
+    }
+}
+
+/// Asks the running milter, or reads its ledger when none is running.
+pub(super) struct Asker {
+    file: MilterFile,
+    pub(super) rules: Rules,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Asker {
+    /// The counts of these signatures, in their order.
+    pub(super) fn shares(&self, signatures: &[Signature]) -> anyhow::Result<Vec<Shares>> {
+        let file = &self.file;
+        match self.runtime.block_on(control::counts(&file.control, signatures)) {
+            Ok(counts) => Ok(counts),
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+                ledger::read(&file.state_dir, &file.ledger, &self.rules.key, signatures, ledger::now())
+                    .with_context(|| format!("no milter answers at {} ({e})", file.control.display()))
+            }
+            Err(e) => {
+                Err(e).with_context(|| format!("the milter at {} does not answer", file.control.display()))
+            }
+        }
+    }
+
+    /// What the milter would find of a message that it had not counted yet, and all that was asked for it. Only what the
+    /// message itself says can be held against the white list: no client, no envelope.
+    pub(super) fn judge<'a>(&'a self, content: &'a Content) -> anyhow::Result<(Finding, Inquiry<'a>)> {
+        let mut inquiry = Inquiry::new(&content.signatures, &self.rules.key, Mode::Ask);
+        while let Some(Question { asked, .. }) = inquiry.ask() {
+            let counts: Vec<u32> = self.shares(&asked)?.iter().map(Shares::total).collect();
+            inquiry.answer(&counts);
+        }
+        let finding = Finding::uncounted(content).unwrap_or_else(|| {
+            let counts = inquiry.counts();
+            Finding::Counted(Counted::new(&self.rules, &Envelope::default(), content, counts, None))
+        });
+        Ok((finding, inquiry))
+    }
+}

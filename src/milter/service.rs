@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The service: what all sessions share.
+
+use super::budget::Budget;
+use crate::activity::Activity;
+use crate::ledger::Ledger;
+use crate::sync::Links;
+use crate::verdict::Rules;
+use arc_swap::ArcSwap;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// What all sessions share.
+pub struct Service {
+    /// The rules in force; a reload stores new ones.
+    pub rules: ArcSwap<Rules>,
+    /// The counts.
+    pub ledger: Ledger,
+    /// The connections to upstream servers.
+    pub links: Arc<Links>,
+    pub(super) activity: Arc<Activity>,
+    pub(super) budget: Budget,
+    /// The number of messages that are being received.
+    in_flight: watch::Sender<usize>,
+}
+
+impl Service {
+    /// A service with these rules on this ledger, which tells what it does to `activity`.
+    #[must_use]
+    pub fn new(rules: Rules, ledger: Ledger, links: Arc<Links>, activity: Arc<Activity>) -> Arc<Self> {
+        Arc::new(Self {
+            rules: ArcSwap::from_pointee(rules),
+            ledger,
+            links,
+            activity,
+            budget: Budget::default(),
+            in_flight: watch::Sender::new(0),
+        })
+    }
+
+    /// The number of messages that are being received, as it changes.
+    pub(super) fn in_flight(&self) -> watch::Receiver<usize> {
+        self.in_flight.subscribe()
+    }
+
+    pub(super) fn begin_message(self: &Arc<Self>) -> InFlight {
+        self.in_flight.send_modify(|n| *n += 1);
+        InFlight(Arc::clone(self))
+    }
+}
+
+/// A message that is being received, until dropped.
+pub(super) struct InFlight(Arc<Service>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.send_modify(|n| *n = n.saturating_sub(1));
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Where an entry of a white list stands.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Where an entry stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    file: Arc<str>,
+    line: usize,
+}
+
+impl Source {
+    pub(super) const fn new(file: Arc<str>, line: usize) -> Self {
+        Self { file, line }
+    }
+}
+
+/// An entry that matched: shown as `file:line`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match(Source);
+
+impl Match {
+    pub(super) fn of(source: &Source) -> Self {
+        Self(source.clone())
+    }
+}
+
+impl fmt::Display for Match {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.0.file, self.0.line)
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From a message to what is said of it: the one way that everybody walks who judges a message.
+//!
+//! ```text
+//! Envelope, Content -> Inquiry (counts of signatures) -> Counts -> Finding -> Outcome: header, reply; fields of a log line
+//! ```
+//!
+//! Whoever judges, the milter or a command, brings an [`Envelope`] and the [`Content`]. An [`Inquiry`] says what to report to the
+//! ledger and what to ask it, in two steps, so that the caller may wait for the answers as it likes. Pure: no clock, no
+//! file, no socket.
+
+mod content;
+mod envelope;
+mod fields;
+mod finding;
+mod header;
+mod inquiry;
+mod outcome;
+mod reason;
+mod rules;
+
+pub use content::Content;
+pub use envelope::Envelope;
+pub use fields::{fields, log_line};
+pub use finding::{Counted, Finding};
+pub use header::HeaderName;
+pub use inquiry::{Inquiry, Mode, Question};
+pub use outcome::{Outcome, Reply};
+pub use reason::{Exempt, Unknown};
+pub use rules::Rules;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Why a message has no count.
+
+use std::fmt;
+
+/// Why a message is not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exempt {
+    /// It was submitted on this machine.
+    Loopback,
+    /// Its client is in a network of the configuration.
+    Network,
+    /// Its client authenticated.
+    Authenticated,
+    /// It says too little to be told from others.
+    LowInformation,
+}
+
+impl Exempt {
+    /// As header and log write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::Network => "network",
+            Self::Authenticated => "authenticated",
+            Self::LowInformation => "low-information",
+        }
+    }
+
+    /// Whether it comes from a machine of our own, whose verdict in the header is kept.
+    #[must_use]
+    pub const fn is_our_own(self) -> bool {
+        matches!(self, Self::Loopback | Self::Network)
+    }
+}
+
+/// Why a message could not be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// It is over a bound of what is read.
+    TooLarge,
+    /// It has more recipients than are kept.
+    TooManyRecipients,
+    /// It came with more header fields of our name than are removed.
+    TooManyForged,
+    /// Messages take more memory than they may.
+    Overloaded,
+    /// Reading it failed.
+    InternalError,
+    /// The ledger did not count it.
+    LedgerUnavailable,
+    /// There was no verdict within the configured time.
+    Timeout,
+}
+
+impl Unknown {
+    /// As header and log write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge => "too-large",
+            Self::TooManyRecipients => "too-many-recipients",
+            Self::TooManyForged => "too-many-forged",
+            Self::Overloaded => "overloaded",
+            Self::InternalError => "internal-error",
+            Self::LedgerUnavailable => "ledger-unavailable",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+impl fmt::Display for Exempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
