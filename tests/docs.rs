@@ -12,7 +12,7 @@ fn root() -> &'static Path {
 
 /// All documents with their text.
 fn documents() -> Vec<(PathBuf, String)> {
-    let directories = ["", "docs", "fuzz"].map(|name| root().join(name));
+    let directories = ["", "docs", "docs/decisions", "fuzz"].map(|name| root().join(name));
     let files = directories.iter().flat_map(|directory| fs::read_dir(directory).unwrap());
     let mut documents: Vec<_> = files
         .map(|entry| entry.unwrap().path())
