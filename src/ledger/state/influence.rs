@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Bounded influence: what one client can bring to the count of one signature.
 
-use super::window::Window;
+use crate::ledger::history::window::Window;
 use crate::signature::Signature;
 use bulkmark_filter::{Refined, Scaling};
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ const CAPACITY: u32 = 10_000;
 /// What each limited client brought to each signature in the running window, in a filter of its own: never below the
 /// truth, so never too much is let through. It is in memory only. After a restart, a client is taken to have brought what all
 /// brought together, in the windows that were there before.
-pub(super) struct Influence {
+pub(crate) struct Influence {
     clients: HashMap<String, (Window, Scaling<Refined>)>,
     /// The windows of which is not known who brought what.
     unknown: Vec<Window>,
@@ -20,13 +20,13 @@ pub(super) struct Influence {
 
 impl Influence {
     /// Of a ledger that was read and has these windows.
-    pub(super) fn new(unknown: Vec<Window>) -> Self {
+    pub(crate) fn new(unknown: Vec<Window>) -> Self {
         Self { clients: HashMap::new(), unknown }
     }
 
     /// How many of `times` reports a client may bring, of `most` in all within a window, where `all` is what everybody brought.
     /// They are taken for brought.
-    pub(super) fn allow(
+    pub(crate) fn allow(
         &mut self,
         client: &str,
         window: Window,

@@ -1,41 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The counts in memory: one refined filter for each window of time.
 
-use super::Settings;
-use super::shares::Share;
-use super::update::Part;
-use super::window::{Calendar, Window};
+use crate::ledger::history::chunks::CHUNK_BLOCKS;
+use crate::ledger::history::update::Part;
+use crate::ledger::history::window::{Calendar, Window};
+use crate::ledger::settings::Settings;
+use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
 use bulkmark_filter::{Counting, Growth, ParameterError, Refined, Scaling};
-use std::ops::Range;
-
-/// Blocks that are written to disk together: 40,960 bytes, so that a chunk fits a 64 KiB page with its key and what bulk
-/// has beyond its cells.
-pub(super) const CHUNK_BLOCKS: usize = 640;
-
-/// The blocks of a chunk in a filter of `blocks` blocks.
-pub(super) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
-    let first = chunk.saturating_mul(CHUNK_BLOCKS).min(blocks);
-    first..first.saturating_add(CHUNK_BLOCKS).min(blocks)
-}
 
 /// The counts of one window.
-pub(super) struct Generation {
-    pub(super) window: Window,
-    pub(super) row: Scaling<Refined>,
+pub(crate) struct Generation {
+    pub(crate) window: Window,
+    pub(crate) row: Scaling<Refined>,
     /// For each slice and chunk, whether it changed since it was written.
-    pub(super) dirty: Vec<Vec<bool>>,
+    pub(crate) dirty: Vec<Vec<bool>>,
     /// For each slice, what it grew by since the last update.
     growth: Vec<Growth>,
 }
 
 impl Generation {
-    pub(super) const fn new(window: Window, capacity: u32) -> Self {
+    pub(crate) const fn new(window: Window, capacity: u32) -> Self {
         Self { window, row: Scaling::new(capacity), dirty: Vec::new(), growth: Vec::new() }
     }
 
     /// Makes room for what was read of a slice.
-    pub(super) fn join(&mut self, from: u64, capacity: u32) -> Result<(), ParameterError> {
+    pub(crate) fn join(&mut self, from: u64, capacity: u32) -> Result<(), ParameterError> {
         self.row.join(from, capacity)?;
         self.watch_new_slices();
         Ok(())
@@ -79,7 +69,7 @@ impl Generation {
 }
 
 /// All generations, and the rules by which they come and go.
-pub(super) struct Generations {
+pub(crate) struct Generations {
     calendar: Calendar,
     capacity: u32,
     all: Vec<Generation>,
@@ -88,7 +78,7 @@ pub(super) struct Generations {
 }
 
 impl Generations {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             calendar: Calendar::new(settings),
             capacity: settings.capacity.get(),
@@ -98,12 +88,12 @@ impl Generations {
     }
 
     /// From here on, what the generations grow by is wanted for updates.
-    pub(super) const fn record(&mut self) {
+    pub(crate) const fn record(&mut self) {
         self.records = true;
     }
 
     /// What the generations grew by since the last call.
-    pub(super) fn take_growth(&mut self) -> Vec<Part> {
+    pub(crate) fn take_growth(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
         for Generation { window, row, growth, .. } in &mut self.all {
             let capacity = row.slices().first().map_or(1, |slice| slice.capacity);
@@ -118,36 +108,36 @@ impl Generations {
     }
 
     /// The number of blocks that changed since growth was taken.
-    pub(super) fn grown_blocks(&self) -> usize {
+    pub(crate) fn grown_blocks(&self) -> usize {
         self.all.iter().flat_map(|generation| &generation.growth).map(Growth::len).sum()
     }
 
     /// Puts a generation back that was read from disk.
-    pub(super) fn restore(&mut self, generation: Generation) {
+    pub(crate) fn restore(&mut self, generation: Generation) {
         self.all.push(generation);
     }
 
     /// How often `signature` was reported in the windows that count at the time `now`: never less than the truth.
-    pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
         live.map(|g| g.row.count(signature.bits())).fold(0, u32::saturating_add)
     }
 
     /// The same, for each window in which it was reported.
-    pub(super) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+    pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
         let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
         let shares = live.map(|g| Share { window: g.window.start, count: g.row.count(signature.bits()) });
         shares.filter(|share| share.count > 0).collect()
     }
 
     /// How often `signature` was reported in this window.
-    pub(super) fn count_in(&self, window: Window, signature: Signature) -> u32 {
+    pub(crate) fn count_in(&self, window: Window, signature: Signature) -> u32 {
         let generation = self.all.iter().find(|generation| generation.window == window);
         generation.map_or(0, |generation| generation.row.count(signature.bits()))
     }
 
     /// The window of a report that is made at the time `now`.
-    pub(super) const fn window_at(&self, now: u64) -> Window {
+    pub(crate) const fn window_at(&self, now: u64) -> Window {
         self.calendar.at(now)
     }
 
@@ -156,7 +146,7 @@ impl Generations {
     ///
     /// # Errors
     /// When the machine has no memory for another slice; nothing is added then.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         window: Window,
         id: u64,
@@ -171,7 +161,7 @@ impl Generations {
     }
 
     /// Asks the processor to fetch what it needs to add a signature to a window that comes soon.
-    pub(super) fn prefetch(&self, window: Window, signature: Signature) {
+    pub(crate) fn prefetch(&self, window: Window, signature: Signature) {
         if let Some(generation) = self.all.iter().find(|g| g.window == window) {
             generation.row.slices().iter().for_each(|slice| slice.filter.prefetch(signature.bits()));
         }
@@ -181,7 +171,7 @@ impl Generations {
     ///
     /// Of those that do not count now, what is farthest from `now` goes, as long as there are more than the live ones
     /// and one: a clock that jumps ahead for a while makes one generation too many and does not empty the ledger.
-    pub(super) fn take_expired(&mut self, now: u64) -> Vec<Window> {
+    pub(crate) fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
         let start = calendar.at(now).start;
         self.all.sort_by_key(|g| (!calendar.is_live(g.window, now), g.window.start.abs_diff(start)));
@@ -190,11 +180,11 @@ impl Generations {
         self.all.drain(keep..).map(|g| g.window).collect()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Generation> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Generation> {
         self.all.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Generation> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Generation> {
         self.all.iter_mut()
     }
 }

@@ -4,29 +4,32 @@
 //! Every value that counts are made of carries a CRC-32 over its table, key and content, so that a damaged, truncated
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
-use super::acknowledged::{Acknowledged, Reporter};
-use super::book::{Book, Changes};
-use super::errors::{Fault, OpenError, damaged, no_memory};
-use super::format::{
-    Entry, Reader, Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_receipt,
+use crate::ledger::disk::commit::{CHECKPOINT, CUT, SPOOL_STATE, VECTOR};
+use crate::ledger::disk::errors::{Fault, OpenError, damaged, no_memory};
+use crate::ledger::disk::rows::{
+    Entry, Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_receipt,
     decode_waiting, slice_key, unseal,
 };
-use super::generations::{Generation, Generations, blocks_of};
-use super::influence::Influence;
-use super::own::Own;
-use super::retries::{Retries, RetryKey};
-use super::shares::Shares;
-use super::spool::Spool;
-use super::tables::{
-    self, BATCHES, Cells, FILE_NAME, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, get_meta,
-    put_meta,
+use crate::ledger::disk::schema;
+use crate::ledger::disk::schema::{
+    BATCHES, Cells, FILE_NAME, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, get_meta, put_meta,
 };
-use super::update::Update;
-use super::vector::{Chain, Mark, Origin, Vector};
-use super::view::View;
-use super::window::Window;
-use super::write::{CHECKPOINT, CUT, SPOOL_STATE, VECTOR};
-use super::{Role, Settings};
+use crate::ledger::history::chunks::blocks_of;
+use crate::ledger::history::fields::Fields;
+use crate::ledger::history::update::Update;
+use crate::ledger::history::vector::{Chain, Mark, Origin, Vector};
+use crate::ledger::history::window::Window;
+use crate::ledger::settings::Role;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::book::{Book, Changes};
+use crate::ledger::state::generations::{Generation, Generations};
+use crate::ledger::state::influence::Influence;
+use crate::ledger::state::local::Local;
+use crate::ledger::state::merged::MergedCounts;
+use crate::ledger::state::receipts::{Receipts, Reporter};
+use crate::ledger::state::retries::{Retries, RetryKey};
+use crate::ledger::state::shares::Shares;
+use crate::ledger::state::spool::Spool;
 use crate::signature::{FederationKey, Signature};
 use bulkmark_filter::{Counting, ParameterError};
 use redb::{Database, ReadableTable, WriteTransaction};
@@ -38,14 +41,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The row of `meta` with the random number of a server's own community.
-pub(super) const ORIGIN: &str = "origin";
+pub(crate) const ORIGIN: &str = "origin";
 
 /// All that the file holds.
-pub(super) struct Loaded {
-    pub(super) db: Arc<Database>,
-    pub(super) book: Book,
+pub(crate) struct Loaded {
+    pub(crate) db: Arc<Database>,
+    pub(crate) book: Book,
     /// The number of the first report in the journal.
-    pub(super) checkpoint: u64,
+    pub(crate) checkpoint: u64,
 }
 
 /// Opens the ledger in `directory`, or begins a new one when there is none, and reads all of it. `random` is a number
@@ -53,7 +56,7 @@ pub(super) struct Loaded {
 ///
 /// # Errors
 /// See [`OpenError`]. A file that fails any check is never used and never replaced.
-pub(super) fn open(
+pub(crate) fn open(
     directory: &Path,
     role: Role,
     settings: &Settings,
@@ -62,20 +65,20 @@ pub(super) fn open(
 ) -> Result<Loaded, OpenError> {
     let path = directory.join(FILE_NAME);
     // redb may panic on pages that no version of it has written.
-    catch_unwind(AssertUnwindSafe(|| load(tables::open(&path, role, key)?, role, settings, random)))
+    catch_unwind(AssertUnwindSafe(|| load(schema::open(&path, role, key)?, role, settings, random)))
         .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
         .map_err(|fault| fault.at(path))
 }
 
 /// Reads all of a ledger whose disk takes nothing. What is done to it is forgotten.
-pub(super) fn open_shadow(
+pub(crate) fn open_overlay(
     directory: &Path,
     role: Role,
     settings: &Settings,
     random: [u64; 2],
 ) -> Result<Loaded, OpenError> {
     let path = directory.join(FILE_NAME);
-    catch_unwind(AssertUnwindSafe(|| load(tables::open_shadow(&path)?, role, settings, random)))
+    catch_unwind(AssertUnwindSafe(|| load(schema::open_overlay(&path)?, role, settings, random)))
         .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
         .map_err(|fault| fault.at(path))
 }
@@ -102,9 +105,9 @@ pub fn read(
 
 /// Opens a ledger that is there, whatever its role and key; the latter's number is returned. The settings are those that
 /// the file itself tells.
-pub(super) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), OpenError> {
+pub(crate) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), OpenError> {
     let load_any = || {
-        let (db, role, key) = tables::open_any(path)?;
+        let (db, role, key) = schema::open_any(path)?;
         let window = Duration::from_secs(window_length(&db)?);
         let settings = Settings { window, retention: window.saturating_mul(366), ..Settings::default() };
         Ok((load(db, role, &settings, random)?, key))
@@ -135,7 +138,7 @@ fn load(
     let txn = db.begin_write()?;
     let origin = Origin(meta_number(&txn, ORIGIN, new_origin)?);
     let checkpoint = match get_meta(&txn, CHECKPOINT)? {
-        Some(row) => Reader(&row).u64()?,
+        Some(row) => Fields(&row).u64()?,
         None => 0,
     };
     let (mark, cut_at) = load_cut(&txn)?;
@@ -144,7 +147,7 @@ fn load(
     let mut next =
         replay(&txn, checkpoint, checkpoint..end, |id, e| own.add(e.window, id, e.signature, e.times))?;
     let mut own =
-        if role.is_server() { Own::recording(own, origin, mark) } else { Own::new(own, origin, mark) };
+        if role.is_server() { Local::recording(own, origin, mark) } else { Local::new(own, origin, mark) };
     if role.is_server() {
         // What was counted after the last update makes the next one.
         next = replay(&txn, checkpoint, next..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
@@ -179,7 +182,7 @@ fn load(
 /// A number that was drawn once and stays.
 fn meta_number(txn: &WriteTransaction, name: &str, new: u64) -> Result<u64, Fault> {
     if let Some(row) = get_meta(txn, name)? {
-        return Reader(&row).u64();
+        return Ok(Fields(&row).u64()?);
     }
     put_meta(txn, name, &new.to_le_bytes())?;
     Ok(new)
@@ -187,7 +190,7 @@ fn meta_number(txn: &WriteTransaction, name: &str, new: u64) -> Result<u64, Faul
 
 fn load_cut(txn: &WriteTransaction) -> Result<(Mark, u64), Fault> {
     let Some(row) = get_meta(txn, CUT)? else { return Ok((Mark::default(), 0)) };
-    let mut reader = Reader(&row);
+    let mut reader = Fields(&row);
     let (version, at) = (reader.u64()?, reader.u64()?);
     Ok((Mark { version, chain: Chain(reader.take()?) }, at))
 }
@@ -253,8 +256,8 @@ fn load_own(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, 
     Ok(generations)
 }
 
-fn load_others(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Result<View, Fault> {
-    let mut view = View::new(settings);
+fn load_others(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Result<MergedCounts, Fault> {
+    let mut view = MergedCounts::new(settings);
     let capacity = std::cell::Cell::new(1);
     let join = |_, _, record: &Record| {
         // The row has the capacity of the window's first slice, whatever slice it is of.
@@ -276,7 +279,7 @@ fn load_others(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Resu
 }
 
 /// Applies the updates that came after the last checkpoint.
-fn replay_updates(txn: &WriteTransaction, others: &mut View, own: Origin) -> Result<(), Fault> {
+fn replay_updates(txn: &WriteTransaction, others: &mut MergedCounts, own: Origin) -> Result<(), Fault> {
     for row in txn.open_table(UPDATES)?.range::<(u64, u64)>(..)? {
         let (key, value) = row?;
         let (origin, version) = key.value();
@@ -284,7 +287,7 @@ fn replay_updates(txn: &WriteTransaction, others: &mut View, own: Origin) -> Res
             continue;
         }
         let key = [origin.to_le_bytes(), version.to_le_bytes()].concat();
-        let mut reader = Reader(unseal("updates", &key, value.value())?);
+        let mut reader = Fields(unseal("updates", &key, value.value())?);
         let at = reader.u64()?;
         let update = Update::decode(reader.0).map_err(|e| damaged(format!("{e}")))?;
         others.apply(&update, reader.0, at).map_err(|e| damaged(format!("{e}")))?;
@@ -318,8 +321,8 @@ fn replay(
     Ok(end)
 }
 
-fn load_receipts(txn: &WriteTransaction) -> Result<Acknowledged, Fault> {
-    let mut acknowledged = Acknowledged::default();
+fn load_receipts(txn: &WriteTransaction) -> Result<Receipts, Fault> {
+    let mut acknowledged = Receipts::default();
     for row in txn.open_table(RECEIPTS)?.range::<(&str, u64)>(..)? {
         let (key, value) = row?;
         let (client, spool) = key.value();
@@ -335,7 +338,7 @@ fn load_receipts(txn: &WriteTransaction) -> Result<Acknowledged, Fault> {
 fn load_spool(txn: &WriteTransaction, new: u64) -> Result<(u64, Spool), Fault> {
     let (id, first, next_batch) = match get_meta(txn, SPOOL_STATE)? {
         Some(row) => {
-            let mut reader = Reader(&row);
+            let mut reader = Fields(&row);
             (reader.u64()?, reader.u64()?, reader.u64()?)
         }
         None => {

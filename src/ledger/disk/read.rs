@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Reading what is on disk, beside the keeper: updates for those who follow, and snapshots.
+//! Reading what is on disk, beside the writer: updates for those who follow, and snapshots.
 
-use super::errors::{Fault, LedgerError};
-use super::format::{ChunkKey, Record, SliceKey, chunk_key, slice_key, unseal};
-use super::snapshot::Row;
-use super::tables::{Cells, META, OTHERS, OWN, UPDATES};
-use super::update::Refusal;
-use super::vector::{Chain, Origin, Vector};
-use super::window::Window;
-use super::write::VECTOR;
+use crate::ledger::disk::commit::VECTOR;
+use crate::ledger::disk::errors::Fault;
+use crate::ledger::disk::rows::{ChunkKey, Record, SliceKey, chunk_key, slice_key, unseal};
+use crate::ledger::disk::schema::{Cells, META, OTHERS, OWN, UPDATES};
+use crate::ledger::errors::LedgerError;
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::row::Row;
+use crate::ledger::history::vector::{Chain, Origin, Vector};
+use crate::ledger::history::window::Window;
 use redb::{Database, ReadTransaction, ReadableDatabase};
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
 }
 
 impl Reader {
-    pub(super) const fn new(db: Arc<Database>, own: Origin) -> Self {
+    pub(crate) const fn new(db: Arc<Database>, own: Origin) -> Self {
         Self { db, own }
     }
 

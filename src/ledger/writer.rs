@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The keeper: the one thread that owns counts and file.
+//! The writer: the one thread that owns counts and file.
 
-use super::book::Book;
-use super::errors::{LedgerError, WriteError};
-use super::random::random;
-use super::store::{self, Loaded};
-use super::vector::Vector;
-use super::write::{self, Expired};
-use super::{Durability, Role, Settings};
+use crate::ledger::busy::Busy;
+use crate::ledger::disk::commit;
+use crate::ledger::disk::commit::Expired;
+use crate::ledger::disk::errors::OpenError;
+use crate::ledger::disk::errors::WriteError;
+use crate::ledger::disk::load;
+use crate::ledger::disk::load::Loaded;
+use crate::ledger::errors::LedgerError;
+use crate::ledger::history::vector::Vector;
+use crate::ledger::random::random;
+use crate::ledger::settings::Durability;
+use crate::ledger::settings::Role;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::book::Book;
 use crate::signature::FederationKey;
 use arc_swap::ArcSwapOption;
 use redb::Database;
@@ -37,10 +44,10 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// Something done to the book, if there is one.
-pub(super) type Work = Box<dyn FnOnce(Option<&mut Book>) -> Answer + Send>;
+pub(crate) type Work = Box<dyn FnOnce(Option<&mut Book>) -> Answer + Send>;
 
-/// What the keeper is asked for.
-pub(super) enum Request {
+/// What the writer is asked for.
+pub(crate) enum Request {
     /// Something done to the book, with an answer that is sent once it is on disk. Without a book there is an error to
     /// answer.
     Work(Work),
@@ -51,28 +58,30 @@ pub(super) enum Request {
 }
 
 /// Sends an answer; it is told whether the commit succeeded.
-pub(super) type Answer = Box<dyn FnOnce(&Result<(), LedgerError>) + Send>;
+pub(crate) type Answer = Box<dyn FnOnce(&Result<(), LedgerError>) + Send>;
 
 /// How a ledger is opened, at the start and after its disk failed.
-pub(super) struct Opening {
-    pub(super) directory: PathBuf,
-    pub(super) role: Role,
-    pub(super) settings: Settings,
-    pub(super) key: FederationKey,
+pub(crate) struct Opening {
+    pub(crate) directory: PathBuf,
+    pub(crate) role: Role,
+    pub(crate) settings: Settings,
+    pub(crate) key: FederationKey,
 }
 
-/// What others see of a ledger without asking its keeper.
-pub(super) struct Shared {
+/// What others see of a ledger without asking its writer.
+pub(crate) struct Shared {
     /// Refused messages that are remembered.
-    pub(super) remembered: AtomicUsize,
+    pub(crate) remembered: AtomicUsize,
     /// The open file, for readers.
-    pub(super) db: ArcSwapOption<Database>,
+    pub(crate) db: ArcSwapOption<Database>,
     /// How far each origin is counted and on disk.
-    pub(super) vector: watch::Sender<Arc<Vector>>,
+    pub(crate) vector: watch::Sender<Arc<Vector>>,
     /// The origin of the own counts.
-    pub(super) origin: AtomicU64,
+    pub(crate) origin: AtomicU64,
     /// Whether the disk failed, and nothing was written since.
-    pub(super) failed: AtomicBool,
+    pub(crate) failed: AtomicBool,
+    /// How long the writer has been at one piece of work.
+    pub(crate) busy: Busy,
 }
 
 enum State {
@@ -85,7 +94,7 @@ enum State {
     },
 }
 
-pub(super) struct Keeper {
+pub(crate) struct Writer {
     opening: Opening,
     shared: Arc<Shared>,
     state: State,
@@ -94,9 +103,9 @@ pub(super) struct Keeper {
     commit_due: Option<Instant>,
 }
 
-impl Keeper {
-    pub(super) fn new(opening: Opening, shared: Arc<Shared>, loaded: Loaded) -> Self {
-        let keeper = Self {
+impl Writer {
+    pub(crate) fn new(opening: Opening, shared: Arc<Shared>, loaded: Loaded) -> Self {
+        let writer = Self {
             opening,
             shared,
             state: State::Open(Box::new(loaded)),
@@ -104,12 +113,12 @@ impl Keeper {
             last_cut: Instant::now(),
             commit_due: None,
         };
-        keeper.share();
-        keeper
+        writer.share();
+        writer
     }
 
     /// Works until nobody holds the other end.
-    pub(super) fn run(mut self, requests: &Receiver<Request>) {
+    pub(crate) fn run(mut self, requests: &Receiver<Request>) {
         loop {
             let wait = self.next_due().saturating_duration_since(Instant::now());
             let first = match requests.recv_timeout(wait) {
@@ -118,6 +127,7 @@ impl Keeper {
                 Err(RecvTimeoutError::Disconnected) => return self.shut_down(),
             };
             let round = first.into_iter().chain(std::iter::from_fn(|| requests.try_recv().ok())).take(ROUND);
+            self.shared.busy.begin();
             // A panic must not end the only thread that counts: it is treated as a failure of the disk.
             let close = catch_unwind(AssertUnwindSafe(|| self.round(round))).unwrap_or_else(|_| {
                 self.fail("internal error in the ledger");
@@ -128,6 +138,7 @@ impl Keeper {
                 let _ = answer.send(self.outcome());
                 return;
             }
+            self.shared.busy.end();
         }
     }
 
@@ -194,7 +205,7 @@ impl Keeper {
         let book = &mut loaded.book;
         let due = self.last_cut + self.opening.settings.federation.sync_interval;
         if book.role.is_server() && book.own.has_grown() && Instant::now() >= due {
-            book.cut(super::now());
+            book.cut(crate::ledger::clock::now());
             self.last_cut = Instant::now();
         }
     }
@@ -215,6 +226,7 @@ impl Keeper {
     }
 
     fn commit(&mut self) {
+        self.shared.busy.begin();
         self.commit_due = None;
         let State::Open(loaded) = &mut self.state else { return };
         let Loaded { db, book, .. } = &mut **loaded;
@@ -229,7 +241,7 @@ impl Keeper {
             return;
         }
         let changes = std::mem::take(&mut book.changes);
-        match write::commit(db, book, &changes) {
+        match commit::commit(db, book, &changes) {
             Ok(()) => self.succeed(),
             Err(e) => self.fail(&e.to_string()),
         }
@@ -252,14 +264,15 @@ impl Keeper {
 
     /// `now` is zero when no request told the time; then nothing expires.
     fn checkpoint(&mut self, now: u64) {
+        self.shared.busy.begin();
         let State::Open(loaded) = &mut self.state else { return };
         let Loaded { db, book, checkpoint } = &mut **loaded;
         if book.role.is_server() {
             // What is in the cells of a checkpoint is in updates; so its vector says what it holds.
-            book.cut(super::now());
+            book.cut(crate::ledger::clock::now());
         }
         let expired = if now == 0 { Expired::default() } else { book.take_expired(now) };
-        let result = write::checkpoint(db, book, &expired);
+        let result = commit::checkpoint(db, book, &expired);
         *checkpoint = book.next;
         self.last_checkpoint = Instant::now();
         match result {
@@ -315,7 +328,7 @@ impl Keeper {
         };
         // First the memory is free, then the same is read again.
         self.state = failed(None);
-        match self.opening.open_shadow() {
+        match self.opening.open_overlay() {
             Ok(loaded) => self.state = failed(Some(Box::new(loaded))),
             Err(e) => log::error!("{e}; nothing can be counted or looked at"),
         }
@@ -350,21 +363,22 @@ impl Keeper {
 
     fn shut_down(&mut self) {
         self.checkpoint(0);
-        // Handles may outlive the keeper; the file must not stay open with them.
+        // Handles may outlive the writer; the file must not stay open with them.
         self.shared.db.store(None);
+        self.shared.busy.end();
     }
 }
 
 impl Opening {
-    pub(super) fn open(&self) -> Result<Loaded, super::OpenError> {
-        let io = |reason| super::OpenError::Io { path: self.directory.clone(), reason };
+    pub(crate) fn open(&self) -> Result<Loaded, OpenError> {
+        let io = |reason| OpenError::Io { path: self.directory.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
-        store::open(&self.directory, self.role, &self.settings, &self.key, random)
+        load::open(&self.directory, self.role, &self.settings, &self.key, random)
     }
 
-    fn open_shadow(&self) -> Result<Loaded, super::OpenError> {
+    fn open_overlay(&self) -> Result<Loaded, OpenError> {
         // What is new in it is forgotten with it, and needs no name.
-        store::open_shadow(&self.directory, self.role, &self.settings, [0; 2])
+        load::open_overlay(&self.directory, self.role, &self.settings, [0; 2])
     }
 }
 

@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Windows of time: which generation a report belongs to, and which generations count.
 
-use super::Settings;
+use crate::ledger::settings::Settings;
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// The time, in seconds since 1970 (UTC).
-#[must_use]
-pub fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
 
 /// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines cut time at the same places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Window {
-    pub(super) start: u64,
-    pub(super) length: u64,
+pub(crate) struct Window {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
 }
 
 impl Window {
     /// As the keys of the ledger's tables have it.
-    pub(super) const fn key(self) -> (u64, u64) {
+    pub(crate) const fn key(self) -> (u64, u64) {
         (self.start, self.length)
     }
 
     /// Start and length, little-endian.
-    pub(super) fn to_bytes(self) -> [u8; 16] {
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.start.to_le_bytes());
         bytes[8..].copy_from_slice(&self.length.to_le_bytes());
@@ -47,40 +40,40 @@ impl fmt::Display for Window {
 
 /// How time is cut.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Calendar {
+pub(crate) struct Calendar {
     length: u64,
     retention: u64,
 }
 
 impl Calendar {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self { length: settings.window.as_secs().max(1), retention: settings.retention.as_secs() }
     }
 
     /// The window that a report of the time `now` falls into.
-    pub(super) const fn at(&self, now: u64) -> Window {
+    pub(crate) const fn at(&self, now: u64) -> Window {
         Window { start: now - now % self.length, length: self.length }
     }
 
     /// Whether reports of `window` count at the time `now`. The running window and those before it, as many as the
     /// retention holds; never one that has yet to begin (a clock that was wrong may have left one).
-    pub(super) const fn is_live(&self, window: Window, now: u64) -> bool {
+    pub(crate) const fn is_live(&self, window: Window, now: u64) -> bool {
         let end_of_running = self.at(now).start + self.length;
         window.start <= now && window.start + self.retention >= end_of_running
     }
 
     /// Whether reports of `window` will never count again.
-    pub(super) const fn is_over(&self, window: Window, now: u64) -> bool {
+    pub(crate) const fn is_over(&self, window: Window, now: u64) -> bool {
         window.start.saturating_add(self.retention) < self.at(now).start + self.length
     }
 
     /// The length of a window, in seconds.
-    pub(super) const fn length(&self) -> u64 {
+    pub(crate) const fn length(&self) -> u64 {
         self.length
     }
 
     /// The number of windows that are live at a time.
-    pub(super) fn live(&self) -> usize {
+    pub(crate) fn live(&self) -> usize {
         usize::try_from(self.retention.div_ceil(self.length)).unwrap_or(usize::MAX)
     }
 }

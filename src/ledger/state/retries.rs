@@ -27,18 +27,18 @@ impl RetryKey {
         Self(std::array::from_fn(|i| digest[i]))
     }
 
-    pub(super) const fn from_bytes(bytes: [u8; 16]) -> Self {
+    pub(crate) const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    pub(super) const fn bytes(&self) -> &[u8; 16] {
+    pub(crate) const fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
 /// The remembered keys and when each was refused last.
 #[derive(Default)]
-pub(super) struct Retries {
+pub(crate) struct Retries {
     refused: HashMap<RetryKey, u64>,
     /// In the order of refusal; a key that was refused again stands here more than once.
     order: VecDeque<(u64, RetryKey)>,
@@ -46,21 +46,21 @@ pub(super) struct Retries {
 
 impl Retries {
     /// Whether `key` was refused within the last hour.
-    pub(super) fn contains(&self, key: &RetryKey, now: u64) -> bool {
+    pub(crate) fn contains(&self, key: &RetryKey, now: u64) -> bool {
         self.refused.get(key).is_some_and(|&at| now.abs_diff(at) <= REMEMBERED_FOR)
     }
 
-    pub(super) fn remember(&mut self, key: RetryKey, now: u64) {
+    pub(crate) fn remember(&mut self, key: RetryKey, now: u64) {
         self.refused.insert(key, now);
         self.order.push_back((now, key));
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.refused.len()
     }
 
     /// Takes out what need not be remembered any more.
-    pub(super) fn take_expired(&mut self, now: u64) -> Vec<RetryKey> {
+    pub(crate) fn take_expired(&mut self, now: u64) -> Vec<RetryKey> {
         let mut expired = Vec::new();
         while let Some(&(at, key)) = self.order.front() {
             if self.order.len() <= MAX_REMEMBERED && now.abs_diff(at) <= REMEMBERED_FOR {

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Commits and checkpoints: from memory to the file, each in one transaction.
 
-use super::Role;
-use super::book::{Book, Changes, Kept};
-use super::errors::WriteError;
-use super::format::{
+use crate::ledger::disk::errors::WriteError;
+use crate::ledger::disk::load::ORIGIN;
+use crate::ledger::disk::rows::{
     ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_receipt,
     encode_waiting, seal, slice_key,
 };
-use super::generations::blocks_of;
-use super::retries::RetryKey;
-use super::spool::Spool;
-use super::store::ORIGIN;
-use super::tables::{BATCHES, Cells, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, put_meta};
-use super::vector::{Mark, Vector};
-use super::window::Window;
+use crate::ledger::disk::schema::{
+    BATCHES, Cells, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, put_meta,
+};
+use crate::ledger::history::chunks::blocks_of;
+use crate::ledger::history::vector::{Mark, Vector};
+use crate::ledger::history::window::Window;
+use crate::ledger::settings::Role;
+use crate::ledger::state::book::{Book, Changes, Kept};
+use crate::ledger::state::retries::RetryKey;
+use crate::ledger::state::spool::Spool;
 use bulkmark_filter::Counting;
 use redb::{Database, ReadableTable, WriteTransaction};
 
 /// The rows of `meta` that move.
-pub(super) const CHECKPOINT: &str = "checkpoint";
-pub(super) const CUT: &str = "cut";
-pub(super) const VECTOR: &str = "vector";
-pub(super) const SPOOL_STATE: &str = "spool";
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+pub(crate) const CUT: &str = "cut";
+pub(crate) const VECTOR: &str = "vector";
+pub(crate) const SPOOL_STATE: &str = "spool";
 
 /// Commits what changed; on return it is on disk. `next` is the number of the report after `changes.entries`.
-pub(super) fn commit(db: &Database, book: &Book, changes: &Changes) -> Result<(), WriteError> {
+pub(crate) fn commit(db: &Database, book: &Book, changes: &Changes) -> Result<(), WriteError> {
     let txn = db.begin_write()?;
     write_changes(&txn, book, changes)?;
     txn.commit()?;
@@ -117,16 +119,16 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, id: u64, changes: &Changes
 
 /// What a checkpoint takes out.
 #[derive(Default)]
-pub(super) struct Expired {
-    pub(super) own: Vec<Window>,
-    pub(super) others: Vec<Window>,
-    pub(super) retries: Vec<RetryKey>,
+pub(crate) struct Expired {
+    pub(crate) own: Vec<Window>,
+    pub(crate) others: Vec<Window>,
+    pub(crate) retries: Vec<RetryKey>,
     /// Updates that came before this time are not kept for others; none says that all are.
-    pub(super) updates_before: Option<u64>,
+    pub(crate) updates_before: Option<u64>,
 }
 
 /// Writes all changed chunks with what they are of, takes out what expired, and empties the journal, in one transaction.
-pub(super) fn checkpoint(db: &Database, book: &mut Book, expired: &Expired) -> Result<(), WriteError> {
+pub(crate) fn checkpoint(db: &Database, book: &mut Book, expired: &Expired) -> Result<(), WriteError> {
     let changes = std::mem::take(&mut book.changes);
     let txn = db.begin_write()?;
     write_changes(&txn, book, &changes)?;
@@ -178,7 +180,8 @@ fn drop_updates(txn: &WriteTransaction, book: &Book, before: Option<u64>) -> Res
     txn.open_table(UPDATES)?.retain(|(origin, version), row| {
         let at = row.first_chunk().map_or(0, |at| u64::from_le_bytes(*at));
         at >= before
-            || book.role == Role::Server && vector.get(super::vector::Origin(origin)).version == version
+            || book.role == Role::Server
+                && vector.get(crate::ledger::history::vector::Origin(origin)).version == version
     })?;
     Ok(())
 }

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The rows of the ledger's tables: keys, values, checksums. Described in docs/ledger.md.
 
-use super::acknowledged::Receipt;
-use super::errors::{Fault, damaged};
-use super::spool::{Batch, Waiting};
-use super::vector::Origin;
-use super::window::Window;
+use crate::ledger::disk::errors::{Fault, damaged};
+use crate::ledger::history::fields::Fields;
+use crate::ledger::history::vector::Origin;
+use crate::ledger::history::window::Window;
+use crate::ledger::state::receipts::Receipt;
+use crate::ledger::state::spool::{Batch, Waiting};
 use crate::signature::Signature;
 
 /// Beginning and length of the window, and number of the slice.
-pub(super) type SliceKey = (u64, u64, u32);
+pub(crate) type SliceKey = (u64, u64, u32);
 
 /// The same, and number of the chunk.
-pub(super) type ChunkKey = (u64, u64, u32, u32);
+pub(crate) type ChunkKey = (u64, u64, u32, u32);
 
 /// One report as the journal holds it.
-pub(super) struct Entry {
-    pub(super) window: Window,
-    pub(super) signature: Signature,
-    pub(super) times: u32,
+pub(crate) struct Entry {
+    pub(crate) window: Window,
+    pub(crate) signature: Signature,
+    pub(crate) times: u32,
 }
 
 /// The row of a slice, beside its cells.
-pub(super) struct Record {
-    pub(super) from: u64,
-    pub(super) distinct: u64,
-    pub(super) chunks: u64,
-    pub(super) capacity: u32,
+pub(crate) struct Record {
+    pub(crate) from: u64,
+    pub(crate) distinct: u64,
+    pub(crate) chunks: u64,
+    pub(crate) capacity: u32,
 }
 
 impl Record {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(28);
         for field in [self.from, self.distinct, self.chunks] {
             bytes.extend_from_slice(&field.to_le_bytes());
@@ -39,8 +40,8 @@ impl Record {
         bytes
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let mut reader = Reader(bytes);
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut reader = Fields(bytes);
         let record = Self {
             from: reader.u64()?,
             distinct: reader.u64()?,
@@ -54,7 +55,7 @@ impl Record {
 /// Bytes of one report in a batch: start and length of its window, signature, number of times.
 const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
 
-pub(super) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
+pub(crate) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
     for entry in entries {
         bytes.extend_from_slice(&entry.window.to_bytes());
@@ -64,12 +65,12 @@ pub(super) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
     let (entries, []) = bytes.as_chunks::<ENTRY_BYTES>() else {
         return Err(damaged("a journal batch of odd length"));
     };
     let decode = |entry: &[u8; ENTRY_BYTES]| {
-        let mut reader = Reader(entry);
+        let mut reader = Fields(entry);
         Ok(Entry {
             window: Window::from((reader.u64()?, reader.u64()?)),
             signature: Signature::from_bytes(reader.take()?),
@@ -80,12 +81,12 @@ pub(super) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
 }
 
 /// A number of a batch, and where it was counted.
-pub(super) fn encode_receipt(number: u64, receipt: Receipt) -> Vec<u8> {
+pub(crate) fn encode_receipt(number: u64, receipt: Receipt) -> Vec<u8> {
     [number, receipt.origin.0, receipt.version].map(u64::to_le_bytes).concat()
 }
 
-pub(super) fn decode_receipt(bytes: &[u8]) -> Result<(u64, Receipt), Fault> {
-    let mut reader = Reader(bytes);
+pub(crate) fn decode_receipt(bytes: &[u8]) -> Result<(u64, Receipt), Fault> {
+    let mut reader = Fields(bytes);
     let number = reader.u64()?;
     Ok((number, Receipt { origin: Origin(reader.u64()?), version: reader.u64()? }))
 }
@@ -93,7 +94,7 @@ pub(super) fn decode_receipt(bytes: &[u8]) -> Result<(u64, Receipt), Fault> {
 /// Bytes of one report in the spool: signature, number of times, time.
 const WAITING_BYTES: usize = 16 + 4 + 8;
 
-pub(super) fn encode_waiting(reports: &[Waiting]) -> Vec<u8> {
+pub(crate) fn encode_waiting(reports: &[Waiting]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(reports.len() * WAITING_BYTES);
     for report in reports {
         bytes.extend_from_slice(&report.signature.to_bytes());
@@ -103,12 +104,12 @@ pub(super) fn encode_waiting(reports: &[Waiting]) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn decode_waiting(bytes: &[u8]) -> Result<Vec<Waiting>, Fault> {
+pub(crate) fn decode_waiting(bytes: &[u8]) -> Result<Vec<Waiting>, Fault> {
     let (reports, []) = bytes.as_chunks::<WAITING_BYTES>() else {
         return Err(damaged("a row of the spool of odd length"));
     };
     let decode = |report: &[u8; WAITING_BYTES]| {
-        let mut reader = Reader(report);
+        let mut reader = Fields(report);
         Ok(Waiting {
             signature: Signature::from_bytes(reader.take()?),
             times: reader.u32()?,
@@ -119,14 +120,14 @@ pub(super) fn decode_waiting(bytes: &[u8]) -> Result<Vec<Waiting>, Fault> {
 }
 
 /// A batch of the spool: first report, that behind the last, whether and where it was counted, and its server.
-pub(super) fn encode_batch_record(batch: &Batch) -> Vec<u8> {
+pub(crate) fn encode_batch_record(batch: &Batch) -> Vec<u8> {
     let receipt = batch.receipt.unwrap_or(Receipt { origin: Origin(0), version: 0 });
     let numbers = [batch.reports.start, batch.reports.end, receipt.origin.0, receipt.version];
     [&numbers.map(u64::to_le_bytes).concat(), batch.upstream.as_bytes()].concat()
 }
 
-pub(super) fn decode_batch_record(number: u64, bytes: &[u8]) -> Result<Batch, Fault> {
-    let mut reader = Reader(bytes);
+pub(crate) fn decode_batch_record(number: u64, bytes: &[u8]) -> Result<Batch, Fault> {
+    let mut reader = Fields(bytes);
     let reports = reader.u64()?..reader.u64()?;
     let receipt = Receipt { origin: Origin(reader.u64()?), version: reader.u64()? };
     let upstream = String::from_utf8_lossy(reader.0).into_owned();
@@ -135,36 +136,17 @@ pub(super) fn decode_batch_record(number: u64, bytes: &[u8]) -> Result<Batch, Fa
     Ok(Batch { number, upstream, reports, receipt, included: false })
 }
 
-/// Reads fixed-size little-endian fields.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
-
-impl Reader<'_> {
-    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        let (field, rest) = self.0.split_first_chunk::<N>().ok_or_else(|| damaged("a row is too short"))?;
-        self.0 = rest;
-        Ok(*field)
-    }
-
-    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    pub(super) fn u32(&mut self) -> Result<u32, Fault> {
-        self.take().map(u32::from_le_bytes)
-    }
-}
-
 /// The keys of all chunks of a slice.
-pub(super) fn chunks_of(window: Window, slice: u32) -> std::ops::RangeInclusive<ChunkKey> {
+pub(crate) fn chunks_of(window: Window, slice: u32) -> std::ops::RangeInclusive<ChunkKey> {
     let (start, length) = window.key();
     (start, length, slice, 0)..=(start, length, slice, u32::MAX)
 }
 
-pub(super) fn slice_key(window: Window, slice: u32) -> Vec<u8> {
+pub(crate) fn slice_key(window: Window, slice: u32) -> Vec<u8> {
     [&window.to_bytes()[..], &slice.to_le_bytes()].concat()
 }
 
-pub(super) fn chunk_key(window: Window, slice: u32, chunk: u32) -> Vec<u8> {
+pub(crate) fn chunk_key(window: Window, slice: u32, chunk: u32) -> Vec<u8> {
     [slice_key(window, slice), chunk.to_le_bytes().to_vec()].concat()
 }
 
@@ -177,12 +159,12 @@ fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; 4] {
 }
 
 /// The value with its checksum behind it.
-pub(super) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
+pub(crate) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
     [value, &checksum(table, key, value)].concat()
 }
 
 /// The value without its checksum, which must be right.
-pub(super) fn unseal<'a>(table: &str, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
+pub(crate) fn unseal<'a>(table: &str, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
     match sealed.split_last_chunk::<4>() {
         Some((value, sum)) if *sum == checksum(table, key, value) => Ok(value),
         _ => Err(damaged(format!("a row of the table {table} fails its checksum"))),

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! All that a ledger counts, in memory, with what of it is not on disk yet.
 
-use super::acknowledged::{Acknowledged, Backwards, Receipt, Reporter};
-use super::format::Entry;
-use super::generations::Generations;
-use super::influence::Influence;
-use super::own::Own;
-use super::retries::{Retries, RetryKey};
-use super::shares::Shares;
-use super::spool::{Outgoing, Spool, Waiting};
-use super::update::{Refusal, Update};
-use super::vector::{Origin, Vector};
-use super::view::{Applied, View};
-use super::write::Expired;
-use super::{Report, Role, Settings};
+use crate::ledger::disk::commit::Expired;
+use crate::ledger::disk::rows::Entry;
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::update::Update;
+use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::settings::Role;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::generations::Generations;
+use crate::ledger::state::influence::Influence;
+use crate::ledger::state::local::Local;
+use crate::ledger::state::merged::{Applied, MergedCounts};
+use crate::ledger::state::receipts::{Backwards, Receipt, Receipts, Reporter};
+use crate::ledger::state::report::Report;
+use crate::ledger::state::retries::{Retries, RetryKey};
+use crate::ledger::state::shares::Shares;
+use crate::ledger::state::spool::{Outgoing, Spool, Waiting};
 use crate::signature::Signature;
 use bulkmark_filter::ParameterError;
 use std::sync::Arc;
@@ -23,32 +26,32 @@ const AHEAD: usize = 8;
 
 /// An update as it is kept and handed on.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
-    pub(super) origin: Origin,
-    pub(super) version: u64,
+pub(crate) struct Kept {
+    pub(crate) origin: Origin,
+    pub(crate) version: u64,
     /// When it was made or came, in seconds since 1970.
-    pub(super) at: u64,
-    pub(super) bytes: Arc<[u8]>,
+    pub(crate) at: u64,
+    pub(crate) bytes: Arc<[u8]>,
 }
 
 /// What changed since the last commit.
 #[derive(Default)]
-pub(super) struct Changes {
-    pub(super) entries: Vec<Entry>,
-    pub(super) receipts: Vec<(Reporter, u64, Receipt)>,
+pub(crate) struct Changes {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) receipts: Vec<(Reporter, u64, Receipt)>,
     /// Reporters whose receipts are of no more use.
-    pub(super) forgotten: Vec<Reporter>,
-    pub(super) refused: Vec<(RetryKey, u64)>,
-    pub(super) waiting: Vec<Waiting>,
+    pub(crate) forgotten: Vec<Reporter>,
+    pub(crate) refused: Vec<(RetryKey, u64)>,
+    pub(crate) waiting: Vec<Waiting>,
     /// Numbers of batches that are new or were acknowledged.
-    pub(super) batches: Vec<u64>,
-    pub(super) updates: Vec<Kept>,
+    pub(crate) batches: Vec<u64>,
+    pub(crate) updates: Vec<Kept>,
     /// Reports or batches left the spool.
-    pub(super) settled: bool,
+    pub(crate) settled: bool,
 }
 
 impl Changes {
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.entries.is_empty()
             && self.receipts.is_empty()
             && self.refused.is_empty()
@@ -59,48 +62,48 @@ impl Changes {
     }
 
     /// What waits, by number of rows.
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.entries.len() + self.waiting.len() + self.updates.len()
     }
 }
 
 /// The counts. What is asked is answered from here; `store` keeps it on disk.
-pub(super) struct Book {
-    pub(super) role: Role,
-    pub(super) own: Own,
-    pub(super) others: View,
-    pub(super) acknowledged: Acknowledged,
-    pub(super) spool: Spool,
+pub(crate) struct Book {
+    pub(crate) role: Role,
+    pub(crate) own: Local,
+    pub(crate) others: MergedCounts,
+    pub(crate) acknowledged: Receipts,
+    pub(crate) spool: Spool,
     /// The spool's random number.
-    pub(super) spool_id: u64,
-    pub(super) retries: Retries,
-    pub(super) influence: Influence,
+    pub(crate) spool_id: u64,
+    pub(crate) retries: Retries,
+    pub(crate) influence: Influence,
     /// The number of the next own report.
-    pub(super) next: u64,
+    pub(crate) next: u64,
     /// The number of the first own report that is in no update.
-    pub(super) cut_at: u64,
-    pub(super) changes: Changes,
+    pub(crate) cut_at: u64,
+    pub(crate) changes: Changes,
     /// Whether the others' counts were taken from a snapshot, and the file still has those before.
-    pub(super) adopted: bool,
+    pub(crate) adopted: bool,
     /// Whether the own counts begin anew under another origin, and the file still has the old ones.
-    pub(super) renewed: bool,
+    pub(crate) renewed: bool,
     /// Why memory and file can no longer be made to agree.
-    pub(super) broken: Option<String>,
+    pub(crate) broken: Option<String>,
     /// The time that a request told last.
-    pub(super) clock: u64,
-    pub(super) settings: Settings,
+    pub(crate) clock: u64,
+    pub(crate) settings: Settings,
 }
 
 impl Book {
     /// Never less than the truth.
-    pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         let own = self.own.generations.count(signature, now);
         let others = self.others.count(signature, now);
         own.saturating_add(others).saturating_add(self.spool.pending(signature))
     }
 
     /// Of what the count of `signature` is made up.
-    pub(super) fn shares(&self, signature: Signature, now: u64) -> Shares {
+    pub(crate) fn shares(&self, signature: Signature, now: u64) -> Shares {
         Shares {
             own: self.own.generations.count_by_window(signature, now),
             others: self.others.count_by_window(signature, now),
@@ -109,7 +112,7 @@ impl Book {
     }
 
     /// Adds a message's report, and returns the counts after it: of what it reports, and of what it asks for.
-    pub(super) fn report(&mut self, report: &Report) -> Vec<u32> {
+    pub(crate) fn report(&mut self, report: &Report) -> Vec<u32> {
         self.clock = report.now;
         let again = report.keys.iter().filter(|key| self.retries.contains(key, report.now)).count();
         let times = report.times.saturating_sub(u32::try_from(again).unwrap_or(u32::MAX));
@@ -140,7 +143,7 @@ impl Book {
     ///
     /// # Errors
     /// When its number is below that of one that was counted; nothing is counted then.
-    pub(super) fn take_batch(
+    pub(crate) fn take_batch(
         &mut self,
         reporter: Reporter,
         number: u64,
@@ -178,7 +181,7 @@ impl Book {
     }
 
     /// Makes an update of what was added since the last one.
-    pub(super) fn cut(&mut self, now: u64) {
+    pub(crate) fn cut(&mut self, now: u64) {
         if let Some((update, bytes)) = self.own.cut() {
             self.cut_at = self.next;
             self.keep(&update, bytes.into(), now);
@@ -190,7 +193,7 @@ impl Book {
     }
 
     /// Applies an update of another origin. `new` is a random name for what needs one.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &mut self,
         update: &Update,
         bytes: Arc<[u8]>,
@@ -242,11 +245,11 @@ impl Book {
         Ok(())
     }
 
-    /// Takes a view that came as a snapshot for the others' counts.
+    /// Takes a merged counts that came as a snapshot for the others' counts.
     ///
     /// # Errors
     /// When what this server counted itself is in it: that would count twice.
-    pub(super) fn adopt(&mut self, view: View) -> Result<(), Refusal> {
+    pub(crate) fn adopt(&mut self, view: MergedCounts) -> Result<(), Refusal> {
         let origin = self.own.origin();
         if self.role == Role::Server && view.vector().get(origin).version > 0 {
             return Err(Refusal::Own { origin });
@@ -257,14 +260,14 @@ impl Book {
         Ok(())
     }
 
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let before = self.spool.first();
         self.spool.settle(self.others.vector());
         self.changes.settled |= self.spool.first() != before;
     }
 
     /// The batch to send to an upstream server next.
-    pub(super) fn next_batch(&mut self, upstream: &str, new: bool) -> Option<Outgoing> {
+    pub(crate) fn next_batch(&mut self, upstream: &str, new: bool) -> Option<Outgoing> {
         if let Some(open) = self.spool.open(upstream) {
             return Some(open);
         }
@@ -274,14 +277,14 @@ impl Book {
     }
 
     /// Lets go of a batch that no server will take.
-    pub(super) fn drop_batch(&mut self, number: u64) {
+    pub(crate) fn drop_batch(&mut self, number: u64) {
         self.spool.drop_batch(number);
         self.changes.batches.push(number);
         self.changes.settled = true;
     }
 
     /// Begins a spool of another number, without what was sent to this server under the old one.
-    pub(super) fn renew_spool(&mut self, id: u64, upstream: &str) {
+    pub(crate) fn renew_spool(&mut self, id: u64, upstream: &str) {
         self.spool_id = id;
         let sent: Vec<u64> = self
             .spool
@@ -294,7 +297,7 @@ impl Book {
     }
 
     /// Remembers that a batch was counted.
-    pub(super) fn acknowledge(&mut self, number: u64, receipt: Receipt) {
+    pub(crate) fn acknowledge(&mut self, number: u64, receipt: Receipt) {
         if self.spool.acknowledge(number, receipt) {
             self.changes.batches.push(number);
             self.settle();
@@ -302,7 +305,7 @@ impl Book {
     }
 
     /// Drops reports that waited for too long or are too many. Returns how many are lost.
-    pub(super) fn trim_spool(&mut self, now: u64) -> u64 {
+    pub(crate) fn trim_spool(&mut self, now: u64) -> u64 {
         let before = self.spool.first();
         let federation = &self.settings.federation;
         let since = now.saturating_sub(federation.spool_age.as_secs());
@@ -312,7 +315,7 @@ impl Book {
     }
 
     /// What is of no more use at the time `now`; it is gone from memory.
-    pub(super) fn take_expired(&mut self, now: u64) -> Expired {
+    pub(crate) fn take_expired(&mut self, now: u64) -> Expired {
         Expired {
             own: self.own.generations.take_expired(now),
             others: self.others.take_expired(now),
@@ -322,11 +325,11 @@ impl Book {
     }
 
     /// Whether others' counts changed since the last checkpoint.
-    pub(super) fn others_grew(&self) -> bool {
+    pub(crate) fn others_grew(&self) -> bool {
         self.others.layers().iter().flat_map(|layer| layer.dirty.iter().flatten()).any(|&dirty| dirty)
     }
 
-    pub(super) fn remember(&mut self, keys: Vec<RetryKey>, now: u64) {
+    pub(crate) fn remember(&mut self, keys: Vec<RetryKey>, now: u64) {
         for key in keys {
             self.retries.remember(key, now);
             self.changes.refused.push((key, now));
@@ -334,7 +337,7 @@ impl Book {
     }
 
     /// How far each origin is counted here, its own included.
-    pub(super) fn vector(&self) -> Vector {
+    pub(crate) fn vector(&self) -> Vector {
         let mut vector = self.others.vector().clone();
         if self.role == Role::Server {
             vector.set(self.own.origin(), self.own.mark());

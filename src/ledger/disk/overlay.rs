@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 
 /// The file, and over it the pages that were written since.
 #[derive(Debug)]
-pub(super) struct Shadow {
+pub(crate) struct Overlay {
     file: File,
     /// Bytes of the file itself.
     beneath: u64,
@@ -27,9 +27,9 @@ struct Over {
     pages: HashMap<u64, Box<[u8; PAGE]>>,
 }
 
-impl Shadow {
+impl Overlay {
     /// Of this file, which nobody may write meanwhile.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         Ok(Self { file, beneath: length, over: Mutex::new(Over { length, pages: HashMap::new() }) })
@@ -62,7 +62,7 @@ impl Shadow {
     }
 }
 
-impl StorageBackend for Shadow {
+impl StorageBackend for Overlay {
     fn len(&self) -> io::Result<u64> {
         Ok(self.over.lock().unwrap_or_else(PoisonError::into_inner).length)
     }
@@ -114,7 +114,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let bytes: Vec<u8> = (0..250u8).cycle().take(10_000).collect();
         std::fs::write(file.path(), &bytes).unwrap();
-        let shadow = Shadow::open(file.path()).unwrap();
+        let shadow = Overlay::open(file.path()).unwrap();
         let (mut expected, mut found) = (bytes.clone(), vec![0; 10_000]);
         shadow.read(0, &mut found).unwrap();
         assert_eq!(found, expected);

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Own reports on their way to an upstream server: waiting, sent, acknowledged, and at last included in what comes back.
+//! Local reports on their way to an upstream server: waiting, sent, acknowledged, and at last included in what comes back.
 
-use super::MAX_BATCH;
-use super::acknowledged::Receipt;
-use super::vector::{Origin, Vector};
+use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::state::receipts::Receipt;
 use crate::signature::Signature;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
+
+/// Reports in one batch at most, from a spool to a server.
+pub(crate) const MAX_BATCH: usize = 8192;
 
 /// The receipt of a batch that no server took and none is to take.
 const DROPPED: Receipt = Receipt { origin: Origin(0), version: u64::MAX };
 
 /// A report that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Waiting {
-    pub(super) signature: Signature,
-    pub(super) times: u32,
+pub(crate) struct Waiting {
+    pub(crate) signature: Signature,
+    pub(crate) times: u32,
     /// When it was made, in seconds since 1970.
-    pub(super) at: u64,
+    pub(crate) at: u64,
 }
 
 /// Reports that travel together, under one number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Batch {
-    pub(super) number: u64,
+pub(crate) struct Batch {
+    pub(crate) number: u64,
     /// The server that it was first sent to: after a lost answer only that one knows whether it counted.
-    pub(super) upstream: String,
+    pub(crate) upstream: String,
     /// The number of the first report in it, and of that behind it.
-    pub(super) reports: Range<u64>,
-    pub(super) receipt: Option<Receipt>,
+    pub(crate) reports: Range<u64>,
+    pub(crate) receipt: Option<Receipt>,
     /// Whether the merged counts show it. It is kept only because an older one is not settled.
-    pub(super) included: bool,
+    pub(crate) included: bool,
 }
 
 /// A batch as it is sent: each signature once.
@@ -44,7 +46,7 @@ pub struct Outgoing {
 
 /// All reports that the merged counts do not show yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spool {
+pub(crate) struct Spool {
     /// Reports `first ..`, those of batches before those that wait.
     reports: VecDeque<Waiting>,
     first: u64,
@@ -62,7 +64,7 @@ impl Default for Spool {
 
 impl Spool {
     /// As it was: `reports` from number `first` on, and the batches that they are in.
-    pub(super) fn restore(
+    pub(crate) fn restore(
         reports: VecDeque<Waiting>,
         first: u64,
         batches: VecDeque<Batch>,
@@ -77,51 +79,51 @@ impl Spool {
 
     /// As it comes back from disk.
     #[cfg(test)]
-    pub(super) fn reopened(&self) -> Self {
+    pub(crate) fn reopened(&self) -> Self {
         let batches = self.batches.iter().map(|batch| Batch { included: false, ..batch.clone() }).collect();
         Self::restore(self.reports.clone(), self.first, batches, self.next_batch)
     }
 
     /// How often `signature` was reported here and is not in the merged counts yet.
-    pub(super) fn pending(&self, signature: Signature) -> u32 {
+    pub(crate) fn pending(&self, signature: Signature) -> u32 {
         self.pending.get(&signature).map_or(0, |&sum| u32::try_from(sum).unwrap_or(u32::MAX))
     }
 
     /// Reports that are held.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.reports.len()
     }
 
     /// When the oldest report that nobody acknowledged was made.
-    pub(super) fn oldest(&self) -> Option<u64> {
+    pub(crate) fn oldest(&self) -> Option<u64> {
         let settled = self.batches.iter().take_while(|batch| batch.receipt.is_some()).last();
         let from = settled.map_or(self.first, |batch| batch.reports.end);
         self.reports.get(usize::try_from(from - self.first).ok()?).map(|report| report.at)
     }
 
     /// The number of the next report.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.first + self.reports.len() as u64
     }
 
-    pub(super) const fn first(&self) -> u64 {
+    pub(crate) const fn first(&self) -> u64 {
         self.first
     }
 
-    pub(super) fn push(&mut self, report: Waiting) {
+    pub(crate) fn push(&mut self, report: Waiting) {
         self.reports.push_back(report);
         *self.pending.entry(report.signature).or_default() += u64::from(report.times);
     }
 
     /// A batch that `upstream` has not answered.
-    pub(super) fn open(&self, upstream: &str) -> Option<Outgoing> {
+    pub(crate) fn open(&self, upstream: &str) -> Option<Outgoing> {
         let mut batches = self.batches.iter();
         let open = batches.find(|b| b.receipt.is_none() && !b.included && b.upstream == upstream);
         open.map(|batch| self.outgoing(batch))
     }
 
     /// A new batch of reports that wait. It must be written down before it is sent.
-    pub(super) fn begin(&mut self, upstream: &str) -> Option<Outgoing> {
+    pub(crate) fn begin(&mut self, upstream: &str) -> Option<Outgoing> {
         let start = self.batches.back().map_or(self.first, |batch| batch.reports.end);
         let end = self.end().min(start + MAX_BATCH as u64);
         if start == end {
@@ -141,7 +143,7 @@ impl Spool {
     }
 
     /// Lets go of a batch's reports, as if they were in the merged counts.
-    pub(super) fn drop_batch(&mut self, number: u64) {
+    pub(crate) fn drop_batch(&mut self, number: u64) {
         self.acknowledge(number, DROPPED);
         self.settle(&Vector::new());
     }
@@ -158,13 +160,13 @@ impl Spool {
     }
 
     /// Remembers where a batch was counted. False when there is no such batch any more.
-    pub(super) fn acknowledge(&mut self, number: u64, receipt: Receipt) -> bool {
+    pub(crate) fn acknowledge(&mut self, number: u64, receipt: Receipt) -> bool {
         let batch = self.batches.iter_mut().find(|batch| batch.number == number);
         batch.map(|batch| batch.receipt = Some(receipt)).is_some()
     }
 
     /// Lets go of the reports that are in the merged counts of `vector`.
-    pub(super) fn settle(&mut self, vector: &Vector) {
+    pub(crate) fn settle(&mut self, vector: &Vector) {
         let shown =
             |receipt: Receipt| receipt == DROPPED || vector.get(receipt.origin).version >= receipt.version;
         let mut batches = std::mem::take(&mut self.batches);
@@ -180,7 +182,7 @@ impl Spool {
 
     /// Drops the oldest reports and the batches that they are in, while there are more than `most` or they were made
     /// before `since`. Returns how many of them no server has acknowledged.
-    pub(super) fn trim(&mut self, most: usize, since: u64) -> u64 {
+    pub(crate) fn trim(&mut self, most: usize, since: u64) -> u64 {
         let mut lost = 0;
         while self.reports.len() > most || self.reports.front().is_some_and(|report| report.at < since) {
             let end = match self.batches.pop_front() {
@@ -232,11 +234,11 @@ impl Spool {
     }
 
     /// The number of the next new batch.
-    pub(super) const fn next_batch(&self) -> u64 {
+    pub(crate) const fn next_batch(&self) -> u64 {
         self.next_batch
     }
 
-    pub(super) fn batches(&self) -> impl Iterator<Item = &Batch> {
+    pub(crate) fn batches(&self) -> impl Iterator<Item = &Batch> {
         self.batches.iter()
     }
 }

@@ -22,7 +22,7 @@ pub struct Chain(pub [u8; 16]);
 
 impl Chain {
     /// Of the bytes of an update.
-    pub(super) fn of(update: &[u8]) -> Self {
+    pub(crate) fn of(update: &[u8]) -> Self {
         let mut half = [0; 16];
         half.copy_from_slice(&Sha256::digest(update)[..16]);
         Self(half)

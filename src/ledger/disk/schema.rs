@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The tables of the ledger's file, and how it is opened. Described in docs/ledger.md.
 
-use super::Role;
-use super::errors::{Fault, damaged};
-use super::format::{ChunkKey, SliceKey, seal, unseal};
-use super::shadow::Shadow;
+use crate::ledger::disk::errors::{Fault, damaged};
+use crate::ledger::disk::overlay::Overlay;
+use crate::ledger::disk::rows::{ChunkKey, SliceKey, seal, unseal};
+use crate::ledger::settings::Role;
 use crate::signature::FederationKey;
 use bulkmark_filter::Refined;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
@@ -20,36 +20,36 @@ const FORMAT: &str = "bulkmark ledger 3";
 /// The row of `meta` that is there when the file was once found damaged.
 const DAMAGED: &str = "damaged";
 
-pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+pub(crate) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 /// The filters that this ledger alone writes.
-pub(super) const OWN: Cells = Cells {
+pub(crate) const OWN: Cells = Cells {
     slices: TableDefinition::new("slices"),
     cells: TableDefinition::new("cells"),
     names: ["slices", "cells"],
 };
 /// The merged cells of others.
-pub(super) const OTHERS: Cells = Cells {
+pub(crate) const OTHERS: Cells = Cells {
     slices: TableDefinition::new("merged slices"),
     cells: TableDefinition::new("merged cells"),
     names: ["merged slices", "merged cells"],
 };
-/// Own reports since the last checkpoint, by sequence number.
-pub(super) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
-pub(super) const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
+/// Local reports since the last checkpoint, by sequence number.
+pub(crate) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
+pub(crate) const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
 /// The updates of all origins, by origin and version.
-pub(super) const UPDATES: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("updates");
+pub(crate) const UPDATES: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("updates");
 /// The last batch of each reporter, by client and spool.
-pub(super) const RECEIPTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("receipts");
+pub(crate) const RECEIPTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("receipts");
 /// Reports on their way to an upstream server, by number.
-pub(super) const SPOOL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("spool");
+pub(crate) const SPOOL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("spool");
 /// The batches that they are in, by number.
-pub(super) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("batches");
+pub(crate) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("batches");
 
 /// Two tables with the cells of filters: one row a slice, and one a chunk.
-pub(super) struct Cells {
-    pub(super) slices: TableDefinition<'static, SliceKey, &'static [u8]>,
-    pub(super) cells: TableDefinition<'static, ChunkKey, &'static [u8]>,
-    pub(super) names: [&'static str; 2],
+pub(crate) struct Cells {
+    pub(crate) slices: TableDefinition<'static, SliceKey, &'static [u8]>,
+    pub(crate) cells: TableDefinition<'static, ChunkKey, &'static [u8]>,
+    pub(crate) names: [&'static str; 2],
 }
 
 /// The page cache of the database. All counts are in memory anyway; this is for the pages of one checkpoint.
@@ -62,7 +62,7 @@ fn builder() -> redb::Builder {
 }
 
 /// Opens the file, or makes an empty one, and checks that it is whole and of these parameters.
-pub(super) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Database, Fault> {
+pub(crate) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Database, Fault> {
     match path.metadata() {
         Ok(_) => (),
         Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, role, key.id())?,
@@ -76,12 +76,12 @@ pub(super) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Datab
 }
 
 /// Opens the file to be looked at only, while its disk takes nothing. What is written to it is forgotten.
-pub(super) fn open_shadow(path: &Path) -> Result<Database, Fault> {
-    whole(builder().create_with_backend(Shadow::open(path).map_err(Fault::Io)?)?)
+pub(crate) fn open_overlay(path: &Path) -> Result<Database, Fault> {
+    whole(builder().create_with_backend(Overlay::open(path).map_err(Fault::Io)?)?)
 }
 
 /// Opens a file that is there, whatever its role and key, which are returned. The format must be this program's.
-pub(super) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
+pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
     path.metadata().map_err(Fault::Io)?;
     let db = whole(builder().open(path)?)?;
     let txn = db.begin_write()?;
@@ -119,7 +119,7 @@ fn whole(mut db: Database) -> Result<Database, Fault> {
 
 /// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
 /// than half of one.
-pub(super) fn create(path: &Path, role: Role, key_id: u64) -> Result<(), Fault> {
+pub(crate) fn create(path: &Path, role: Role, key_id: u64) -> Result<(), Fault> {
     let unfinished = path.with_extension("new");
     match fs::remove_file(&unfinished) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Fault::Io(e)),
@@ -166,13 +166,13 @@ fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> 
 }
 
 /// A row of `meta`, without its checksum.
-pub(super) fn get_meta(txn: &WriteTransaction, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+pub(crate) fn get_meta(txn: &WriteTransaction, name: &str) -> Result<Option<Vec<u8>>, Fault> {
     let meta = txn.open_table(META)?;
     let Some(row) = meta.get(name)? else { return Ok(None) };
     unseal("meta", name.as_bytes(), row.value()).map(|value| Some(value.to_vec()))
 }
 
-pub(super) fn put_meta(txn: &WriteTransaction, name: &str, value: &[u8]) -> Result<(), redb::Error> {
+pub(crate) fn put_meta(txn: &WriteTransaction, name: &str, value: &[u8]) -> Result<(), redb::Error> {
     txn.open_table(META)?.insert(name, &*seal("meta", name.as_bytes(), value))?;
     Ok(())
 }

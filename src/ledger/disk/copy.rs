@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A copy of a ledger, for those who want to try something with it.
 
-use super::errors::OpenError;
-use super::tables::FILE_NAME;
+use crate::ledger::disk::errors::OpenError;
+use crate::ledger::disk::schema::FILE_NAME;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;

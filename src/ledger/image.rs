@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a ledger holds as a whole, its own counts and those of others together: to look at, to compare, to merge.
 
-use super::book::Book;
-use super::errors::{Fault, OpenError};
-use super::random::random;
-use super::snapshot::Assembly;
-use super::status::Status;
-use super::store::{self, Loaded};
-use super::tables::{self, FILE_NAME};
-use super::vector::{Origin, Vector};
-use super::view::{Layer, View};
-use super::window::Window;
-use super::write::{self, Expired};
-use super::{Role, now};
+use crate::ledger::clock::now;
+use crate::ledger::disk::commit;
+use crate::ledger::disk::commit::Expired;
+use crate::ledger::disk::errors::{Fault, OpenError};
+use crate::ledger::disk::load;
+use crate::ledger::disk::load::Loaded;
+use crate::ledger::disk::schema;
+use crate::ledger::disk::schema::FILE_NAME;
+use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::history::window::Window;
+use crate::ledger::random::random;
+use crate::ledger::settings::Role;
+use crate::ledger::state::assembly::Assembly;
+use crate::ledger::state::book::Book;
+use crate::ledger::state::merged::{MergedCounts, MergedWindow};
+use crate::ledger::status::Status;
 use bulkmark_filter::{Merged, ParameterError};
 use std::collections::BTreeSet;
 use std::io;
@@ -22,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub struct Holding {
     role: Role,
     key_id: u64,
-    view: View,
+    view: MergedCounts,
     vector: Vector,
     /// Whose counts are in it; a milter's own have no place in the vector.
     origins: BTreeSet<Origin>,
@@ -95,11 +99,12 @@ impl Holding {
         let path = file_of(path);
         let io = |reason| OpenError::Io { path: path.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
-        let (Loaded { mut book, .. }, key_id) = store::open_any(&path, random)?;
+        let (Loaded { mut book, .. }, key_id) = load::open_any(&path, random)?;
         // What came after the last update is in the cells; so it is to be in the versions.
         book.cut(now());
         let status = Status::of(&book, Some(threshold));
-        let holding = Self::of(book, key_id).map_err(|e| super::errors::no_memory(e).at(path))?;
+        let holding =
+            Self::of(book, key_id).map_err(|e| crate::ledger::disk::errors::no_memory(e).at(path))?;
         Ok((holding, status))
     }
 
@@ -154,16 +159,16 @@ impl Holding {
     /// # Errors
     /// When the filters of a window are not of one size.
     pub fn difference(&self, other: &Self) -> Result<Difference, ParameterError> {
-        let oldest = |view: &View| view.layers().iter().map(|layer| layer.window).min();
+        let oldest = |view: &MergedCounts| view.layers().iter().map(|layer| layer.window).min();
         let from = oldest(&self.view).max(oldest(&other.view));
-        let in_range = |layer: &&Layer| Some(layer.window) >= from;
+        let in_range = |layer: &&MergedWindow| Some(layer.window) >= from;
         let windows: BTreeSet<Window> = [&self.view, &other.view]
             .into_iter()
             .flat_map(|view| view.layers().iter().filter(in_range).map(|layer| layer.window))
             .collect();
         let mut difference = Difference { windows: windows.len(), ..Difference::default() };
         for window in windows {
-            let slices = |view: &View| layer(view, window).map_or(0, |layer| layer.slices.len());
+            let slices = |view: &MergedCounts| layer(view, window).map_or(0, |layer| layer.slices.len());
             for n in 0..slices(&self.view).max(slices(&other.view)) {
                 let (cells, largest) = match (slice(&self.view, window, n), slice(&other.view, window, n)) {
                     (Some(a), Some(b)) => a.differences(b)?,
@@ -216,26 +221,26 @@ impl Holding {
             return Err(MergeError::Exists(path));
         }
         let at = |fault: Fault| MergeError::Open(fault.at(path.clone()));
-        tables::create(&path, self.role, self.key_id).map_err(at)?;
+        schema::create(&path, self.role, self.key_id).map_err(at)?;
         let io = |e| at(Fault::Io(e));
         let random = [random().map_err(io)?, random().map_err(io)?];
-        let (Loaded { db, mut book, .. }, _) = store::open_any(&path, random)?;
+        let (Loaded { db, mut book, .. }, _) = load::open_any(&path, random)?;
         book.others = self.view;
         for (origin, mark) in self.vector.iter() {
             book.others.vector_mut().set(origin, mark);
         }
         book.adopted = true;
-        let result = write::checkpoint(&db, &mut book, &Expired::default());
+        let result = commit::checkpoint(&db, &mut book, &Expired::default());
         result.map_err(|e| at(Fault::Io(io::Error::other(e.to_string()))))?;
         Ok(path)
     }
 }
 
-fn layer(view: &View, window: Window) -> Option<&Layer> {
+fn layer(view: &MergedCounts, window: Window) -> Option<&MergedWindow> {
     view.layers().iter().find(|layer| layer.window == window)
 }
 
-fn slice(view: &View, window: Window, number: usize) -> Option<&Merged> {
+fn slice(view: &MergedCounts, window: Window, number: usize) -> Option<&Merged> {
     layer(view, window)?.slices.get(number)
 }
 

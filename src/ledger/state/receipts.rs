@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Which batches of reports were counted already.
 
-use super::vector::Origin;
+use crate::ledger::history::vector::Origin;
 use std::collections::HashMap;
 
 /// Who numbers batches: a client of this server, and one spool of it. A client may have several milters, and a milter
@@ -29,7 +29,7 @@ const MAX_SPOOLS: usize = 1000;
 
 /// The last batch of each reporter: by client, then by spool.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Acknowledged(HashMap<String, HashMap<u64, (u64, Receipt)>>);
+pub(crate) struct Receipts(HashMap<String, HashMap<u64, (u64, Receipt)>>);
 
 /// A batch number is below that of a batch that was counted, so that nobody can tell what it should mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -41,9 +41,9 @@ pub struct Backwards {
     pub last: u64,
 }
 
-impl Acknowledged {
+impl Receipts {
     /// The receipt of a batch that was counted; none when it is new.
-    pub(super) fn find(&self, reporter: &Reporter, number: u64) -> Result<Option<Receipt>, Backwards> {
+    pub(crate) fn find(&self, reporter: &Reporter, number: u64) -> Result<Option<Receipt>, Backwards> {
         match self.0.get(&reporter.client).and_then(|spools| spools.get(&reporter.spool)) {
             Some(&(last, receipt)) if number == last => Ok(Some(receipt)),
             Some(&(last, _)) if number < last => Err(Backwards { found: number, last }),
@@ -53,7 +53,7 @@ impl Acknowledged {
 
     /// Remembers a batch that was counted. Returns the spool that is forgotten for it.
     #[must_use]
-    pub(super) fn set(&mut self, reporter: Reporter, number: u64, receipt: Receipt) -> Option<Reporter> {
+    pub(crate) fn set(&mut self, reporter: Reporter, number: u64, receipt: Receipt) -> Option<Reporter> {
         let Reporter { client, spool } = reporter;
         let spools = self.0.entry(client.clone()).or_default();
         spools.insert(spool, (number, receipt));
@@ -74,7 +74,7 @@ mod tests {
     /// A client that begins a new spool for each batch makes the ledger no larger than others do, and harms only itself.
     #[test]
     fn spools_of_a_client_are_bounded() {
-        let mut acknowledged = Acknowledged::default();
+        let mut acknowledged = Receipts::default();
         let reporter = |client: &str, spool| Reporter { client: client.to_owned(), spool };
         let receipt = |version| Receipt { origin: Origin(1), version };
         assert_eq!(acknowledged.set(reporter("good", 1), 7, receipt(1)), None);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The merged counts of other writers, and how far each of them is in it.
 
-use super::Settings;
-use super::generations::{CHUNK_BLOCKS, Generation, blocks_of};
-use super::shares::Share;
-use super::update::{MAX_SLICES, Part, Refusal, Update};
-use super::vector::Vector;
-use super::window::{Calendar, Window};
+use crate::ledger::history::chunks::{CHUNK_BLOCKS, blocks_of};
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::update::{MAX_SLICES, Part, Update};
+use crate::ledger::history::vector::Vector;
+use crate::ledger::history::window::{Calendar, Window};
+use crate::ledger::settings::Settings;
+use crate::ledger::state::generations::Generation;
+use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
 use bulkmark_filter::{Counting, Merged, ParameterError, Refined, Scaling};
 use std::ops::Range;
@@ -38,16 +40,16 @@ pub enum Applied {
 }
 
 /// The counts of one window, over all origins.
-pub(super) struct Layer {
-    pub(super) window: Window,
+pub(crate) struct MergedWindow {
+    pub(crate) window: Window,
     /// Signatures that the first slice was made for.
-    pub(super) capacity: u32,
-    pub(super) slices: Vec<Merged>,
+    pub(crate) capacity: u32,
+    pub(crate) slices: Vec<Merged>,
     /// For each slice and chunk, whether it changed since it was written.
-    pub(super) dirty: Vec<Vec<bool>>,
+    pub(crate) dirty: Vec<Vec<bool>>,
 }
 
-impl Layer {
+impl MergedWindow {
     const fn new(window: Window, capacity: u32) -> Self {
         Self { window, capacity, slices: Vec::new(), dirty: Vec::new() }
     }
@@ -71,44 +73,44 @@ impl Layer {
 }
 
 /// Cells that were merged, and always with them the vector that says of what.
-pub(super) struct View {
+pub(crate) struct MergedCounts {
     calendar: Calendar,
     capacity: u32,
-    layers: Vec<Layer>,
+    layers: Vec<MergedWindow>,
     vector: Vector,
 }
 
-impl View {
+impl MergedCounts {
     /// Of nothing yet.
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
         Self { calendar, capacity, layers: Vec::new(), vector: Vector::new() }
     }
 
-    pub(super) const fn vector(&self) -> &Vector {
+    pub(crate) const fn vector(&self) -> &Vector {
         &self.vector
     }
 
-    pub(super) fn vector_mut(&mut self) -> &mut Vector {
+    pub(crate) fn vector_mut(&mut self) -> &mut Vector {
         &mut self.vector
     }
 
-    pub(super) fn layers(&self) -> &[Layer] {
+    pub(crate) fn layers(&self) -> &[MergedWindow] {
         &self.layers
     }
 
-    pub(super) fn layers_mut(&mut self) -> &mut [Layer] {
+    pub(crate) fn layers_mut(&mut self) -> &mut [MergedWindow] {
         &mut self.layers
     }
 
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.
-    pub(super) fn count(&self, signature: Signature, now: u64) -> u32 {
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.layers.iter().filter(|layer| self.calendar.is_live(layer.window, now));
         live.map(|layer| layer.count(signature)).fold(0, u32::saturating_add)
     }
 
     /// The same, for each window in which it was counted.
-    pub(super) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+    pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
         let live = self.layers.iter().filter(|layer| self.calendar.is_live(layer.window, now));
         let shares = live.map(|layer| Share { window: layer.window.start, count: layer.count(signature) });
         shares.filter(|share| share.count > 0).collect()
@@ -118,7 +120,7 @@ impl View {
     ///
     /// # Errors
     /// [`Refusal`]; nothing is changed then.
-    pub(super) fn apply(&mut self, update: &Update, bytes: &[u8], now: u64) -> Result<Applied, Refusal> {
+    pub(crate) fn apply(&mut self, update: &Update, bytes: &[u8], now: u64) -> Result<Applied, Refusal> {
         let (origin, version) = (update.origin, update.version);
         let known = self.vector.get(origin);
         if version <= known.version {
@@ -133,8 +135,10 @@ impl View {
         let parameter = |error| Refusal::Parameter { origin, error };
         for part in &update.parts {
             let Some(at) = self.layer_for(part, now).map_err(|why| match why {
-                Stray::Clock(why) => Refusal::Clock { origin, version, window: part.window.to_string(), why },
-                Stray::Parameter(error) => parameter(error),
+                NoPlace::Clock(why) => {
+                    Refusal::Clock { origin, version, window: part.window.to_string(), why }
+                }
+                NoPlace::Parameter(error) => parameter(error),
             })?
             else {
                 continue;
@@ -157,27 +161,28 @@ impl View {
     }
 
     /// The layer of a part, which is made when it is missing; none when its window is over.
-    fn layer_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, Stray> {
+    fn layer_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NoPlace> {
         ParameterError::same("window", self.calendar.length(), part.window.length)
-            .map_err(Stray::Parameter)?;
+            .map_err(NoPlace::Parameter)?;
         if self.calendar.is_over(part.window, now) {
             return Ok(None);
         }
         if let Some(at) = self.layers.iter().position(|layer| layer.window == part.window) {
             let ours = self.layers[at].capacity;
-            ParameterError::same("capacity", ours.into(), part.capacity.into()).map_err(Stray::Parameter)?;
+            ParameterError::same("capacity", ours.into(), part.capacity.into())
+                .map_err(NoPlace::Parameter)?;
             return Ok(Some(at));
         }
         if part.window != self.calendar.at(part.window.start) {
-            return Err(Stray::Clock("which begins where no window does"));
+            return Err(NoPlace::Clock("which begins where no window does"));
         }
         // A window that counts always has its place, however many there are that have yet to begin.
         let strays = self.layers.iter().filter(|layer| layer.window.start > now).count();
         if part.window.start > now && strays >= STRAY_WINDOWS {
-            return Err(Stray::Clock("which has yet to begin, as have others"));
+            return Err(NoPlace::Clock("which has yet to begin, as have others"));
         }
-        self.admit(part.window, part.capacity, part.slice).map_err(Stray::Parameter)?;
-        self.layers.push(Layer::new(part.window, part.capacity));
+        self.admit(part.window, part.capacity, part.slice).map_err(NoPlace::Parameter)?;
+        self.layers.push(MergedWindow::new(part.window, part.capacity));
         Ok(Some(self.layers.len() - 1))
     }
 
@@ -186,7 +191,7 @@ impl View {
     ///
     /// # Errors
     /// When there is none.
-    pub(super) fn admit(&self, window: Window, capacity: u32, slice: u32) -> Result<(), ParameterError> {
+    pub(crate) fn admit(&self, window: Window, capacity: u32, slice: u32) -> Result<(), ParameterError> {
         let slices = self.layers.iter().find(|layer| layer.window == window).map(|layer| &layer.slices);
         let known = slices.map_or(0, Vec::len);
         if (slice as usize) < known {
@@ -206,7 +211,7 @@ impl View {
     }
 
     /// Adds a chunk of cells of a window's slice, as [`Merged::bytes`] gives them. False when it does not fit.
-    pub(super) fn merge_chunk(
+    pub(crate) fn merge_chunk(
         &mut self,
         window: Window,
         capacity: u32,
@@ -215,7 +220,7 @@ impl View {
         bytes: &[u8],
     ) -> Result<bool, ParameterError> {
         let at = self.layers.iter().position(|layer| layer.window == window).unwrap_or_else(|| {
-            self.layers.push(Layer::new(window, capacity));
+            self.layers.push(MergedWindow::new(window, capacity));
             self.layers.len() - 1
         });
         let layer = &mut self.layers[at];
@@ -234,7 +239,7 @@ impl View {
     ///
     /// # Errors
     /// When its filters are not of the size of ours, or there is no memory.
-    pub(super) fn merge_generation(&mut self, generation: &Generation) -> Result<(), ParameterError> {
+    pub(crate) fn merge_generation(&mut self, generation: &Generation) -> Result<(), ParameterError> {
         let slices = generation.row.slices();
         let Some(capacity) = slices.first().map(|slice| slice.capacity) else { return Ok(()) };
         for (number, slice) in (0..).zip(slices) {
@@ -248,7 +253,7 @@ impl View {
     ///
     /// # Errors
     /// When it is not of the size of ours, or there is no memory.
-    pub(super) fn merge_slice(
+    pub(crate) fn merge_slice(
         &mut self,
         window: Window,
         capacity: u32,
@@ -265,7 +270,7 @@ impl View {
 
     /// Takes out the windows that are over, and returns them. As many as are live at a time, and one, stay in any case: a
     /// clock that jumps ahead for a while does not empty the ledger.
-    pub(super) fn take_expired(&mut self, now: u64) -> Vec<Window> {
+    pub(crate) fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
         let mut begun: Vec<Window> = self.layers.iter().map(|layer| layer.window).collect();
         begun.retain(|window| window.start <= now);
@@ -279,17 +284,17 @@ impl View {
 }
 
 /// Why a part has no place.
-enum Stray {
+enum NoPlace {
     Clock(&'static str),
     Parameter(ParameterError),
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::generations::Generations;
-    use super::super::own::Own;
-    use super::super::vector::{Mark, Origin};
     use super::*;
+    use crate::ledger::history::vector::{Mark, Origin};
+    use crate::ledger::state::generations::Generations;
+    use crate::ledger::state::local::Local;
 
     const DAY: u64 = 86_400;
     const NOW: u64 = 20_000 * DAY + 1000;
@@ -300,7 +305,8 @@ mod tests {
 
     /// An origin that counts once in each of these windows, one update after another.
     fn history(origin: u64, windows: &[Window]) -> Vec<(Update, Vec<u8>)> {
-        let mut own = Own::recording(Generations::new(&Settings::default()), Origin(origin), Mark::default());
+        let mut own =
+            Local::recording(Generations::new(&Settings::default()), Origin(origin), Mark::default());
         let mut cut = |window: &Window| {
             own.add(*window, 0, signature(), 1).unwrap();
             own.cut().unwrap()
@@ -316,7 +322,7 @@ mod tests {
     /// always have theirs.
     #[test]
     fn windows_of_a_wrong_clock_keep_no_other_out() {
-        let mut view = View::new(&Settings::default());
+        let mut view = MergedCounts::new(&Settings::default());
         let strays = history(1, &days(2..7));
         let taken = strays.iter().filter(|(update, bytes)| view.apply(update, bytes, NOW).is_ok()).count();
         assert_eq!(taken, STRAY_WINDOWS);
@@ -336,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_ahead_loses_nothing() {
-        let mut view = View::new(&Settings::default());
+        let mut view = MergedCounts::new(&Settings::default());
         for (update, bytes) in history(1, &days(0..7)) {
             view.apply(&update, &bytes, NOW + 6 * DAY).unwrap();
         }
@@ -352,7 +358,7 @@ mod tests {
     /// Few bytes that claim large filters are refused before there is room for these.
     #[test]
     fn claims_without_reason_are_refused() {
-        let view = View::new(&Settings::default());
+        let view = MergedCounts::new(&Settings::default());
         let window = Window { start: NOW - 1000, length: DAY };
         let told = |capacity, slice| view.admit(window, capacity, slice).map_err(|e| e.to_string());
         assert_eq!(told(1_000_000, 0), Ok(()));
