@@ -3,6 +3,7 @@
 
 use super::acknowledged::{Backwards, Receipt, Reporter};
 use super::book::Book;
+use super::busy::Busy;
 use super::errors::{LedgerError, OpenError};
 use super::keeper::{Answer, Keeper, Opening, Request, Shared, Work};
 use super::random::random;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
@@ -92,6 +94,7 @@ impl Ledger {
             vector: watch::Sender::new(Arc::default()),
             origin: AtomicU64::new(0),
             failed: AtomicBool::new(false),
+            busy: Busy::new(),
         });
         let (requests, receiver) = sync_channel(QUEUE);
         let keeper = Keeper::new(opening, Arc::clone(&shared), loaded);
@@ -247,6 +250,13 @@ impl Ledger {
         self.is_writable() && self.shared.db.load().is_some()
     }
 
+    /// How long the thread that writes has been at one piece of work: a commit, a checkpoint, or what was asked of it. Zero
+    /// while it waits for work. A disk that hangs shows here, and nowhere else: what waits for it waits on.
+    #[must_use]
+    pub fn busy_for(&self) -> Duration {
+        self.shared.busy.elapsed()
+    }
+
     /// How far each origin is counted and on disk.
     #[must_use]
     pub fn vector(&self) -> Arc<Vector> {
@@ -355,6 +365,37 @@ mod tests {
         );
     }
 
+    /// Work that does not end shows while it lasts, and is gone with it.
+    #[tokio::test]
+    async fn tells_how_long_its_writer_is_busy() {
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, key) = (Settings::default(), FederationKey::public());
+        let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+        let (go, wait) = std::sync::mpsc::channel();
+        let (begun, begins) = oneshot::channel();
+        let held = ledger.look(move |_| {
+            begun.send(()).unwrap();
+            wait.recv().unwrap();
+        });
+        let watched = async {
+            begins.await.unwrap();
+            let mut longest = Duration::ZERO;
+            while longest < Duration::from_millis(5) {
+                assert!(ledger.busy_for() >= longest, "it began anew");
+                longest = ledger.busy_for();
+                tokio::task::yield_now().await;
+            }
+            go.send(()).unwrap();
+        };
+        let (held, ()) = tokio::join!(held, watched);
+        held.unwrap();
+        while !ledger.busy_for().is_zero() {
+            tokio::task::yield_now().await;
+        }
+        ledger.close().await.unwrap();
+        assert!(ledger.busy_for().is_zero(), "a closed one has no work");
+    }
+
     /// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.
     #[tokio::test]
     async fn slices_and_large_counts_survive_restarts() {
@@ -392,8 +433,7 @@ mod tests {
         let signature = Signature::from_bytes([9; 16]);
         let midnight = 20_000 * 86_400;
         for (n, hours) in [24, 12, 24, 6].into_iter().enumerate() {
-            let settings =
-                Settings { window: std::time::Duration::from_secs(hours * 3600), ..Settings::default() };
+            let settings = Settings { window: Duration::from_secs(hours * 3600), ..Settings::default() };
             let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
             let counts = ledger.report(report(signature, 2, midnight)).await;
             assert_eq!(counts, Ok(vec![2 * (u32::try_from(n).unwrap() + 1)]));

@@ -2,6 +2,7 @@
 //! The keeper: the one thread that owns counts and file.
 
 use super::book::Book;
+use super::busy::Busy;
 use super::errors::{LedgerError, WriteError};
 use super::random::random;
 use super::store::{self, Loaded};
@@ -73,6 +74,8 @@ pub(super) struct Shared {
     pub(super) origin: AtomicU64,
     /// Whether the disk failed, and nothing was written since.
     pub(super) failed: AtomicBool,
+    /// How long the keeper has been at one piece of work.
+    pub(super) busy: Busy,
 }
 
 enum State {
@@ -118,6 +121,7 @@ impl Keeper {
                 Err(RecvTimeoutError::Disconnected) => return self.shut_down(),
             };
             let round = first.into_iter().chain(std::iter::from_fn(|| requests.try_recv().ok())).take(ROUND);
+            self.shared.busy.begin();
             // A panic must not end the only thread that counts: it is treated as a failure of the disk.
             let close = catch_unwind(AssertUnwindSafe(|| self.round(round))).unwrap_or_else(|_| {
                 self.fail("internal error in the ledger");
@@ -128,6 +132,7 @@ impl Keeper {
                 let _ = answer.send(self.outcome());
                 return;
             }
+            self.shared.busy.end();
         }
     }
 
@@ -215,6 +220,7 @@ impl Keeper {
     }
 
     fn commit(&mut self) {
+        self.shared.busy.begin();
         self.commit_due = None;
         let State::Open(loaded) = &mut self.state else { return };
         let Loaded { db, book, .. } = &mut **loaded;
@@ -252,6 +258,7 @@ impl Keeper {
 
     /// `now` is zero when no request told the time; then nothing expires.
     fn checkpoint(&mut self, now: u64) {
+        self.shared.busy.begin();
         let State::Open(loaded) = &mut self.state else { return };
         let Loaded { db, book, checkpoint } = &mut **loaded;
         if book.role.is_server() {
@@ -352,6 +359,7 @@ impl Keeper {
         self.checkpoint(0);
         // Handles may outlive the keeper; the file must not stay open with them.
         self.shared.db.store(None);
+        self.shared.busy.end();
     }
 }
 

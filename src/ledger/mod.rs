@@ -7,6 +7,7 @@
 
 mod acknowledged;
 mod book;
+mod busy;
 #[cfg(test)]
 mod convergence;
 mod copy;
