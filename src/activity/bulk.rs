@@ -151,7 +151,7 @@ mod tests {
         for n in 0..9 {
             add(&table, 1999, 99, &format!("{n}.example"), 4000);
         }
-        let kept = table.mailings.lock().unwrap();
+        let kept = table.mailings.lock();
         assert_eq!((kept.all.len(), kept.groups.signatures()), (MOST, MOST));
         drop(kept);
         let top = table.top(3, 5000);

@@ -117,3 +117,31 @@ async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) ->
         Err(e) => Err(Unsent::Later(e.to_string())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{self, Report, Role};
+    use crate::signature::{FederationKey, Signature};
+
+    /// Reports of two days ago are too old, unless the clock that says so is doubtful.
+    #[tokio::test]
+    async fn by_a_doubtful_clock_nothing_is_too_old() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = ledger::Settings::default();
+        let ledger =
+            Ledger::open(directory.path(), Role::Cache, &settings, &FederationKey::public()).unwrap();
+        let signatures = vec![Signature::from_bytes([7; 16])];
+        let then = now() - 2 * settings.federation.spool_age.as_secs();
+        let report = Report { signatures, asked: Vec::new(), times: 3, keys: Vec::new(), now: then };
+        ledger.report(report).await.unwrap();
+        let links = Links::new(&["a", "b"], false);
+        links.get(0).unwrap().set_clocks_agree(false);
+        trim_once(&ledger, &links).await.unwrap();
+        assert_eq!(links.reports_dropped(), 0);
+        links.get(1).unwrap().set_clocks_agree(true);
+        trim_once(&ledger, &links).await.unwrap();
+        assert_eq!(links.reports_dropped(), 1);
+        ledger.close().await.unwrap();
+    }
+}
