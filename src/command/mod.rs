@@ -16,6 +16,7 @@ mod server;
 mod show;
 mod signature;
 mod status;
+mod supervisor;
 mod tune;
 mod tune_table;
 

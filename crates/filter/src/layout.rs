@@ -3,7 +3,7 @@
 //! study of layouts tells (docs/layout.md in the repository).
 
 /// Bytes of a block: one cache line, so that the cells of a block cost one memory access.
-pub(crate) const BLOCK_BYTES: usize = 64;
+pub const BLOCK_BYTES: usize = 64;
 
 /// Bits of one cell. Five reach 31, enough for a threshold of 20 (Yan & Cho, section 4); with split storage four are
 /// the better use of the same memory.

@@ -45,7 +45,7 @@ pub use estimate::false_bulk;
 pub use gauge::Gauge;
 pub use growth::Growth;
 pub use intuitive::Intuitive;
-pub use layout::{CELLS_PER_BLOCK, CELLS_PER_ELEMENT};
+pub use layout::{BLOCK_BYTES, CELLS_PER_BLOCK, CELLS_PER_ELEMENT};
 pub use merged::Merged;
 pub use params::ParameterError;
 pub use probe::Probe;

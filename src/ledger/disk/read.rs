@@ -11,7 +11,7 @@ use crate::ledger::history::row::Row;
 use crate::ledger::history::vector::{Chain, Origin, Vector};
 use crate::ledger::history::window::Window;
 use redb::{Database, ReadTransaction, ReadableDatabase};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Reads the file as it was at a commit.
 pub struct Reader {
@@ -97,7 +97,7 @@ impl Reader {
                 .and_then(|row| std::str::from_utf8(row).ok()?.parse().ok())
                 .ok_or_else(|| LedgerError::Unavailable("its version vector is damaged".to_owned()))?,
         };
-        Ok(Snapshot { txn, vector })
+        Ok(Snapshot { txn, vector, db: Arc::downgrade(&self.db) })
     }
 }
 
@@ -125,9 +125,18 @@ fn before(update: &[u8]) -> Option<Chain> {
 pub struct Snapshot {
     txn: ReadTransaction,
     vector: Vector,
+    /// Only to see whether it is open.
+    db: Weak<Database>,
 }
 
 impl Snapshot {
+    /// Whether the file is still open: it is closed when its disk failed. Then only such rows can be read as are in memory by
+    /// chance.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.db.strong_count() > 0
+    }
+
     /// How far each origin is in it.
     #[must_use]
     pub const fn vector(&self) -> &Vector {

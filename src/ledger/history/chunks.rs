@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Chunks: the pieces in which the cells of a filter are written and travel.
 
-use bulkmark_filter::{CELL_BITS, CELLS_PER_BLOCK};
+use bulkmark_filter::{BLOCK_BYTES, CELLS_PER_BLOCK};
 use std::ops::Range;
 
 /// Blocks that are written to disk together: 40,960 bytes, so that a chunk fits a 64 KiB page with its key and what bulk
@@ -13,9 +13,6 @@ pub(crate) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
     let first = chunk.saturating_mul(CHUNK_BLOCKS).min(blocks);
     first..first.saturating_add(CHUNK_BLOCKS).min(blocks)
 }
-
-/// Bytes of a block's cells.
-const BLOCK_BYTES: usize = CELLS_PER_BLOCK * CELL_BITS / 8;
 
 /// Bytes of a cell's number and of what it has beyond its bits.
 const BEYOND_BYTES: usize = 8;
