@@ -14,7 +14,7 @@ const GROUP: usize = 16;
 
 impl Refined {
     /// Adds each element so many times, in this order, and writes its new count at its place in `counts`; as
-    /// [`add`](Counting::add) one by one, and faster. What has no place is left out.
+    /// [`add`](crate::Counting::add) one by one, and faster. What has no place is left out.
     pub fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32]) {
         for (additions, counts) in additions.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
             let probes = fetched(&self.cells, additions.iter().map(|&(element, _)| element));

@@ -9,6 +9,23 @@ use crate::refined::Refined;
 use std::sync::LazyLock;
 
 /// Increments of cells, none of them zero, in the order of the cells.
+///
+/// A delta does not know which version of the filter it is from: who sends it numbers it, and applies each number once.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Delta, Merged, Refined};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let (old, mut new) = (Refined::new(100)?, Refined::new(100)?);
+/// new.add(element, 3);
+/// let bytes = Delta::between(&old, &new)?.encode();
+///
+/// let delta = Delta::decode(&bytes, 100, 1000).expect("they were just made");
+/// let mut elsewhere = Merged::new(100)?;
+/// elsewhere.apply(&delta)?;
+/// assert_eq!(elsewhere.count(element), 3);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delta {
     blocks: usize,

@@ -6,6 +6,17 @@ use crate::split::Split;
 use std::ops::Range;
 
 /// What the cells of one filter tell about it.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Refined};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let mut filter = Refined::new(100)?;
+/// filter.add(element, 3);
+/// let gauge = filter.gauge(20);
+/// assert!(gauge.fill > 0.0 && gauge.saturated == 0.0 && gauge.false_bulk == 0.0);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gauge {
     /// The share of cells that are not zero, 0 to 1.

@@ -15,6 +15,19 @@ const AHEAD: usize = 16;
 
 /// The cells of a filter as they were before they were added to, so that the growth since then is a [`Delta`] without a
 /// copy of the whole filter.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Growth, Refined};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let (mut filter, mut growth) = (Refined::new(100)?, Growth::default());
+/// let probe = filter.probe(element);
+/// growth.note(&filter, &probe, 3);
+/// filter.add_at(&probe, 3);
+/// assert!(growth.take(&filter).changes().all(|(_, by)| by == 3));
+/// assert!(growth.take(&filter).is_empty());
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Growth {
     blocks: HashMap<usize, Block>,

@@ -11,6 +11,17 @@ use crate::probe::Probe;
 /// A counting filter whose additions commute and can be taken back, at the price of more wrong counts (the paper's
 /// study; docs/simulation.md). Cells of four bits that stay at 15 once they are there: what a saturated cell lost on
 /// the way up cannot be told on the way down.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Intuitive};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let mut filter = Intuitive::sized(10_000, 10.0)?;
+/// filter.add(element, 2);
+/// filter.remove(element).expect("it was added");
+/// assert_eq!(filter.count(element), 1);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Intuitive {
     cells: Packed<CELL_BITS>,
 }

@@ -1,8 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Counting Bloom filters: many small counts in little memory, never too low.
 //!
-//! This crate knows nothing of mail. An element is 128 uniformly distributed bits (`u128`); a filter answers how often
-//! that element was added, possibly too high and never too low.
+//! An element is 128 uniformly distributed bits (`u128`), such as a hash of what is counted; a filter answers how often that
+//! element was added, possibly too high and never too low. [`Refined`] is the filter to begin with:
+//!
+//! ```
+//! use bulkmark_filter::{CELLS_AT_CAPACITY, Counting, Refined};
+//!
+//! let mut filter = Refined::sized(1_000_000, CELLS_AT_CAPACITY)?;
+//! let element = 0x0123_4567_89AB_CDEF_0246_8ACE_1357_9BDF;
+//! assert_eq!(filter.add(element, 1), 1);
+//! assert_eq!(filter.add(element, 40), 41);
+//! assert_eq!(filter.count(element), 41);
+//! # Ok::<(), bulkmark_filter::ParameterError>(())
+//! ```
+//!
+//! - [`Scaling`] grows when it is full; [`Sharded`] is for several threads; [`Intuitive`] can take additions back.
+//! - Writers on several machines each have a filter. [`Merged`] is their sum; a [`Delta`], which [`Growth`] notes, is what one
+//!   of them grew by.
+//! - [`Bloom`] tells only whether an element was put in; [`Nominations`] is a pair of these.
+//! - [`Gauge`] tells how full a filter is and how often it will be wrong; [`false_bulk`] and [`error_bound`] tell before there
+//!   is one.
+//!
+//! This crate knows nothing of mail, although it was made for it. The words are those of Yan and Cho, *Enhancing Collaborative
+//! Spam Detection with Bloom Filters* (ACSAC 2006).
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -52,3 +73,8 @@ pub use probe::Probe;
 pub use refined::Refined;
 pub use scaling::{Added, CELLS_AT_CAPACITY, Scaling, Slice, error_bound};
 pub use sharded::Sharded;
+
+/// The example of the README is run with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

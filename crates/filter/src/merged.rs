@@ -15,6 +15,20 @@ use crate::split::Split;
 /// The count of an element is at least the sum of its counts in all filters: each of those is at most the smallest of
 /// its cells there, and a sum of smallest is at most the smallest of sums. Beyond 15 the same holds for the cells of its
 /// first block, whose sums are whole numbers here as well.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Merged, Refined};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let (mut here, mut there) = (Refined::new(100)?, Refined::new(100)?);
+/// here.add(element, 2);
+/// there.add(element, 3);
+/// let mut merged = Merged::new(100)?;
+/// merged.merge(&here)?;
+/// merged.merge(&there)?;
+/// assert_eq!(merged.count(element), 5);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Merged {
     cells: Split,
 }

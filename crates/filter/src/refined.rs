@@ -17,6 +17,23 @@ use std::ops::Range;
 /// Counts beyond 15 are kept for three cells of an element's first block only. The others stay at 15, which tells no
 /// more than "at least 15". So bulk costs less split storage, and its count, which hardly any other element shares in so
 /// sparse a table, is as right as with eight.
+///
+/// ```
+/// use bulkmark_filter::{CELLS_AT_CAPACITY, Counting, Refined};
+///
+/// let (a, b) = (0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835, 0x0123_4567_89AB_CDEF_0246_8ACE_1357_9BDF);
+/// let mut filter = Refined::sized(10_000, CELLS_AT_CAPACITY)?;
+/// let mut counts = [0; 2];
+/// filter.add_batch(&[(a, 3), (b, 20)], &mut counts);
+/// assert_eq!(counts, [3, 20]);
+///
+/// // To disk and back, as a whole or some blocks at a time.
+/// let all = 0..filter.blocks();
+/// let mut copy = Refined::new(filter.blocks())?;
+/// assert!(copy.restore(all.clone(), &filter.bytes(all)));
+/// assert_eq!(copy.count(b), 20);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Refined {
     pub(crate) cells: Split,
 }

@@ -65,6 +65,18 @@ pub struct Added {
 }
 
 /// A row of slices, the newest last.
+///
+/// ```
+/// use bulkmark_filter::{Refined, Scaling};
+///
+/// let mut row = Scaling::<Refined>::new(1000);
+/// for i in 1..=5000u64 {
+///     let element = u128::from(i).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+///     row.add(i, element, 1)?;
+/// }
+/// assert_eq!(row.slices().len(), 3);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Scaling<F> {
     slices: Vec<Slice<F>>,
     capacity: u32,
