@@ -50,7 +50,8 @@ const ROOMS: [(&str, &[&str]); 15] = [
 const MAX_LINES: usize = 500;
 
 /// Rooms whose files still import each other in a circle.
-const ROOMS_WITH_LOOPS: &[&str] = &["command", "crates/filter/src", "crates/study/src", "ledger"];
+const ROOMS_WITH_LOOPS: &[&str] =
+    &["crates/filter/src", "crates/study/src", "src/command/doctor", "src/ledger"];
 
 fn sources() -> Vec<(PathBuf, String)> {
     sources_of("src")
@@ -186,10 +187,9 @@ fn files_do_not_import_each_other_in_a_circle() {
         let imports = imports::Crate::new(&sources_of(&folder)).imports();
         assert!(imports.values().any(|to| !to.is_empty()), "no import was found in {folder}");
         for circle in imports::loops(&imports) {
-            let room = |file: &PathBuf| if folder == "src" { room(file) } else { folder.clone() };
-            if !circle.iter().all(|file| ROOMS_WITH_LOOPS.contains(&&*room(file))) {
-                let files: Vec<_> = circle.iter().map(|file| file.display().to_string()).collect();
-                bad.push(format!("{folder}: {}", files.join(", ")));
+            let files: Vec<_> = circle.iter().map(|file| Path::new(&folder).join(file)).collect();
+            if !files.iter().all(|file| ROOMS_WITH_LOOPS.iter().any(|room| file.starts_with(room))) {
+                bad.push(files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", "));
             }
         }
     }

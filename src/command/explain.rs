@@ -6,7 +6,7 @@ use super::show::time;
 use crate::ledger::Shares;
 use crate::mail::{RawMessage, Visitor};
 use crate::policy::{Counts, Verdict};
-use crate::signature::near::{self, Passage, Place, Scheme, Seen, Thing};
+use crate::signature::near::{self, Passage, Position, Scheme, Seen, Thing};
 use crate::signature::{LowInformation, Signature};
 use crate::verdict::{Content, Finding};
 use serde::Serialize;
@@ -115,13 +115,13 @@ fn explained(
 
 fn explain_near(message: &RawMessage, asker: &Asker, seen: &Seen) -> anyhow::Result<Vec<Explained>> {
     let key = &asker.rules.key;
-    let (near, places) = near::traced(message, key);
+    let (near, positions) = near::traced(message, key);
     let weights = near.weights(key, seen);
     let mut all = Vec::new();
     for (slot, (best, weight)) in near.slots.iter().zip(weights.slots) {
         let (passage, signature) = slot.passages[best];
         let strays = seen.count(near::stray(key, signature));
-        all.push(explained(asker, signature, words(&passage, &places), weight, strays)?);
+        all.push(explained(asker, signature, words(&passage, &positions), weight, strays)?);
     }
     for (&(thing, signature), weight) in near.things.iter().zip(weights.things) {
         let made_of = match thing {
@@ -134,9 +134,9 @@ fn explain_near(message: &RawMessage, asker: &Asker, seen: &Seen) -> anyhow::Res
 }
 
 /// The words among which those of a passage are, and where they stand.
-fn words(passage: &Passage, places: &[Place]) -> String {
-    let reach = Scheme::SHIPPED.reach().min(places.len());
-    let words: Vec<&Place> = places.iter().cycle().skip(passage.at).take(reach).collect();
+fn words(passage: &Passage, positions: &[Position]) -> String {
+    let reach = Scheme::SHIPPED.reach().min(positions.len());
+    let words: Vec<&Position> = positions.iter().cycle().skip(passage.at).take(reach).collect();
     let text = words.iter().map(|place| &*place.word).collect::<Vec<_>>().join(" ");
     match (words.first(), words.last()) {
         (Some(first), Some(last)) if first.part == last.part && first.line < last.line => {

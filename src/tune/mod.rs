@@ -10,6 +10,7 @@
 
 mod archive;
 mod clusters;
+mod figure;
 mod index;
 mod letter;
 mod plain;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The threshold curve, as SVG.
 
+use super::figure::{Figure, Line};
 use super::report::{AtThreshold, Tuning};
-use plotters::prelude::*;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A figure cannot be drawn.
@@ -10,11 +12,8 @@ use std::path::{Path, PathBuf};
 #[error("cannot draw {path}: {reason}")]
 pub struct PlotError {
     path: PathBuf,
-    reason: String,
+    reason: io::Error,
 }
-
-/// A line of the figure: its name, its colour, and its height at a threshold.
-type Line = (&'static str, RGBColor, fn(&AtThreshold) -> u64);
 
 /// Draws how many messages would have been bulk with each threshold: all, those by their body, those of each label. A
 /// grey line stands at the threshold of the configuration.
@@ -22,57 +21,30 @@ type Line = (&'static str, RGBColor, fn(&AtThreshold) -> u64);
 /// # Errors
 /// When the file cannot be written.
 pub fn plot(report: &Tuning, path: &Path) -> Result<(), PlotError> {
-    draw(report, path).map_err(|e| PlotError { path: path.to_owned(), reason: e.to_string() })
+    fs::write(path, figure(report).svg()).map_err(|reason| PlotError { path: path.to_owned(), reason })
 }
 
-fn draw(report: &Tuning, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let mut lines: Vec<Line> = vec![
-        ("all bulk", RGBColor(0, 0, 0), |row| row.messages),
-        ("by body", RGBColor(120, 120, 120), |row| row.body),
-    ];
+fn figure(report: &Tuning) -> Figure {
+    let line = |name, colour, height: fn(&AtThreshold) -> u64| Line {
+        name,
+        colour,
+        points: report.curve.iter().map(|at| (at.threshold, height(at))).collect(),
+    };
+    let mut lines =
+        vec![line("all bulk", "#000000", |at| at.messages), line("by body", "#787878", |at| at.body)];
     if report.archive.labels.ham > 0 {
-        lines.push(("ham", RGBColor(30, 130, 60), |row| row.labels.ham));
+        lines.push(line("ham", "#1e823c", |at| at.labels.ham));
     }
     if report.archive.labels.spam > 0 {
-        lines.push(("spam", RGBColor(220, 50, 32), |row| row.labels.spam));
+        lines.push(line("spam", "#dc3220", |at| at.labels.spam));
     }
     if report.configured.whitelisted > 0 {
-        lines.push(("whitelisted", RGBColor(0, 90, 181), |row| row.whitelisted));
+        lines.push(line("whitelisted", "#005ab5", |at| at.whitelisted));
     }
-    let curve = &report.curve;
-    let right = curve.last().map_or(100, |row| row.threshold);
-    let top = curve.iter().flat_map(|row| lines.iter().map(|(_, _, height)| height(row))).max();
-    let top = top.unwrap_or(0).max(1) as f64 * 1.05;
-    let root = SVGBackend::new(path, (760, 520)).into_drawing_area();
-    root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption("Messages that would have been bulk", ("sans-serif", 20))
-        .margin(12)
-        .x_label_area_size(44)
-        .y_label_area_size(72)
-        .build_cartesian_2d((1.0..f64::from(right)).log_scale(), 0.0..top)?;
-    chart
-        .configure_mesh()
-        .x_desc("threshold")
-        .y_desc("messages")
-        .x_label_formatter(&|threshold| format!("{threshold:.0}"))
-        .y_label_formatter(&|messages| format!("{messages:.0}"))
-        .light_line_style(WHITE)
-        .draw()?;
-    let at = f64::from(report.configured.body);
-    if at <= f64::from(right) {
-        let style = RGBColor(200, 200, 200).stroke_width(1);
-        chart.draw_series(LineSeries::new([(at, 0.0), (at, top)], style))?;
+    Figure {
+        title: "Messages that would have been bulk",
+        axes: ("threshold", "messages"),
+        lines,
+        mark: Some(report.configured.body),
     }
-    for (name, colour, height) in lines {
-        let style = colour.stroke_width(2);
-        let points = curve.iter().map(|row| (f64::from(row.threshold), height(row) as f64));
-        chart
-            .draw_series(LineSeries::new(points, style))?
-            .label(name)
-            .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], style));
-    }
-    chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw()?;
-    root.present()?;
-    Ok(())
 }

@@ -60,3 +60,38 @@ pub fn log_line(envelope: &Envelope, fields: &[(&'static str, String)]) -> Strin
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Exempt, Unknown};
+
+    fn line(envelope: &Envelope, finding: &Finding) -> String {
+        let rules = Rules::of_tests();
+        let outcome = Outcome::new(&rules, envelope, finding, "mx.test");
+        log_line(envelope, &fields(&rules, envelope, finding, &outcome, Duration::from_micros(1_260)))
+    }
+
+    #[test]
+    fn a_line_tells_who_to_whom_and_what() {
+        let envelope = Envelope {
+            client: Some("192.0.2.7".parse().unwrap()),
+            host: Some("client.example.org".to_owned()),
+            helo: Some("me".to_owned()),
+            sender: Some("a@example.org".to_owned()),
+            recipients: (0..7).map(|n| format!("{n}@b.example")).collect(),
+            authenticated: true,
+            id: Some("4ID".to_owned()),
+        };
+        assert_eq!(
+            line(&envelope, &Finding::Unknown(Unknown::Timeout, "why".to_owned())),
+            "4ID: client=client.example.org[192.0.2.7] helo=<me> from=<a@example.org> \
+             to=<0@b.example>,<1@b.example>,<2@b.example>,<3@b.example>,<4@b.example> nrcpt=7 verdict=unknown \
+             reason=timeout (why) action=mark ms=1.3"
+        );
+        assert_eq!(
+            line(&Envelope::default(), &Finding::Exempt(Exempt::Loopback)),
+            "NOQUEUE: client=unknown[local] from=<> to= nrcpt=0 verdict=exempt reason=loopback action=mark ms=1.3"
+        );
+    }
+}

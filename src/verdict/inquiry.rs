@@ -108,7 +108,7 @@ impl<'a> Inquiry<'a> {
         match self.step {
             Step::First => {
                 // The body signature is the first of all.
-                self.body = self.signatures.body.ok().and(counts.first().copied());
+                self.body = self.signatures.body.ok().and_then(|_| counts.first().copied());
                 self.seen.add(&signatures, &before);
                 self.step = Step::Second;
             }

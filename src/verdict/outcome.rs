@@ -127,3 +127,79 @@ fn reply(
     let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: &signature };
     Some(Reply { code: code.to_owned(), status: status.to_owned(), text: text.fill(&fields) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::RawMessage;
+    use crate::policy::Counts;
+    use crate::verdict::{Content, Exempt, Unknown};
+
+    const RAW: &[u8] = b"From: a@example.org\n\nA letter of eight words, or more than these.\n";
+
+    /// What is said of a message with these counts.
+    fn counted(rules: &Rules, body: Option<u32>, near: Option<u32>, staleness: Option<u64>) -> Outcome {
+        let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
+        let envelope = Envelope { id: Some("4ID".to_owned()), ..Envelope::default() };
+        let counted = Counted::new(rules, &envelope, &content, Counts { body, near }, staleness);
+        Outcome::new(rules, &envelope, &Finding::Counted(counted), "mx.test")
+    }
+
+    fn refusing() -> Rules {
+        let mut rules = Rules::of_tests();
+        rules.actions.bulk = Action::Reject;
+        rules.actions.near = Action::Tempfail;
+        rules.thresholds.near = 10i64.try_into().unwrap();
+        rules
+    }
+
+    #[test]
+    fn the_header_tells_counts_and_thresholds() {
+        let header = |body, near, stale| counted(&Rules::of_tests(), body, near, stale).header;
+        assert_eq!(header(Some(3), Some(27), None), "bulk; body=3; near=27; threshold=20; host=mx.test");
+        assert_eq!(header(Some(3), None, Some(600)), "clean; body=3; threshold=20; host=mx.test");
+        assert_eq!(header(None, Some(1), Some(601)), "clean; near=1; threshold=20; host=mx.test; stale=601");
+        let of_other = counted(&refusing(), Some(1), Some(9), None).header;
+        assert_eq!(of_other, "clean; body=1; near=9; threshold=20; near-threshold=10; host=mx.test");
+    }
+
+    #[test]
+    fn who_is_refused_is_told_the_count_that_did_it() {
+        let text =
+            |body, near| counted(&refusing(), Some(body), Some(near), None).reply.map(|reply| reply.text);
+        let bulk = "bulk mail refused: seen 20 times, threshold 20 (id 4ID)";
+        assert_eq!(text(20, 99).as_deref(), Some(bulk));
+        let near = "bulk mail: seen 12 times, threshold 10, try again later (id 4ID)";
+        assert_eq!(text(19, 12).as_deref(), Some(near));
+        assert_eq!(text(19, 9), None);
+    }
+
+    #[test]
+    fn stale_counts_refuse_nobody_where_that_is_configured() {
+        let rules = Rules { act_when_stale: false, ..refusing() };
+        assert_eq!(counted(&rules, Some(20), None, Some(600)).action, Action::Reject);
+        let stale = counted(&rules, Some(20), None, Some(601));
+        assert_eq!((stale.verdict, stale.action, stale.reply), (Verdict::Bulk, Action::Mark, None));
+    }
+
+    #[test]
+    fn what_has_no_count_has_a_reason() {
+        let outcome = |rules: &Rules, finding| Outcome::new(rules, &Envelope::default(), &finding, "mx.test");
+        let (rules, unknown) =
+            (Rules::of_tests(), Finding::Unknown(Unknown::Timeout, "of the disk".to_owned()));
+        let accepted = outcome(&rules, unknown.clone());
+        assert_eq!(
+            (&*accepted.header, accepted.action),
+            ("unknown; reason=timeout; host=mx.test", Action::Mark)
+        );
+        let rules = Rules { on_failure: OnFailure::Tempfail, ..refusing() };
+        assert_eq!(outcome(&rules, unknown).action, Action::Tempfail);
+        let exempt = outcome(&rules, Finding::Exempt(Exempt::LowInformation));
+        assert_eq!(
+            (&*exempt.header, exempt.action),
+            ("exempt; reason=low-information; host=mx.test", Action::Mark)
+        );
+        let canary = outcome(&rules, Finding::Canary(None));
+        assert_eq!((&*canary.header, canary.action), ("bulk; reason=canary; host=mx.test", Action::Reject));
+    }
+}

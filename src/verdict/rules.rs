@@ -45,6 +45,28 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Those of a configuration that says nothing.
+    #[cfg(test)]
+    pub(super) fn of_tests() -> Self {
+        Self {
+            hostname: None,
+            header: HeaderName::default(),
+            exempt_networks: Vec::new(),
+            exempt_loopback: true,
+            exempt_authenticated: true,
+            on_failure: OnFailure::default(),
+            deadline: Duration::from_secs(10),
+            max_staleness: 600,
+            act_when_stale: true,
+            per: Per::default(),
+            thresholds: Thresholds::default(),
+            actions: Actions::default(),
+            whitelist: WhiteList::default(),
+            signature: signature::Settings::default(),
+            key: FederationKey::public(),
+        }
+    }
+
     /// Why a message with this envelope is not looked at, if so. A client without an address is a local one.
     #[must_use]
     pub fn exempt(&self, envelope: &Envelope) -> Option<Exempt> {
@@ -56,5 +78,30 @@ impl Rules {
             return Some(Exempt::Network);
         }
         (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exempt(change: impl FnOnce(&mut Rules), client: &str, authenticated: bool) -> Option<Exempt> {
+        let mut rules = Rules::of_tests();
+        change(&mut rules);
+        rules.exempt(&Envelope { client: client.parse().ok(), authenticated, ..Envelope::default() })
+    }
+
+    #[test]
+    fn who_is_exempt() {
+        for local in ["", "127.0.0.1", "::1"] {
+            assert_eq!(exempt(|_| (), local, true), Some(Exempt::Loopback));
+            assert_eq!(exempt(|rules| rules.exempt_loopback = false, local, false), None);
+        }
+        assert_eq!(exempt(|_| (), "192.0.2.7", false), None);
+        assert_eq!(exempt(|_| (), "192.0.2.7", true), Some(Exempt::Authenticated));
+        assert_eq!(exempt(|rules| rules.exempt_authenticated = false, "192.0.2.7", true), None);
+        let network = |rules: &mut Rules| rules.exempt_networks = vec!["192.0.2.0/24".parse().unwrap()];
+        assert_eq!(exempt(network, "192.0.2.7", true), Some(Exempt::Network));
+        assert_eq!(exempt(network, "198.51.100.7", false), None);
     }
 }

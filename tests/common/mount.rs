@@ -1,29 +1,61 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! File systems that are small or cannot be written.
+//! File systems that are small, cannot be written, or hang.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A tmpfs, until dropped.
+/// A file system, until dropped.
 pub struct Mount(PathBuf);
 
 impl Mount {
-    /// None where this is not allowed, which a machine that tests every change must allow.
+    /// A tmpfs. None where this is not allowed, which a machine that tests every change must allow.
     pub fn new(path: &Path, options: &str) -> Option<Self> {
         fs::create_dir_all(path).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path).output();
+        Self::by(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path), path)
+    }
+
+    /// An ext4 of so many megabytes in a file beside it, which can be frozen. None where this is not allowed.
+    pub fn ext4(path: &Path, megabytes: u64) -> Option<Self> {
+        fs::create_dir_all(path).unwrap();
+        let image = path.with_extension("image");
+        fs::File::create(&image).unwrap().set_len(megabytes << 20).unwrap();
+        let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfs.ext4, of the package e2fsprogs, failed");
+        Self::by(Command::new("mount").args(["-o", "loop"]).args([&image, path]), path)
+    }
+
+    fn by(command: &mut Command, path: &Path) -> Option<Self> {
+        let mounted = command.output();
         if mounted.as_ref().is_ok_and(|output| output.status.success()) {
             return Some(Self(path.to_owned()));
         }
         assert!(std::env::var_os("CI").is_none(), "cannot mount: {mounted:?}");
-        println!("SKIPPED: no tmpfs can be mounted here (not root?)");
+        println!("SKIPPED: no file system can be mounted here (not root?)");
         None
+    }
+
+    /// Has whoever writes to it hang, until the result is dropped. Nothing may be done with it meanwhile that a test waits
+    /// for: who hangs cannot even be killed.
+    pub fn freeze(&self) -> Frozen {
+        let frozen = Command::new("fsfreeze").arg("-f").arg(&self.0).status();
+        let guard = Frozen(self.0.clone());
+        assert!(frozen.is_ok_and(|status| status.success()), "fsfreeze, of the package util-linux, failed");
+        guard
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// A file system that hangs, until dropped.
+pub struct Frozen(PathBuf);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = Command::new("fsfreeze").arg("-u").arg(&self.0).status();
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
 
-use super::{Near, Slot, stray};
+use super::slots::{Near, Slot, stray};
 use crate::signature::key::FederationKey;
 use crate::signature::types::Signature;
 use std::cmp::Reverse;

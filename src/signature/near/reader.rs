@@ -23,7 +23,7 @@ const SMALL: usize = 1024;
 
 /// Where a word stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The number of the text or HTML part, from 1.
     pub part: usize,
     /// The line in it, from 1; in HTML, of what is shown.
@@ -38,7 +38,7 @@ pub(super) struct Content {
     /// Keyed hashes of the words.
     pub(super) words: Vec<u64>,
     /// Where each stands, when that is wanted.
-    pub(super) places: Vec<Place>,
+    pub(super) positions: Vec<Position>,
     /// Keyed hashes of the links.
     pub(super) links: BTreeSet<u64>,
     /// The domains to which they lead.
@@ -50,9 +50,9 @@ pub(super) struct Content {
 impl Content {
     fn append(&mut self, mut other: Self) {
         other.words.truncate(MAX_WORDS - self.words.len().min(MAX_WORDS));
-        other.places.truncate(other.words.len());
+        other.positions.truncate(other.words.len());
         self.words.append(&mut other.words);
-        self.places.append(&mut other.places);
+        self.positions.append(&mut other.positions);
         self.links.append(&mut other.links);
         self.domains.append(&mut other.domains);
         self.add_files(&other.files);
@@ -140,7 +140,7 @@ impl Reader {
                     if self.traced {
                         // It is shown to people; what would control their terminal is no part of a word.
                         let word = token.chars().filter(|c| !c.is_control()).collect();
-                        part.places.push(Place { part: self.parts, line, word });
+                        part.positions.push(Position { part: self.parts, line, word });
                     }
                 }
                 Token::Link(link) => part.link(link, self.hash(link.as_bytes())),
