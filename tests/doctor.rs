@@ -139,7 +139,7 @@ fn a_milter_that_is_well() {
     let told = clinic.doctor();
     told.all_ok();
     told.says("ok       canary: from 198.51.100.1, as Postfix would show it, mark: bulk; reason=canary; host=mx.test\n");
-    told.says("ok       exempt: this machine, users who log in, 192.0.2.0/24; of these no mail is judged");
+    told.says("ok       exempt: this machine, users who log in, 192.0.2.0/24; their mail is not judged");
     told.says(&format!("ok       postfix: smtpd_milters has {}\n", clinic.site.listen));
     daemon.log.wait_for(0, "DOCTOR: client=doctor.invalid[198.51.100.1]");
     assert_eq!(common::status(&clinic.site)["ledger"]["slices"], serde_json::json!([]), "it counts nothing");
@@ -259,7 +259,7 @@ fn no_daemon() {
     told.has("error", "daemon: no milter answers at ", "systemctl start bulkmark-milter");
     told.has(
         "error",
-        &format!("listener: nobody can be reached at {}", clinic.site.listen),
+        &format!("listener: nobody answers at {}", clinic.site.listen),
         "systemctl restart",
     );
     told.says("ledger.redb is sound\n");
@@ -523,7 +523,7 @@ fn a_daemon_that_did_not_read_its_configuration_again() {
     clinic.site.extra = "[ledger]\ncapacity = 5000\n".to_owned();
     clinic.doctor().only(
         "warning",
-        "daemon: the milter that runs has another configuration: capacity",
+        "daemon: the running milter has another configuration: capacity",
         "systemctl restart",
     );
     clinic.site.extra = "exempt-networks = [\"0.0.0.0/0\", \"::/0\"]\n".to_owned();
