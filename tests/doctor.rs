@@ -204,7 +204,7 @@ fn a_daemon_on_a_socket_of_systemd() {
     );
     assert!(daemon.terminate().success());
     let start = "systemctl start bulkmark-milter.socket bulkmark-milter.service";
-    clinic.doctor().has("error", "listener: it is on a socket of systemd, and no milter answers", start);
+    clinic.doctor().has("error", "listener: systemd holds its socket, and no milter answers", start);
 
     let mut server = Server::new("");
     server.client(&["add", "mx"]);
@@ -217,7 +217,7 @@ fn a_daemon_on_a_socket_of_systemd() {
     let start = "systemctl start bulkmark-server.socket bulkmark-server.service";
     run(&["--server"], &server.config()).has(
         "error",
-        "listener: it is on a socket of systemd, and no server",
+        "listener: systemd holds its socket, and no server",
         start,
     );
 }
@@ -257,11 +257,7 @@ fn no_daemon() {
     let told = clinic.doctor();
     assert_eq!(told.faults().len(), 2, "{}", told.text);
     told.has("error", "daemon: no milter answers at ", "systemctl start bulkmark-milter");
-    told.has(
-        "error",
-        &format!("listener: nobody answers at {}", clinic.site.listen),
-        "systemctl restart",
-    );
+    told.has("error", &format!("listener: nobody answers at {}", clinic.site.listen), "systemctl restart");
     told.says("ledger.redb is sound\n");
 }
 
@@ -323,7 +319,7 @@ fn a_state_directory_on_a_disk_that_is_read_only_or_full() {
     let clinic = Clinic::new("");
     {
         let Some(_mount) = Mount::new(&clinic.site.path("state"), "ro,size=64m") else { return };
-        clinic.doctor().has("error", "disk: the file system of ", "mount it for writing");
+        clinic.doctor().has("error", "disk: the file system of ", "remount it read-write");
     }
     let Some(_mount) = Mount::new(&clinic.site.path("state"), "size=24m") else { return };
     let told = clinic.doctor();
@@ -437,13 +433,13 @@ fn a_token_that_may_only_read() {
     let (clinic, _server, [_daemon, milter]) = with_upstream("read", "");
     send(&milter, &letter(1), 1);
     milter.log.wait_for(0, "403 Forbidden: this client may only read");
-    clinic.doctor().only("warning", "403 Forbidden: this client may only read", "the role");
+    clinic.doctor().only("warning", "403 Forbidden: this client may only read", "the right role");
 }
 
 #[test]
 fn another_window_than_the_server_has() {
     let (clinic, _server, _daemons) = with_upstream("report", "[ledger]\nwindow = \"12h\"\n");
-    clinic.doctor().only("error", "other parameters: window is ", "have the same [ledger] window");
+    clinic.doctor().only("error", "other parameters: window is ", "use the same [ledger] window");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn print_thresholds(out: &mut impl Write, report: &Report, is_configured: bool) 
         }
         writeln!(out)?;
     }
-    writeln!(out, "\n  by near: by their near count alone. wanted: reached it, but the white list wants them.")?;
+    writeln!(out, "\n  by near: by near alone. wanted: reached it, but the white list wants them.")?;
     let configured = &report.configured;
     let whose = if is_configured { "this configuration" } else { "the defaults" };
     writeln!(

@@ -232,9 +232,7 @@ impl Daemon<'_> {
             let daemon = self.name;
             report.error(
                 "listener",
-                format!(
-                    "systemd holds its socket, and no {daemon} answers that could say where it is"
-                ),
+                format!("systemd holds its socket, and no {daemon} answers that could say where it is"),
                 format!("systemctl start bulkmark-{daemon}.socket bulkmark-{daemon}.service"),
             );
         }
