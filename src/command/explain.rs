@@ -163,10 +163,7 @@ fn sentence(
         );
     }
     if let (Err(reason), true) = (signatures.body, signatures.near.is_empty()) {
-        return (
-            Verdict::Exempt.to_string(),
-            format!("it says too little to be distinguished from others: {reason}"),
-        );
+        return (Verdict::Exempt.to_string(), format!("it says too little to be told from others: {reason}"));
     }
     let kinds = [("body", counts.body, thresholds.body), ("near", counts.near, thresholds.near)];
     let told = |reached: bool| {

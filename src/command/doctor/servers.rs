@@ -70,9 +70,7 @@ fn advice(error: &ClientError, server: &Upstream) -> String {
             )
         }
         ClientError::Refused { status, .. } if status.as_u16() == 403 => {
-            format!(
-                "the client has another role; have the server's administrator add one with the right --role, and {token}"
-            )
+            format!("the client has another role; have one with the right --role made, and {token}")
         }
         ClientError::Refused { status, .. } if status.as_u16() == 429 => {
             "wait a minute, and try again".to_owned()
