@@ -105,7 +105,7 @@ pub(super) fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'stat
             _ = terminate.recv() => (),
             _ = interrupt.recv() => (),
         }
-        log::info!("ending: no more connections are taken");
+        log::info!("stopping: no more connections are taken");
         notify(&[NotifyState::Stopping]);
     })
 }

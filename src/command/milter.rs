@@ -50,7 +50,7 @@ async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result
     let role = if file.upstream.is_empty() { Role::Site } else { Role::Cache };
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
-        log::info!("began a new ledger in {}", file.state_dir.display());
+        log::info!("created a new ledger in {}", file.state_dir.display());
     }
     let socket = listen(path, &file, passed, Arc::clone(&activity.connections)).await?;
     let address = socket.address();

@@ -52,7 +52,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Passe
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
     let ledger = open_ledger(&file.state_dir, Role::Server, &file.ledger, &key).await?;
     if new {
-        log::info!("began a new ledger in {}", file.state_dir.display());
+        log::info!("created a new ledger in {}", file.state_dir.display());
     }
     let parameters = Parameters::new(&file.ledger, &key);
     let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
