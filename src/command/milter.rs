@@ -4,6 +4,7 @@
 use super::EX_CONFIG;
 use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
 use super::supervisor::Supervisor;
+use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts, Passed};
@@ -77,6 +78,7 @@ async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result
     show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
+    watch(&ledger, &mut tasks);
     let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
     let reloads = async {
         let mut in_force = file;

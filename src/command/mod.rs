@@ -19,6 +19,7 @@ mod status;
 mod supervisor;
 mod tune;
 mod tune_table;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

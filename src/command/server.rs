@@ -4,6 +4,7 @@
 use super::EX_CONFIG;
 use super::daemon::{self, answer, ended, open_ledger, reloading, serving, show};
 use super::supervisor::Supervisor;
+use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
 use crate::control::Passed;
@@ -80,6 +81,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Passe
     show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
+    watch(&ledger, &mut tasks);
     let requests = async {
         let (router, most) = (Arc::clone(&service).router(), file.limits.max_connections.get());
         let open = bound.serve(router, most, Arc::clone(&activity.connections), ending).await;

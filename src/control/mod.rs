@@ -20,4 +20,4 @@ pub use exposition::METRICS_TYPE;
 pub use passed::{Passed, PassedError, Place};
 pub use serve::Control;
 pub use socket::Socket;
-pub use status::{ClientStatus, Daemon, Parts, Status};
+pub use status::{ClientStatus, DISK_PATIENCE, Daemon, Parts, Status};

@@ -146,11 +146,10 @@ async fn metrics(State(snapshots): State<Arc<Snapshots>>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, METRICS_TYPE)], text)
 }
 
-async fn health(State(snapshots): State<Arc<Snapshots>>) -> (StatusCode, &'static str) {
-    if snapshots.daemon.ledger.is_available() {
-        (StatusCode::OK, "ok\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the ledger's disk failed\n")
+async fn health(State(snapshots): State<Arc<Snapshots>>) -> (StatusCode, String) {
+    match snapshots.daemon.ailment() {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
 }
 

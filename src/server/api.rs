@@ -200,8 +200,8 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 }
 
 async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Failure> {
-    if !service.ledger.is_available() {
-        return Err(LedgerError::Unavailable("the ledger's disk failed".to_owned()).into());
+    if let Some(why) = service.daemon.ailment() {
+        return Err(LedgerError::Unavailable(why.to_owned()).into());
     }
     Ok("ok\n")
 }
