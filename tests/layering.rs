@@ -5,20 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
+    ("net", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
     ("ledger", &["signature"]),
     ("sync", &["signature", "ledger"]),
     ("activity", &["signature", "policy"]),
-    ("control", &["signature", "ledger", "sync", "activity"]),
-    ("server", &["signature", "ledger", "sync", "control", "activity"]),
-    ("page", &["ledger", "policy", "activity", "control", "server"]),
+    ("control", &["signature", "ledger", "net", "sync", "activity"]),
+    ("server", &["signature", "ledger", "net", "sync", "control", "activity"]),
+    ("page", &["ledger", "policy", "net", "activity", "control"]),
     ("policy", &["mail", "signature"]),
-    ("milter", &["mail", "signature", "ledger", "policy", "sync", "control", "activity"]),
+    ("milter", &["mail", "signature", "ledger", "policy", "net", "sync", "activity"]),
     ("tune", &["mail", "signature", "ledger", "policy", "milter"]),
-    ("config", &["mail", "signature", "ledger", "policy", "milter", "sync", "server", "page", "telemetry"]),
+    (
+        "config",
+        &["mail", "signature", "ledger", "policy", "net", "milter", "sync", "server", "page", "telemetry"],
+    ),
     (
         "command",
         &[
@@ -26,6 +30,7 @@ const ROOMS: [(&str, &[&str]); 14] = [
             "signature",
             "ledger",
             "policy",
+            "net",
             "milter",
             "config",
             "sync",

@@ -18,6 +18,6 @@ mod told;
 
 pub use counting::report;
 pub use header::HeaderName;
-pub use listen::{BindError, Listen, Mode, Place, Socket};
+pub use listen::{BindError, Mode, Socket};
 pub use rules::{OnFailure, Rules};
 pub use serve::{Service, serve};

@@ -5,22 +5,22 @@ use super::clients::{Client as KnownClient, ClientsError};
 use super::gate::{Gate, Refused};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
-use super::stream::{Sink, stream};
 use crate::activity::Activity;
 use crate::control::{Daemon, METRICS_TYPE, Parts};
 use crate::ledger::{Behind, Ledger, LedgerError, Refusal, Reporter, Role, Snapshot, Vector, mark_of, now};
+use crate::net::{Caller, Sender, streamed};
 use crate::signature::Signature;
 use crate::sync::clock::{self, ClockGuard};
 use crate::sync::wire::{self, Reports, SnapshotHead, frame};
 use crate::sync::{Client, Code, ERROR_HEADER, Links, Parameters};
-use axum::Router;
+
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Query, State};
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Deserialize;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,10 +51,6 @@ pub struct Service {
     daemon: Arc<Daemon>,
 }
 
-/// The address of whoever asks; none on a Unix socket.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct From(pub(super) Option<IpAddr>);
-
 /// An answer that is none of success: why, for programs and for people.
 struct Failure(Code, String);
 
@@ -70,7 +66,7 @@ impl IntoResponse for Failure {
     }
 }
 
-impl std::convert::From<Refused> for Failure {
+impl From<Refused> for Failure {
     fn from(refused: Refused) -> Self {
         let code = match refused {
             Refused::NoToken => Code::TokenMissing,
@@ -83,13 +79,13 @@ impl std::convert::From<Refused> for Failure {
     }
 }
 
-impl std::convert::From<LedgerError> for Failure {
+impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
         Self(Code::Unavailable, error.to_string())
     }
 }
 
-impl std::convert::From<Behind> for Failure {
+impl From<Behind> for Failure {
     fn from(behind: Behind) -> Self {
         let code = match &behind {
             Behind::Refused(Refusal::Gap { .. }) => Code::UpdatesGone,
@@ -211,7 +207,7 @@ async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Fai
 
 async fn reports(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
@@ -257,7 +253,7 @@ async fn take_reports(
 }
 
 #[derive(Deserialize)]
-struct Since {
+struct UpdatesQuery {
     #[serde(default)]
     since: String,
     #[serde(default)]
@@ -266,9 +262,9 @@ struct Since {
 
 async fn updates(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
-    Query(Since { since, wait }): Query<Since>,
+    Query(UpdatesQuery { since, wait }): Query<UpdatesQuery>,
 ) -> Result<Response, Failure> {
     let client = service.gate.reader(token(&headers), ip)?;
     service.agree(client.as_ref(), &headers)?;
@@ -276,7 +272,7 @@ async fn updates(
     let theirs: Vector = since.parse().map_err(bad)?;
     // What cannot be served is told before the stream begins.
     let first = next_updates(&service.ledger, &theirs).await?;
-    let (sink, body) = stream();
+    let (sink, body) = streamed();
     let until = Instant::now() + Duration::from_secs(wait.min(MAX_WAIT));
     let ledger = service.ledger.clone();
     tokio::spawn(async move { send_updates(&ledger, theirs, first, until, &sink).await });
@@ -294,7 +290,7 @@ async fn send_updates(
     mut theirs: Vector,
     first: Vec<Arc<[u8]>>,
     until: Instant,
-    sink: &Sink,
+    sink: &Sender,
 ) {
     let mut moved = ledger.moves();
     let clock = ClockGuard::begin();
@@ -336,7 +332,7 @@ async fn send_updates(
 }
 
 #[derive(Deserialize)]
-struct From_ {
+struct SnapshotQuery {
     id: Option<u64>,
     #[serde(default)]
     from: u64,
@@ -344,9 +340,9 @@ struct From_ {
 
 async fn snapshot(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
-    Query(From_ { id, from }): Query<From_>,
+    Query(SnapshotQuery { id, from }): Query<SnapshotQuery>,
 ) -> Result<Response, Failure> {
     let client = service.gate.reader(token(&headers), ip)?;
     service.agree(client.as_ref(), &headers)?;
@@ -362,12 +358,12 @@ async fn snapshot(
         }
     };
     let head = SnapshotHead { id, rows: snapshot.count_rows()?, vector: snapshot.vector().clone() };
-    let (sink, body) = stream();
+    let (sink, body) = streamed();
     tokio::spawn(async move { send_snapshot(&snapshot, &head, from, &sink).await });
     Ok(service.with_parameters(body))
 }
 
-async fn send_snapshot(snapshot: &Arc<Snapshot>, head: &SnapshotHead, mut from: u64, sink: &Sink) {
+async fn send_snapshot(snapshot: &Arc<Snapshot>, head: &SnapshotHead, mut from: u64, sink: &Sender) {
     let beginning = [&wire::SNAPSHOT[..], &frame(&head.encode())].concat();
     if sink.send(beginning).await.is_err() {
         return;
@@ -387,15 +383,15 @@ async fn send_snapshot(snapshot: &Arc<Snapshot>, head: &SnapshotHead, mut from: 
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct CheckQuery {
     signature: String,
 }
 
 async fn check(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
-    Query(Asked { signature }): Query<Asked>,
+    Query(CheckQuery { signature }): Query<CheckQuery>,
 ) -> Result<Response, Failure> {
     service.gate.reader(token(&headers), ip)?;
     let bad = |e| Failure(Code::Request, format!("signature: {e}"));
@@ -406,7 +402,7 @@ async fn check(
 
 async fn metrics(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     service.gate.scraper(token(&headers), ip)?;
@@ -416,7 +412,7 @@ async fn metrics(
 
 async fn status(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     service.gate.reader(token(&headers), ip)?;
