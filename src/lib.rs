@@ -27,6 +27,7 @@ pub mod control;
 pub mod ledger;
 pub mod mail;
 pub mod milter;
+pub mod net;
 pub mod page;
 pub mod policy;
 pub mod server;

@@ -8,23 +8,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
+    ("net", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
     ("ledger", &["signature"]),
     ("sync", &["signature", "ledger"]),
     ("activity", &["signature", "policy"]),
-    ("control", &["signature", "ledger", "sync", "activity"]),
-    ("server", &["signature", "ledger", "sync", "control", "activity"]),
-    ("page", &["ledger", "policy", "activity", "control", "server"]),
+    ("control", &["signature", "ledger", "net", "sync", "activity"]),
+    ("server", &["signature", "ledger", "net", "sync", "control", "activity"]),
+    ("page", &["ledger", "policy", "net", "activity", "control"]),
     ("policy", &["mail", "signature"]),
     ("verdict", &["mail", "signature", "policy"]),
-    ("milter", &["mail", "ledger", "policy", "verdict", "sync", "control", "activity"]),
+    ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity"]),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",
-        &["signature", "ledger", "policy", "verdict", "milter", "sync", "server", "page", "telemetry"],
+        &["signature", "ledger", "policy", "net", "verdict", "milter", "sync", "server", "page", "telemetry"],
     ),
     (
         "command",
@@ -33,6 +34,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
             "signature",
             "ledger",
             "policy",
+            "net",
             "verdict",
             "milter",
             "config",

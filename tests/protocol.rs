@@ -2,16 +2,23 @@
 //! Bodies as the first version of the protocol sent them, kept in tests/data/protocol: they are read, written the same way,
 //! and count what they counted.
 
+mod common;
+
 use bulkmark::control::Status;
 use bulkmark::ledger::{Assembly, Ledger, Origin, Receipt, Role, Row, Settings, Update};
 use bulkmark::signature::{FederationKey, Signature};
-use bulkmark::sync::Parameters;
 use bulkmark::sync::wire::{
     Frames, Reports, SNAPSHOT, SnapshotHead, UPDATES, decode_receipt, encode_receipt, frame,
 };
+use bulkmark::sync::{Client, Code, Link, Parameters, Upstream};
+use common::http::ask;
+use common::server::Server;
+use common::standin::{StandIn, answer};
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A second of the window in which all of it was counted.
 const NOW: u64 = 1_795_371_667;
@@ -133,4 +140,99 @@ fn status() {
     assert_eq!(status.versions.get("1c4886c84c22c610"), Some(&1));
     assert_eq!(status.ledger.slices[0].signatures, Some(5));
     assert_eq!(serde_json::to_string(&status).unwrap(), text("status.json"));
+}
+
+/// Each code is in the document, with its status, and no other.
+#[test]
+fn codes_are_documented() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/protocol.md")).unwrap();
+    let (_, table) = text.split_once("\n| code | status |").unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let documented: BTreeMap<_, _> = rows
+        .map(|row| {
+            let cells: Vec<_> = row.split('|').map(str::trim).collect();
+            assert!(cells.len() == 6 && cells[3..5].iter().all(|cell| !cell.is_empty()), "{row}");
+            (cells[1].trim_matches('`').to_owned(), cells[2].parse().unwrap())
+        })
+        .collect();
+    let known: BTreeMap<_, _> =
+        Code::ALL.iter().map(|code| (code.to_string(), code.status().as_u16())).collect();
+    assert_eq!(documented, known);
+    assert!(Code::ALL.iter().all(|code| code.name().parse() == Ok(*code)));
+}
+
+/// A server says by its code why it refuses, whatever the text says.
+#[test]
+fn a_server_tells_codes() {
+    let server = Server::new("");
+    let tokens =
+        ["report", "read"].map(|role| server.client(&["add", role, "--role", role]).trim().to_owned());
+    let _daemon = server.start();
+    let parameters = common::server::parameters();
+    let by = |token: &str| format!("Authorization: Bearer {token}");
+    let told = |line: &str, fields: &str, body: &[u8]| {
+        let answer = ask(server.port, &format!("{line} HTTP/1.1\r\n{fields}"), body);
+        let status = answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap();
+        let code = answer.lines().find_map(|line| line.strip_prefix("bulkmark-error: "));
+        (status, code.unwrap_or_default().trim_end().to_owned())
+    };
+    let [report, read] = tokens.each_ref().map(|token| by(token));
+    let batch = |number| Reports { spool: 1, number, reports: vec![(signature(1), 1)] }.encode();
+    assert_eq!(told("POST /v1/reports", &report, &batch(5)), (200, String::new()));
+    let (mut newer, long) = (batch(6), vec![0; 1 << 20]);
+    newer[4] = 2;
+    let other =
+        format!("{report}\r\nbulkmark-parameters: {}", parameters.replace("protocol=1", "protocol=2"));
+    let late =
+        format!("{report}\r\nbulkmark-parameters: {parameters}\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT");
+    for (line, fields, body, expected) in [
+        ("GET /v1/status", "X: y", &b""[..], Code::TokenMissing),
+        ("GET /v1/status", "Authorization: Bearer guess", b"", Code::TokenInvalid),
+        ("POST /v1/reports", &read, &batch(6), Code::Role),
+        ("GET /metrics", &read, b"", Code::Role),
+        ("POST /v1/reports", &other, &batch(6), Code::Parameters),
+        ("GET /v1/updates", &late, b"", Code::Clock),
+        ("GET /v1/updates?since=nonsense", &read, b"", Code::Request),
+        ("POST /v1/reports", &report, b"nonsense", Code::Body),
+        ("POST /v1/reports", &report, &newer, Code::BodyVersion),
+        ("POST /v1/reports", &report, &long, Code::BodyTooLong),
+        ("POST /v1/reports", &report, &batch(4), Code::BatchNumber),
+        ("GET /v1/snapshot?id=7", &read, b"", Code::SnapshotGone),
+    ] {
+        let expected = (expected.status().as_u16(), expected.to_string());
+        assert_eq!(told(line, fields, body), expected, "{line}");
+    }
+    // More than the server counted itself.
+    let status = ask(server.port, &format!("GET /v1/status HTTP/1.1\r\n{read}"), b"");
+    let origin = status.split("\"origin\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let ahead = format!("GET /v1/updates?since={origin}:99:{}", "0".repeat(32));
+    assert_eq!(told(&ahead, &read, b""), (409, "other-history".to_owned()));
+    for _ in 0..10 {
+        told("GET /v1/status", &by("guess"), b"");
+    }
+    assert_eq!(told("GET /v1/status", &report, b""), (429, "token-blocked".to_owned()));
+}
+
+/// A client goes by the code, whatever the text says; by the status where there is no code; and not at all by a code of a newer
+/// server.
+#[tokio::test]
+async fn a_client_goes_by_codes() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    for (status, fields, text, expected) in [
+        ("409 Conflict", "Bulkmark-Error: batch-number\r\n", "something", Some(Code::BatchNumber)),
+        ("409 Conflict", "Bulkmark-Error: clock\r\n", "batch 1 came after batch 2", Some(Code::Clock)),
+        ("409 Conflict", "", "batch 1 came after batch 2 of the same spool", None),
+        ("400 Bad Request", "", "a proxy does not like it", None),
+        ("410 Gone", "", "", Some(Code::UpdatesGone)),
+        ("413 Payload Too Large", "", "", Some(Code::BodyTooLong)),
+        ("413 Payload Too Large", "Bulkmark-Error: of-tomorrow\r\n", "", None),
+    ] {
+        let stand_in = StandIn::new(0, move |_| Some(answer(status, fields, text.as_bytes())));
+        let url = format!("http://127.0.0.1:{}", stand_in.port);
+        let upstream = Upstream { url: url.clone(), token_file: None, ca_file: None };
+        let client = Client::new(&upstream, None, Arc::new(Link::new(&url))).unwrap();
+        let refused = client.status().await.unwrap_err();
+        assert_eq!(refused.code(), expected, "{status}, {fields}");
+        assert_eq!(refused.to_string(), format!("{status}: {text}"));
+    }
 }

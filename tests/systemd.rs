@@ -3,7 +3,12 @@
 
 mod common;
 
-use common::server::Server;
+use bulkmark::signature::Signature;
+use bulkmark::sync::wire::Reports;
+use common::frozen::Disk;
+use common::http::ask;
+use common::page::{STATUS, metrics};
+use common::server::{Server, parameters};
 use common::{BULKMARK, Daemon, PATIENCE, Site};
 use std::fs;
 use std::io::ErrorKind;
@@ -11,6 +16,7 @@ use std::net::TcpStream;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// The service manager's end: what a daemon told, one message after the other.
 struct Manager {
@@ -28,9 +34,22 @@ impl Manager {
 
     /// Starts a daemon as the manager does: it wants to hear from it every 20 ms.
     fn start(&self, site: &Site, arguments: &[&str]) -> Daemon {
+        self.start_within(site, arguments, Duration::from_millis(20))
+    }
+
+    /// The same; it wants to hear from it within this time.
+    fn start_within(&self, site: &Site, arguments: &[&str], limit: Duration) -> Daemon {
         let mut command = Command::new(BULKMARK);
-        command.args(arguments).env("NOTIFY_SOCKET", &self.path).env("WATCHDOG_USEC", "20000");
-        site.spawn_by(&mut command)
+        command.args(arguments).env("NOTIFY_SOCKET", &self.path);
+        site.spawn_by(command.env("WATCHDOG_USEC", limit.as_micros().to_string()))
+    }
+
+    /// Waits until nothing was told for so long, as it is after so many messages at most.
+    fn is_silent(&self, time: Duration, most: usize) -> bool {
+        self.socket.set_read_timeout(Some(time)).unwrap();
+        let silent = (0..most).any(|_| self.socket.recv(&mut [0; 256]).is_err());
+        self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        silent
     }
 
     fn next(&self) -> String {
@@ -89,6 +108,57 @@ fn who_does_not_listen_is_not_ready() {
     let error = manager.socket.recv(&mut [0; 256]).expect_err("it told something");
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
     drop(taken);
+}
+
+/// A server whose disk hangs: nothing fails, but the service manager hears no beat any more, as it does from one that is stuck.
+/// Whoever asks is told, and so is the log. When the disk answers again, all of it goes on.
+#[test]
+fn a_daemon_whose_disk_hangs_is_not_alive() {
+    const LIMIT: Duration = Duration::from_millis(500);
+    let mut server = Server::new("");
+    server.status = STATUS.replace("[status]\n", "");
+    let Some(disk) = Disk::new(&server.site.path("state")) else { return };
+    let token = server.client(&["add", "mx"]).trim().to_owned();
+    let config = server.config();
+    let manager = Manager::new(&server.site);
+    let daemon =
+        manager.start_within(&server.site, &["server", "--config", &config.to_string_lossy()], LIMIT);
+    assert_eq!(manager.next(), "READY=1");
+    assert_eq!(manager.next(), "WATCHDOG=1");
+    let healthz = || ask(server.port, "GET /healthz HTTP/1.1", b"");
+    assert!(healthz().starts_with("HTTP/1.1 200 "));
+
+    let frozen = disk.freeze();
+    let (port, parameters) = (server.port, parameters());
+    let report = std::thread::spawn(move || {
+        let head = format!(
+            "POST /v1/reports HTTP/1.1\r\nAuthorization: Bearer {token}\r\nbulkmark-parameters: {parameters}"
+        );
+        let batch = Reports { spool: 1, number: 1, reports: vec![(Signature::from_bytes([7; 16]), 3)] };
+        ask(port, &head, &batch.encode())
+    });
+    assert!(manager.is_silent(4 * LIMIT, 200), "it beats beside a writer that is stuck");
+    assert!(metrics(&daemon)["bulkmark_ledger_writing_seconds"] > LIMIT.as_secs_f64());
+    let status = || {
+        let output = Command::new(BULKMARK).args(["status", "--server", "--config"]).arg(&config).output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = status();
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains(" cannot tell: the ledger's disk has not answered for "), "{told}");
+    daemon.log.wait_for(0, "the ledger's disk has not answered for 1");
+    let answer = healthz();
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("does not answer"), "{answer}");
+
+    drop(frozen);
+    assert_eq!(manager.next(), "WATCHDOG=1");
+    let answer = report.join().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    daemon.log.wait_for(0, "the ledger's disk answers again, after 1");
+    let (code, told) = status();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(healthz().starts_with("HTTP/1.1 200 "));
 }
 
 fn units() -> Vec<(String, String)> {

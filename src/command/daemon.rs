@@ -110,19 +110,9 @@ pub(super) fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'stat
     })
 }
 
-/// Tells the service manager that the daemon serves; from then on also that it lives, if it wants to hear that.
+/// Tells the service manager that the daemon serves.
 pub(super) fn serving() {
     notify(&[NotifyState::Ready]);
-    if let Some(limit) = sd_notify::watchdog_enabled() {
-        // Twice in the time, as sd_watchdog_enabled(3) recommends.
-        let mut beat = tokio::time::interval((limit / 2).max(Duration::from_millis(1)));
-        tokio::spawn(async move {
-            loop {
-                beat.tick().await;
-                notify(&[NotifyState::Watchdog]);
-            }
-        });
-    }
 }
 
 /// Reads something again, while the service manager knows of it. It tells whether that went well.
@@ -135,7 +125,8 @@ pub(super) fn reloading(activity: &Activity, reload: impl FnOnce() -> bool) {
     notify(&[NotifyState::Ready]);
 }
 
-fn notify(state: &[NotifyState<'_>]) {
+/// Tells the service manager something, if there is one that listens.
+pub(super) fn notify(state: &[NotifyState<'_>]) {
     if let Err(e) = sd_notify::notify(state) {
         log::warn!("cannot notify the service manager: {e}");
     }

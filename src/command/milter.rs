@@ -4,11 +4,13 @@
 use super::EX_CONFIG;
 use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
 use super::supervisor::Supervisor;
+use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
-use crate::control::{Daemon, Parts, Passed};
+use crate::control::{Daemon, Parts};
 use crate::ledger::{self, Ledger, Role};
-use crate::milter::{Mode, Place, Service, Socket, serve};
+use crate::milter::{Mode, Service, Socket, serve};
+use crate::net::{Activation, Endpoint};
 use crate::sync::{Client, Links, Parameters, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
@@ -30,7 +32,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let passed = Passed::take("bulkmark-milter");
+    let passed = Activation::take("bulkmark-milter");
     let checked = match config::load(&args.config) {
         Ok(checked) => checked,
         Err(e) => {
@@ -41,7 +43,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     super::daemon::run(&checked.file.log.clone(), daemon(&args.config, checked, passed))
 }
 
-async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result<()> {
+async fn daemon(path: &Path, checked: Checked, passed: Activation) -> anyhow::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let file = checked.file.clone();
@@ -77,6 +79,7 @@ async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result
     show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
+    watch(&ledger, &mut tasks);
     let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
     let reloads = async {
         let mut in_force = file;
@@ -98,15 +101,15 @@ async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result
 async fn listen(
     path: &Path,
     file: &MilterFile,
-    passed: Passed,
+    passed: Activation,
     connections: Arc<Connections>,
 ) -> anyhow::Result<Socket> {
     match &file.listen {
-        Place::At(address) => {
+        Endpoint::At(address) => {
             passed.ignore(path);
             Ok(Socket::bind(address, file.listen_mode, connections).await?)
         }
-        Place::Systemd => {
+        Endpoint::Systemd => {
             if file.listen_mode != Mode::default() {
                 log::warn!(
                     "{}: listen-mode is not used, SocketMode= of the socket's unit is",

@@ -21,6 +21,7 @@ mod status;
 mod supervisor;
 mod tune;
 mod tune_table;
+mod watch;
 
 pub use cli::Cli;
 pub(crate) use exit::EX_CONFIG;

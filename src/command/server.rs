@@ -4,11 +4,12 @@
 use super::EX_CONFIG;
 use super::daemon::{self, answer, ended, open_ledger, reloading, serving, show};
 use super::supervisor::Supervisor;
+use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
-use crate::control::Passed;
 use crate::ledger::{self, Role};
-use crate::server::{Bound, METRICS_THRESHOLD, Place, Service, TlsKeys};
+use crate::net::{Activation, Endpoint, HttpListener, TlsKeys};
+use crate::server::{METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
 use crate::sync::{Client, Links, Parameters, follow};
 use crate::telemetry;
@@ -35,7 +36,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let passed = Passed::take("bulkmark-server");
+    let passed = Activation::take("bulkmark-server");
     match config::load_server(&args.config) {
         Ok((file, key)) => daemon::run(&file.log.clone(), server(&args.config, file, key, passed)),
         Err(e) => {
@@ -45,7 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Passed) -> anyhow::Result<()> {
+async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activation) -> anyhow::Result<()> {
     let hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
@@ -80,9 +81,10 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Passe
     show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
+    watch(&ledger, &mut tasks);
     let requests = async {
         let (router, most) = (Arc::clone(&service).router(), file.limits.max_connections.get());
-        let open = bound.serve(router, most, Arc::clone(&activity.connections), ending).await;
+        let open = bound.serve(router, most, || activity.connections.begin(), ending).await;
         drop(bound);
         open.closed().await;
     };
@@ -100,19 +102,19 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Passe
 async fn listen(
     path: &Path,
     file: &ServerFile,
-    passed: Passed,
+    passed: Activation,
     tls: Option<Arc<TlsKeys>>,
-) -> anyhow::Result<Bound> {
+) -> anyhow::Result<HttpListener> {
     let plain = tls.is_none();
     let bound = match &file.listen {
-        Place::At(address) => {
+        Endpoint::At(address) => {
             passed.ignore(path);
-            Bound::bind(address, tls).await.with_context(|| format!("cannot listen on {address}"))?
+            HttpListener::bind(address, tls).await.with_context(|| format!("cannot listen on {address}"))?
         }
-        Place::Systemd => {
+        Endpoint::Systemd => {
             let socket =
                 passed.socket().with_context(|| format!("{}: listen = \"systemd\"", path.display()))?;
-            Bound::new(socket, tls)
+            HttpListener::new(socket, tls)
         }
     };
     if plain && !file.plain_http_anywhere && !bound.is_local() {

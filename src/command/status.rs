@@ -5,7 +5,7 @@ use super::show::{Slice, THRESHOLD, ago, bytes};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, Status};
 use crate::sync::LinkStatus;
-use anyhow::Context;
+use anyhow::anyhow;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -60,9 +60,14 @@ fn ask(args: &Args) -> anyhow::Result<(Status, u32)> {
     };
     let threshold = args.threshold.unwrap_or(threshold);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let status = runtime.block_on(control::status(&socket, threshold)).with_context(|| {
-        let daemon = if args.server { "server" } else { "milter" };
-        format!("no {daemon} answers at {}", socket.display())
+    let daemon = if args.server { "server" } else { "milter" };
+    let status = runtime.block_on(control::status(&socket, threshold)).map_err(|e| {
+        let socket = socket.display();
+        match e.kind() {
+            // It runs, and says what is wrong.
+            io::ErrorKind::Other => anyhow!("the {daemon} at {socket} cannot tell: {e}"),
+            _ => anyhow!(e).context(format!("no {daemon} answers at {socket}")),
+        }
     })?;
     Ok((status, threshold))
 }

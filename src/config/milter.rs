@@ -3,7 +3,8 @@
 
 use super::error::ConfigError;
 use super::source::Source;
-use crate::milter::{Mode, Place};
+use crate::milter::Mode;
+use crate::net::Endpoint;
 use crate::policy::{
     Actions, Network, OnFailure, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles,
 };
@@ -35,7 +36,8 @@ pub struct Counting {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "conf/milter.toml and bulkmark.toml(5) describe the keys")]
 pub struct MilterFile {
-    pub listen: Place,
+    #[serde(deserialize_with = "Endpoint::postfix")]
+    pub listen: Endpoint,
     pub listen_mode: Mode,
     pub control: PathBuf,
     pub state_dir: PathBuf,
@@ -63,7 +65,7 @@ pub struct MilterFile {
 impl Default for MilterFile {
     fn default() -> Self {
         Self {
-            listen: Place::default(),
+            listen: Endpoint::here(8892),
             listen_mode: Mode::default(),
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),

@@ -4,7 +4,8 @@
 use super::error::ConfigError;
 use super::milter::key_of;
 use super::source::Source;
-use crate::server::{Limits, Place, Tls};
+use crate::net::{Endpoint, TlsFiles};
+use crate::server::Limits;
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::{ledger, page, server, telemetry};
@@ -57,13 +58,14 @@ impl Default for ServerStatus {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "conf/server.toml and bulkmark.toml(5) describe the keys")]
 pub struct ServerFile {
-    pub listen: Place,
+    #[serde(deserialize_with = "Endpoint::plain")]
+    pub listen: Endpoint,
     pub plain_http_anywhere: bool,
     pub anonymous_reading: bool,
     pub control: PathBuf,
     pub state_dir: PathBuf,
     pub peer: Vec<Upstream>,
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsFiles>,
     pub ledger: ledger::Settings,
     pub sync: ServerSync,
     pub limits: Limits,
@@ -74,7 +76,7 @@ pub struct ServerFile {
 impl Default for ServerFile {
     fn default() -> Self {
         Self {
-            listen: Place::default(),
+            listen: Endpoint::here(8893),
             plain_http_anywhere: false,
             anonymous_reading: false,
             control: "/run/bulkmark/server.sock".into(),

@@ -24,12 +24,18 @@ impl Daemon {
             message_metrics(&self.activity, &mut text);
         }
         let status = self.status(Some(threshold)).await.ok();
-        let available = status.is_some() && self.ledger.is_available();
+        let available = status.is_some() && self.ailment().is_none();
         text.one(
             "bulkmark_ledger_available",
             "gauge",
             "1 while the ledger counts and its disk takes what is written.",
             u8::from(available),
+        );
+        text.one(
+            "bulkmark_ledger_writing_seconds",
+            "gauge",
+            "Time that the ledger's present write has taken; 0 without one. A disk that hangs shows here.",
+            self.ledger.busy_for().as_secs_f64(),
         );
         self.disk_metrics(&mut text);
         if let Some(status) = status {

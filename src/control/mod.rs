@@ -2,22 +2,17 @@
 //! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
 //!
 //! `serve` answers on the socket, `ask` is the other side; `status` is what `bulkmark status` shows,
-//! and `metrics` the same for Prometheus, in the form of `exposition`. `socket` has the sockets of all daemons, `passed` those
-//! that systemd opened for them.
+//! and `metrics` the same for Prometheus, in the form of `exposition`.
 
 mod ask;
 mod disk;
 mod exposition;
 mod metrics;
-mod passed;
 mod serve;
-mod socket;
 mod status;
 
 pub use ask::{counts, status};
 pub use disk::Disk;
 pub use exposition::METRICS_TYPE;
-pub use passed::{Passed, PassedError, Place};
 pub use serve::Control;
-pub use socket::Socket;
-pub use status::{ClientStatus, Daemon, Parts, Status};
+pub use status::{ClientStatus, DISK_PATIENCE, Daemon, Parts, Status};

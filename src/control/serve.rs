@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The control socket. One JSON object a line each way.
 
-use super::socket::{SocketFile, bind_unix};
 use super::status::{Daemon, Status};
 use crate::ledger::{Shares, now};
+use crate::net::{Accepted, Socket, Stream, serve_each};
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -11,8 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 
 /// Bytes of one question; that for all signatures of a message is about 1,000.
 const MAX_LINE: u64 = 16 << 10;
@@ -46,8 +44,7 @@ pub(super) enum Answer {
 /// A bound control socket; the file goes when it is dropped.
 #[derive(Debug)]
 pub struct Control {
-    socket: UnixListener,
-    _file: SocketFile,
+    socket: Arc<Socket>,
 }
 
 impl Control {
@@ -59,35 +56,24 @@ impl Control {
         if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
             std::fs::create_dir(directory)?;
         }
-        let (socket, file) = bind_unix(path, MODE).await?;
-        Ok(Self { socket, _file: file })
+        Ok(Self { socket: Arc::new(Socket::unix(path, MODE).await?) })
     }
 
     /// Answers questions for ever.
     pub async fn serve(&self, daemon: Arc<Daemon>) {
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-            match self.socket.accept().await {
-                Ok((stream, _)) => {
-                    let daemon = Arc::clone(&daemon);
-                    tokio::spawn(async move {
-                        // An asker that goes away is nobody's fault.
-                        let _ = answer_all(stream, &daemon).await;
-                        drop(permit);
-                    });
-                }
-                Err(e) => {
-                    log::warn!("the control socket cannot take a connection: {e}");
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
+        let serve = |accepted: Accepted| {
+            let daemon = Arc::clone(&daemon);
+            async move {
+                // An asker that goes away is nobody's fault.
+                let _ = answer_all(accepted.stream, &daemon).await;
             }
-        }
+        };
+        serve_each(Arc::clone(&self.socket), MAX_CONNECTIONS, std::future::pending(), serve).await;
     }
 }
 
-async fn answer_all(stream: UnixStream, daemon: &Daemon) -> io::Result<()> {
-    let (reader, mut writer) = stream.into_split();
+async fn answer_all(stream: Stream, daemon: &Daemon) -> io::Result<()> {
+    let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader);
     loop {
         let mut line = Vec::new();

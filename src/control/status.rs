@@ -12,6 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How long a disk may take for something before it is said to hang.
+pub const DISK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the ledger may take to tell of itself.
+const LEDGER_PATIENCE: Duration = Duration::from_secs(3);
+
 /// How long a server may take to say how far it is.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -129,7 +135,7 @@ impl Daemon {
     /// # Errors
     /// When the ledger is not available.
     pub async fn status(&self, threshold: Option<u32>) -> Result<Status, LedgerError> {
-        let ledger = self.ledger.status(threshold).await?;
+        let ledger = self.ask_ledger(threshold).await?;
         let mut links = self.links.status();
         let asked: Vec<_> = self.servers.iter().map(|server| tokio::spawn(ask(Arc::clone(server)))).collect();
         for (link, asked) in links.iter_mut().zip(asked) {
@@ -149,7 +155,30 @@ impl Daemon {
     /// # Errors
     /// When the ledger is not available.
     pub async fn public_status(&self) -> Result<Status, LedgerError> {
-        Ok(self.outline(self.ledger.status(None).await?))
+        Ok(self.outline(self.ask_ledger(None).await?))
+    }
+
+    /// What the ledger tells of itself. One whose disk hangs would never answer.
+    async fn ask_ledger(&self, threshold: Option<u32>) -> Result<ledger::Status, LedgerError> {
+        match tokio::time::timeout(LEDGER_PATIENCE, self.ledger.status(threshold)).await {
+            Ok(status) => status,
+            Err(_) => {
+                let seconds = self.ledger.busy_for().as_secs();
+                Err(LedgerError::Unavailable(format!("the ledger's disk has not answered for {seconds} s")))
+            }
+        }
+    }
+
+    /// What keeps it from counting; none while it can.
+    #[must_use]
+    pub fn ailment(&self) -> Option<&'static str> {
+        if !self.ledger.is_available() {
+            Some("the ledger's disk failed")
+        } else if self.ledger.busy_for() >= DISK_PATIENCE {
+            Some("the ledger's disk does not answer")
+        } else {
+            None
+        }
     }
 
     fn outline(&self, ledger: ledger::Status) -> Status {

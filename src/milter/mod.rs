@@ -15,6 +15,6 @@ mod service;
 mod session;
 mod stream;
 
-pub use listen::{BindError, Listen, Mode, Place, Socket};
+pub use listen::{BindError, Mode, Socket};
 pub use serve::serve;
 pub use service::Service;

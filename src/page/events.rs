@@ -2,7 +2,7 @@
 //! Values as they change, as server-sent events.
 
 use super::snapshot::Snapshots;
-use crate::server::{Sink, stream};
+use crate::net::{Sender, streamed};
 use axum::body::Body;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Sends all sections, and from then on those that changed, until nobody reads.
 pub(super) fn events(snapshots: Arc<Snapshots>) -> Body {
-    let (sink, body) = stream();
+    let (sink, body) = streamed();
     tokio::spawn(async move { send(&snapshots, &sink).await });
     body
 }
 
-async fn send(snapshots: &Snapshots, sink: &Sink) {
+async fn send(snapshots: &Snapshots, sink: &Sender) {
     let mut sent: HashMap<&str, Value> = HashMap::new();
     let mut tick = tokio::time::interval(INTERVAL);
     loop {

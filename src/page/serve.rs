@@ -6,7 +6,7 @@ use super::host::is_ours;
 use super::settings::Settings;
 use super::snapshot::Snapshots;
 use crate::control::{Daemon, METRICS_TYPE};
-use crate::server::{Address, Bound};
+use crate::net::{Address, HttpListener};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -67,7 +67,7 @@ pub enum PageError {
 
 /// A bound page.
 pub struct Page {
-    bound: Bound,
+    bound: HttpListener,
     hosts: Hosts,
     snapshots: Arc<Snapshots>,
 }
@@ -88,7 +88,7 @@ impl Page {
         config: Arc<ArcSwap<Value>>,
     ) -> Result<Option<Self>, PageError> {
         let Some(address) = &settings.listen.0 else { return Ok(None) };
-        let bound = Bound::bind(address, None)
+        let bound = HttpListener::bind(address, None)
             .await
             .map_err(|reason| PageError::Bind { address: address.to_string(), reason })?;
         if !bound.is_local() && !settings.allow_remote {
@@ -120,7 +120,7 @@ impl Page {
         let router = router
             .layer(from_fn_with_state(self.hosts.clone(), guard))
             .with_state(Arc::clone(&self.snapshots));
-        self.bound.serve(router, MAX_CONNECTIONS, Arc::default(), std::future::pending()).await;
+        self.bound.serve(router, MAX_CONNECTIONS, || (), std::future::pending()).await;
     }
 }
 
@@ -146,11 +146,10 @@ async fn metrics(State(snapshots): State<Arc<Snapshots>>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, METRICS_TYPE)], text)
 }
 
-async fn health(State(snapshots): State<Arc<Snapshots>>) -> (StatusCode, &'static str) {
-    if snapshots.daemon.ledger.is_available() {
-        (StatusCode::OK, "ok\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the ledger's disk failed\n")
+async fn health(State(snapshots): State<Arc<Snapshots>>) -> (StatusCode, String) {
+    match snapshots.daemon.ailment() {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
     }
 }
 

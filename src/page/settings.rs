@@ -2,7 +2,7 @@
 //! `[status]` of the configuration.
 
 use crate::activity::Record;
-use crate::server::Address;
+use crate::net::Address;
 use serde::Deserialize;
 use std::fmt;
 use std::net::IpAddr;

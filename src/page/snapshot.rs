@@ -60,7 +60,7 @@ impl Snapshots {
         json!({
             "role": if self.daemon.is_server() { "server" } else { "milter" },
             "version": env!("CARGO_PKG_VERSION"),
-            "available": self.daemon.ledger.is_available(),
+            "available": self.daemon.ailment().is_none(),
             "recording": activity.is_recording(),
             "connections": activity.connections.open(),
             "judged": judged,

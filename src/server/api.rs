@@ -5,22 +5,22 @@ use super::clients::{Client as KnownClient, ClientsError};
 use super::gate::{Gate, Refused};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
-use super::stream::{Sink, stream};
 use crate::activity::Activity;
 use crate::control::{Daemon, METRICS_TYPE, Parts};
-use crate::ledger::{Behind, Ledger, LedgerError, Reporter, Role, Snapshot, Vector, mark_of, now};
+use crate::ledger::{Behind, Ledger, LedgerError, Refusal, Reporter, Role, Snapshot, Vector, mark_of, now};
+use crate::net::{Caller, Sender, streamed};
 use crate::signature::Signature;
-use crate::sync::clock::{self, Steady};
+use crate::sync::clock::{self, ClockGuard};
 use crate::sync::wire::{self, Reports, SnapshotHead, frame};
-use crate::sync::{Client, Links, Parameters};
-use axum::Router;
+use crate::sync::{Client, Code, ERROR_HEADER, Links, Parameters};
+
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Query, State};
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Deserialize;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,49 +51,48 @@ pub struct Service {
     daemon: Arc<Daemon>,
 }
 
-/// The address of whoever asks; none on a Unix socket.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct From(pub(super) Option<IpAddr>);
-
-/// An answer that is none of success.
-struct Failure(StatusCode, String);
+/// An answer that is none of success: why, for programs and for people.
+struct Failure(Code, String);
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let mut response = (self.0, format!("{}\n", self.1)).into_response();
-        if self.0 == StatusCode::UNAUTHORIZED {
+        let Self(code, text) = self;
+        let code_field = [(ERROR_HEADER, HeaderValue::from_static(code.name()))];
+        let mut response = (code.status(), code_field, format!("{text}\n")).into_response();
+        if code.status() == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }
 }
 
-impl std::convert::From<Refused> for Failure {
+impl From<Refused> for Failure {
     fn from(refused: Refused) -> Self {
-        let status = match refused {
-            Refused::NoToken | Refused::Token => StatusCode::UNAUTHORIZED,
-            Refused::Role | Refused::OnlyMetrics | Refused::NoMetrics => StatusCode::FORBIDDEN,
-            Refused::Blocked | Refused::Rate => StatusCode::TOO_MANY_REQUESTS,
+        let code = match refused {
+            Refused::NoToken => Code::TokenMissing,
+            Refused::Token => Code::TokenInvalid,
+            Refused::Role | Refused::OnlyMetrics | Refused::NoMetrics => Code::Role,
+            Refused::Blocked => Code::TokenBlocked,
+            Refused::Rate => Code::Rate,
         };
-        Self(status, refused.to_string())
+        Self(code, refused.to_string())
     }
 }
 
-impl std::convert::From<LedgerError> for Failure {
+impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
-        Self(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        Self(Code::Unavailable, error.to_string())
     }
 }
 
-impl std::convert::From<Behind> for Failure {
+impl From<Behind> for Failure {
     fn from(behind: Behind) -> Self {
-        use crate::ledger::Refusal;
-        let status = match &behind {
-            Behind::Ledger(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Behind::Refused(Refusal::Gap { .. }) => StatusCode::GONE,
-            Behind::Refused(_) => StatusCode::CONFLICT,
+        let code = match &behind {
+            Behind::Refused(Refusal::Gap { .. }) => Code::UpdatesGone,
+            Behind::Refused(Refusal::Fork { .. }) => Code::OtherHistory,
+            Behind::Refused(_) | Behind::Ledger(_) => Code::Unavailable,
         };
-        Self(status, behind.to_string())
+        Self(code, behind.to_string())
     }
 }
 
@@ -174,9 +173,9 @@ impl Service {
         let theirs = theirs.to_str().unwrap_or_default();
         self.parameters
             .check(theirs)
-            .map_err(|what| Failure(StatusCode::CONFLICT, format!("other parameters: {what}")))?;
+            .map_err(|what| Failure(Code::Parameters, format!("other parameters: {what}")))?;
         clock::check(headers.get(header::DATE), "the client", "the server")
-            .map_err(|what| Failure(StatusCode::CONFLICT, what))
+            .map_err(|what| Failure(Code::Clock, what))
     }
 
     fn with_parameters(&self, response: impl IntoResponse) -> Response {
@@ -200,23 +199,23 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 }
 
 async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Failure> {
-    if !service.ledger.is_available() {
-        return Err(LedgerError::Unavailable("the ledger's disk failed".to_owned()).into());
+    if let Some(why) = service.daemon.ailment() {
+        return Err(LedgerError::Unavailable(why.to_owned()).into());
     }
     Ok("ok\n")
 }
 
 async fn reports(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
     let client = service.gate.reporter(token(&headers), ip)?;
     let name = client.name.clone();
     let result = take_reports(&service, client, &headers, body).await;
-    if let Err(Failure(status, why)) = &result
-        && status.is_client_error()
+    if let Err(Failure(code, why)) = &result
+        && code.status().is_client_error()
     {
         service.gate.refused(&name, why);
     }
@@ -230,30 +229,31 @@ async fn take_reports(
     body: Body,
 ) -> Result<Response, Failure> {
     service.compare(headers)?;
-    let late = |_| Failure(StatusCode::REQUEST_TIMEOUT, "the body took too long".to_owned());
-    let large = || {
-        Failure(StatusCode::PAYLOAD_TOO_LARGE, format!("expected at most {} bytes", wire::MAX_REPORTS_BYTES))
-    };
+    let late = |_| Failure(Code::BodyTooSlow, "the body took too long".to_owned());
+    let large = || Failure(Code::BodyTooLong, format!("expected at most {} bytes", wire::MAX_REPORTS_BYTES));
     // One that says how long it is need not come.
     if http_body::Body::size_hint(&body).lower() > wire::MAX_REPORTS_BYTES as u64 {
         return Err(large());
     }
     let body = axum::body::to_bytes(body, wire::MAX_REPORTS_BYTES);
     let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(|_| large())?;
-    let batch = Reports::decode(&body).map_err(|e| Failure(StatusCode::BAD_REQUEST, e.to_string()))?;
+    let batch = Reports::decode(&body).map_err(|e| {
+        let code = if e.is_of_version() { Code::BodyVersion } else { Code::Body };
+        Failure(code, e.to_string())
+    })?;
     service.gate.admit(&client, batch.reports.len())?;
     let signatures = batch.reports.len();
     let reporter = Reporter { client: client.name.clone(), spool: batch.spool };
     let limit = client.max_influence.map(std::num::NonZeroU32::get);
     let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limit, now()).await?;
-    let receipt = receipt.map_err(|e| Failure(StatusCode::CONFLICT, e.to_string()))?;
+    let receipt = receipt.map_err(|e| Failure(Code::BatchNumber, e.to_string()))?;
     service.gate.counted(&client.name, signatures);
     service.daemon.activity.reported(signatures as u64, now());
     Ok(service.with_parameters(wire::encode_receipt(receipt)))
 }
 
 #[derive(Deserialize)]
-struct Since {
+struct UpdatesQuery {
     #[serde(default)]
     since: String,
     #[serde(default)]
@@ -262,17 +262,17 @@ struct Since {
 
 async fn updates(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
-    Query(Since { since, wait }): Query<Since>,
+    Query(UpdatesQuery { since, wait }): Query<UpdatesQuery>,
 ) -> Result<Response, Failure> {
     let client = service.gate.reader(token(&headers), ip)?;
     service.agree(client.as_ref(), &headers)?;
-    let bad = |e| Failure(StatusCode::BAD_REQUEST, format!("since: {e}"));
+    let bad = |e| Failure(Code::Request, format!("since: {e}"));
     let theirs: Vector = since.parse().map_err(bad)?;
     // What cannot be served is told before the stream begins.
     let first = next_updates(&service.ledger, &theirs).await?;
-    let (sink, body) = stream();
+    let (sink, body) = streamed();
     let until = Instant::now() + Duration::from_secs(wait.min(MAX_WAIT));
     let ledger = service.ledger.clone();
     tokio::spawn(async move { send_updates(&ledger, theirs, first, until, &sink).await });
@@ -290,10 +290,10 @@ async fn send_updates(
     mut theirs: Vector,
     first: Vec<Arc<[u8]>>,
     until: Instant,
-    sink: &Sink,
+    sink: &Sender,
 ) {
     let mut moved = ledger.moves();
-    let clock = Steady::begin();
+    let clock = ClockGuard::begin();
     let mut updates = first;
     // With an empty frame, by which the reader knows that there is a stream.
     if sink.send([&wire::UPDATES[..], &frame(&[])].concat()).await.is_err() {
@@ -332,7 +332,7 @@ async fn send_updates(
 }
 
 #[derive(Deserialize)]
-struct From_ {
+struct SnapshotQuery {
     id: Option<u64>,
     #[serde(default)]
     from: u64,
@@ -340,16 +340,16 @@ struct From_ {
 
 async fn snapshot(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
-    Query(From_ { id, from }): Query<From_>,
+    Query(SnapshotQuery { id, from }): Query<SnapshotQuery>,
 ) -> Result<Response, Failure> {
     let client = service.gate.reader(token(&headers), ip)?;
     service.agree(client.as_ref(), &headers)?;
     let (id, snapshot) = match id {
         Some(id) => {
             let gone =
-                || Failure(StatusCode::GONE, "this snapshot is not kept any more; begin anew".to_owned());
+                || Failure(Code::SnapshotGone, "this snapshot is not kept any more; begin anew".to_owned());
             (id, service.snapshots.get(id).ok_or_else(gone)?)
         }
         None => {
@@ -358,12 +358,12 @@ async fn snapshot(
         }
     };
     let head = SnapshotHead { id, rows: snapshot.count_rows()?, vector: snapshot.vector().clone() };
-    let (sink, body) = stream();
+    let (sink, body) = streamed();
     tokio::spawn(async move { send_snapshot(&snapshot, &head, from, &sink).await });
     Ok(service.with_parameters(body))
 }
 
-async fn send_snapshot(snapshot: &Arc<Snapshot>, head: &SnapshotHead, mut from: u64, sink: &Sink) {
+async fn send_snapshot(snapshot: &Arc<Snapshot>, head: &SnapshotHead, mut from: u64, sink: &Sender) {
     let beginning = [&wire::SNAPSHOT[..], &frame(&head.encode())].concat();
     if sink.send(beginning).await.is_err() {
         return;
@@ -383,18 +383,18 @@ async fn send_snapshot(snapshot: &Arc<Snapshot>, head: &SnapshotHead, mut from: 
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct CheckQuery {
     signature: String,
 }
 
 async fn check(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
-    Query(Asked { signature }): Query<Asked>,
+    Query(CheckQuery { signature }): Query<CheckQuery>,
 ) -> Result<Response, Failure> {
     service.gate.reader(token(&headers), ip)?;
-    let bad = |e| Failure(StatusCode::BAD_REQUEST, format!("signature: {e}"));
+    let bad = |e| Failure(Code::Request, format!("signature: {e}"));
     let signature: Signature = signature.parse().map_err(bad)?;
     let count = service.ledger.count(signature, now()).await?;
     Ok(Json(serde_json::json!({ "signature": signature.to_string(), "count": count })).into_response())
@@ -402,7 +402,7 @@ async fn check(
 
 async fn metrics(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     service.gate.scraper(token(&headers), ip)?;
@@ -412,7 +412,7 @@ async fn metrics(
 
 async fn status(
     State(service): State<Arc<Service>>,
-    ConnectInfo(From(ip)): ConnectInfo<From>,
+    Extension(Caller(ip)): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     service.gate.reader(token(&headers), ip)?;

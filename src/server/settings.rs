@@ -5,16 +5,6 @@ use serde::Deserialize;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-/// `[tls]`: certificate and key, both PEM.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Tls {
-    /// The certificate, with those between it and its authority.
-    pub cert: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
-}
-
 /// `[limits]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]

@@ -2,6 +2,7 @@
 //! Asks one server.
 
 use super::clock;
+use super::code::{self, Code};
 use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
@@ -48,7 +49,9 @@ pub enum ClientError {
     Refused {
         /// The status.
         status: StatusCode,
-        /// What it said.
+        /// Why, for programs: by its code, or by its status where it has none. None when neither says anything.
+        code: Option<Code>,
+        /// What it said, for people.
         reason: String,
     },
     /// It answered something else than was asked for.
@@ -66,14 +69,19 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Why the server refused; none when it did not, or that is not known.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Refused { code, .. } => *code,
+            _ => None,
+        }
+    }
+
     /// Whether both clocks do not agree.
     #[must_use]
     pub fn is_of_clocks(&self) -> bool {
-        match self {
-            Self::Clock(_) => true,
-            Self::Refused { reason, .. } => reason.starts_with(clock::OTHER_CLOCK),
-            _ => false,
-        }
+        matches!(self, Self::Clock(_)) || self.code() == Some(Code::Clock)
     }
 }
 
@@ -183,6 +191,10 @@ impl Client {
             clock::check(date, "the server", "this machine").map_err(ClientError::Clock)?;
             return Ok(response);
         }
+        let code = match response.headers().get(code::HEADER) {
+            Some(value) => value.to_str().ok().and_then(|name| name.parse().ok()),
+            None => Code::of_status(status),
+        };
         let mut reason = Vec::new();
         while reason.len() < MAX_REASON
             && let Ok(Some(piece)) = response.chunk().await
@@ -191,7 +203,7 @@ impl Client {
         }
         reason.truncate(MAX_REASON);
         let reason = String::from_utf8_lossy(&reason).trim().to_owned();
-        Err(ClientError::Refused { status, reason })
+        Err(ClientError::Refused { status, code, reason })
     }
 
     /// Reports a batch.
@@ -220,7 +232,7 @@ impl Client {
     /// All updates that `since` lacks, and those that come within `wait`.
     ///
     /// # Errors
-    /// When there is no stream; `410 Gone` when a snapshot must be taken first.
+    /// When there is no stream; [`Code::UpdatesGone`] when a snapshot must be taken first.
     pub async fn updates(&self, since: &Vector, wait: Duration) -> Result<Stream, ClientError> {
         let url = format!("{}/v1/updates?wait={}&since={since}", self.base, wait.as_secs());
         let response = self.send(self.http.get(url)).await?;
@@ -230,7 +242,7 @@ impl Client {
     /// The rows of a snapshot from `from` on: of the newest, or of the one with this number.
     ///
     /// # Errors
-    /// When there is no stream; `410 Gone` when that one is no longer kept.
+    /// When there is no stream; [`Code::SnapshotGone`] when that one is no longer kept.
     pub async fn snapshot(&self, id: Option<u64>, from: u64) -> Result<Stream, ClientError> {
         let id = id.map(|id| format!("id={id}&")).unwrap_or_default();
         let response = self.send(self.http.get(format!("{}/v1/snapshot?{id}from={from}", self.base))).await?;

@@ -11,9 +11,6 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 /// By how much two clocks may differ. It is far below the length of a window, and far above what the network takes.
 pub const TOLERATED: Duration = Duration::from_mins(5);
 
-/// What a refusal begins with whose reason are the clocks.
-pub(super) const OTHER_CLOCK: &str = "other clock: ";
-
 /// The time, for the header `Date`.
 #[must_use]
 pub fn date() -> Option<HeaderValue> {
@@ -38,7 +35,7 @@ fn compare(time: u64, now: u64, theirs: &str, ours: &str) -> Result<(), String> 
     let side = if time > now { "ahead of" } else { "behind" };
     let most = TOLERATED.as_secs() / 60;
     Err(format!(
-        "{OTHER_CLOCK}that of {theirs} is {} {side} that of {ours}, and {most} minutes are tolerated",
+        "other clock: that of {theirs} is {} {side} that of {ours}, and {most} minutes are tolerated",
         rounded(off)
     ))
 }
@@ -57,12 +54,12 @@ fn rounded(seconds: u64) -> String {
 }
 
 /// Sees whether this machine's clock was set meanwhile: what was agreed before it was is agreed no more.
-pub struct Steady {
+pub struct ClockGuard {
     time: u64,
     since: Instant,
 }
 
-impl Steady {
+impl ClockGuard {
     /// From now on.
     #[must_use]
     pub fn begin() -> Self {

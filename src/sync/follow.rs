@@ -3,11 +3,11 @@
 
 use super::backoff::Backoff;
 use super::client::{Client, ClientError, Stream};
-use super::clock::Steady;
+use super::clock::ClockGuard;
+use super::code::Code;
 use super::fetch::{Stopped, decode, fetch_rows};
 use super::state::{Flow, Links};
 use crate::ledger::{self, Ledger, now};
-use reqwest::StatusCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,27 +20,25 @@ const LOOK_BACK: Duration = Duration::from_secs(30);
 /// A stream that ends sooner is no better than none.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// What a server says whose history is another than the one that is known here (a part of `Refusal::Fork`).
-const ANOTHER_HISTORY: &str = "continues another history";
-
-/// Follows the first of `clients` that answers, for ever: another when it fails, and the first again when that is back. Who
-/// `heals` takes a snapshot of a server that was restored from an old copy: a milter, whose counts are all from there.
+/// Follows the first of `clients` that answers, for ever: another when it fails, and the first again when that is back. With
+/// `snapshot_on_fork` a snapshot is taken of a server that was restored from an old copy: at a milter, whose counts are all from there.
 pub async fn follow(
     ledger: Ledger,
     settings: ledger::Settings,
     clients: Vec<Arc<Client>>,
     links: Arc<Links>,
-    heals: bool,
+    snapshot_on_fork: bool,
 ) {
     let mut backoff = Backoff::default();
     loop {
         let mut any = false;
         for (i, client) in clients.iter().enumerate() {
             let began = Instant::now();
-            let following = follow_once(&ledger, &settings, client, heals, || links.set_active(Some(i)));
+            let following =
+                follow_once(&ledger, &settings, client, snapshot_on_fork, || links.set_active(Some(i)));
             let result = tokio::select! {
                 result = following => result,
-                () = better_one_answers(&ledger, &clients, i) => Ok(()),
+                () = better_one_answers(&ledger, &clients, i, snapshot_on_fork) => Ok(()),
             };
             let problem = match result {
                 Ok(()) if began.elapsed() >= SHORT => {
@@ -63,16 +61,20 @@ pub async fn follow(
 
 /// Is done when one of the servers before number `followed` answers as it should. Of those behind it that did not, it sees
 /// whether they do.
-async fn better_one_answers(ledger: &Ledger, clients: &[Arc<Client>], followed: usize) {
+async fn better_one_answers(ledger: &Ledger, clients: &[Arc<Client>], followed: usize, on_fork: bool) {
     loop {
         tokio::time::sleep(LOOK_BACK).await;
         for (i, client) in clients.iter().enumerate() {
             if i == followed || i > followed && !client.link.is_failing(Flow::Updates) {
                 continue;
             }
-            match client.updates(&ledger.vector(), Duration::ZERO).await {
-                Ok(_) if i < followed => return,
-                Ok(_) => client.link.works(Flow::Updates),
+            let answers = match client.updates(&ledger.vector(), Duration::ZERO).await {
+                Err(e) if !needs_snapshot(&e, on_fork) => Err(e),
+                _ => Ok(()),
+            };
+            match answers {
+                Ok(()) if i < followed => return,
+                Ok(()) => client.link.works(Flow::Updates),
                 Err(e) => client.link.fails(Flow::Updates, e.to_string()),
             }
         }
@@ -83,7 +85,7 @@ async fn follow_once(
     ledger: &Ledger,
     settings: &ledger::Settings,
     client: &Client,
-    heals: bool,
+    snapshot_on_fork: bool,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
@@ -92,10 +94,7 @@ async fn follow_once(
     }
     let vector = ledger.vector();
     let stream = match client.updates(&vector, WAIT).await {
-        Err(ClientError::Refused { status, reason })
-            if status == StatusCode::GONE
-                || heals && status == StatusCode::CONFLICT && reason.contains(ANOTHER_HISTORY) =>
-        {
+        Err(e) if needs_snapshot(&e, snapshot_on_fork) => {
             take_snapshot(ledger, settings, client).await?;
             let vector = ledger.vector();
             client.updates(&vector, WAIT).await
@@ -109,9 +108,18 @@ async fn follow_once(
     apply_all(ledger, stream, answers).await
 }
 
+/// Whether a server has no updates for us, and a snapshot instead.
+fn needs_snapshot(error: &ClientError, on_fork: bool) -> bool {
+    match error.code() {
+        Some(Code::UpdatesGone) => true,
+        Some(Code::OtherHistory) => on_fork,
+        _ => false,
+    }
+}
+
 /// Applies what comes; `answers` is told that something did. That is so at once, since a stream begins with an empty frame.
 async fn apply_all(ledger: &Ledger, mut stream: Stream, answers: impl Fn()) -> Result<(), Stopped> {
-    let (clock, mut first) = (Steady::begin(), true);
+    let (clock, mut first) = (ClockGuard::begin(), true);
     while let Some(bytes) = stream.next().await? {
         if std::mem::take(&mut first) {
             answers();

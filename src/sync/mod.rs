@@ -8,6 +8,7 @@
 mod backoff;
 mod client;
 pub mod clock;
+mod code;
 mod fetch;
 mod follow;
 mod parameters;
@@ -17,6 +18,7 @@ mod state;
 pub mod wire;
 
 pub use client::{Client, ClientError, Stream};
+pub use code::{Code, HEADER as ERROR_HEADER};
 pub use fetch::{Stopped, fetch};
 pub use follow::follow;
 pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};

@@ -3,12 +3,12 @@
 //! server takes.
 
 use super::backoff::Backoff;
-use super::client::{Client, ClientError};
+use super::client::Client;
+use super::code::Code;
 use super::settings::Settings;
 use super::state::{Flow, Links};
 use super::wire::Reports;
 use crate::ledger::{Ledger, LedgerError, now};
-use reqwest::StatusCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,30 +91,29 @@ async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) ->
     };
     let held = batch.reports.len() as u64;
     let reports = Reports { spool, number: batch.number, reports: batch.reports };
-    match client.report(&reports).await {
+    let refused = match client.report(&reports).await {
         Ok(receipt) => {
             ledger.acknowledge(batch.number, receipt).await?;
-            Ok(true)
+            return Ok(true);
         }
-        Err(ClientError::Refused { status: StatusCode::CONFLICT, reason })
-            if reason.starts_with("batch ") =>
-        {
+        Err(e) => e,
+    };
+    match refused.code() {
+        Some(Code::BatchNumber) => {
             log::error!(
-                "{}: {reason}; this spool was restored from an old copy, and its reports were counted already",
+                "{}: {refused}; this spool was restored from an old copy, and its reports were counted already",
                 client.url()
             );
             ledger.renew_spool(client.url().to_owned()).await?;
             Ok(true)
         }
-        Err(ClientError::Refused { status, reason })
-            if matches!(status, StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE) =>
-        {
-            log::error!("{}: {status}: {reason}; the batch is dropped", client.url());
+        Some(Code::Body | Code::BodyTooLong) => {
+            log::error!("{}: {refused}; the batch is dropped", client.url());
             ledger.drop_batch(batch.number).await?;
             links.dropped(held);
             Ok(true)
         }
-        Err(e) => Err(Unsent::Later(e.to_string())),
+        _ => Err(Unsent::Later(refused.to_string())),
     }
 }
 

@@ -35,6 +35,16 @@ pub struct WireError {
     expected: &'static str,
     offset: usize,
     what: Cow<'static, str>,
+    /// Whether the form has a version that is not known here.
+    newer: bool,
+}
+
+impl WireError {
+    /// Whether the bytes are what was expected, in a form of another version.
+    #[must_use]
+    pub const fn is_of_version(&self) -> bool {
+        self.newer
+    }
 }
 
 /// A batch of reports.
@@ -76,7 +86,8 @@ impl Reports {
     /// [`WireError`] for anything else; more than 8,192 reports are refused before there is room for them.
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let expected = "a batch of reports";
-        let fault = |offset, what: &'static str| WireError { expected, offset, what: what.into() };
+        let fault =
+            |offset, what: &'static str| WireError { expected, offset, what: what.into(), newer: false };
         let content = unseal(bytes, REPORTS, expected)?;
         let Some((spool, rest)) = content.split_first_chunk() else { return Err(fault(5, "cut off")) };
         let Some((number, mut rest)) = rest.split_first_chunk() else { return Err(fault(13, "cut off")) };
@@ -129,7 +140,7 @@ pub fn decode_receipt(bytes: &[u8]) -> Result<Receipt, WireError> {
     let expected = "a receipt";
     let content = unseal(bytes, RECEIPT, expected)?;
     let ([origin, version], []) = content.as_chunks::<8>() else {
-        return Err(WireError { expected, offset: 5, what: "of another length".into() });
+        return Err(WireError { expected, offset: 5, what: "of another length".into(), newer: false });
     };
     Ok(Receipt { origin: Origin(u64::from_le_bytes(*origin)), version: u64::from_le_bytes(*version) })
 }
@@ -200,7 +211,8 @@ impl Frames {
     /// When the stream is none, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
     pub fn take(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         let expected = "a stream of frames";
-        let fault = |offset, what: &'static str| WireError { expected, offset, what: what.into() };
+        let fault =
+            |offset, what: &'static str| WireError { expected, offset, what: what.into(), newer: false };
         if !self.begun {
             if self.buffer.len() < self.magic.len() {
                 return Ok(None);
@@ -238,19 +250,19 @@ fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// The kind must be this one, and its form of this version.
 fn begins_with(magic: &[u8; 5], bytes: &[u8], expected: &'static str) -> Result<(), WireError> {
-    let fault = |offset, what| Err(WireError { expected, offset, what });
+    let fault = |offset, what, newer| Err(WireError { expected, offset, what, newer });
     match (bytes.first_chunk::<5>(), magic) {
         (Some(found), _) if found == magic => Ok(()),
         (Some([kind @ .., found]), [ours @ .., known]) if kind == ours => {
-            fault(4, format!("its form has the version {found}, and {known} is known here").into())
+            fault(4, format!("its form has the version {found}, and {known} is known here").into(), true)
         }
-        _ => fault(0, "another beginning".into()),
+        _ => fault(0, "another beginning".into(), false),
     }
 }
 
 /// What is between the magic and the checksum.
 fn unseal<'a>(bytes: &'a [u8], magic: &[u8; 5], expected: &'static str) -> Result<&'a [u8], WireError> {
-    let fault = |offset, what: &'static str| WireError { expected, offset, what: what.into() };
+    let fault = |offset, what: &'static str| WireError { expected, offset, what: what.into(), newer: false };
     let Some((content, sum)) = bytes.split_last_chunk::<4>() else {
         return Err(fault(bytes.len(), "cut off"));
     };

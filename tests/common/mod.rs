@@ -7,6 +7,7 @@ pub mod browser;
 pub mod clock;
 pub mod counts;
 pub mod encode;
+pub mod frozen;
 pub mod http;
 pub mod letters;
 pub mod milter;

@@ -15,9 +15,10 @@ mod session;
 
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
-use crate::control::{Place, Status};
+use crate::control::Status;
 use crate::ledger;
-use crate::server::{Address, Clients};
+use crate::net::{Address, Endpoint};
+use crate::server::Clients;
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::telemetry;
@@ -26,7 +27,6 @@ use report::{Level, Report};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 
 /// Check everything that a milter or server needs to do its work, and say what to do.
 ///
@@ -141,7 +141,7 @@ async fn milter(
         Ok(()) => report.ok("white lists", "every entry is valid"),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), report) {
+    if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), Address::of_postfix, report) {
         session::examine(file, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }
@@ -183,7 +183,7 @@ async fn server(
         Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), report) {
+    if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), str::parse, report) {
         examine_listener(&listen, report).await;
     }
     daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
@@ -218,16 +218,17 @@ impl Daemon<'_> {
     }
 
     /// Where it listens. Of a socket that systemd has, only the daemon can tell.
-    fn listens<A: Clone + FromStr>(
+    fn listens(
         &self,
-        place: &Place<A>,
+        endpoint: &Endpoint,
         status: Option<&Status>,
+        read: fn(&str) -> Result<Address, String>,
         report: &mut Report,
-    ) -> Option<A> {
-        if let Place::At(address) = place {
+    ) -> Option<Address> {
+        if let Endpoint::At(address) = endpoint {
             return Some(address.clone());
         }
-        let address = status.and_then(|status| status.listens.as_ref()?.parse().ok());
+        let address = status.and_then(|status| read(status.listens.as_ref()?).ok());
         if address.is_none() {
             let daemon = self.name;
             report.error(

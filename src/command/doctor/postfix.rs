@@ -3,7 +3,7 @@
 
 use super::access::{Obstacle, User, WRITE};
 use super::report::Report;
-use crate::milter::Listen;
+use crate::net::Address;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +38,7 @@ impl Postconf<'_> {
 }
 
 /// Looks for the listener in Postfix's configuration: that in `directory`, or the usual one.
-pub(super) fn examine(directory: Option<&Path>, listen: &Listen, report: &mut Report) {
+pub(super) fn examine(directory: Option<&Path>, listen: &Address, report: &mut Report) {
     let postconf = Postconf { directory };
     let milters = match postconf.ask(&["-hx", "smtpd_milters"]) {
         None => return report.ok(CHECK, "there is no postconf here, so Postfix was not checked"),
@@ -59,14 +59,14 @@ pub(super) fn examine(directory: Option<&Path>, listen: &Listen, report: &mut Re
     };
     let jail = jail(&postconf);
     if specs(&milters).iter().any(|spec| is_ours(spec, listen, jail.as_deref())) {
-        report.ok(CHECK, format!("{place} has {listen}"));
+        report.ok(CHECK, format!("{place} has {}", listen.in_postfix()));
         examine_socket(&postconf, listen, report);
     } else {
         let found = if milters.is_empty() { "empty".to_owned() } else { format!("\"{milters}\"") };
         let line = format!("{{ {}, default_action=accept }}", seen_from(listen, jail.as_deref()));
         report.error(
             CHECK,
-            format!("{place} is {found}, and does not have {listen}: bulkmark is not asked"),
+            format!("{place} is {found}, and does not have {}: bulkmark is not asked", listen.in_postfix()),
             format!("put this into main.cf and run postfix reload: smtpd_milters = {line}"),
         );
     }
@@ -99,14 +99,14 @@ fn specs(value: &str) -> Vec<String> {
 }
 
 /// Whether Postfix reaches the listener by this address.
-fn is_ours(spec: &str, listen: &Listen, jail: Option<&Path>) -> bool {
-    match (spec.parse::<Listen>(), listen) {
-        (Ok(Listen::Inet(theirs)), Listen::Inet(ours)) => theirs == *ours || overlap(&theirs, ours),
-        (Ok(theirs), Listen::Unix(_)) => match (jail, theirs) {
-            (_, Listen::Inet(_)) => false,
+fn is_ours(spec: &str, listen: &Address, jail: Option<&Path>) -> bool {
+    match (Address::of_postfix(spec), listen) {
+        (Ok(Address::Tcp(theirs)), Address::Tcp(ours)) => theirs == *ours || overlap(&theirs, ours),
+        (Ok(theirs), Address::Unix(_)) => match (jail, theirs) {
+            (_, Address::Tcp(_)) => false,
             (None, theirs) => theirs == *listen,
-            (Some(jail), Listen::Unix(path)) => {
-                Listen::Unix(jail.join(path.strip_prefix("/").unwrap_or(&path))) == *listen
+            (Some(jail), Address::Unix(path)) => {
+                Address::Unix(jail.join(path.strip_prefix("/").unwrap_or(&path))) == *listen
             }
         },
         _ => false,
@@ -122,19 +122,19 @@ fn overlap(theirs: &str, ours: &str) -> bool {
 }
 
 /// The listener's address as Postfix has to write it.
-fn seen_from(listen: &Listen, jail: Option<&Path>) -> String {
+fn seen_from(listen: &Address, jail: Option<&Path>) -> String {
     match (listen, jail) {
-        (Listen::Unix(path), Some(jail)) => match path.strip_prefix(jail) {
+        (Address::Unix(path), Some(jail)) => match path.strip_prefix(jail) {
             Ok(inside) => format!("unix:/{}", inside.display()),
-            Err(_) => format!("{listen}"),
+            Err(_) => listen.in_postfix(),
         },
-        _ => listen.to_string(),
+        _ => listen.in_postfix(),
     }
 }
 
 /// Whether Postfix's user may connect to a Unix socket.
-fn examine_socket(postconf: &Postconf<'_>, listen: &Listen, report: &mut Report) {
-    let Listen::Unix(path) = listen else { return };
+fn examine_socket(postconf: &Postconf<'_>, listen: &Address, report: &mut Report) {
+    let Address::Unix(path) = listen else { return };
     let Some(user) = User::named(&postconf.value("mail_owner")) else { return };
     if let Err(Obstacle::Mode(at)) = user.reach(path, WRITE) {
         report.error(
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_listener_is_known_by_other_names() {
         let ours = |spec: &str, listen: &str, jail: Option<&str>| {
-            is_ours(spec, &listen.parse().unwrap(), jail.map(Path::new))
+            is_ours(spec, &Address::of_postfix(listen).unwrap(), jail.map(Path::new))
         };
         assert!(ours("inet:127.0.0.1:8892", "inet:127.0.0.1:8892", None));
         assert!(ours("inet:localhost:8892", "inet:127.0.0.1:8892", None));
@@ -177,7 +177,7 @@ mod tests {
         assert!(ours("unix:/b/m.sock", socket, Some("/var/spool/postfix")));
         assert!(!ours("unix:/b/m.sock", socket, None) && !ours("nonsense", socket, None));
         assert_eq!(
-            seen_from(&socket.parse().unwrap(), Some(Path::new("/var/spool/postfix"))),
+            seen_from(&Address::of_postfix(socket).unwrap(), Some(Path::new("/var/spool/postfix"))),
             "unix:/b/m.sock"
         );
     }

@@ -7,7 +7,7 @@ use crate::config::MilterFile;
 use crate::control::Status;
 use crate::ledger::{self, now};
 use crate::signature::FederationKey;
-use crate::sync::{Client, ClientError, Link, Parameters, Upstream};
+use crate::sync::{Client, ClientError, Code, Link, Parameters, Upstream};
 use std::sync::Arc;
 
 /// Asks each of them. `check` is "upstream" or "peer".
@@ -60,24 +60,21 @@ fn advice(error: &ClientError, server: &Upstream) -> String {
         Some(path) => format!("put it into {}", path.display()),
         None => "name its file in token-file".to_owned(),
     };
-    match error {
-        ClientError::File { .. } | ClientError::Setup(_) => {
+    match (error, error.code()) {
+        (ClientError::File { .. } | ClientError::Setup(_), _) => {
             "correct the entry, or the file that it names".to_owned()
         }
-        ClientError::Refused { status, .. } if status.as_u16() == 401 => {
+        (_, Some(Code::TokenMissing | Code::TokenInvalid)) => {
             format!(
                 "have the server's administrator make a token (bulkmark client add or rotate), and {token}"
             )
         }
-        ClientError::Refused { status, .. } if status.as_u16() == 403 => {
+        (_, Some(Code::Role)) => {
             format!("the client has another role; have one with the right --role made, and {token}")
         }
-        ClientError::Refused { status, .. } if status.as_u16() == 429 => {
-            "wait a minute, and try again".to_owned()
-        }
-        ClientError::Parameters(_) => SAME.to_owned(),
-        ClientError::Refused { status, .. } if status.as_u16() == 409 => SAME.to_owned(),
-        ClientError::Transport(_) => {
+        (_, Some(Code::TokenBlocked | Code::Rate)) => "wait a minute, and try again".to_owned(),
+        (ClientError::Parameters(_), _) | (_, Some(Code::Parameters)) => SAME.to_owned(),
+        (ClientError::Transport(_), _) => {
             "is it running, is the address right, and does a firewall let us through? curl -v shows more"
                 .to_owned()
         }

@@ -4,7 +4,7 @@
 use super::report::Report;
 use crate::command::canary;
 use crate::config::MilterFile;
-use crate::milter::Listen;
+use crate::net::Address;
 use crate::policy::Action;
 use indymilter_test::{EomAction, MacroStage, ProtoOpts, Status, TestConnection, TestError, TestResult};
 use std::ffi::CStr;
@@ -36,7 +36,7 @@ struct Answer {
 }
 
 /// Connects to the listener and has it judge a canary.
-pub(super) async fn examine(file: &MilterFile, listen: &Listen, report: &mut Report) {
+pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Report) {
     examine_exempt(file, report);
     let Some(stranger) = stranger(file) else {
         return report.error(
@@ -49,11 +49,14 @@ pub(super) async fn examine(file: &MilterFile, listen: &Listen, report: &mut Rep
     let connection = match connect(listen).await {
         Ok(connection) => connection,
         Err(TestError::Io(e)) if UNREACHABLE.contains(&e.kind()) => {
-            let text = format!("nobody answers at {listen}: {e}");
+            let text = format!("nobody answers at {}: {e}", listen.in_postfix());
             return report.error("listener", text, restart);
         }
         Err(e) => {
-            let text = format!("the program that listens on {listen} does not answer as a milter: {e}");
+            let text = format!(
+                "the program that listens on {} does not answer as a milter: {e}",
+                listen.in_postfix()
+            );
             return report.error(
                 "listener",
                 text,
@@ -61,7 +64,7 @@ pub(super) async fn examine(file: &MilterFile, listen: &Listen, report: &mut Rep
             );
         }
     };
-    report.ok("listener", format!("a milter answers at {listen}"));
+    report.ok("listener", format!("a milter answers at {}", listen.in_postfix()));
     match session(connection, stranger, file).await {
         Ok(answer) => tell(&answer, stranger, file, report),
         Err(e) => report.error("canary", format!("the milter broke off the session: {e}"), restart),
@@ -87,11 +90,11 @@ fn stranger(file: &MilterFile) -> Option<IpAddr> {
     strangers.into_iter().find(|&ip| !file.exempt_networks.iter().any(|network| network.contains(ip)))
 }
 
-async fn connect(listen: &Listen) -> TestResult<TestConnection> {
+async fn connect(listen: &Address) -> TestResult<TestConnection> {
     let connection = TestConnection::configure().read_timeout(PATIENCE).write_timeout(PATIENCE);
     match listen {
-        Listen::Inet(address) => connection.open_tcp(address).await,
-        Listen::Unix(path) => connection.open_unix(path).await,
+        Address::Tcp(address) => connection.open_tcp(address).await,
+        Address::Unix(path) => connection.open_unix(path).await,
     }
 }
 

@@ -31,13 +31,13 @@ impl http_body::Body for Pieces {
 }
 
 /// Where the pieces go in.
-pub struct Sink(mpsc::Sender<Bytes>);
+pub struct Sender(mpsc::Sender<Bytes>);
 
 /// The reader is gone or does not read.
 #[derive(Debug)]
 pub struct Gone;
 
-impl Sink {
+impl Sender {
     /// Puts a piece in.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Sink {
 }
 
 /// A body, and the end by which it is filled; it ends when that is dropped.
-pub fn stream() -> (Sink, Body) {
+pub fn streamed() -> (Sender, Body) {
     let (sender, receiver) = mpsc::channel(WAITING);
-    (Sink(sender), Body::new(Pieces(receiver)))
+    (Sender(sender), Body::new(Pieces(receiver)))
 }

@@ -1,49 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Sockets that systemd opened and passed to a daemon (systemd.socket(5)).
 
+use super::address::SYSTEMD;
 use super::socket::Socket;
 use listenfd::ListenFd;
 use rustix::net::sockopt::socket_acceptconn;
-use serde::Deserialize;
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::str::FromStr;
 use tokio::net::{TcpListener, UnixListener};
-
-/// How the configuration writes [`Place::Systemd`].
-const SYSTEMD: &str = "systemd";
-
-/// Where a daemon listens.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String", bound = "A: FromStr<Err = String>")]
-pub enum Place<A> {
-    /// At an address, which it binds itself.
-    At(A),
-    /// On the socket that systemd passes.
-    Systemd,
-}
-
-impl<A: Default> Default for Place<A> {
-    fn default() -> Self {
-        Self::At(A::default())
-    }
-}
-
-impl<A: FromStr<Err = String>> TryFrom<String> for Place<A> {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        if text == SYSTEMD {
-            return Ok(Self::Systemd);
-        }
-        text.parse().map(Self::At).map_err(|e| format!("{e}, or \"{SYSTEMD}\""))
-    }
-}
 
 /// What was passed cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-pub enum PassedError {
+pub enum ActivationError {
     /// Nothing was passed.
     #[error(
         "systemd passed no socket: systemctl enable --now {daemon}.socket && systemctl restart {daemon}; or write an address in the \
@@ -69,7 +38,7 @@ pub enum PassedError {
 }
 
 /// What systemd passed to this process.
-pub struct Passed {
+pub struct Activation {
     sockets: ListenFd,
     daemon: &'static str,
 }
@@ -80,7 +49,7 @@ enum Found {
     Other(&'static str),
 }
 
-impl Passed {
+impl Activation {
     /// Takes what was passed to `daemon`, as its units are called. The variables that tell of it are taken out of the environment,
     /// so this must come before any thread.
     #[must_use]
@@ -104,20 +73,20 @@ impl Passed {
     /// The socket that was passed.
     ///
     /// # Errors
-    /// [`PassedError`]
-    pub fn socket(mut self) -> Result<Socket, PassedError> {
+    /// [`ActivationError`]
+    pub fn socket(mut self) -> Result<Socket, ActivationError> {
         let daemon = self.daemon;
         let found = (0..self.sockets.len()).map(|i| self.found(i)).collect::<io::Result<Vec<_>>>()?;
         let text = match <[Found; 1]>::try_from(found) {
             Ok([Found::Socket(socket)]) => return Ok(socket),
             Ok([Found::Other(what)]) => what.to_owned(),
-            Err(found) if found.is_empty() => return Err(PassedError::Nothing { daemon }),
+            Err(found) if found.is_empty() => return Err(ActivationError::Nothing { daemon }),
             Err(found) => {
                 let list: Vec<_> = found.iter().map(ToString::to_string).collect();
                 format!("{}: {}", many(list.len()), list.join(", "))
             }
         };
-        Err(PassedError::Other { found: text, daemon })
+        Err(ActivationError::Other { found: text, daemon })
     }
 
     fn found(&mut self, i: usize) -> io::Result<Found> {

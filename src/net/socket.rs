@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Sockets to listen on.
 
+use super::address::Address;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -32,11 +33,22 @@ impl Drop for SocketFile {
 }
 
 impl Socket {
+    /// Binds an address; the file of a Unix socket gets the permissions `mode`.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub async fn bind(address: &Address, mode: u32) -> io::Result<Self> {
+        match address {
+            Address::Tcp(address) => Self::tcp(address).await,
+            Address::Unix(path) => Self::unix(path, mode).await,
+        }
+    }
+
     /// Binds the first address of `address`, which is `HOST:PORT`, that can be used.
     ///
     /// # Errors
     /// When none can.
-    pub async fn tcp(address: &str) -> io::Result<Self> {
+    async fn tcp(address: &str) -> io::Result<Self> {
         let mut result = Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
         for address in lookup_host(address).await? {
             let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
@@ -54,7 +66,17 @@ impl Socket {
     /// # Errors
     /// When somebody listens there, or the path cannot be used.
     pub async fn unix(path: &Path, mode: u32) -> io::Result<Self> {
-        bind_unix(path, mode).await.map(|(socket, file)| Self::Unix(socket, Some(file)))
+        if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
+            // Only a refused connection proves that nobody listens.
+            match UnixStream::connect(path).await {
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
+                _ => return Err(io::ErrorKind::AddrInUse.into()),
+            }
+        }
+        let socket = UnixListener::bind(path)?;
+        let file = SocketFile(path.to_owned());
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+        Ok(Self::Unix(socket, Some(file)))
     }
 
     /// Its address as the system has it, `HOST:PORT` or `unix:/PATH`, with the port that the system chose where 0 was asked for.
@@ -80,17 +102,22 @@ impl Socket {
     }
 }
 
-/// As [`Socket::unix`], with the file apart.
-pub(super) async fn bind_unix(path: &Path, mode: u32) -> io::Result<(UnixListener, SocketFile)> {
-    if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
-        // Only a refused connection proves that nobody listens.
-        match UnixStream::connect(path).await {
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
-            _ => return Err(io::ErrorKind::AddrInUse.into()),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let socket = Socket::unix(&path, 0o600).await.unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let error = Socket::unix(&path, 0o600).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        drop(socket);
+        assert!(!path.exists());
+        fs::write(&path, "a file of somebody").unwrap();
+        assert!(Socket::unix(&path, 0o600).await.is_err(), "no file is removed that is no socket");
     }
-    let socket = UnixListener::bind(path)?;
-    let file = SocketFile(path.to_owned());
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-    Ok((socket, file))
 }

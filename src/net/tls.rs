@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Certificate and key, and their change while connections go on.
 
-use super::settings::Tls;
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
+
+/// `[tls]`: certificate and key, both PEM.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TlsFiles {
+    /// The certificate, with those between it and its authority.
+    pub cert: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
 
 /// Certificate or key cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -35,11 +45,11 @@ pub enum TlsError {
 
 /// The certificate and key in force.
 pub struct TlsKeys {
-    files: Tls,
+    files: TlsFiles,
     config: ArcSwap<ServerConfig>,
 }
 
-fn read(files: &Tls) -> Result<ServerConfig, TlsError> {
+fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let file = |path: &PathBuf, reason| TlsError::File { path: path.clone(), reason };
     let certificates = CertificateDer::pem_file_iter(&files.cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -65,7 +75,7 @@ impl TlsKeys {
     ///
     /// # Errors
     /// See [`TlsError`].
-    pub fn load(files: Tls) -> Result<Self, TlsError> {
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let config = ArcSwap::from_pointee(read(&files)?);
         Ok(Self { files, config })
     }

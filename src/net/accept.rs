@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Taking connections: the one loop for all that listen.
+
+use super::socket::Socket;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio::time::{Sleep, sleep};
+
+/// How long no connection is taken after the system refused one (no file descriptors, no memory).
+const BACK_OFF: Duration = Duration::from_millis(200);
+
+/// Bytes both ways.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// A connection.
+pub type Stream = Box<dyn Duplex>;
+
+/// A connection that was taken.
+pub struct Accepted {
+    /// Its bytes.
+    pub stream: Stream,
+    /// The other side; none on a Unix socket.
+    pub ip: Option<IpAddr>,
+}
+
+/// Takes the connections of a socket.
+#[derive(Debug)]
+pub struct Acceptor {
+    socket: Arc<Socket>,
+    back_off: Option<Pin<Box<Sleep>>>,
+}
+
+impl Acceptor {
+    /// Of this socket.
+    #[must_use]
+    pub fn new(socket: Arc<Socket>) -> Self {
+        Self { socket, back_off: None }
+    }
+
+    /// The socket.
+    #[must_use]
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// The next connection. It never fails: one refused connection must end nobody who listens. After a failure nothing is taken
+    /// for a while, since the next attempt would most likely fail, too.
+    pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Accepted> {
+        loop {
+            if let Some(pause) = &mut self.back_off {
+                ready!(pause.as_mut().poll(cx));
+                self.back_off = None;
+            }
+            match ready!(self.poll_once(cx)) {
+                Ok(accepted) => return Poll::Ready(accepted),
+                Err(e) => {
+                    log::error!(
+                        "{}: cannot take a connection: {e}; trying again in {} ms",
+                        self.socket.address(),
+                        BACK_OFF.as_millis()
+                    );
+                    self.back_off = Some(Box::pin(sleep(BACK_OFF)));
+                }
+            }
+        }
+    }
+
+    fn poll_once(&self, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
+        Poll::Ready(match &*self.socket {
+            Socket::Tcp(socket) => ready!(socket.poll_accept(cx)).and_then(|(stream, address)| {
+                stream.set_nodelay(true)?;
+                Ok(Accepted { stream: Box::new(stream), ip: Some(address.ip()) })
+            }),
+            Socket::Unix(socket, _) => ready!(socket.poll_accept(cx))
+                .map(|(stream, _)| Accepted { stream: Box::new(stream), ip: None }),
+        })
+    }
+}
+
+/// Has each connection served by a task of its own, so many at a time, until `end` is done. Those that are open then go on.
+pub async fn serve_each<F: Future<Output = ()> + Send + 'static>(
+    socket: Arc<Socket>,
+    most: usize,
+    end: impl Future<Output = ()>,
+    mut serve: impl FnMut(Accepted) -> F,
+) {
+    let (permits, mut acceptor) = (Arc::new(Semaphore::new(most)), Acceptor::new(socket));
+    let mut end = std::pin::pin!(end);
+    loop {
+        let next = async {
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (permit, std::future::poll_fn(|cx| acceptor.poll_accept(cx)).await)
+        };
+        let (permit, accepted) = tokio::select! {
+            next = next => next,
+            () = &mut end => return,
+        };
+        let served = serve(accepted);
+        tokio::spawn(async move {
+            served.await;
+            drop(permit);
+        });
+    }
+}

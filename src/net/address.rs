@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Where to listen, as configurations write it.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// How the configuration writes [`Endpoint::Systemd`].
+pub(super) const SYSTEMD: &str = "systemd";
+
+/// An address: `HOST:PORT` or `unix:/PATH`. Postfix writes `inet:HOST:PORT` or `unix:/PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// Host and port, as one text.
+    Tcp(String),
+    /// The absolute path of a Unix socket.
+    Unix(PathBuf),
+}
+
+/// Whether a text is `HOST:PORT`.
+fn is_tcp(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("unix:") {
+            Some(path) if path.starts_with('/') => Ok(Self::Unix(path.into())),
+            None if is_tcp(text) => Ok(Self::Tcp(text.to_owned())),
+            _ => Err(format!("found {text:?}, expected \"HOST:PORT\" or \"unix:/PATH\"")),
+        }
+    }
+}
+
+impl Address {
+    /// Reads Postfix's notation.
+    ///
+    /// # Errors
+    /// What was found and what is expected.
+    pub fn of_postfix(text: &str) -> Result<Self, String> {
+        let inet = text.strip_prefix("inet6:").or_else(|| text.strip_prefix("inet:"));
+        let unix = text.strip_prefix("unix:").or_else(|| text.strip_prefix("local:"));
+        match (inet, unix) {
+            (Some(address), _) if is_tcp(address) => Ok(Self::Tcp(address.to_owned())),
+            (_, Some(path)) if path.starts_with('/') => Ok(Self::Unix(path.into())),
+            _ => Err(format!(
+                "found \"{text}\", expected inet:HOST:PORT such as \"inet:127.0.0.1:8892\", or unix:/PATH"
+            )),
+        }
+    }
+
+    /// In Postfix's notation.
+    #[must_use]
+    pub fn in_postfix(&self) -> String {
+        match self {
+            Self::Tcp(address) => format!("inet:{address}"),
+            Self::Unix(_) => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => f.write_str(address),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Where a daemon listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// At an address, which it binds itself.
+    At(Address),
+    /// On the socket that systemd passes.
+    Systemd,
+}
+
+impl Endpoint {
+    /// This port of this machine.
+    #[must_use]
+    pub fn here(port: u16) -> Self {
+        Self::At(Address::Tcp(format!("127.0.0.1:{port}")))
+    }
+
+    fn read(text: &str, address: impl Fn(&str) -> Result<Address, String>) -> Result<Self, String> {
+        if text == SYSTEMD {
+            return Ok(Self::Systemd);
+        }
+        address(text).map(Self::At).map_err(|e| format!("{e}, or \"{SYSTEMD}\""))
+    }
+
+    /// For a key of the configuration whose addresses are `HOST:PORT` or `unix:/PATH`.
+    ///
+    /// # Errors
+    /// What was found and what is expected.
+    pub fn plain<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Self::read(&String::deserialize(value)?, str::parse).map_err(D::Error::custom)
+    }
+
+    /// For one whose addresses are in Postfix's notation.
+    ///
+    /// # Errors
+    /// As [`plain`](Self::plain).
+    pub fn postfix<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Self::read(&String::deserialize(value)?, Address::of_postfix).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        for good in ["inet:127.0.0.1:8892", "inet:[::1]:8892", "inet:localhost:0", "unix:/run/b.sock"] {
+            assert_eq!(Address::of_postfix(good).unwrap().in_postfix(), good);
+        }
+        for bad in
+            ["", "inet:8892", "inet:127.0.0.1:99999", "unix:run/b.sock", "127.0.0.1:8892", "inet::8892"]
+        {
+            assert!(Address::of_postfix(bad).is_err(), "{bad}");
+        }
+        for good in ["127.0.0.1:8892", "[::1]:8892", "localhost:0", "unix:/run/b.sock"] {
+            assert_eq!(good.parse::<Address>().unwrap().to_string(), good);
+        }
+        for bad in ["", "8892", ":8892", "127.0.0.1:99999", "unix:run/b.sock", "unix:"] {
+            assert!(bad.parse::<Address>().is_err(), "{bad}");
+        }
+    }
+}

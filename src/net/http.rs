@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! HTTP on a socket, and the life of a connection.
+
+use super::accept::{Accepted, Stream, serve_each};
+use super::address::Address;
+use super::socket::Socket;
+use super::tls::TlsKeys;
+use axum::{Extension, Router};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a handshake, and then the head of a request, may take.
+const HEAD_TIME: Duration = Duration::from_secs(15);
+
+/// How long answers may still take when the server ends.
+const END_TIME: Duration = Duration::from_secs(5);
+
+/// Who may connect to a Unix socket: owner and group.
+const UNIX_MODE: u32 = 0o660;
+
+/// The address of whoever asks, as an extension of each request; none on a Unix socket.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller(pub Option<IpAddr>);
+
+/// A socket on which HTTP is spoken.
+pub struct HttpListener {
+    socket: Arc<Socket>,
+    tls: Option<Arc<TlsKeys>>,
+}
+
+impl HttpListener {
+    /// Binds an address.
+    ///
+    /// # Errors
+    /// When the address cannot be used.
+    pub async fn bind(address: &Address, tls: Option<Arc<TlsKeys>>) -> io::Result<Self> {
+        Ok(Self::new(Socket::bind(address, UNIX_MODE).await?, tls))
+    }
+
+    /// On what listens already.
+    #[must_use]
+    pub fn new(socket: Socket, tls: Option<Arc<TlsKeys>>) -> Self {
+        Self { socket: Arc::new(socket), tls }
+    }
+
+    /// The address, with the port that the system chose.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.socket.address()
+    }
+
+    /// Whether nobody on another machine can reach it.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.socket.is_local()
+    }
+
+    /// Answers requests until `end` is done, on so many connections at most; what `begin` returns lives as long as one. What is
+    /// returned is to be waited for, when this is dropped and nobody can connect any more.
+    pub async fn serve<G: Send + 'static>(
+        &self,
+        router: Router,
+        most: usize,
+        begin: impl Fn() -> G,
+        end: impl Future<Output = ()>,
+    ) -> Open {
+        let graceful = GracefulShutdown::new();
+        let serve = |accepted| {
+            let (router, watcher, tls) = (router.clone(), graceful.watcher(), self.tls.clone());
+            let open = begin();
+            async move {
+                connection(accepted, tls, router, watcher).await;
+                drop(open);
+            }
+        };
+        serve_each(Arc::clone(&self.socket), most, end, serve).await;
+        Open(graceful)
+    }
+}
+
+/// Connections on which a request is being answered.
+pub struct Open(GracefulShutdown);
+
+impl Open {
+    /// Waits until they are closed, for five seconds at most.
+    pub async fn closed(self) {
+        let _ = tokio::time::timeout(END_TIME, self.0.shutdown()).await;
+    }
+}
+
+async fn connection(
+    Accepted { stream, ip }: Accepted,
+    tls: Option<Arc<TlsKeys>>,
+    router: Router,
+    watcher: Watcher,
+) {
+    let stream: Stream = match tls {
+        None => stream,
+        Some(keys) => match tokio::time::timeout(HEAD_TIME, keys.acceptor().accept(stream)).await {
+            Ok(Ok(stream)) => Box::new(stream),
+            // Scanners and clients that do not trust the certificate; the latter say so themselves.
+            Ok(Err(e)) => return log::debug!("no TLS with {ip:?}: {e}"),
+            Err(_) => return,
+        },
+    };
+    let router = router.layer(Extension(Caller(ip)));
+    let http = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    if let Err(e) = watcher.watch(http).await {
+        log::debug!("a connection of {ip:?} ended: {e}");
+    }
+}

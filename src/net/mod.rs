@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What all that listen have in common: addresses, sockets, HTTP and TLS. It knows nothing of mail and counts.
+//!
+//! `address` is where to listen, as configurations write it; `socket` binds it, and `activation` takes a socket that systemd opened.
+//! `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain, and `body` is an
+//! answer that is made while it is sent.
+
+mod accept;
+mod activation;
+mod address;
+mod body;
+mod http;
+mod socket;
+mod tls;
+
+pub use accept::{Accepted, Acceptor, Stream, serve_each};
+pub use activation::{Activation, ActivationError};
+pub use address::{Address, Endpoint};
+pub use body::{Gone, Sender, streamed};
+pub use http::{Caller, HttpListener, Open};
+pub use socket::Socket;
+pub use tls::{TlsError, TlsFiles, TlsKeys};
