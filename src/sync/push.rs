@@ -84,7 +84,7 @@ async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) ->
     let reports = Reports { spool, number: batch.number, reports: batch.reports };
     match client.report(&reports).await {
         Ok(receipt) => {
-            ledger.acknowledge(batch.number, receipt).await?;
+            ledger.acknowledge(client.url().to_owned(), batch.number, receipt).await?;
             Ok(true)
         }
         Err(ClientError::Refused { status: StatusCode::CONFLICT, reason })
@@ -94,14 +94,14 @@ async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) ->
                 "{}: {reason}; this spool was restored from an old copy, and its reports were counted already",
                 client.url()
             );
-            ledger.renew_spool(client.url().to_owned()).await?;
+            ledger.renew_spool(client.url().to_owned(), spool).await?;
             Ok(true)
         }
         Err(ClientError::Refused { status, reason })
             if matches!(status, StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE) =>
         {
             log::error!("{}: {status}: {reason}; the batch is dropped", client.url());
-            ledger.drop_batch(batch.number).await?;
+            ledger.drop_batch(client.url().to_owned(), batch.number).await?;
             links.dropped(held);
             Ok(true)
         }
