@@ -148,6 +148,9 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;
+    // As the clients of these have them.
+    let url = |upstream: &Upstream| upstream.url.trim_end_matches('/').to_owned();
+    file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
     let key = key_of(&source, &file.ledger);
     let whitelist = whitelist_of(&source, &file.whitelist);
     Ok(Parts { file, key, whitelist })

@@ -10,6 +10,9 @@ pub enum LedgerError {
     /// 8,192 requests wait already.
     #[error("the ledger is overloaded")]
     Busy,
+    /// A server has no spool, a milter no clients, and so on.
+    #[error("the ledger has another role and cannot do that")]
+    WrongRole,
     /// It was closed.
     #[error("the ledger is closed")]
     Closed,

@@ -12,21 +12,22 @@ use crate::ledger::random::random;
 use crate::ledger::settings::Role;
 use crate::ledger::settings::Settings;
 use crate::ledger::state::assembly::Assembly;
-use crate::ledger::state::book::Book;
 use crate::ledger::state::merged::Applied;
 use crate::ledger::state::receipts::{Backwards, Receipt, Reporter};
 use crate::ledger::state::report::Report;
-use crate::ledger::state::retries::RetryKey;
+use crate::ledger::state::report::RetryKey;
+use crate::ledger::state::roles::{State, WrongRole};
 use crate::ledger::state::shares::Shares;
 use crate::ledger::state::spool::Outgoing;
 use crate::ledger::status::Status;
-use crate::ledger::writer::{Answer, Opening, Request, Shared, Work, Writer};
+use crate::ledger::writer::{Answer, INTERNAL, Opening, Request, Shared, Work, Writer};
 use crate::signature::{FederationKey, Signature};
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -82,6 +83,7 @@ impl Ledger {
             vector: watch::Sender::new(Arc::default()),
             origin: AtomicU64::new(0),
             failed: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
             busy: Busy::new(),
         });
         let (requests, receiver) = sync_channel(QUEUE);
@@ -99,7 +101,7 @@ impl Ledger {
     /// # Errors
     /// When there is no count; then nothing was added.
     pub async fn report(&self, report: Report) -> Result<Vec<u32>, LedgerError> {
-        self.ask(move |book| book.report(&report)).await
+        self.ask_role(move |state| state.report(&report)).await
     }
 
     /// The count of `signature` at the time `now`.
@@ -107,7 +109,7 @@ impl Ledger {
     /// # Errors
     /// When there is no count.
     pub async fn count(&self, signature: Signature, now: u64) -> Result<u32, LedgerError> {
-        self.look(move |book| book.count(signature, now)).await
+        self.look(move |state| state.count(signature, now)).await
     }
 
     /// The counts of `signatures` at the time `now`, and of what each is made up.
@@ -115,7 +117,8 @@ impl Ledger {
     /// # Errors
     /// When there are no counts.
     pub async fn shares(&self, signatures: Vec<Signature>, now: u64) -> Result<Vec<Shares>, LedgerError> {
-        self.look(move |book| signatures.iter().map(|&signature| book.shares(signature, now)).collect()).await
+        self.look(move |state| signatures.iter().map(|&signature| state.shares(signature, now)).collect())
+            .await
     }
 
     /// Remembers that what was reported under `keys` was refused for the moment: it will come again.
@@ -123,7 +126,7 @@ impl Ledger {
     /// # Errors
     /// When it could not be written down.
     pub async fn refused(&self, keys: Vec<RetryKey>, now: u64) -> Result<(), LedgerError> {
-        self.ask(move |book| book.remember(keys, now)).await
+        self.ask_role(move |state| state.remember(keys, now)).await
     }
 
     /// Whether any message is remembered as refused; if not, reports need no keys.
@@ -145,11 +148,15 @@ impl Ledger {
         most: Option<u32>,
         now: u64,
     ) -> Result<Result<Receipt, Backwards>, LedgerError> {
-        self.ask(move |book| book.take_batch(reporter, number, &reports, most, now)).await
+        let work = move |state: &mut State| {
+            state.server().map(|server| server.take_batch(reporter, number, &reports, most, now))
+        };
+        self.ask_role(work).await
     }
 
     /// The batch of own reports to send to this upstream server next, and the spool's number: one that it has not
-    /// answered, or a `new` one. It is on disk.
+    /// answered, or a `new` one. It is on disk. After a start the first one is empty where nothing is open: by it the server
+    /// is asked whether it knows later batches, which says that this ledger is an old copy.
     ///
     /// # Errors
     /// When it could not be written down.
@@ -158,33 +165,43 @@ impl Ledger {
         upstream: String,
         new: bool,
     ) -> Result<Option<(u64, Outgoing)>, LedgerError> {
-        self.ask(move |book| book.next_batch(&upstream, new).map(|batch| (book.spool_id, batch))).await
+        self.ask_role(move |state| Ok(state.cache()?.next_batch(&upstream, new))).await
     }
 
-    /// Drops a batch that a server will never take.
+    /// Drops a batch that this upstream server will never take.
     ///
     /// # Errors
     /// When that could not be written down.
-    pub async fn drop_batch(&self, number: u64) -> Result<(), LedgerError> {
-        self.ask(move |book| book.drop_batch(number)).await
+    pub async fn drop_batch(&self, upstream: String, number: u64) -> Result<(), LedgerError> {
+        self.ask_role(move |state| state.cache().map(|cache| cache.drop_batch(&upstream, number))).await
     }
 
-    /// Begins a spool of another number: this one was restored from an old copy, and its numbers were used already. What
-    /// it had sent to this server was counted, and is dropped.
+    /// Begins a spool of another number, for this upstream server knows later batches of the one of this number: the ledger
+    /// was restored from an old copy, and its numbers were used already. What was in it when it was opened may have been
+    /// counted, and is dropped. Returns the number of reports that were.
     ///
     /// # Errors
     /// When that could not be written down, or there is no random number.
-    pub async fn renew_spool(&self, upstream: String) -> Result<(), LedgerError> {
+    pub async fn renew_spool(&self, upstream: String, known: u64) -> Result<u64, LedgerError> {
         let new = name()?;
-        self.ask(move |book| book.renew_spool(new, &upstream)).await
+        let work =
+            move |state: &mut State| state.cache().map(|cache| cache.renew_spool(&upstream, known, new));
+        self.ask_role(work).await
     }
 
-    /// Remembers where a batch was counted.
+    /// Remembers where this upstream server counted a batch.
     ///
     /// # Errors
     /// When it could not be written down; then the batch is sent again.
-    pub async fn acknowledge(&self, number: u64, receipt: Receipt) -> Result<(), LedgerError> {
-        self.ask(move |book| book.acknowledge(number, receipt)).await
+    pub async fn acknowledge(
+        &self,
+        upstream: String,
+        number: u64,
+        receipt: Receipt,
+    ) -> Result<(), LedgerError> {
+        let work =
+            move |state: &mut State| state.cache().map(|cache| cache.acknowledge(&upstream, number, receipt));
+        self.ask_role(work).await
     }
 
     /// Drops own reports that no server took for too long, or that are too many. Returns how many are lost.
@@ -192,7 +209,7 @@ impl Ledger {
     /// # Errors
     /// When that could not be written down.
     pub async fn trim_spool(&self, now: u64) -> Result<u64, LedgerError> {
-        self.ask(move |book| book.trim_spool(now)).await
+        self.ask_role(move |state| state.cache().map(|cache| cache.trim_spool(now))).await
     }
 
     /// Applies an update whose bytes are these.
@@ -206,15 +223,36 @@ impl Ledger {
         now: u64,
     ) -> Result<Result<Applied, Refusal>, LedgerError> {
         let new = Origin(name()?);
-        self.ask(move |book| book.apply(&update, bytes, now, new)).await
+        let work = move |state: &mut State| match state {
+            State::Cache(cache) => Ok(cache.apply(&update, bytes, now)),
+            State::Server(server) => Ok(server.apply(&update, bytes, now, new)),
+            State::Site(_) => Err(WrongRole),
+        };
+        self.ask_role(work).await
     }
 
-    /// Takes what came as a snapshot for the counts of others.
+    /// Takes what came as a snapshot for the counts of others, if it is no step back.
     ///
     /// # Errors
     /// When it is not on disk; the inner one when it cannot be taken.
     pub async fn adopt(&self, assembly: Assembly) -> Result<Result<(), Refusal>, LedgerError> {
-        self.ask(move |book| book.adopt(assembly.into_view())).await
+        let snapshot = assembly.into_counts();
+        let work = move |state: &mut State| match state {
+            State::Cache(cache) => Ok(cache.adopt(snapshot, false)),
+            State::Server(server) => Ok(server.adopt(snapshot)),
+            State::Site(_) => Err(WrongRole),
+        };
+        self.ask_role(work).await
+    }
+
+    /// Takes a snapshot of a server that said that its history is another than the one known here ([`Refusal::Fork`]), as it
+    /// is: what that server forgot is gone. Only a milter does so, whose counts are all from there.
+    ///
+    /// # Errors
+    /// When it is not on disk; the inner one when it cannot be taken.
+    pub async fn adopt_fork(&self, assembly: Assembly) -> Result<Result<(), Refusal>, LedgerError> {
+        let snapshot = assembly.into_counts();
+        self.ask_role(move |state| state.cache().map(|cache| cache.adopt(snapshot, true))).await
     }
 
     /// What can be said about it. Estimates of fill and false bulk, which read some cells, are made for a `threshold`
@@ -223,7 +261,7 @@ impl Ledger {
     /// # Errors
     /// When the ledger is not available.
     pub async fn status(&self, threshold: Option<u32>) -> Result<Status, LedgerError> {
-        self.look(move |book| Status::of(book, threshold)).await
+        self.look(move |state| Status::of(state, threshold)).await
     }
 
     /// Whether the disk took what was written last. One that does not is tried again every five seconds.
@@ -274,7 +312,7 @@ impl Ledger {
     /// When the last commit failed.
     pub async fn close(&self) -> Result<(), LedgerError> {
         let result = self.send(Request::Close).await;
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
@@ -283,17 +321,25 @@ impl Ledger {
 
     async fn ask<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Book) -> T + Send + 'static,
+        work: impl FnOnce(&mut State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
         self.send(|answer| Request::Work(answered(work, answer))).await
+    }
+
+    /// For what not all roles can do.
+    async fn ask_role<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut State) -> Result<T, WrongRole> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        Ok(self.ask(work).await??)
     }
 
     /// For what changes nothing.
     async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Book) -> T + Send + 'static,
+        look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.send(|answer| Request::Look(answered(|book| look(book), answer))).await
+        self.send(|answer| Request::Look(answered(|state| look(state), answer))).await
     }
 
     async fn send<T>(
@@ -305,17 +351,21 @@ impl Ledger {
             TrySendError::Full(_) => LedgerError::Busy,
             TrySendError::Disconnected(_) => LedgerError::Closed,
         })?;
-        answered.await.unwrap_or(Err(LedgerError::Closed))
+        // An answer that is dropped is that of a panic which the writer survived, unless nobody is there any more.
+        answered.await.unwrap_or_else(|_| match self.shared.closed.load(Ordering::Acquire) {
+            true => Err(LedgerError::Closed),
+            false => Err(LedgerError::Unavailable(INTERNAL.to_owned())),
+        })
     }
 }
 
 /// Work whose result is sent.
 fn answered<T: Send + 'static>(
-    work: impl FnOnce(&mut Book) -> T + Send + 'static,
+    work: impl FnOnce(&mut State) -> T + Send + 'static,
     answer: oneshot::Sender<Result<T, LedgerError>>,
 ) -> Work {
-    Box::new(move |book| {
-        let value = book.map(work);
+    Box::new(move |state| {
+        let value = state.map(work);
         // Whoever asked may have gone away; nobody else needs the answer.
         let send: Answer = Box::new(move |outcome| {
             let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());
@@ -348,7 +398,7 @@ mod tests {
             assert_eq!(ledger.count(signature, now).await, Err(LedgerError::Closed));
         }
         assert_eq!(
-            super::super::read(directory.path(), &settings, &key, &[signature], now).unwrap()[0].total(),
+            crate::ledger::read(directory.path(), &settings, &key, &[signature], now).unwrap()[0].total(),
             15
         );
     }
@@ -384,6 +434,46 @@ mod tests {
         assert!(ledger.busy_for().is_zero(), "a closed one has no work");
     }
 
+    /// A panic that the writer survives is no end: whoever waited is told that there is no answer now.
+    #[tokio::test]
+    async fn only_a_closed_ledger_is_closed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, key) = (Settings::default(), FederationKey::public());
+        let signature = Signature::from_bytes([9; 16]);
+        let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+        assert_eq!(ledger.report(report(signature, 1, 1_800_000_000)).await, Ok(vec![1]));
+        let unavailable = || LedgerError::Unavailable(INTERNAL.to_owned());
+        assert_eq!(ledger.look(|_| panic!("as a fault would")).await, Err::<(), _>(unavailable()));
+        assert_eq!(ledger.report(report(signature, 1, 1_800_000_000)).await, Err(unavailable()));
+        assert_eq!(ledger.count(signature, 1_800_000_000).await, Ok(1), "what is on disk can be read");
+        // The disk is well, so it is closed with what it has.
+        let _ = ledger.close().await;
+        assert_eq!(ledger.count(signature, 1_800_000_000).await, Err(LedgerError::Closed));
+    }
+
+    /// A milter whose upstream servers are all away counts nothing, so it makes no checkpoints. What it refused for the moment
+    /// is forgotten in time all the same.
+    #[tokio::test]
+    async fn a_milter_without_servers_forgets_what_it_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, key) = (Settings::default(), FederationKey::public());
+        let (now, later) = (1_800_000_000, 1_800_010_000);
+        let open = || Ledger::open(directory.path(), Role::Cache, &settings, &key).unwrap();
+        let ledger = open();
+        let old = (0..5u8).map(|n| RetryKey::new(&[&[n]])).collect();
+        ledger.refused(old, now).await.unwrap();
+        assert!(ledger.remembers_refused());
+        ledger.report(report(Signature::from_bytes([9; 16]), 1, later)).await.unwrap();
+        assert!(!ledger.remembers_refused());
+        ledger.close().await.unwrap();
+        let ledger = open();
+        assert!(!ledger.remembers_refused(), "they are gone from the disk");
+        // Those that are refused now do not stand in the way of others that are to go.
+        ledger.refused(vec![RetryKey::new(&[b"new"])], later).await.unwrap();
+        ledger.refused(vec![RetryKey::new(&[b"newer"])], later + 3601).await.unwrap();
+        assert_eq!(ledger.look(|state| state.retries().unwrap().len()).await, Ok(1));
+    }
+
     /// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.
     #[tokio::test]
     async fn slices_and_large_counts_survive_restarts() {
@@ -408,7 +498,7 @@ mod tests {
             }
             let before = ledger.count(signature(0), now).await.unwrap();
             ledger.close().await.unwrap();
-            let after = super::super::read(directory.path(), &settings, &key, &[signature(0)], now).unwrap();
+            let after = crate::ledger::read(directory.path(), &settings, &key, &[signature(0)], now).unwrap();
             assert_eq!(before, after[0].total());
         }
     }

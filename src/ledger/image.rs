@@ -3,19 +3,19 @@
 
 use crate::ledger::clock::now;
 use crate::ledger::disk::commit;
-use crate::ledger::disk::commit::Expired;
 use crate::ledger::disk::errors::{Fault, OpenError};
-use crate::ledger::disk::load;
 use crate::ledger::disk::load::Loaded;
-use crate::ledger::disk::schema;
-use crate::ledger::disk::schema::FILE_NAME;
+use crate::ledger::disk::open;
+use crate::ledger::disk::schema::{self, FILE_NAME};
 use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::history::window::Window;
 use crate::ledger::random::random;
 use crate::ledger::settings::Role;
 use crate::ledger::state::assembly::Assembly;
-use crate::ledger::state::book::Book;
+use crate::ledger::state::changes::Expired;
+use crate::ledger::state::counts::Counts;
 use crate::ledger::state::merged::{MergedCounts, MergedWindow};
+use crate::ledger::state::roles::State;
 use crate::ledger::status::Status;
 use bulkmark_filter::{Merged, ParameterError};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub struct Holding {
     role: Role,
     key_id: u64,
-    view: MergedCounts,
+    merged: MergedCounts,
     vector: Vector,
     /// Whose counts are in it; a milter's own have no place in the vector.
     origins: BTreeSet<Origin>,
@@ -99,34 +99,32 @@ impl Holding {
         let path = file_of(path);
         let io = |reason| OpenError::Io { path: path.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
-        let (Loaded { mut book, .. }, key_id) = load::open_any(&path, random)?;
+        let (Loaded { mut state, .. }, key_id) = open::open_any(&path, random)?;
         // What came after the last update is in the cells; so it is to be in the versions.
-        book.cut(now());
-        let status = Status::of(&book, Some(threshold));
+        state.cut(now());
+        let status = Status::of(&state, Some(threshold));
         let holding =
-            Self::of(book, key_id).map_err(|e| crate::ledger::disk::errors::no_memory(e).at(path))?;
+            Self::of(state, key_id).map_err(|e| crate::ledger::disk::errors::no_memory(e).at(path))?;
         Ok((holding, status))
     }
 
-    fn of(book: Book, key_id: u64) -> Result<Self, ParameterError> {
-        let (role, vector, origin) = (book.role, book.vector(), book.own.origin());
+    fn of(state: State, key_id: u64) -> Result<Self, ParameterError> {
+        let (role, vector) = (state.role(), state.vector());
         let mut origins = origins_of(&vector);
-        let mut view = book.others;
-        for generation in book.own.generations.iter() {
-            if !generation.row.slices().is_empty() {
-                origins.insert(origin);
-                view.merge_generation(generation)?;
-            }
+        let Counts { local, mut merged, .. } = state.into_counts();
+        for generation in local.generations.iter().filter(|generation| !generation.row.slices().is_empty()) {
+            origins.insert(local.origin());
+            merged.merge_generation(generation)?;
         }
-        Ok(Self { role, key_id, view, vector, origins })
+        Ok(Self { role, key_id, merged, vector, origins })
     }
 
     /// What came from a server, whose key has this number.
     #[must_use]
     pub fn of_server(assembly: Assembly, key_id: u64) -> Self {
-        let view = assembly.into_view();
-        let vector = view.vector().clone();
-        Self { role: Role::Server, key_id, origins: origins_of(&vector), view, vector }
+        let merged = assembly.into_counts();
+        let vector = merged.vector().clone();
+        Self { role: Role::Server, key_id, origins: origins_of(&vector), merged, vector }
     }
 
     /// How far each origin is counted.
@@ -150,7 +148,7 @@ impl Holding {
     /// What can be said about it, false bulk at this threshold; the counts of all origins together.
     #[must_use]
     pub fn status(&self, threshold: u32) -> Status {
-        Status::of_view(&self.view, self.vector.clone(), threshold)
+        Status::of_counts(&self.merged, self.vector.clone(), threshold)
     }
 
     /// Compares all cells with those of another holding. Windows before the oldest of either are left out: one may have
@@ -159,18 +157,20 @@ impl Holding {
     /// # Errors
     /// When the filters of a window are not of one size.
     pub fn difference(&self, other: &Self) -> Result<Difference, ParameterError> {
-        let oldest = |view: &MergedCounts| view.layers().iter().map(|layer| layer.window).min();
-        let from = oldest(&self.view).max(oldest(&other.view));
-        let in_range = |layer: &&MergedWindow| Some(layer.window) >= from;
-        let windows: BTreeSet<Window> = [&self.view, &other.view]
+        let oldest = |merged: &MergedCounts| merged.windows().iter().map(|window| window.window).min();
+        let from = oldest(&self.merged).max(oldest(&other.merged));
+        let in_range = |window: &&MergedWindow| Some(window.window) >= from;
+        let windows: BTreeSet<Window> = [&self.merged, &other.merged]
             .into_iter()
-            .flat_map(|view| view.layers().iter().filter(in_range).map(|layer| layer.window))
+            .flat_map(|merged| merged.windows().iter().filter(in_range).map(|window| window.window))
             .collect();
         let mut difference = Difference { windows: windows.len(), ..Difference::default() };
         for window in windows {
-            let slices = |view: &MergedCounts| layer(view, window).map_or(0, |layer| layer.slices.len());
-            for n in 0..slices(&self.view).max(slices(&other.view)) {
-                let (cells, largest) = match (slice(&self.view, window, n), slice(&other.view, window, n)) {
+            let slices =
+                |merged: &MergedCounts| window_of(merged, window).map_or(0, |window| window.slices.len());
+            for n in 0..slices(&self.merged).max(slices(&other.merged)) {
+                let (cells, largest) = match (slice(&self.merged, window, n), slice(&other.merged, window, n))
+                {
                     (Some(a), Some(b)) => a.differences(b)?,
                     (Some(one), None) | (None, Some(one)) => one.differences(&Merged::new(one.blocks())?)?,
                     (None, None) => (0, 0),
@@ -198,12 +198,7 @@ impl Holding {
         if let Some(&origin) = self.origins.intersection(&other.origins).next() {
             return Err(MergeError::Twice(origin));
         }
-        for layer in other.view.layers() {
-            for (number, slice) in (0..).zip(&layer.slices) {
-                let bytes = |range| slice.bytes(range);
-                self.view.merge_slice(layer.window, layer.capacity, number, slice.blocks(), bytes)?;
-            }
-        }
+        self.merged.add_all(&other.merged)?;
         for (origin, mark) in other.vector.iter() {
             self.vector.set(origin, mark);
         }
@@ -224,24 +219,25 @@ impl Holding {
         schema::create(&path, self.role, self.key_id).map_err(at)?;
         let io = |e| at(Fault::Io(e));
         let random = [random().map_err(io)?, random().map_err(io)?];
-        let (Loaded { db, mut book, .. }, _) = load::open_any(&path, random)?;
-        book.others = self.view;
+        let (Loaded { db, mut state, .. }, _) = open::open_any(&path, random)?;
+        let counts = state.counts_mut();
+        counts.merged = self.merged;
         for (origin, mark) in self.vector.iter() {
-            book.others.vector_mut().set(origin, mark);
+            counts.merged.vector_mut().set(origin, mark);
         }
-        book.adopted = true;
-        let result = commit::checkpoint(&db, &mut book, &Expired::default());
+        (counts.adopted, counts.replaced) = (true, true);
+        let result = commit::checkpoint(&db, &mut state, &Expired::default());
         result.map_err(|e| at(Fault::Io(io::Error::other(e.to_string()))))?;
         Ok(path)
     }
 }
 
-fn layer(view: &MergedCounts, window: Window) -> Option<&MergedWindow> {
-    view.layers().iter().find(|layer| layer.window == window)
+fn window_of(merged: &MergedCounts, window: Window) -> Option<&MergedWindow> {
+    merged.windows().iter().find(|merged| merged.window == window)
 }
 
-fn slice(view: &MergedCounts, window: Window, number: usize) -> Option<&Merged> {
-    layer(view, window)?.slices.get(number)
+fn slice(merged: &MergedCounts, window: Window, number: usize) -> Option<&Merged> {
+    window_of(merged, window)?.slices.get(number)
 }
 
 fn origins_of(vector: &Vector) -> BTreeSet<Origin> {

@@ -16,8 +16,6 @@
 
 mod busy;
 mod clock;
-#[cfg(test)]
-mod convergence;
 mod disk;
 mod errors;
 mod handle;
@@ -32,7 +30,7 @@ mod writer;
 pub use clock::now;
 pub use disk::copy::copy;
 pub use disk::errors::OpenError;
-pub use disk::load::read;
+pub use disk::open::read;
 pub use disk::read::{Behind, Reader, Snapshot};
 pub use disk::schema::FILE_NAME;
 pub use errors::LedgerError;
@@ -46,8 +44,7 @@ pub use settings::{Durability, Federation, Role, Settings};
 pub use state::assembly::Assembly;
 pub use state::merged::Applied;
 pub use state::receipts::{Backwards, Receipt, Reporter};
-pub use state::report::Report;
-pub use state::retries::RetryKey;
+pub use state::report::{Report, RetryKey};
 pub use state::shares::{Share, Shares};
 pub use state::spool::Outgoing;
 pub use status::{Counted, SliceStatus, Status};

@@ -53,6 +53,8 @@ pub struct Federation {
     pub spool_age: Duration,
     /// Reports that wait for a server at most; then the oldest are dropped.
     pub spool_reports: usize,
+    /// The URLs of all upstream servers.
+    pub upstreams: Vec<String>,
 }
 
 impl Default for Federation {
@@ -62,6 +64,7 @@ impl Default for Federation {
             keep_updates: DAY.saturating_mul(3),
             spool_age: DAY,
             spool_reports: 1_000_000,
+            upstreams: Vec::new(),
         }
     }
 }

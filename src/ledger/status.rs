@@ -3,8 +3,9 @@
 
 use crate::ledger::history::vector::Vector;
 use crate::ledger::settings::Role;
-use crate::ledger::state::book::Book;
 use crate::ledger::state::merged::MergedCounts;
+use crate::ledger::state::roles::State;
+use crate::ledger::state::spool::Spool;
 use bulkmark_filter::Gauge;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,9 +68,9 @@ impl Status {
         self.vector.iter().map(|(origin, mark)| (origin.to_string(), mark.version)).collect()
     }
 
-    pub(crate) fn of(book: &Book, threshold: Option<u32>) -> Self {
+    pub(crate) fn of(state: &State, threshold: Option<u32>) -> Self {
         let mut slices = Vec::new();
-        for generation in book.own.generations.iter() {
+        for generation in state.counts().local.generations.iter() {
             for (number, slice) in (0..).zip(generation.row.slices()) {
                 let gauge = threshold.map(|t| slice.filter.gauge(t));
                 slices.push(SliceStatus {
@@ -85,34 +86,34 @@ impl Status {
                 });
             }
         }
-        slices.extend(of_layers(&book.others, threshold));
+        slices.extend(of_merged(&state.counts().merged, threshold));
         slices.sort_by_key(|slice| (slice.window, slice.slice));
         Self {
-            origin: (book.role == Role::Server).then(|| book.own.origin().to_string()),
-            vector: book.vector(),
+            origin: (state.role() == Role::Server).then(|| state.counts().local.origin().to_string()),
+            vector: state.vector(),
             slices,
-            spool: book.spool.len(),
-            spool_oldest: book.spool.oldest(),
+            spool: state.spool().map_or(0, Spool::len),
+            spool_oldest: state.spool().and_then(Spool::oldest),
         }
     }
 
     /// Of merged counts that are in no ledger here.
-    pub(crate) fn of_view(view: &MergedCounts, vector: Vector, threshold: u32) -> Self {
-        let mut slices: Vec<_> = of_layers(view, Some(threshold)).collect();
+    pub(crate) fn of_counts(merged: &MergedCounts, vector: Vector, threshold: u32) -> Self {
+        let mut slices: Vec<_> = of_merged(merged, Some(threshold)).collect();
         slices.sort_by_key(|slice| (slice.window, slice.slice));
         Self { origin: None, vector, slices, spool: 0, spool_oldest: None }
     }
 }
 
-fn of_layers(view: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {
-    view.layers().iter().flat_map(move |layer| {
-        (0..).zip(&layer.slices).map(move |(number, slice)| {
+fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {
+    merged.windows().iter().flat_map(move |window| {
+        (0..).zip(&window.slices).map(move |(number, slice)| {
             let gauge = threshold.map(|t| slice.gauge(t));
             SliceStatus {
-                window: layer.window.start,
+                window: window.window.start,
                 slice: number,
                 counted: Counted::Others,
-                capacity: layer.capacity,
+                capacity: window.capacity,
                 signatures: None,
                 memory: slice.memory(),
                 fill: gauge.map(|gauge| gauge.fill),

@@ -2,19 +2,21 @@
 //! The writer: the one thread that owns counts and file.
 
 use crate::ledger::busy::Busy;
+use crate::ledger::clock::now;
 use crate::ledger::disk::commit;
-use crate::ledger::disk::commit::Expired;
 use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::errors::WriteError;
-use crate::ledger::disk::load;
 use crate::ledger::disk::load::Loaded;
+use crate::ledger::disk::open;
 use crate::ledger::errors::LedgerError;
 use crate::ledger::history::vector::Vector;
 use crate::ledger::random::random;
 use crate::ledger::settings::Durability;
 use crate::ledger::settings::Role;
 use crate::ledger::settings::Settings;
-use crate::ledger::state::book::Book;
+use crate::ledger::state::changes::Expired;
+use crate::ledger::state::retries::Retries;
+use crate::ledger::state::roles::{State, WrongRole};
 use crate::signature::FederationKey;
 use arc_swap::ArcSwapOption;
 use redb::Database;
@@ -43,12 +45,15 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
 /// How long a ledger whose disk failed is left alone before it is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Something done to the book, if there is one.
-pub(crate) type Work = Box<dyn FnOnce(Option<&mut Book>) -> Answer + Send>;
+/// What is said when there is no better reason: a panic that the writer survived.
+pub(crate) const INTERNAL: &str = "internal error in the ledger";
+
+/// Something done to the state, if there is one.
+pub(crate) type Work = Box<dyn FnOnce(Option<&mut State>) -> Answer + Send>;
 
 /// What the writer is asked for.
 pub(crate) enum Request {
-    /// Something done to the book, with an answer that is sent once it is on disk. Without a book there is an error to
+    /// Something done to the state, with an answer that is sent once it is on disk. Without a state there is an error to
     /// answer.
     Work(Work),
     /// Something that changes nothing, and so is answered while the disk takes nothing, too.
@@ -80,11 +85,13 @@ pub(crate) struct Shared {
     pub(crate) origin: AtomicU64,
     /// Whether the disk failed, and nothing was written since.
     pub(crate) failed: AtomicBool,
+    /// Whether it was closed, and will answer nothing any more.
+    pub(crate) closed: AtomicBool,
     /// How long the writer has been at one piece of work.
     pub(crate) busy: Busy,
 }
 
-enum State {
+enum Condition {
     Open(Box<Loaded>),
     /// The disk failed: the counts in memory were ahead of it and are gone. Those on disk are here, if it can be read.
     Failed {
@@ -97,7 +104,7 @@ enum State {
 pub(crate) struct Writer {
     opening: Opening,
     shared: Arc<Shared>,
-    state: State,
+    condition: Condition,
     last_checkpoint: Instant,
     last_cut: Instant,
     commit_due: Option<Instant>,
@@ -108,7 +115,7 @@ impl Writer {
         let writer = Self {
             opening,
             shared,
-            state: State::Open(Box::new(loaded)),
+            condition: Condition::Open(Box::new(loaded)),
             last_checkpoint: Instant::now(),
             last_cut: Instant::now(),
             commit_due: None,
@@ -130,7 +137,7 @@ impl Writer {
             self.shared.busy.begin();
             // A panic must not end the only thread that counts: it is treated as a failure of the disk.
             let close = catch_unwind(AssertUnwindSafe(|| self.round(round))).unwrap_or_else(|_| {
-                self.fail("internal error in the ledger");
+                self.fail(INTERNAL);
                 None
             });
             if let Some(answer) = close {
@@ -143,13 +150,13 @@ impl Writer {
     }
 
     fn next_due(&self) -> Instant {
-        let State::Open(loaded) = &self.state else {
+        let Condition::Open(loaded) = &self.condition else {
             // Nothing is due to a failed ledger; the next request sees whether it can be opened again.
             return Instant::now() + RETRY_AFTER;
         };
         let mut due = self.last_checkpoint + CHECKPOINT_INTERVAL;
         due = self.commit_due.map_or(due, |commit| commit.min(due));
-        if loaded.book.own.has_grown() && loaded.book.role.is_server() {
+        if loaded.state.has_grown() {
             due = due.min(self.last_cut + self.opening.settings.federation.sync_interval);
         }
         due
@@ -164,9 +171,9 @@ impl Writer {
         let (mut answers, mut looks, mut close) = (Vec::new(), Vec::new(), None);
         for request in requests {
             match request {
-                Request::Work(work) => answers.push(work(match &mut self.state {
-                    State::Open(loaded) => Some(&mut loaded.book),
-                    State::Failed { .. } => None,
+                Request::Work(work) => answers.push(work(match &mut self.condition {
+                    Condition::Open(loaded) => Some(&mut loaded.state),
+                    Condition::Failed { .. } => None,
                 })),
                 Request::Look(work) => looks.push(work),
                 Request::Close(answer) => close = Some(answer),
@@ -179,7 +186,7 @@ impl Writer {
         }
         for look in looks {
             let outcome = if self.readable().is_some() { Ok(()) } else { self.outcome() };
-            look(self.readable().map(|loaded| &mut loaded.book))(&outcome);
+            look(self.readable().map(|loaded| &mut loaded.state))(&outcome);
         }
         self.checkpoint_if_due();
         close
@@ -187,37 +194,36 @@ impl Writer {
 
     /// What is on disk, as far as it can be read.
     fn readable(&mut self) -> Option<&mut Loaded> {
-        match &mut self.state {
-            State::Open(loaded) => Some(loaded),
-            State::Failed { readable, .. } => readable.as_deref_mut(),
+        match &mut self.condition {
+            Condition::Open(loaded) => Some(loaded),
+            Condition::Failed { readable, .. } => readable.as_deref_mut(),
         }
     }
 
     fn outcome(&self) -> Result<(), LedgerError> {
-        match &self.state {
-            State::Open(_) => Ok(()),
-            State::Failed { reason, .. } => Err(LedgerError::Unavailable(reason.clone())),
+        match &self.condition {
+            Condition::Open(_) => Ok(()),
+            Condition::Failed { reason, .. } => Err(LedgerError::Unavailable(reason.clone())),
         }
     }
 
     fn cut_if_due(&mut self) {
-        let State::Open(loaded) = &mut self.state else { return };
-        let book = &mut loaded.book;
+        let Condition::Open(loaded) = &mut self.condition else { return };
         let due = self.last_cut + self.opening.settings.federation.sync_interval;
-        if book.role.is_server() && book.own.has_grown() && Instant::now() >= due {
-            book.cut(crate::ledger::clock::now());
+        if loaded.state.has_grown() && Instant::now() >= due {
+            loaded.state.cut(now());
             self.last_cut = Instant::now();
         }
     }
 
     fn commit_if_due(&mut self) -> Result<(), LedgerError> {
         let settings = &self.opening.settings;
-        if let State::Open(loaded) = &self.state
-            && !loaded.book.changes.is_empty()
+        if let Condition::Open(loaded) = &self.condition
+            && !loaded.state.counts().changes.is_empty()
             && settings.durability == Durability::Relaxed
         {
             let due = *self.commit_due.get_or_insert_with(|| Instant::now() + settings.commit_interval);
-            if Instant::now() < due && loaded.book.changes.len() < RELAXED {
+            if Instant::now() < due && loaded.state.counts().changes.len() < RELAXED {
                 return Ok(());
             }
         }
@@ -228,33 +234,34 @@ impl Writer {
     fn commit(&mut self) {
         self.shared.busy.begin();
         self.commit_due = None;
-        let State::Open(loaded) = &mut self.state else { return };
-        let Loaded { db, book, .. } = &mut **loaded;
-        if let Some(reason) = book.broken.take() {
+        let Condition::Open(loaded) = &mut self.condition else { return };
+        let Loaded { db, state, .. } = &mut **loaded;
+        if let Some(reason) = state.counts_mut().broken.take() {
             return self.fail(&reason);
         }
-        if book.adopted || book.renewed {
+        if state.needs_checkpoint() {
             // Updates that follow a snapshot or a new origin make no sense without it: both go to disk together.
             return self.checkpoint(0);
         }
-        if book.changes.is_empty() {
+        if state.counts().changes.is_empty() {
             return;
         }
-        let changes = std::mem::take(&mut book.changes);
-        match commit::commit(db, book, &changes) {
+        let changes = std::mem::take(&mut state.counts_mut().changes);
+        match commit::commit(db, state, &changes) {
             Ok(()) => self.succeed(),
             Err(e) => self.fail(&e.to_string()),
         }
     }
 
     fn checkpoint_if_due(&mut self) {
-        let State::Open(loaded) = &self.state else { return };
-        let Loaded { book, checkpoint, .. } = &**loaded;
-        let journalled = book.next - checkpoint;
-        let most = if book.role.is_server() { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
+        let Condition::Open(loaded) = &self.condition else { return };
+        let Loaded { state, checkpoint, .. } = &**loaded;
+        let counts = state.counts();
+        let journalled = counts.next - checkpoint;
+        let most = if state.role() == Role::Server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
         let elapsed = self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL;
-        if journalled >= most || elapsed && (journalled > 0 || book.others_grew()) {
-            let clock = book.clock;
+        if journalled >= most || elapsed && (journalled > 0 || counts.merged_grew()) {
+            let clock = counts.clock;
             self.checkpoint(clock);
         }
         if elapsed {
@@ -262,18 +269,16 @@ impl Writer {
         }
     }
 
-    /// `now` is zero when no request told the time; then nothing expires.
-    fn checkpoint(&mut self, now: u64) {
+    /// `time` is zero when no request told the time; then nothing expires.
+    fn checkpoint(&mut self, time: u64) {
         self.shared.busy.begin();
-        let State::Open(loaded) = &mut self.state else { return };
-        let Loaded { db, book, checkpoint } = &mut **loaded;
-        if book.role.is_server() {
-            // What is in the cells of a checkpoint is in updates; so its vector says what it holds.
-            book.cut(crate::ledger::clock::now());
-        }
-        let expired = if now == 0 { Expired::default() } else { book.take_expired(now) };
-        let result = commit::checkpoint(db, book, &expired);
-        *checkpoint = book.next;
+        let Condition::Open(loaded) = &mut self.condition else { return };
+        let Loaded { db, state, checkpoint } = &mut **loaded;
+        // What is in the cells of a checkpoint is in updates; so its vector says what it holds.
+        state.cut(now());
+        let expired = if time == 0 { Expired::default() } else { state.take_expired(time) };
+        let result = commit::checkpoint(db, state, &expired);
+        *checkpoint = state.counts().next;
         self.last_checkpoint = Instant::now();
         match result {
             Ok(()) => self.succeed(),
@@ -283,18 +288,18 @@ impl Writer {
 
     /// Tells others what is on disk now.
     fn share(&self) {
-        let loaded = match &self.state {
-            State::Open(loaded) => loaded,
-            State::Failed { readable, .. } => match readable {
+        let loaded = match &self.condition {
+            Condition::Open(loaded) => loaded,
+            Condition::Failed { readable, .. } => match readable {
                 Some(loaded) => loaded,
                 None => return,
             },
         };
-        let Loaded { db, book, .. } = &**loaded;
-        self.shared.origin.store(book.own.origin().0, Ordering::Relaxed);
-        self.shared.remembered.store(book.retries.len(), Ordering::Relaxed);
+        let Loaded { db, state, .. } = &**loaded;
+        self.shared.origin.store(state.counts().local.origin().0, Ordering::Relaxed);
+        self.shared.remembered.store(state.retries().map_or(0, Retries::len), Ordering::Relaxed);
         self.shared.vector.send_if_modified(|shared| {
-            let vector = book.vector();
+            let vector = state.vector();
             let moved = **shared != vector;
             if moved {
                 *shared = Arc::new(vector);
@@ -321,15 +326,15 @@ impl Writer {
     /// Lets go of what is in memory, which the disk does not have, and goes on with what is on disk, to be looked at.
     fn leave(&mut self, reason: &str) {
         self.shared.db.store(None);
-        let failed = |readable| State::Failed {
+        let failed = |readable| Condition::Failed {
             reason: reason.to_owned(),
             retry_at: Instant::now() + RETRY_AFTER,
             readable,
         };
         // First the memory is free, then the same is read again.
-        self.state = failed(None);
+        self.condition = failed(None);
         match self.opening.open_overlay() {
-            Ok(loaded) => self.state = failed(Some(Box::new(loaded))),
+            Ok(loaded) => self.condition = failed(Some(Box::new(loaded))),
             Err(e) => log::error!("{e}; nothing can be counted or looked at"),
         }
         self.share();
@@ -337,7 +342,7 @@ impl Writer {
 
     /// Tries after a while whether the disk takes something again: all that is not on it.
     fn reopen_if_due(&mut self) {
-        let State::Failed { retry_at, readable, .. } = &mut self.state else { return };
+        let Condition::Failed { retry_at, readable, .. } = &mut self.condition else { return };
         if Instant::now() < *retry_at {
             return;
         }
@@ -345,7 +350,7 @@ impl Writer {
         *readable = None;
         match self.opening.open() {
             Ok(loaded) => {
-                self.state = State::Open(Box::new(loaded));
+                self.condition = Condition::Open(Box::new(loaded));
                 self.share();
                 self.checkpoint(0);
             }
@@ -362,6 +367,7 @@ impl Writer {
     }
 
     fn shut_down(&mut self) {
+        self.shared.closed.store(true, Ordering::Release);
         self.checkpoint(0);
         // Handles may outlive the writer; the file must not stay open with them.
         self.shared.db.store(None);
@@ -373,12 +379,18 @@ impl Opening {
     pub(crate) fn open(&self) -> Result<Loaded, OpenError> {
         let io = |reason| OpenError::Io { path: self.directory.clone(), reason };
         let random = [random().map_err(io)?, random().map_err(io)?];
-        load::open(&self.directory, self.role, &self.settings, &self.key, random)
+        open::open(&self.directory, self.role, &self.settings, &self.key, random)
     }
 
     fn open_overlay(&self) -> Result<Loaded, OpenError> {
         // What is new in it is forgotten with it, and needs no name.
-        load::open_overlay(&self.directory, self.role, &self.settings, [0; 2])
+        open::open_overlay(&self.directory, self.role, &self.settings, [0; 2])
+    }
+}
+
+impl From<WrongRole> for LedgerError {
+    fn from(_: WrongRole) -> Self {
+        Self::WrongRole
     }
 }
 

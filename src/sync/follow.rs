@@ -90,12 +90,12 @@ async fn follow_once(
 ) -> Result<(), Stopped> {
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
         // Whoever knows nothing yet is sooner up to date by what all updates together made than by each of them.
-        take_snapshot(ledger, settings, client).await?;
+        take_snapshot(ledger, settings, client, false).await?;
     }
     let vector = ledger.vector();
     let stream = match client.updates(&vector, WAIT).await {
         Err(e) if needs_snapshot(&e, snapshot_on_fork) => {
-            take_snapshot(ledger, settings, client).await?;
+            take_snapshot(ledger, settings, client, e.code() == Some(Code::OtherHistory)).await?;
             let vector = ledger.vector();
             client.updates(&vector, WAIT).await
         }
@@ -139,13 +139,23 @@ async fn apply_all(ledger: &Ledger, mut stream: Stream, answers: impl Fn()) -> R
     Ok(())
 }
 
-/// Fetches a snapshot and takes it for the counts of others.
-async fn take_snapshot(ledger: &Ledger, settings: &ledger::Settings, client: &Client) -> Result<(), Stopped> {
+/// Fetches a snapshot and takes it for the counts of others: as it is when the server's history forked from the one that is
+/// known here, and else only if it is no step back.
+async fn take_snapshot(
+    ledger: &Ledger,
+    settings: &ledger::Settings,
+    client: &Client,
+    forked: bool,
+) -> Result<(), Stopped> {
     let (assembly, rows) = fetch_rows(settings, client).await?;
-    if rows == 0 {
+    if rows == 0 && !forked {
         return Ok(());
     }
-    ledger.adopt(assembly).await??;
+    if forked {
+        ledger.adopt_fork(assembly).await??;
+    } else {
+        ledger.adopt(assembly).await??;
+    }
     log::info!("{}: a snapshot of {rows} rows is in force", client.url());
     Ok(())
 }

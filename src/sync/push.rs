@@ -93,7 +93,7 @@ async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) ->
     let reports = Reports { spool, number: batch.number, reports: batch.reports };
     let refused = match client.report(&reports).await {
         Ok(receipt) => {
-            ledger.acknowledge(batch.number, receipt).await?;
+            ledger.acknowledge(client.url().to_owned(), batch.number, receipt).await?;
             return Ok(true);
         }
         Err(e) => e,
@@ -104,12 +104,12 @@ async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) ->
                 "{}: {refused}; this spool was restored from an old copy, and its reports were counted already",
                 client.url()
             );
-            ledger.renew_spool(client.url().to_owned()).await?;
+            ledger.renew_spool(client.url().to_owned(), spool).await?;
             Ok(true)
         }
         Some(Code::Body | Code::BodyTooLong) => {
             log::error!("{}: {refused}; the batch is dropped", client.url());
-            ledger.drop_batch(batch.number).await?;
+            ledger.drop_batch(client.url().to_owned(), batch.number).await?;
             links.dropped(held);
             Ok(true)
         }

@@ -2,66 +2,73 @@
 //! Commits and checkpoints: from memory to the file, each in one transaction.
 
 use crate::ledger::disk::errors::WriteError;
-use crate::ledger::disk::load::ORIGIN;
 use crate::ledger::disk::rows::{
     ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_receipt,
-    encode_waiting, seal, slice_key,
+    encode_spool, encode_waiting, seal, slice_key,
 };
 use crate::ledger::disk::schema::{
-    BATCHES, Cells, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, put_meta,
+    BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL, SPOOL_STATE,
+    UPDATES, VECTOR, put_meta,
 };
 use crate::ledger::history::chunks::blocks_of;
-use crate::ledger::history::vector::{Mark, Vector};
+use crate::ledger::history::vector::Origin;
 use crate::ledger::history::window::Window;
-use crate::ledger::settings::Role;
-use crate::ledger::state::book::{Book, Changes, Kept};
-use crate::ledger::state::retries::RetryKey;
+use crate::ledger::state::changes::{Changes, Expired, Kept};
+use crate::ledger::state::counts::Counts;
+use crate::ledger::state::roles::State;
+use crate::ledger::state::server::Server;
 use crate::ledger::state::spool::Spool;
 use bulkmark_filter::Counting;
 use redb::{Database, ReadableTable, WriteTransaction};
 
-/// The rows of `meta` that move.
-pub(crate) const CHECKPOINT: &str = "checkpoint";
-pub(crate) const CUT: &str = "cut";
-pub(crate) const VECTOR: &str = "vector";
-pub(crate) const SPOOL_STATE: &str = "spool";
-
-/// Commits what changed; on return it is on disk. `next` is the number of the report after `changes.entries`.
-pub(crate) fn commit(db: &Database, book: &Book, changes: &Changes) -> Result<(), WriteError> {
+/// Commits what changed in a state; on return it is on disk.
+pub(crate) fn commit(db: &Database, state: &State, changes: &Changes) -> Result<(), WriteError> {
     let txn = db.begin_write()?;
-    write_changes(&txn, book, changes)?;
+    write_changes(&txn, state, changes)?;
     txn.commit()?;
     Ok(())
 }
 
-fn write_changes(txn: &WriteTransaction, book: &Book, changes: &Changes) -> Result<(), redb::Error> {
+fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Result<(), redb::Error> {
     if !changes.entries.is_empty() {
-        let first = book.next - changes.entries.len() as u64;
+        let first = state.counts().next - changes.entries.len() as u64;
         let batch = seal("journal", &first.to_le_bytes(), &encode_batch(&changes.entries));
         txn.open_table(JOURNAL)?.insert(first, &*batch)?;
     }
-    if !changes.receipts.is_empty() {
-        let mut table = txn.open_table(RECEIPTS)?;
-        for (reporter, number, receipt) in &changes.receipts {
-            let key = [reporter.client.as_bytes(), &reporter.spool.to_le_bytes()].concat();
-            let row = seal("receipts", &key, &encode_receipt(*number, *receipt));
-            table.insert((&*reporter.client, reporter.spool), &*row)?;
-        }
-        for reporter in &changes.forgotten {
-            table.remove((&*reporter.client, reporter.spool))?;
-        }
-    }
+    write_receipts(txn, changes)?;
     if !changes.refused.is_empty() {
         let mut table = txn.open_table(RETRIES)?;
         for (key, at) in &changes.refused {
-            table.insert(key.bytes(), at)?;
+            match at {
+                Some(at) => drop(table.insert(key.bytes(), at)?),
+                None => drop(table.remove(key.bytes())?),
+            }
         }
     }
-    write_updates(txn, book, &changes.updates)?;
-    write_spool(txn, &book.spool, book.spool_id, changes)
+    write_updates(txn, state, &changes.updates)?;
+    state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, changes))
 }
 
-fn write_updates(txn: &WriteTransaction, book: &Book, updates: &[Kept]) -> Result<(), redb::Error> {
+fn write_receipts(txn: &WriteTransaction, changes: &Changes) -> Result<(), redb::Error> {
+    if changes.receipts.is_empty() {
+        return Ok(());
+    }
+    let mut table = txn.open_table(RECEIPTS)?;
+    for (reporter, last) in &changes.receipts {
+        let place = (&*reporter.client, reporter.spool);
+        match last {
+            Some((number, receipt)) => {
+                let key = [reporter.client.as_bytes(), &reporter.spool.to_le_bytes()].concat();
+                let row = seal("receipts", &key, &encode_receipt(*number, *receipt));
+                drop(table.insert(place, &*row)?);
+            }
+            None => drop(table.remove(place)?),
+        }
+    }
+    Ok(())
+}
+
+fn write_updates(txn: &WriteTransaction, state: &State, updates: &[Kept]) -> Result<(), redb::Error> {
     if updates.is_empty() {
         return Ok(());
     }
@@ -71,18 +78,21 @@ fn write_updates(txn: &WriteTransaction, book: &Book, updates: &[Kept]) -> Resul
         let key = [origin.0.to_le_bytes(), version.to_le_bytes()].concat();
         table.insert((origin.0, *version), &*seal("updates", &key, &value))?;
     }
-    if updates.iter().any(|update| update.origin == book.own.origin()) {
-        put_meta(txn, CUT, &encode_cut(book.own.mark(), book.cut_at))?;
+    match state {
+        State::Server(server) if updates.iter().any(|kept| kept.origin == server.counts.local.origin()) => {
+            put_meta(txn, CUT, &encode_cut(server))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
-/// Where the own history stands, and the number of the first report that is not in it.
-fn encode_cut(mark: Mark, next: u64) -> Vec<u8> {
-    [&mark.version.to_le_bytes()[..], &next.to_le_bytes(), &mark.chain.0].concat()
+/// Where a server's own history stands, and the number of the first report that is not in it.
+fn encode_cut(server: &Server) -> Vec<u8> {
+    let mark = server.counts.local.mark();
+    [&mark.version.to_le_bytes()[..], &server.cut_at.to_le_bytes(), &mark.chain.0].concat()
 }
 
-fn write_spool(txn: &WriteTransaction, spool: &Spool, id: u64, changes: &Changes) -> Result<(), redb::Error> {
+fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &Changes) -> Result<(), redb::Error> {
     if !changes.waiting.is_empty() {
         let first = spool.end() - changes.waiting.len() as u64;
         let row = seal("spool", &first.to_le_bytes(), &encode_waiting(&changes.waiting));
@@ -107,48 +117,38 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, id: u64, changes: &Changes
         for start in starts.iter().rev().skip(1) {
             table.remove(start)?;
         }
-        let oldest = spool.batches().next().map_or_else(|| spool.next_batch(), |batch| batch.number);
-        txn.open_table(BATCHES)?.retain(|number, _| number >= oldest)?;
+        txn.open_table(BATCHES)?.retain(|number, _| spool.batches().any(|batch| batch.number == number))?;
     }
     if changes.settled || !changes.batches.is_empty() {
-        let state = [id, spool.first(), spool.next_batch()].map(u64::to_le_bytes).concat();
-        put_meta(txn, SPOOL_STATE, &state)?;
+        put_meta(txn, SPOOL_STATE, &encode_spool(spool))?;
     }
     Ok(())
 }
 
-/// What a checkpoint takes out.
-#[derive(Default)]
-pub(crate) struct Expired {
-    pub(crate) own: Vec<Window>,
-    pub(crate) others: Vec<Window>,
-    pub(crate) retries: Vec<RetryKey>,
-    /// Updates that came before this time are not kept for others; none says that all are.
-    pub(crate) updates_before: Option<u64>,
-}
-
 /// Writes all changed chunks with what they are of, takes out what expired, and empties the journal, in one transaction.
-pub(crate) fn checkpoint(db: &Database, book: &mut Book, expired: &Expired) -> Result<(), WriteError> {
-    let changes = std::mem::take(&mut book.changes);
+pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) -> Result<(), WriteError> {
+    let changes = std::mem::take(&mut state.counts_mut().changes);
     let txn = db.begin_write()?;
-    write_changes(&txn, book, &changes)?;
-    take_out(&txn, &OWN, &expired.own)?;
-    take_out(&txn, &OTHERS, &expired.others)?;
-    if book.adopted {
+    write_changes(&txn, state, &changes)?;
+    take_out(&txn, &LOCAL, &expired.local)?;
+    take_out(&txn, &MERGED, &expired.merged)?;
+    if state.counts().replaced {
         // What is not in the snapshot must not stay.
-        txn.open_table(OTHERS.slices)?.retain(|_, _| false)?;
-        txn.open_table(OTHERS.cells)?.retain(|_, _| false)?;
+        txn.open_table(MERGED.slices)?.retain(|_, _| false)?;
+        txn.open_table(MERGED.cells)?.retain(|_, _| false)?;
     }
-    if book.renewed {
-        txn.open_table(OWN.slices)?.retain(|_, _| false)?;
-        txn.open_table(OWN.cells)?.retain(|_, _| false)?;
-        put_meta(&txn, ORIGIN, &book.own.origin().0.to_le_bytes())?;
-        put_meta(&txn, CUT, &encode_cut(book.own.mark(), book.cut_at))?;
+    if let State::Server(server) = state
+        && server.renewed
+    {
+        txn.open_table(LOCAL.slices)?.retain(|_, _| false)?;
+        txn.open_table(LOCAL.cells)?.retain(|_, _| false)?;
+        put_meta(&txn, ORIGIN, &server.counts.local.origin().0.to_le_bytes())?;
+        put_meta(&txn, CUT, &encode_cut(server))?;
     }
-    write_own(&txn, book)?;
-    write_others(&txn, book)?;
-    put_meta(&txn, CHECKPOINT, &book.next.to_le_bytes())?;
-    put_meta(&txn, VECTOR, book.vector().to_string().as_bytes())?;
+    write_local(&txn, state.counts())?;
+    write_merged(&txn, state.counts())?;
+    put_meta(&txn, CHECKPOINT, &state.counts().next.to_le_bytes())?;
+    put_meta(&txn, VECTOR, state.vector().to_string().as_bytes())?;
     txn.open_table(JOURNAL)?.retain(|_, _| false)?;
     {
         let mut retries = txn.open_table(RETRIES)?;
@@ -156,32 +156,36 @@ pub(crate) fn checkpoint(db: &Database, book: &mut Book, expired: &Expired) -> R
             retries.remove(key.bytes())?;
         }
     }
-    drop_updates(&txn, book, expired.updates_before)?;
+    drop_updates(&txn, state, expired.updates_before)?;
     txn.commit()?;
-    (book.adopted, book.renewed) = (false, false);
-    for generation in book.own.generations.iter_mut() {
+    if let State::Server(server) = state {
+        server.renewed = false;
+    }
+    let counts = state.counts_mut();
+    (counts.adopted, counts.replaced) = (false, false);
+    for generation in counts.local.generations.iter_mut() {
         generation.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }
-    for layer in book.others.layers_mut() {
-        layer.dirty.iter_mut().for_each(|slice| slice.fill(false));
+    for window in counts.merged.windows_mut() {
+        window.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }
     Ok(())
 }
 
 /// Whoever keeps no updates for others needs none after a checkpoint. The newest of each origin stays: it is the proof of
 /// the history.
-fn drop_updates(txn: &WriteTransaction, book: &Book, before: Option<u64>) -> Result<(), redb::Error> {
-    let before = match (book.role, before) {
-        (Role::Server, None) => return Ok(()),
-        (Role::Server, Some(before)) => before,
-        _ => u64::MAX,
+fn drop_updates(txn: &WriteTransaction, state: &State, before: Option<u64>) -> Result<(), redb::Error> {
+    let mut table = match (state, before) {
+        (State::Server(_), None) => return Ok(()),
+        _ => txn.open_table(UPDATES)?,
     };
-    let vector: Vector = book.vector();
-    txn.open_table(UPDATES)?.retain(|(origin, version), row| {
+    let (State::Server(_), Some(before)) = (state, before) else {
+        return Ok(table.retain(|_, _| false)?);
+    };
+    let vector = state.vector();
+    table.retain(|(origin, version), row| {
         let at = row.first_chunk().map_or(0, |at| u64::from_le_bytes(*at));
-        at >= before
-            || book.role == Role::Server
-                && vector.get(crate::ledger::history::vector::Origin(origin)).version == version
+        at >= before || vector.get(Origin(origin)).version == version
     })?;
     Ok(())
 }
@@ -200,9 +204,9 @@ fn take_out(txn: &WriteTransaction, tables: &Cells, windows: &[Window]) -> Resul
     Ok(())
 }
 
-fn write_own(txn: &WriteTransaction, book: &Book) -> Result<(), redb::Error> {
-    let mut rows = Rows::open(txn, &OWN)?;
-    for generation in book.own.generations.iter() {
+fn write_local(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb::Error> {
+    let mut rows = Rows::open(txn, &LOCAL)?;
+    for generation in counts.local.generations.iter() {
         for ((number, slice), dirty) in (0..).zip(generation.row.slices()).zip(&generation.dirty) {
             let bytes = |chunk| slice.filter.bytes(blocks_of(chunk, slice.filter.blocks()));
             let record =
@@ -213,9 +217,9 @@ fn write_own(txn: &WriteTransaction, book: &Book) -> Result<(), redb::Error> {
     Ok(())
 }
 
-fn write_others(txn: &WriteTransaction, book: &Book) -> Result<(), redb::Error> {
-    let mut rows = Rows::open(txn, &OTHERS)?;
-    for layer in book.others.layers() {
+fn write_merged(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb::Error> {
+    let mut rows = Rows::open(txn, &MERGED)?;
+    for layer in counts.merged.windows() {
         for ((number, slice), dirty) in (0..).zip(&layer.slices).zip(&layer.dirty) {
             let bytes = |chunk| slice.bytes(blocks_of(chunk, slice.blocks()));
             let record = Record { from: 0, distinct: 0, chunks: 0, capacity: layer.capacity };

@@ -4,132 +4,50 @@
 //! Every value that counts are made of carries a CRC-32 over its table, key and content, so that a damaged, truncated
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
-use crate::ledger::disk::commit::{CHECKPOINT, CUT, SPOOL_STATE, VECTOR};
-use crate::ledger::disk::errors::{Fault, OpenError, damaged, no_memory};
+use crate::ledger::disk::errors::{Fault, damaged, no_memory};
 use crate::ledger::disk::rows::{
-    Entry, Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_receipt,
-    decode_waiting, slice_key, unseal,
+    Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_receipt, decode_spool,
+    decode_waiting, encode_spool, slice_key, unseal,
 };
-use crate::ledger::disk::schema;
 use crate::ledger::disk::schema::{
-    BATCHES, Cells, FILE_NAME, JOURNAL, OTHERS, OWN, RECEIPTS, RETRIES, SPOOL, UPDATES, get_meta, put_meta,
+    BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL, SPOOL_STATE,
+    UPDATES, VECTOR, get_meta, put_meta,
 };
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::fields::Fields;
 use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::{Chain, Mark, Origin, Vector};
 use crate::ledger::history::window::Window;
-use crate::ledger::settings::Role;
-use crate::ledger::settings::Settings;
-use crate::ledger::state::book::{Book, Changes};
+use crate::ledger::settings::{Role, Settings};
+use crate::ledger::state::cache::Cache;
+use crate::ledger::state::changes::Entry;
+use crate::ledger::state::counts::Counts;
 use crate::ledger::state::generations::{Generation, Generations};
 use crate::ledger::state::influence::Influence;
 use crate::ledger::state::local::Local;
 use crate::ledger::state::merged::MergedCounts;
-use crate::ledger::state::receipts::{Receipts, Reporter};
-use crate::ledger::state::retries::{Retries, RetryKey};
-use crate::ledger::state::shares::Shares;
+use crate::ledger::state::receipts::{Receipt, Receipts, Reporter};
+use crate::ledger::state::report::RetryKey;
+use crate::ledger::state::retries::Retries;
+use crate::ledger::state::roles::State;
+use crate::ledger::state::server::Server;
+use crate::ledger::state::site::Site;
 use crate::ledger::state::spool::Spool;
-use crate::signature::{FederationKey, Signature};
 use bulkmark_filter::{Counting, ParameterError};
 use redb::{Database, ReadableTable, WriteTransaction};
-use std::collections::VecDeque;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The row of `meta` with the random number of a server's own community.
-pub(crate) const ORIGIN: &str = "origin";
 
 /// All that the file holds.
 pub(crate) struct Loaded {
     pub(crate) db: Arc<Database>,
-    pub(crate) book: Book,
+    pub(crate) state: State,
     /// The number of the first report in the journal.
     pub(crate) checkpoint: u64,
 }
 
-/// Opens the ledger in `directory`, or begins a new one when there is none, and reads all of it. `random` is a number
-/// for what needs a new name: a new server, a new spool.
-///
-/// # Errors
-/// See [`OpenError`]. A file that fails any check is never used and never replaced.
-pub(crate) fn open(
-    directory: &Path,
-    role: Role,
-    settings: &Settings,
-    key: &FederationKey,
-    random: [u64; 2],
-) -> Result<Loaded, OpenError> {
-    let path = directory.join(FILE_NAME);
-    // redb may panic on pages that no version of it has written.
-    catch_unwind(AssertUnwindSafe(|| load(schema::open(&path, role, key)?, role, settings, random)))
-        .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
-        .map_err(|fault| fault.at(path))
-}
-
-/// Reads all of a ledger whose disk takes nothing. What is done to it is forgotten.
-pub(crate) fn open_overlay(
-    directory: &Path,
-    role: Role,
-    settings: &Settings,
-    random: [u64; 2],
-) -> Result<Loaded, OpenError> {
-    let path = directory.join(FILE_NAME);
-    catch_unwind(AssertUnwindSafe(|| load(schema::open_overlay(&path)?, role, settings, random)))
-        .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
-        .map_err(|fault| fault.at(path))
-}
-
-/// Reads the counts of `signatures` at the time `now` from the ledger in `directory`, which no daemon may have open.
-///
-/// # Errors
-/// See [`OpenError`]; a ledger that is not there is an error.
-pub fn read(
-    directory: &Path,
-    settings: &Settings,
-    key: &FederationKey,
-    signatures: &[Signature],
-    now: u64,
-) -> Result<Vec<Shares>, OpenError> {
-    let path = directory.join(FILE_NAME);
-    if let Err(reason) = path.metadata() {
-        return Err(OpenError::Io { path, reason });
-    }
-    // Numbers that are only for what is new.
-    let book = open(directory, Role::Site, settings, key, [0; 2])?.book;
-    Ok(signatures.iter().map(|&signature| book.shares(signature, now)).collect())
-}
-
-/// Opens a ledger that is there, whatever its role and key; the latter's number is returned. The settings are those that
-/// the file itself tells.
-pub(crate) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), OpenError> {
-    let load_any = || {
-        let (db, role, key) = schema::open_any(path)?;
-        let window = Duration::from_secs(window_length(&db)?);
-        let settings = Settings { window, retention: window.saturating_mul(366), ..Settings::default() };
-        Ok((load(db, role, &settings, random)?, key))
-    };
-    catch_unwind(AssertUnwindSafe(load_any))
-        .unwrap_or_else(|_| Err(damaged("its structure is not valid")))
-        .map_err(|fault: Fault| fault.at(path.to_owned()))
-}
-
-/// The length of the newest window; a day when there is none.
-fn window_length(db: &Database) -> Result<u64, Fault> {
-    let txn = db.begin_write()?;
-    let mut newest = None;
-    for tables in [&OWN, &OTHERS] {
-        let last = txn.open_table(tables.slices)?.last()?.map(|(key, _)| key.value());
-        newest = newest.max(last.map(|(start, length, _)| (start, length)));
-    }
-    txn.commit()?;
-    Ok(newest.map_or_else(|| Settings::default().window.as_secs(), |(_, length)| length))
-}
-
-fn load(
+/// Reads all of the file. `random` are numbers for what needs a new name: a new server, a new spool.
+pub(crate) fn load(
     db: Database,
     role: Role,
     settings: &Settings,
@@ -141,42 +59,63 @@ fn load(
         Some(row) => Fields(&row).u64()?,
         None => 0,
     };
-    let (mark, cut_at) = load_cut(&txn)?;
-    let mut own = load_own(&txn, settings)?;
-    let end = if role.is_server() { cut_at } else { u64::MAX };
-    let mut next =
-        replay(&txn, checkpoint, checkpoint..end, |id, e| own.add(e.window, id, e.signature, e.times))?;
-    let mut own =
-        if role.is_server() { Local::recording(own, origin, mark) } else { Local::new(own, origin, mark) };
-    if role.is_server() {
-        // What was counted after the last update makes the next one.
-        next = replay(&txn, checkpoint, next..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
-    }
-    let mut others = load_others(&txn, settings, origin)?;
-    replay_updates(&txn, &mut others, origin)?;
-    let influence = Influence::new(own.generations.iter().map(|generation| generation.window).collect());
-    let (spool_id, mut spool) = load_spool(&txn, new_spool)?;
-    spool.settle(others.vector());
-    let book = Book {
-        role,
-        own,
-        others,
-        acknowledged: load_receipts(&txn)?,
-        spool,
-        spool_id,
-        retries: load_retries(&txn)?,
-        influence,
-        next,
-        cut_at,
-        changes: Changes::default(),
-        adopted: false,
-        renewed: false,
-        broken: None,
-        clock: 0,
-        settings: settings.clone(),
+    let state = match role {
+        Role::Server => State::Server(load_server(&txn, settings, origin, checkpoint)?),
+        Role::Site => State::Site(Site {
+            counts: load_counts(&txn, settings, origin, checkpoint)?,
+            retries: load_retries(&txn)?,
+            left: load_spool(&txn, settings)?.unwrap_or_else(|| Spool::new(new_spool)),
+        }),
+        Role::Cache => {
+            let counts = load_counts(&txn, settings, origin, checkpoint)?;
+            let spool = match load_spool(&txn, settings)? {
+                Some(spool) => spool,
+                None => {
+                    let spool = Spool::new(new_spool);
+                    put_meta(&txn, SPOOL_STATE, &encode_spool(&spool))?;
+                    spool
+                }
+            };
+            let mut cache = Cache { counts, retries: load_retries(&txn)?, spool };
+            cache.spool.settle(cache.counts.merged.vector());
+            State::Cache(cache)
+        }
     };
     txn.commit()?;
-    Ok(Loaded { db: Arc::new(db), book, checkpoint })
+    Ok(Loaded { db: Arc::new(db), state, checkpoint })
+}
+
+/// What a milter counted.
+fn load_counts(
+    txn: &WriteTransaction,
+    settings: &Settings,
+    origin: Origin,
+    checkpoint: u64,
+) -> Result<Counts, Fault> {
+    let mut own = load_local(txn, settings)?;
+    let next =
+        replay(txn, checkpoint, checkpoint..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
+    let local = Local::new(own, origin, Mark::default());
+    Ok(Counts::new(local, load_merged(txn, settings, origin)?, next, settings))
+}
+
+fn load_server(
+    txn: &WriteTransaction,
+    settings: &Settings,
+    origin: Origin,
+    checkpoint: u64,
+) -> Result<Server, Fault> {
+    let (mark, cut_at) = load_cut(txn)?;
+    let mut own = load_local(txn, settings)?;
+    let cut =
+        replay(txn, checkpoint, checkpoint..cut_at, |id, e| own.add(e.window, id, e.signature, e.times))?;
+    let mut local = Local::recording(own, origin, mark);
+    // What was counted after the last update makes the next one.
+    let next = replay(txn, checkpoint, cut..u64::MAX, |id, e| local.add(e.window, id, e.signature, e.times))?;
+    let influence = Influence::new(local.generations.iter().map(|generation| generation.window).collect());
+    let counts = Counts::new(local, load_merged(txn, settings, origin)?, next, settings);
+    let receipts = Receipts::restore(load_receipts(txn)?, origin);
+    Ok(Server { counts, cut_at, receipts, influence, renewed: false })
 }
 
 /// A number that was drawn once and stays.
@@ -190,9 +129,9 @@ fn meta_number(txn: &WriteTransaction, name: &str, new: u64) -> Result<u64, Faul
 
 fn load_cut(txn: &WriteTransaction) -> Result<(Mark, u64), Fault> {
     let Some(row) = get_meta(txn, CUT)? else { return Ok((Mark::default(), 0)) };
-    let mut reader = Fields(&row);
-    let (version, at) = (reader.u64()?, reader.u64()?);
-    Ok((Mark { version, chain: Chain(reader.take()?) }, at))
+    let mut fields = Fields(&row);
+    let (version, at) = (fields.u64()?, fields.u64()?);
+    Ok((Mark { version, chain: Chain(fields.take()?) }, at))
 }
 
 /// What a row of cells is: window, number of the slice, its record, and its chunks.
@@ -228,7 +167,7 @@ fn each_slice(
     Ok(())
 }
 
-fn load_own(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, Fault> {
+fn load_local(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, Fault> {
     let loaded = std::cell::RefCell::new(Vec::<Generation>::new());
     let join = |window, number: u32, record: &Record| {
         let mut loaded = loaded.borrow_mut();
@@ -250,47 +189,51 @@ fn load_own(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, 
         let Some(slice) = slice else { return Ok(false) };
         Ok(slice.filter.restore(blocks_of(chunk as usize, slice.filter.blocks()), bytes))
     };
-    each_slice(txn, &OWN, join, chunk)?;
+    each_slice(txn, &LOCAL, join, chunk)?;
     let mut generations = Generations::new(settings);
     loaded.into_inner().into_iter().for_each(|generation| generations.restore(generation));
     Ok(generations)
 }
 
-fn load_others(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Result<MergedCounts, Fault> {
-    let mut view = MergedCounts::new(settings);
+fn load_merged(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Result<MergedCounts, Fault> {
+    let mut merged = MergedCounts::new(settings);
     let capacity = std::cell::Cell::new(1);
     let join = |_, _, record: &Record| {
         // The row has the capacity of the window's first slice, whatever slice it is of.
         capacity.set(record.capacity);
         Ok(())
     };
-    each_slice(txn, &OTHERS, join, |window, number, chunk, bytes| {
-        view.merge_chunk(window, capacity.get(), number, chunk, bytes).map_err(no_memory)
+    each_slice(txn, &MERGED, join, |window, number, chunk, bytes| {
+        merged.merge_chunk(window, capacity.get(), number, chunk, bytes).map_err(no_memory)
     })?;
-    view.layers_mut().iter_mut().for_each(|layer| layer.dirty.iter_mut().for_each(|slice| slice.fill(false)));
+    merged
+        .windows_mut()
+        .iter_mut()
+        .for_each(|window| window.dirty.iter_mut().for_each(|slice| slice.fill(false)));
     if let Some(row) = get_meta(txn, VECTOR)? {
         let text = String::from_utf8_lossy(&row);
         let vector: Vector = text.parse().map_err(|e| damaged(format!("its version vector: {e}")))?;
         for (origin, mark) in vector.iter().filter(|&(origin, _)| origin != own) {
-            view.vector_mut().set(origin, mark);
+            merged.vector_mut().set(origin, mark);
         }
     }
-    Ok(view)
+    replay_updates(txn, &mut merged, own)?;
+    Ok(merged)
 }
 
 /// Applies the updates that came after the last checkpoint.
-fn replay_updates(txn: &WriteTransaction, others: &mut MergedCounts, own: Origin) -> Result<(), Fault> {
+fn replay_updates(txn: &WriteTransaction, merged: &mut MergedCounts, own: Origin) -> Result<(), Fault> {
     for row in txn.open_table(UPDATES)?.range::<(u64, u64)>(..)? {
         let (key, value) = row?;
         let (origin, version) = key.value();
-        if Origin(origin) == own || version <= others.vector().get(Origin(origin)).version {
+        if Origin(origin) == own || version <= merged.vector().get(Origin(origin)).version {
             continue;
         }
         let key = [origin.to_le_bytes(), version.to_le_bytes()].concat();
-        let mut reader = Fields(unseal("updates", &key, value.value())?);
-        let at = reader.u64()?;
-        let update = Update::decode(reader.0).map_err(|e| damaged(format!("{e}")))?;
-        others.apply(&update, reader.0, at).map_err(|e| damaged(format!("{e}")))?;
+        let mut fields = Fields(unseal("updates", &key, value.value())?);
+        let at = fields.u64()?;
+        let update = Update::decode(fields.0).map_err(|e| damaged(format!("{e}")))?;
+        merged.apply(&update, fields.0, at).map_err(|e| damaged(format!("{e}")))?;
     }
     Ok(())
 }
@@ -321,57 +264,44 @@ fn replay(
     Ok(end)
 }
 
-fn load_receipts(txn: &WriteTransaction) -> Result<Receipts, Fault> {
-    let mut acknowledged = Receipts::default();
+fn load_receipts(txn: &WriteTransaction) -> Result<Vec<(Reporter, u64, Receipt)>, Fault> {
+    let mut receipts = Vec::new();
     for row in txn.open_table(RECEIPTS)?.range::<(&str, u64)>(..)? {
         let (key, value) = row?;
         let (client, spool) = key.value();
         let row_key = [client.as_bytes(), &spool.to_le_bytes()].concat();
         let (number, receipt) = decode_receipt(unseal("receipts", &row_key, value.value())?)?;
-        // There are no more in the file than are remembered.
-        let _ = acknowledged.set(Reporter { client: client.to_owned(), spool }, number, receipt);
+        receipts.push((Reporter { client: client.to_owned(), spool }, number, receipt));
     }
-    Ok(acknowledged)
+    Ok(receipts)
 }
 
-/// The spool's random number, and what is in it.
-fn load_spool(txn: &WriteTransaction, new: u64) -> Result<(u64, Spool), Fault> {
-    let (id, first, next_batch) = match get_meta(txn, SPOOL_STATE)? {
-        Some(row) => {
-            let mut reader = Fields(&row);
-            (reader.u64()?, reader.u64()?, reader.u64()?)
-        }
-        None => {
-            put_meta(txn, SPOOL_STATE, &[new, 0, 1].map(u64::to_le_bytes).concat())?;
-            (new, 0, 1)
-        }
-    };
-    let mut reports = VecDeque::new();
+/// What is in the spool; none when there never was one.
+fn load_spool(txn: &WriteTransaction, settings: &Settings) -> Result<Option<Spool>, Fault> {
+    let Some(row) = get_meta(txn, SPOOL_STATE)? else { return Ok(None) };
+    let mut stored = decode_spool(&row)?;
     for row in txn.open_table(SPOOL)?.range::<u64>(..)? {
         let (key, value) = row?;
         let start = key.value();
         for (number, report) in
             (start..).zip(decode_waiting(unseal("spool", &start.to_le_bytes(), value.value())?)?)
         {
-            if number < first {
+            if number < stored.first {
                 continue;
             }
-            if number != first + reports.len() as u64 {
+            if number != stored.first + stored.reports.len() as u64 {
                 return Err(damaged(format!("the spool goes on at report {number}")));
             }
-            reports.push_back(report);
+            stored.reports.push_back(report);
         }
     }
-    let mut batches = VecDeque::new();
     for row in txn.open_table(BATCHES)?.range::<u64>(..)? {
         let (key, value) = row?;
         let number = key.value();
-        batches.push_back(decode_batch_record(
-            number,
-            unseal("batches", &number.to_le_bytes(), value.value())?,
-        )?);
+        let record = unseal("batches", &number.to_le_bytes(), value.value())?;
+        stored.batches.push(decode_batch_record(number, record)?);
     }
-    Ok((id, Spool::restore(reports, first, batches, next_batch)))
+    Ok(Some(Spool::restore(stored, &settings.federation.upstreams)))
 }
 
 fn load_retries(txn: &WriteTransaction) -> Result<Retries, Fault> {

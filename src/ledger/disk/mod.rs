@@ -6,6 +6,7 @@ pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod errors;
 pub(crate) mod load;
+pub(crate) mod open;
 pub(crate) mod overlay;
 pub(crate) mod read;
 pub(crate) mod rows;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Reading what is on disk, beside the writer: updates for those who follow, and snapshots.
 
-use crate::ledger::disk::commit::VECTOR;
 use crate::ledger::disk::errors::Fault;
 use crate::ledger::disk::rows::{ChunkKey, Record, SliceKey, chunk_key, slice_key, unseal};
-use crate::ledger::disk::schema::{Cells, META, OTHERS, OWN, UPDATES};
+use crate::ledger::disk::schema::{Cells, LOCAL, MERGED, META, UPDATES, VECTOR};
 use crate::ledger::errors::LedgerError;
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::row::Row;
@@ -49,6 +48,7 @@ impl Reader {
         let txn = self.db.begin_read().map_err(unavailable)?;
         let table = txn.open_table(UPDATES).map_err(unavailable)?;
         let (mut updates, mut bytes) = (Vec::new(), 0);
+        // Before anything else, for what is missing is of no use to whoever knows another history.
         for (origin, mark) in ours.iter() {
             let known = theirs.get(origin);
             // Nobody can know more of what is counted here, unless it was forgotten here.
@@ -56,6 +56,9 @@ impl Reader {
             if ahead || known.version == mark.version && known.chain != mark.chain {
                 return Err(Refusal::Fork { origin, version: mark.version }.into());
             }
+        }
+        for (origin, mark) in ours.iter() {
+            let known = theirs.get(origin);
             let mut next = known.version + 1;
             for row in
                 table.range((origin.0, next)..=(origin.0, mark.version.max(next))).map_err(unavailable)?
@@ -150,7 +153,7 @@ impl Snapshot {
     pub fn rows(&self, from: u64, most: usize) -> Result<Vec<Row>, LedgerError> {
         let mut rows = Vec::new();
         let mut skip = from;
-        for tables in [&OWN, &OTHERS] {
+        for tables in [&LOCAL, &MERGED] {
             self.rows_of(tables, &mut skip, most, &mut rows)?;
         }
         Ok(rows)
@@ -168,7 +171,7 @@ impl Snapshot {
                 Err(e) => Err(unavailable(e)),
             }
         };
-        Ok(count(&OWN)? + count(&OTHERS)?)
+        Ok(count(&LOCAL)? + count(&MERGED)?)
     }
 
     fn rows_of(

@@ -5,8 +5,9 @@ use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::history::fields::Fields;
 use crate::ledger::history::vector::Origin;
 use crate::ledger::history::window::Window;
+use crate::ledger::state::changes::Entry;
 use crate::ledger::state::receipts::Receipt;
-use crate::ledger::state::spool::{Batch, Waiting};
+use crate::ledger::state::spool::{Batch, Spool, Stored, Waiting};
 use crate::signature::Signature;
 
 /// Beginning and length of the window, and number of the slice.
@@ -14,13 +15,6 @@ pub(crate) type SliceKey = (u64, u64, u32);
 
 /// The same, and number of the chunk.
 pub(crate) type ChunkKey = (u64, u64, u32, u32);
-
-/// One report as the journal holds it.
-pub(crate) struct Entry {
-    pub(crate) window: Window,
-    pub(crate) signature: Signature,
-    pub(crate) times: u32,
-}
 
 /// The row of a slice, beside its cells.
 pub(crate) struct Record {
@@ -41,12 +35,12 @@ impl Record {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let mut reader = Fields(bytes);
+        let mut fields = Fields(bytes);
         let record = Self {
-            from: reader.u64()?,
-            distinct: reader.u64()?,
-            chunks: reader.u64()?,
-            capacity: reader.u32()?,
+            from: fields.u64()?,
+            distinct: fields.u64()?,
+            chunks: fields.u64()?,
+            capacity: fields.u32()?,
         };
         if record.capacity == 0 { Err(damaged("a slice of no size")) } else { Ok(record) }
     }
@@ -70,11 +64,11 @@ pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
         return Err(damaged("a journal batch of odd length"));
     };
     let decode = |entry: &[u8; ENTRY_BYTES]| {
-        let mut reader = Fields(entry);
+        let mut fields = Fields(entry);
         Ok(Entry {
-            window: Window::from((reader.u64()?, reader.u64()?)),
-            signature: Signature::from_bytes(reader.take()?),
-            times: reader.u32()?,
+            window: Window::from((fields.u64()?, fields.u64()?)),
+            signature: Signature::from_bytes(fields.take()?),
+            times: fields.u32()?,
         })
     };
     entries.iter().map(decode).collect()
@@ -86,9 +80,9 @@ pub(crate) fn encode_receipt(number: u64, receipt: Receipt) -> Vec<u8> {
 }
 
 pub(crate) fn decode_receipt(bytes: &[u8]) -> Result<(u64, Receipt), Fault> {
-    let mut reader = Fields(bytes);
-    let number = reader.u64()?;
-    Ok((number, Receipt { origin: Origin(reader.u64()?), version: reader.u64()? }))
+    let mut fields = Fields(bytes);
+    let number = fields.u64()?;
+    Ok((number, Receipt { origin: Origin(fields.u64()?), version: fields.u64()? }))
 }
 
 /// Bytes of one report in the spool: signature, number of times, time.
@@ -109,11 +103,11 @@ pub(crate) fn decode_waiting(bytes: &[u8]) -> Result<Vec<Waiting>, Fault> {
         return Err(damaged("a row of the spool of odd length"));
     };
     let decode = |report: &[u8; WAITING_BYTES]| {
-        let mut reader = Fields(report);
+        let mut fields = Fields(report);
         Ok(Waiting {
-            signature: Signature::from_bytes(reader.take()?),
-            times: reader.u32()?,
-            at: reader.u64()?,
+            signature: Signature::from_bytes(fields.take()?),
+            times: fields.u32()?,
+            at: fields.u64()?,
         })
     };
     reports.iter().map(decode).collect()
@@ -127,13 +121,29 @@ pub(crate) fn encode_batch_record(batch: &Batch) -> Vec<u8> {
 }
 
 pub(crate) fn decode_batch_record(number: u64, bytes: &[u8]) -> Result<Batch, Fault> {
-    let mut reader = Fields(bytes);
-    let reports = reader.u64()?..reader.u64()?;
-    let receipt = Receipt { origin: Origin(reader.u64()?), version: reader.u64()? };
-    let upstream = String::from_utf8_lossy(reader.0).into_owned();
+    let mut fields = Fields(bytes);
+    let reports = fields.u64()?..fields.u64()?;
+    let receipt = Receipt { origin: Origin(fields.u64()?), version: fields.u64()? };
+    let upstream = String::from_utf8_lossy(fields.0).into_owned();
     // Versions begin at 1.
     let receipt = Some(receipt).filter(|receipt| receipt.version > 0);
     Ok(Batch { number, upstream, reports, receipt, included: false })
+}
+
+/// A spool's random number, that of its first report, and that of its next batch; then the random number that it had before,
+/// and that of the first batch under the present one, if it had another.
+pub(crate) fn encode_spool(spool: &Spool) -> Vec<u8> {
+    let (id, before) = spool.ids();
+    let mut numbers = vec![id, spool.first(), spool.next_batch()];
+    numbers.extend(before.into_iter().flat_map(|(id, until)| [id, until]));
+    numbers.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+pub(crate) fn decode_spool(bytes: &[u8]) -> Result<Stored, Fault> {
+    let mut fields = Fields(bytes);
+    let (id, first, next_batch) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    let before = if fields.0.is_empty() { None } else { Some((fields.u64()?, fields.u64()?)) };
+    Ok(Stored { id, before, first, next_batch, ..Stored::default() })
 }
 
 /// The keys of all chunks of a slice.

@@ -17,18 +17,27 @@ pub const FILE_NAME: &str = "ledger.redb";
 
 const FORMAT: &str = "bulkmark ledger 3";
 
+/// The rows of `meta` that move.
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+pub(crate) const CUT: &str = "cut";
+pub(crate) const VECTOR: &str = "vector";
+pub(crate) const SPOOL_STATE: &str = "spool";
+
+/// The row of `meta` with the random number of a server's own community.
+pub(crate) const ORIGIN: &str = "origin";
+
 /// The row of `meta` that is there when the file was once found damaged.
 const DAMAGED: &str = "damaged";
 
 pub(crate) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 /// The filters that this ledger alone writes.
-pub(crate) const OWN: Cells = Cells {
+pub(crate) const LOCAL: Cells = Cells {
     slices: TableDefinition::new("slices"),
     cells: TableDefinition::new("cells"),
     names: ["slices", "cells"],
 };
 /// The merged cells of others.
-pub(crate) const OTHERS: Cells = Cells {
+pub(crate) const MERGED: Cells = Cells {
     slices: TableDefinition::new("merged slices"),
     cells: TableDefinition::new("merged cells"),
     names: ["merged slices", "merged cells"],

@@ -42,6 +42,19 @@ pub enum Refusal {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A snapshot knows less than is known here.
+    #[error(
+        "the snapshot knows only {version} updates of the origin {origin}, and {have} are known here; it would be a step \
+         back"
+    )]
+    Behind {
+        /// The origin.
+        origin: Origin,
+        /// The version that is known.
+        have: u64,
+        /// That of the snapshot.
+        version: u64,
+    },
     /// A snapshot has what this server counted itself.
     #[error(
         "the snapshot has what this server counted itself (origin {origin}), so that it would count twice; a server that \

@@ -9,13 +9,22 @@ use std::collections::HashMap;
 /// Signatures for which a client's own counts are made at first; they grow with it.
 const CAPACITY: u32 = 10_000;
 
-/// What each limited client brought to each signature in the running window, in a filter of its own: never below the
-/// truth, so never too much is let through. It is in memory only. After a restart, a client is taken to have brought what all
-/// brought together, in the windows that were there before.
+/// Windows of one client that are kept. About midnight batches of two windows come in turn.
+const WINDOWS: usize = 2;
+
+/// What each limited client brought to each signature in the windows that it reported in last, in a filter of its own for
+/// each: never below the truth, so never too much is let through. It is in memory only. Of a window that was there before a
+/// restart, or was let go, a client is taken to have brought what all brought together.
 pub(crate) struct Influence {
-    clients: HashMap<String, (Window, Scaling<Refined>)>,
+    clients: HashMap<String, Vec<Brought>>,
     /// The windows of which is not known who brought what.
     unknown: Vec<Window>,
+}
+
+/// What a client brought in one window.
+struct Brought {
+    window: Window,
+    counts: Scaling<Refined>,
 }
 
 impl Influence {
@@ -35,22 +44,39 @@ impl Influence {
         most: u32,
         all: impl FnOnce() -> u32,
     ) -> u32 {
-        let new = || (window, Scaling::new(CAPACITY));
-        let entry = match self.clients.get_mut(client) {
-            Some(entry) => entry,
-            None => self.clients.entry(client.to_owned()).or_insert_with(new),
-        };
-        if entry.0 != window {
-            *entry = new();
+        if !self.clients.contains_key(client) {
+            self.clients.insert(client.to_owned(), Vec::new());
         }
-        let row = &mut entry.1;
-        let mut brought = row.count(signature.bits());
+        let Some(windows) = self.clients.get_mut(client) else { return 0 };
+        match windows.iter().position(|brought| brought.window == window) {
+            Some(at) => windows[at..].rotate_left(1),
+            None => {
+                if windows.len() >= WINDOWS {
+                    let gone = windows.remove(0).window;
+                    if !self.unknown.contains(&gone) {
+                        self.unknown.push(gone);
+                    }
+                }
+                windows.push(Brought { window, counts: Scaling::new(CAPACITY) });
+            }
+        }
+        // The one that was used last is the last.
+        let Some(Brought { counts, .. }) = windows.last_mut() else { return 0 };
+        let mut brought = counts.count(signature.bits());
         if self.unknown.contains(&window) {
             brought = brought.max(all());
         }
         let allowed = times.min(most.saturating_sub(brought));
         // Without memory for its counts a limited client brings nothing.
-        if allowed > 0 && row.add(0, signature.bits(), allowed).is_err() { 0 } else { allowed }
+        if allowed > 0 && counts.add(0, signature.bits(), allowed).is_err() { 0 } else { allowed }
+    }
+
+    /// Forgets windows that are over.
+    pub(crate) fn forget(&mut self, over: &[Window]) {
+        self.unknown.retain(|window| !over.contains(window));
+        for windows in self.clients.values_mut() {
+            windows.retain(|brought| !over.contains(&brought.window));
+        }
     }
 }
 
@@ -86,5 +112,21 @@ mod tests {
             5,
             "in the next window all is known"
         );
+    }
+
+    /// Requests that were begun before midnight are done after some that were begun after it. That gives nobody more.
+    #[test]
+    fn windows_may_come_in_turn() {
+        let (mut influence, signature) = (Influence::new(Vec::new()), Signature::from_bytes([7; 16]));
+        let mut brought = [0; 2];
+        for _ in 0..10 {
+            for (i, start) in [(0, 0), (1, 86_400)] {
+                brought[i] += influence.allow("a", day(start), signature, 3, 5, || 100);
+            }
+        }
+        assert_eq!(brought, [5, 5]);
+        // Of a window that was let go is known only what all brought.
+        assert_eq!(influence.allow("a", day(2 * 86_400), signature, 3, 5, || 0), 3);
+        assert_eq!(influence.allow("a", day(0), signature, 3, 5, || 100), 0);
     }
 }

@@ -10,7 +10,7 @@ use crate::ledger::settings::Settings;
 use crate::ledger::state::generations::Generation;
 use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
-use bulkmark_filter::{Counting, Merged, ParameterError, Refined, Scaling};
+use bulkmark_filter::{CELLS_PER_BLOCK, Counting, Merged, ParameterError, Refined, Scaling};
 use std::ops::Range;
 
 /// Windows that have yet to begin and that a view may hold: those that a wrong clock somewhere brings.
@@ -59,6 +59,12 @@ impl MergedWindow {
         counts.fold(0, u32::saturating_add)
     }
 
+    /// Takes away slices beyond so many.
+    fn cut_back(&mut self, slices: usize) {
+        self.slices.truncate(slices);
+        self.dirty.truncate(slices);
+    }
+
     /// Makes the slices up to this one.
     fn reach(&mut self, slice: u32) -> Result<(), ParameterError> {
         ParameterError::check("slice", slice.into(), 0, MAX_SLICES.into())?;
@@ -76,7 +82,7 @@ impl MergedWindow {
 pub(crate) struct MergedCounts {
     calendar: Calendar,
     capacity: u32,
-    layers: Vec<MergedWindow>,
+    windows: Vec<MergedWindow>,
     vector: Vector,
 }
 
@@ -84,7 +90,7 @@ impl MergedCounts {
     /// Of nothing yet.
     pub(crate) fn new(settings: &Settings) -> Self {
         let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
-        Self { calendar, capacity, layers: Vec::new(), vector: Vector::new() }
+        Self { calendar, capacity, windows: Vec::new(), vector: Vector::new() }
     }
 
     pub(crate) const fn vector(&self) -> &Vector {
@@ -95,24 +101,24 @@ impl MergedCounts {
         &mut self.vector
     }
 
-    pub(crate) fn layers(&self) -> &[MergedWindow] {
-        &self.layers
+    pub(crate) fn windows(&self) -> &[MergedWindow] {
+        &self.windows
     }
 
-    pub(crate) fn layers_mut(&mut self) -> &mut [MergedWindow] {
-        &mut self.layers
+    pub(crate) fn windows_mut(&mut self) -> &mut [MergedWindow] {
+        &mut self.windows
     }
 
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
-        let live = self.layers.iter().filter(|layer| self.calendar.is_live(layer.window, now));
-        live.map(|layer| layer.count(signature)).fold(0, u32::saturating_add)
+        let live = self.windows.iter().filter(|window| self.calendar.is_live(window.window, now));
+        live.map(|w| w.count(signature)).fold(0, u32::saturating_add)
     }
 
     /// The same, for each window in which it was counted.
     pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
-        let live = self.layers.iter().filter(|layer| self.calendar.is_live(layer.window, now));
-        let shares = live.map(|layer| Share { window: layer.window.start, count: layer.count(signature) });
+        let live = self.windows.iter().filter(|window| self.calendar.is_live(window.window, now));
+        let shares = live.map(|window| Share { window: window.window.start, count: window.count(signature) });
         shares.filter(|share| share.count > 0).collect()
     }
 
@@ -132,43 +138,55 @@ impl MergedCounts {
         if update.before != known.chain {
             return Err(Refusal::Fork { origin, version });
         }
-        let parameter = |error| Refusal::Parameter { origin, error };
-        for part in &update.parts {
-            let Some(at) = self.layer_for(part, now).map_err(|why| match why {
-                NoPlace::Clock(why) => {
-                    Refusal::Clock { origin, version, window: part.window.to_string(), why }
-                }
-                NoPlace::Parameter(error) => parameter(error),
-            })?
-            else {
-                continue;
-            };
-            self.admit(part.window, part.capacity, part.slice).map_err(parameter)?;
-            self.layers[at].reach(part.slice).map_err(parameter)?;
+        let before: Vec<usize> = self.windows.iter().map(|w| w.slices.len()).collect();
+        if let Err(refusal) = self.make_room(update, now) {
+            self.windows.truncate(before.len());
+            self.windows.iter_mut().zip(before).for_each(|(window, slices)| window.cut_back(slices));
+            return Err(refusal);
         }
         for part in &update.parts {
-            let Some(layer) = self.layers.iter_mut().find(|layer| layer.window == part.window) else {
+            let Some(window) = self.windows.iter_mut().find(|w| w.window == part.window) else {
                 continue;
             };
             let slice = part.slice as usize;
-            layer.slices[slice].apply(&part.delta).map_err(parameter)?;
+            // There is room of the size that the part says, and its delta was read for that size.
+            window.slices[slice].apply(&part.delta).map_err(|error| Refusal::Parameter { origin, error })?;
             for (cell, _) in part.delta.changes() {
-                layer.dirty[slice][cell / bulkmark_filter::CELLS_PER_BLOCK / CHUNK_BLOCKS] = true;
+                window.dirty[slice][cell / CELLS_PER_BLOCK / CHUNK_BLOCKS] = true;
             }
         }
         self.vector.set(origin, update.mark(bytes));
         Ok(Applied::New)
     }
 
+    /// Makes the windows and slices that the parts of an update need.
+    fn make_room(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
+        let (origin, version) = (update.origin, update.version);
+        let parameter = |error| Refusal::Parameter { origin, error };
+        for part in &update.parts {
+            let at = self.window_for(part, now).map_err(|why| match why {
+                NoPlace::Clock(why) => {
+                    Refusal::Clock { origin, version, window: part.window.to_string(), why }
+                }
+                NoPlace::Parameter(error) => parameter(error),
+            })?;
+            if let Some(at) = at {
+                self.admit(part.window, part.capacity, part.slice).map_err(parameter)?;
+                self.windows[at].reach(part.slice).map_err(parameter)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The layer of a part, which is made when it is missing; none when its window is over.
-    fn layer_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NoPlace> {
+    fn window_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NoPlace> {
         ParameterError::same("window", self.calendar.length(), part.window.length)
             .map_err(NoPlace::Parameter)?;
         if self.calendar.is_over(part.window, now) {
             return Ok(None);
         }
-        if let Some(at) = self.layers.iter().position(|layer| layer.window == part.window) {
-            let ours = self.layers[at].capacity;
+        if let Some(at) = self.windows.iter().position(|w| w.window == part.window) {
+            let ours = self.windows[at].capacity;
             ParameterError::same("capacity", ours.into(), part.capacity.into())
                 .map_err(NoPlace::Parameter)?;
             return Ok(Some(at));
@@ -177,13 +195,13 @@ impl MergedCounts {
             return Err(NoPlace::Clock("which begins where no window does"));
         }
         // A window that counts always has its place, however many there are that have yet to begin.
-        let strays = self.layers.iter().filter(|layer| layer.window.start > now).count();
+        let strays = self.windows.iter().filter(|w| w.window.start > now).count();
         if part.window.start > now && strays >= STRAY_WINDOWS {
             return Err(NoPlace::Clock("which has yet to begin, as have others"));
         }
         self.admit(part.window, part.capacity, part.slice).map_err(NoPlace::Parameter)?;
-        self.layers.push(MergedWindow::new(part.window, part.capacity));
-        Ok(Some(self.layers.len() - 1))
+        self.windows.push(MergedWindow::new(part.window, part.capacity));
+        Ok(Some(self.windows.len() - 1))
     }
 
     /// Whether others may bring cells of this slice. A filter is as large as its capacity and number say, however few bytes
@@ -192,14 +210,14 @@ impl MergedCounts {
     /// # Errors
     /// When there is none.
     pub(crate) fn admit(&self, window: Window, capacity: u32, slice: u32) -> Result<(), ParameterError> {
-        let slices = self.layers.iter().find(|layer| layer.window == window).map(|layer| &layer.slices);
+        let slices = self.windows.iter().find(|w| w.window == window).map(|window| &window.slices);
         let known = slices.map_or(0, Vec::len);
         if (slice as usize) < known {
             return Ok(());
         }
         if slices.is_none() {
             let most = self.calendar.live().saturating_mul(2).saturating_add(OTHER_WINDOWS);
-            ParameterError::check("the number of windows", self.layers.len() as u64 + 1, 0, most as u64)?;
+            ParameterError::check("the number of windows", self.windows.len() as u64 + 1, 0, most as u64)?;
         }
         let most = self.capacity.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY);
         ParameterError::check("capacity", capacity.into(), 1, most.into())?;
@@ -219,18 +237,18 @@ impl MergedCounts {
         chunk: u32,
         bytes: &[u8],
     ) -> Result<bool, ParameterError> {
-        let at = self.layers.iter().position(|layer| layer.window == window).unwrap_or_else(|| {
-            self.layers.push(MergedWindow::new(window, capacity));
-            self.layers.len() - 1
+        let at = self.windows.iter().position(|w| w.window == window).unwrap_or_else(|| {
+            self.windows.push(MergedWindow::new(window, capacity));
+            self.windows.len() - 1
         });
-        let layer = &mut self.layers[at];
-        ParameterError::same("capacity", layer.capacity.into(), capacity.into())?;
-        layer.reach(slice)?;
-        let target = &mut layer.slices[slice as usize];
+        let merged = &mut self.windows[at];
+        ParameterError::same("capacity", merged.capacity.into(), capacity.into())?;
+        merged.reach(slice)?;
+        let target = &mut merged.slices[slice as usize];
         let range: Range<usize> = blocks_of(chunk as usize, target.blocks());
         let fits = target.merge_bytes(range, bytes);
         if fits {
-            layer.dirty[slice as usize][chunk as usize] = true;
+            merged.dirty[slice as usize][chunk as usize] = true;
         }
         Ok(fits)
     }
@@ -268,17 +286,47 @@ impl MergedCounts {
         Ok(())
     }
 
+    /// Whether all counts of another can be added.
+    ///
+    /// # Errors
+    /// When the filters of a window are not of the size of ours.
+    pub(crate) fn check_sizes(&self, other: &Self) -> Result<(), ParameterError> {
+        for theirs in &other.windows {
+            if let Some(ours) = self.windows.iter().find(|ours| ours.window == theirs.window) {
+                ParameterError::same("capacity", ours.capacity.into(), theirs.capacity.into())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds all counts of another, of whose origins none is in here, and its vector.
+    ///
+    /// # Errors
+    /// When its filters are not of the size of ours, or there is no memory.
+    pub(crate) fn add_all(&mut self, other: &Self) -> Result<(), ParameterError> {
+        for theirs in &other.windows {
+            for (number, slice) in (0..).zip(&theirs.slices) {
+                let bytes = |range| slice.bytes(range);
+                self.merge_slice(theirs.window, theirs.capacity, number, slice.blocks(), bytes)?;
+            }
+        }
+        for (origin, mark) in other.vector.iter().filter(|(_, mark)| mark.version > 0) {
+            self.vector.set(origin, mark);
+        }
+        Ok(())
+    }
+
     /// Takes out the windows that are over, and returns them. As many as are live at a time, and one, stay in any case: a
     /// clock that jumps ahead for a while does not empty the ledger.
     pub(crate) fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
-        let mut begun: Vec<Window> = self.layers.iter().map(|layer| layer.window).collect();
-        begun.retain(|window| window.start <= now);
+        let mut begun: Vec<Window> = self.windows.iter().map(|w| w.window).collect();
+        begun.retain(|w| w.start <= now);
         begun.sort_unstable();
         let stay = begun.split_off(begun.len().saturating_sub(calendar.live().saturating_add(1)));
-        self.layers
-            .extract_if(.., |layer| calendar.is_over(layer.window, now) && !stay.contains(&layer.window))
-            .map(|layer| layer.window)
+        self.windows
+            .extract_if(.., |window| calendar.is_over(window.window, now) && !stay.contains(&window.window))
+            .map(|w| w.window)
             .collect()
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a message tells the ledger.
 
-use super::retries::RetryKey;
 use crate::signature::Signature;
+use sha2::{Digest, Sha256};
 
 /// "I saw these signatures": what a message adds to the ledger, and what it asks for.
 #[derive(Debug, Clone)]
@@ -18,4 +18,30 @@ pub struct Report {
     pub keys: Vec<RetryKey>,
     /// The time, in seconds since 1970 (UTC).
     pub now: u64,
+}
+
+/// Names one message to one recipient, over all tries of the same sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RetryKey([u8; 16]);
+
+impl RetryKey {
+    /// From whatever stays the same from one try to the next.
+    #[must_use]
+    pub fn new(fields: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        for field in fields {
+            hash.update((field.len() as u64).to_le_bytes());
+            hash.update(field);
+        }
+        let digest = hash.finalize();
+        Self(std::array::from_fn(|i| digest[i]))
+    }
+
+    pub(crate) const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) const fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Messages that were refused for the moment and will come again: they must not be counted again.
 
-use sha2::{Digest, Sha256};
-use std::collections::{HashMap, VecDeque};
+use crate::ledger::state::changes::Changes;
+use crate::ledger::state::report::{Report, RetryKey};
+use std::collections::{BTreeSet, HashMap};
 
 /// Seconds for which a refused message is remembered. Senders try again within minutes; an hour covers the third try.
 const REMEMBERED_FOR: u64 = 3600;
@@ -10,49 +11,47 @@ const REMEMBERED_FOR: u64 = 3600;
 /// Refused messages that are remembered at most, about 5 MB; the oldest are forgotten first.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// Names one message to one recipient, over all tries of the same sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RetryKey([u8; 16]);
-
-impl RetryKey {
-    /// From whatever stays the same from one try to the next.
-    #[must_use]
-    pub fn new(fields: &[&[u8]]) -> Self {
-        let mut hash = Sha256::new();
-        for field in fields {
-            hash.update((field.len() as u64).to_le_bytes());
-            hash.update(field);
-        }
-        let digest = hash.finalize();
-        Self(std::array::from_fn(|i| digest[i]))
-    }
-
-    pub(crate) const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    pub(crate) const fn bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-}
-
 /// The remembered keys and when each was refused last.
 #[derive(Default)]
 pub(crate) struct Retries {
     refused: HashMap<RetryKey, u64>,
-    /// In the order of refusal; a key that was refused again stands here more than once.
-    order: VecDeque<(u64, RetryKey)>,
+    /// The same, by time.
+    order: BTreeSet<(u64, RetryKey)>,
 }
 
 impl Retries {
     /// Whether `key` was refused within the last hour.
-    pub(crate) fn contains(&self, key: &RetryKey, now: u64) -> bool {
+    fn contains(&self, key: &RetryKey, now: u64) -> bool {
         self.refused.get(key).is_some_and(|&at| now.abs_diff(at) <= REMEMBERED_FOR)
     }
 
     pub(crate) fn remember(&mut self, key: RetryKey, now: u64) {
-        self.refused.insert(key, now);
-        self.order.push_back((now, key));
+        if let Some(before) = self.refused.insert(key, now) {
+            self.order.remove(&(before, key));
+        }
+        self.order.insert((now, key));
+    }
+
+    /// How many of a report's times are not those of messages that come again.
+    pub(crate) fn times(&mut self, changes: &mut Changes, report: &Report) -> u32 {
+        self.expire(changes, report.now);
+        let again = report.keys.iter().filter(|key| self.contains(key, report.now)).count();
+        report.times.saturating_sub(u32::try_from(again).unwrap_or(u32::MAX))
+    }
+
+    /// Remembers what is refused now.
+    pub(crate) fn remember_all(&mut self, changes: &mut Changes, keys: Vec<RetryKey>, now: u64) {
+        for key in keys {
+            self.remember(key, now);
+            changes.refused.insert(key, Some(now));
+        }
+        self.expire(changes, now);
+    }
+
+    /// Forgets, here and on disk, what need not be remembered any more. That must not wait for a checkpoint: a ledger whose
+    /// counts do not change makes none.
+    fn expire(&mut self, changes: &mut Changes, now: u64) {
+        changes.refused.extend(self.take_expired(now).into_iter().map(|key| (key, None)));
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -62,17 +61,19 @@ impl Retries {
     /// Takes out what need not be remembered any more.
     pub(crate) fn take_expired(&mut self, now: u64) -> Vec<RetryKey> {
         let mut expired = Vec::new();
-        while let Some(&(at, key)) = self.order.front() {
-            if self.order.len() <= MAX_REMEMBERED && now.abs_diff(at) <= REMEMBERED_FOR {
-                break;
-            }
-            self.order.pop_front();
-            if self.refused.get(&key) == Some(&at) {
-                self.refused.remove(&key);
-                expired.push(key);
-            }
+        let is_over = |&(at, _): &(u64, RetryKey)| now.abs_diff(at) > REMEMBERED_FOR;
+        while self.order.len() > MAX_REMEMBERED || self.order.first().is_some_and(is_over) {
+            expired.extend(self.order.pop_first());
         }
-        expired
+        // A clock that was ahead leaves those that have yet to be.
+        while self.order.last().is_some_and(is_over) {
+            expired.extend(self.order.pop_last());
+        }
+        let keys: Vec<RetryKey> = expired.into_iter().map(|(_, key)| key).collect();
+        keys.iter().for_each(|key| {
+            self.refused.remove(key);
+        });
+        keys
     }
 }
 

@@ -2,6 +2,7 @@
 //! Local reports on their way to an upstream server: waiting, sent, acknowledged, and at last included in what comes back.
 
 use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::state::inherited::Inherited;
 use crate::ledger::state::receipts::Receipt;
 use crate::signature::Signature;
 use std::collections::{HashMap, VecDeque};
@@ -47,41 +48,63 @@ pub struct Outgoing {
 /// All reports that the merged counts do not show yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spool {
-    /// Reports `first ..`, those of batches before those that wait.
+    /// A random number, by which servers know it.
+    id: u64,
+    /// The one that it had before, and the number of the first batch under the present one.
+    before: Option<(u64, u64)>,
+    /// Reports `first ..`.
     reports: VecDeque<Waiting>,
     first: u64,
+    /// In the order of their reports. Reports that are in none wait.
     batches: VecDeque<Batch>,
     next_batch: u64,
     /// The sum over `reports`, without those in included batches.
     pending: HashMap<Signature, u64>,
+    inherited: Inherited,
 }
 
-impl Default for Spool {
-    fn default() -> Self {
-        Self::restore(VecDeque::new(), 0, VecDeque::new(), 1)
-    }
+/// A spool as its file has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) id: u64,
+    pub(crate) before: Option<(u64, u64)>,
+    pub(crate) reports: VecDeque<Waiting>,
+    pub(crate) first: u64,
+    pub(crate) batches: Vec<Batch>,
+    pub(crate) next_batch: u64,
 }
 
 impl Spool {
-    /// As it was: `reports` from number `first` on, and the batches that they are in.
-    pub(crate) fn restore(
-        reports: VecDeque<Waiting>,
-        first: u64,
-        batches: VecDeque<Batch>,
-        next_batch: u64,
-    ) -> Self {
+    /// One of nothing, with this random number.
+    pub(crate) fn new(id: u64) -> Self {
+        Self::of(Stored { id, next_batch: 1, ..Stored::default() }, Inherited::default())
+    }
+
+    /// As it was read. Before anything of it is sent, `upstreams` are to be asked what they know of it.
+    pub(crate) fn restore(stored: Stored, upstreams: &[String]) -> Self {
+        let end = stored.first + stored.reports.len() as u64;
+        let inherited = Inherited::new(end, stored.next_batch.saturating_sub(1), upstreams);
+        Self::of(stored, inherited)
+    }
+
+    fn of(stored: Stored, inherited: Inherited) -> Self {
+        let Stored { id, before, reports, first, mut batches, next_batch } = stored;
         let mut pending = HashMap::new();
         for report in &reports {
             *pending.entry(report.signature).or_default() += u64::from(report.times);
         }
-        Self { reports, first, batches, next_batch, pending }
+        batches.sort_by_key(|batch| (batch.reports.start, batch.number));
+        Self { id, before, reports, first, batches: batches.into(), next_batch, pending, inherited }
     }
 
-    /// As it comes back from disk.
-    #[cfg(test)]
-    pub(crate) fn reopened(&self) -> Self {
-        let batches = self.batches.iter().map(|batch| Batch { included: false, ..batch.clone() }).collect();
-        Self::restore(self.reports.clone(), self.first, batches, self.next_batch)
+    /// Its random number, and that which it had before with the number of the first batch under the present one.
+    pub(crate) const fn ids(&self) -> (u64, Option<(u64, u64)>) {
+        (self.id, self.before)
+    }
+
+    /// The number of the spool that a batch was first sent under.
+    pub(crate) fn id_of(&self, batch: u64) -> u64 {
+        self.before.filter(|&(_, until)| batch < until).map_or(self.id, |(before, _)| before)
     }
 
     /// How often `signature` was reported here and is not in the merged counts yet.
@@ -96,9 +119,22 @@ impl Spool {
 
     /// When the oldest report that nobody acknowledged was made.
     pub(crate) fn oldest(&self) -> Option<u64> {
-        let settled = self.batches.iter().take_while(|batch| batch.receipt.is_some()).last();
-        let from = settled.map_or(self.first, |batch| batch.reports.end);
-        self.reports.get(usize::try_from(from - self.first).ok()?).map(|report| report.at)
+        let waiting = self.gaps().first().map(|gap| gap.start);
+        let open = self.batches.iter().find(|batch| batch.receipt.is_none()).map(|batch| batch.reports.start);
+        let oldest = waiting.into_iter().chain(open).min()?;
+        self.reports.get(self.places(&(oldest..oldest + 1)).start).map(|report| report.at)
+    }
+
+    /// The reports that are in no batch: those that were there at the start apart from those that were made since.
+    fn gaps(&self) -> Vec<Range<u64>> {
+        let (mut gaps, mut from) = (Vec::new(), self.first);
+        let behind = self.end()..self.end();
+        for taken in self.batches.iter().map(|batch| &batch.reports).chain([&behind]) {
+            let start = self.inherited.end().clamp(from, taken.start.max(from));
+            gaps.extend([from..start, start..taken.start].into_iter().filter(|gap| gap.start < gap.end));
+            from = from.max(taken.end);
+        }
+        gaps
     }
 
     /// The number of the next report.
@@ -115,37 +151,83 @@ impl Spool {
         *self.pending.entry(report.signature).or_default() += u64::from(report.times);
     }
 
-    /// A batch that `upstream` has not answered.
+    /// A batch that `upstream` has not answered: the oldest.
     pub(crate) fn open(&self, upstream: &str) -> Option<Outgoing> {
-        let mut batches = self.batches.iter();
-        let open = batches.find(|b| b.receipt.is_none() && !b.included && b.upstream == upstream);
-        open.map(|batch| self.outgoing(batch))
+        let open = self.batches.iter().filter(|batch| batch.receipt.is_none() && batch.upstream == upstream);
+        open.min_by_key(|batch| batch.number).map(|batch| self.outgoing(batch))
+    }
+
+    /// An empty batch by which this server is asked whether it knows more of this spool than is known here.
+    pub(crate) fn question(&self, upstream: &str) -> Option<Outgoing> {
+        self.inherited.question(upstream).map(|number| Outgoing { number, reports: Vec::new() })
     }
 
     /// A new batch of reports that wait. It must be written down before it is sent.
     pub(crate) fn begin(&mut self, upstream: &str) -> Option<Outgoing> {
-        let start = self.batches.back().map_or(self.first, |batch| batch.reports.end);
-        let end = self.end().min(start + MAX_BATCH as u64);
-        if start == end {
-            return None;
-        }
-        let batch = Batch {
-            number: self.next_batch,
-            upstream: upstream.to_owned(),
-            reports: start..end,
-            receipt: None,
-            included: false,
-        };
-        self.next_batch += 1;
-        let outgoing = self.outgoing(&batch);
-        self.batches.push_back(batch);
-        Some(outgoing)
+        let may = |gap: &Range<u64>| !self.inherited.has(gap.start) || self.inherited.all_agreed();
+        let gap = self.gaps().into_iter().find(may)?;
+        let reports = gap.start..gap.end.min(gap.start + MAX_BATCH as u64);
+        let batch = self.put(upstream, reports);
+        Some(self.outgoing(&batch))
     }
 
-    /// Lets go of a batch's reports, as if they were in the merged counts.
-    pub(crate) fn drop_batch(&mut self, number: u64) {
-        self.acknowledge(number, DROPPED);
+    /// Puts reports that wait into a new batch.
+    fn put(&mut self, upstream: &str, reports: Range<u64>) -> Batch {
+        let number = self.next_batch;
+        self.next_batch += 1;
+        let batch = Batch { number, upstream: upstream.to_owned(), reports, receipt: None, included: false };
+        let at = self.batches.partition_point(|other| other.reports.start < batch.reports.start);
+        self.batches.insert(at, batch.clone());
+        batch
+    }
+
+    /// Lets go of the reports of a batch of this server, as if they were in the merged counts. False when it has none. A
+    /// server that refuses to be asked has nothing to tell.
+    pub(crate) fn drop_batch(&mut self, upstream: &str, number: u64) -> bool {
+        let dropped = self.acknowledge(upstream, number, DROPPED);
         self.settle(&Vector::new());
+        dropped
+    }
+
+    /// Goes on as the spool `new`, if `known` is this one: a server knows a later batch of it, so the file was an old copy.
+    /// What was there at the start may have been counted, and is dropped. What was made since was sent to nobody but those
+    /// who knew no more; it goes on. Returns the numbers of batches that were dropped, and of how many reports.
+    pub(crate) fn renew(&mut self, upstream: &str, known: u64, new: u64) -> (Vec<u64>, u64) {
+        let until = match self.before {
+            _ if known == self.id => {
+                let until = self.before.map_or(0, |(_, until)| until);
+                self.before = Some((self.id, self.next_batch));
+                self.id = new;
+                until
+            }
+            // More than one server noticed. What was sent to this one since the start, if anything, it will not take.
+            Some((before, until)) if known == before => {
+                let open = self.batches.iter().filter(|b| b.receipt.is_none() && b.upstream == upstream);
+                let dropped = open.filter(|b| b.number < until).map(|b| b.number).collect();
+                return self.drop_all(dropped);
+            }
+            _ => return (Vec::new(), 0),
+        };
+        let waiting = self.gaps().into_iter().filter(|gap| self.inherited.has(gap.start));
+        let mut dropped: Vec<u64> =
+            waiting.collect::<Vec<_>>().into_iter().map(|gap| self.put("", gap).number).collect();
+        let open = self.batches.iter().filter(|batch| batch.receipt.is_none());
+        let doubtful = open.filter(|batch| self.inherited.has(batch.reports.start) || batch.number < until);
+        dropped.extend(doubtful.map(|batch| batch.number));
+        self.inherited = Inherited::default();
+        self.drop_all(dropped)
+    }
+
+    fn drop_all(&mut self, mut numbers: Vec<u64>) -> (Vec<u64>, u64) {
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut lost = 0;
+        for batch in self.batches.iter_mut().filter(|batch| numbers.contains(&batch.number)) {
+            batch.receipt = Some(DROPPED);
+            lost += batch.reports.end - batch.reports.start;
+        }
+        self.settle(&Vector::new());
+        (numbers, lost)
     }
 
     fn outgoing(&self, batch: &Batch) -> Outgoing {
@@ -159,10 +241,15 @@ impl Spool {
         Outgoing { number: batch.number, reports }
     }
 
-    /// Remembers where a batch was counted. False when there is no such batch any more.
-    pub(crate) fn acknowledge(&mut self, number: u64, receipt: Receipt) -> bool {
-        let batch = self.batches.iter_mut().find(|batch| batch.number == number);
-        batch.map(|batch| batch.receipt = Some(receipt)).is_some()
+    /// Remembers where a batch of this server was counted, or that it knows no later one. False when it has no such batch.
+    pub(crate) fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) -> bool {
+        let mut batches = self.batches.iter_mut();
+        let batch = batches.find(|batch| batch.number == number && batch.upstream == upstream);
+        let found = batch.map(|batch| batch.receipt = Some(receipt)).is_some();
+        if found || self.inherited.question(upstream) == Some(number) {
+            self.inherited.agree(upstream);
+        }
+        found
     }
 
     /// Lets go of the reports that are in the merged counts of `vector`.
@@ -174,7 +261,9 @@ impl Spool {
             batch.included = true;
             self.release(&batch.reports);
         }
-        while let Some(batch) = batches.pop_front_if(|batch| batch.included) {
+        while let Some(batch) =
+            batches.pop_front_if(|batch| batch.included && batch.reports.start <= self.first)
+        {
             self.forget(batch.reports.end);
         }
         self.batches = batches;
@@ -185,7 +274,8 @@ impl Spool {
     pub(crate) fn trim(&mut self, most: usize, since: u64) -> u64 {
         let mut lost = 0;
         while self.reports.len() > most || self.reports.front().is_some_and(|report| report.at < since) {
-            let end = match self.batches.pop_front() {
+            let first = self.first;
+            let end = match self.batches.pop_front_if(|batch| batch.reports.start <= first) {
                 Some(batch) => {
                     if !batch.included {
                         self.release(&batch.reports);
@@ -197,8 +287,8 @@ impl Spool {
                 }
                 None => {
                     lost += 1;
-                    self.release(&(self.first..self.first + 1));
-                    self.first + 1
+                    self.release(&(first..first + 1));
+                    first + 1
                 }
             };
             self.forget(end);

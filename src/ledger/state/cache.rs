@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A milter whose counts come from upstream servers, and whose reports go there.
+
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::update::Update;
+use crate::ledger::state::counts::Counts;
+use crate::ledger::state::merged::{Applied, MergedCounts};
+use crate::ledger::state::receipts::Receipt;
+use crate::ledger::state::report::Report;
+use crate::ledger::state::retries::Retries;
+use crate::ledger::state::spool::{Outgoing, Spool, Waiting};
+use std::sync::Arc;
+
+/// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over.
+pub(crate) struct Cache {
+    pub(crate) counts: Counts,
+    pub(crate) retries: Retries,
+    pub(crate) spool: Spool,
+}
+
+impl Cache {
+    /// Puts a message's report into the spool.
+    pub(crate) fn report(&mut self, report: &Report) {
+        self.counts.clock = report.now;
+        let times = self.retries.times(&mut self.counts.changes, report);
+        for &signature in report.signatures.iter().filter(|_| times > 0) {
+            let waiting = Waiting { signature, times, at: report.now };
+            self.spool.push(waiting);
+            self.counts.changes.waiting.push(waiting);
+        }
+    }
+
+    /// Applies an update.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is changed then.
+    pub(crate) fn apply(&mut self, update: &Update, bytes: Arc<[u8]>, now: u64) -> Result<Applied, Refusal> {
+        self.counts.clock = now;
+        let applied = self.counts.apply(update, bytes, now)?;
+        self.settle();
+        Ok(applied)
+    }
+
+    /// Takes a snapshot. Where the server's history `forked` from the one known here, which only that server can say, it
+    /// is taken as it is: what the server forgot is gone, and what it knows is all there is.
+    ///
+    /// # Errors
+    /// See [`Counts::adopt`].
+    pub(crate) fn adopt(&mut self, snapshot: MergedCounts, forked: bool) -> Result<(), Refusal> {
+        if forked {
+            self.counts.replace(snapshot);
+        } else {
+            self.counts.adopt(snapshot)?;
+        }
+        self.settle();
+        Ok(())
+    }
+
+    pub(crate) fn settle(&mut self) {
+        let before = self.spool.first();
+        self.spool.settle(self.counts.merged.vector());
+        self.counts.changes.settled |= self.spool.first() != before;
+    }
+
+    /// The batch to send to an upstream server next, and the number of the spool that it is of.
+    pub(crate) fn next_batch(&mut self, upstream: &str, new: bool) -> Option<(u64, Outgoing)> {
+        if let Some(asked) = self.spool.open(upstream).or_else(|| self.spool.question(upstream)) {
+            return Some((self.spool.id_of(asked.number), asked));
+        }
+        let batch = if new { self.spool.begin(upstream) } else { None }?;
+        self.counts.changes.batches.insert(batch.number);
+        Some((self.spool.id_of(batch.number), batch))
+    }
+
+    /// Lets go of a batch that this server will never take.
+    pub(crate) fn drop_batch(&mut self, upstream: &str, number: u64) {
+        if self.spool.drop_batch(upstream, number) {
+            self.counts.changes.batches.insert(number);
+            self.counts.changes.settled = true;
+        }
+    }
+
+    /// Begins a spool of the number `new`, if `known`, of which this server knows more, is this one. Returns how many reports are
+    /// dropped.
+    pub(crate) fn renew_spool(&mut self, upstream: &str, known: u64, new: u64) -> u64 {
+        let (dropped, lost) = self.spool.renew(upstream, known, new);
+        self.counts.changes.batches.extend(dropped);
+        self.counts.changes.settled = true;
+        lost
+    }
+
+    /// Remembers that a server counted a batch.
+    pub(crate) fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) {
+        if self.spool.acknowledge(upstream, number, receipt) {
+            self.counts.changes.batches.insert(number);
+            self.settle();
+        }
+    }
+
+    /// Drops reports that waited for too long or are too many. Returns how many are lost.
+    pub(crate) fn trim_spool(&mut self, now: u64) -> u64 {
+        let before = self.spool.first();
+        let federation = &self.counts.settings.federation;
+        let since = now.saturating_sub(federation.spool_age.as_secs());
+        let lost = self.spool.trim(federation.spool_reports, since);
+        self.counts.changes.settled |= self.spool.first() != before;
+        lost
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What changed in a state and is not on disk yet.
+
+use crate::ledger::history::vector::Origin;
+use crate::ledger::history::window::Window;
+use crate::ledger::state::receipts::{Receipt, Reporter};
+use crate::ledger::state::report::RetryKey;
+use crate::ledger::state::spool::Waiting;
+use crate::signature::Signature;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// One report as the journal holds it.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) window: Window,
+    pub(crate) signature: Signature,
+    pub(crate) times: u32,
+}
+
+/// An update as it is kept and handed on.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) origin: Origin,
+    pub(crate) version: u64,
+    /// When it was made or came, in seconds since 1970.
+    pub(crate) at: u64,
+    pub(crate) bytes: Arc<[u8]>,
+}
+
+/// What changed since the last commit.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) entries: Vec<Entry>,
+    /// The last batch of each of these reporters; none for those that are forgotten. One that is forgotten and comes again
+    /// has one place here, so what came last holds.
+    pub(crate) receipts: HashMap<Reporter, Option<(u64, Receipt)>>,
+    /// When each of these was refused; none for what need not be remembered any more.
+    pub(crate) refused: HashMap<RetryKey, Option<u64>>,
+    pub(crate) waiting: Vec<Waiting>,
+    /// Numbers of batches that are new or were acknowledged.
+    pub(crate) batches: BTreeSet<u64>,
+    pub(crate) updates: Vec<Kept>,
+    /// Reports or batches left the spool, or it has another number.
+    pub(crate) settled: bool,
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+            && self.receipts.is_empty()
+            && self.refused.is_empty()
+            && self.waiting.is_empty()
+            && self.batches.is_empty()
+            && self.updates.is_empty()
+            && !self.settled
+    }
+
+    /// What waits, by number of rows.
+    pub(crate) const fn len(&self) -> usize {
+        self.entries.len() + self.waiting.len() + self.updates.len()
+    }
+}
+
+/// What is of no more use.
+#[derive(Default)]
+pub(crate) struct Expired {
+    pub(crate) local: Vec<Window>,
+    pub(crate) merged: Vec<Window>,
+    pub(crate) retries: Vec<RetryKey>,
+    /// Updates that came before this time are not kept for others; none says that all are.
+    pub(crate) updates_before: Option<u64>,
+}

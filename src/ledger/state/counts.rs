@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What ledgers of all roles have: the counts that were made here, those of others, and what changed in them.
+
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::update::Update;
+use crate::ledger::history::vector::Vector;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::changes::{Changes, Entry, Kept};
+use crate::ledger::state::local::Local;
+use crate::ledger::state::merged::{Applied, MergedCounts};
+use crate::signature::Signature;
+use std::sync::Arc;
+
+/// The counts of a ledger.
+pub(crate) struct Counts {
+    /// What was counted here.
+    pub(crate) local: Local,
+    /// What others counted.
+    pub(crate) merged: MergedCounts,
+    /// The number of the next local report.
+    pub(crate) next: u64,
+    pub(crate) changes: Changes,
+    /// Whether a snapshot was taken, whose cells and vector the file does not have yet.
+    pub(crate) adopted: bool,
+    /// Whether it took the place of merged counts that the file still has.
+    pub(crate) replaced: bool,
+    /// Why memory and file can no longer be made to agree.
+    pub(crate) broken: Option<String>,
+    /// The time that a request told last.
+    pub(crate) clock: u64,
+    pub(crate) settings: Settings,
+}
+
+impl Counts {
+    /// As they were read: nothing has changed yet. `next` is the number of the next local report.
+    pub(crate) fn new(local: Local, merged: MergedCounts, next: u64, settings: &Settings) -> Self {
+        Self {
+            local,
+            merged,
+            next,
+            changes: Changes::default(),
+            adopted: false,
+            replaced: false,
+            broken: None,
+            clock: 0,
+            settings: settings.clone(),
+        }
+    }
+
+    /// Of all that was counted here or by others. Never less than the truth.
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
+        let local = self.local.generations.count(signature, now);
+        local.saturating_add(self.merged.count(signature, now))
+    }
+
+    /// Counts reports here.
+    pub(crate) fn add(&mut self, signature: Signature, times: u32, now: u64) {
+        let window = self.local.generations.window_at(now);
+        match self.local.add(window, self.next, signature, times) {
+            Ok(()) => {
+                self.next += 1;
+                self.changes.entries.push(Entry { window, signature, times });
+            }
+            Err(e) => self.broken = Some(format!("no memory for more signatures: {e}")),
+        }
+    }
+
+    /// Keeps an update for the disk, and for others.
+    pub(crate) fn keep(&mut self, update: &Update, bytes: Arc<[u8]>, at: u64) {
+        self.changes.updates.push(Kept { origin: update.origin(), version: update.version(), at, bytes });
+    }
+
+    /// Applies an update of another origin.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is changed then.
+    pub(crate) fn apply(&mut self, update: &Update, bytes: Arc<[u8]>, now: u64) -> Result<Applied, Refusal> {
+        let applied = self.merged.apply(update, &bytes, now)?;
+        if applied == Applied::New {
+            self.keep(update, bytes, now);
+        }
+        Ok(applied)
+    }
+
+    /// Takes a snapshot of what others counted, if it is no step back: it must know as much of every origin as is known
+    /// here, or nothing at all of any of them; in the latter case both are added up.
+    ///
+    /// # Errors
+    /// When it is a step back, or of another history; nothing is changed then.
+    pub(crate) fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
+        let (ours, theirs) = (self.merged.vector(), snapshot.vector());
+        let is_new = |vector: &Vector, origin| vector.get(origin).version == 0;
+        let strange = ours.iter().all(|(origin, mark)| mark.version == 0 || is_new(theirs, origin));
+        if strange && !self.merged.windows().is_empty() {
+            return self.unite(&snapshot);
+        }
+        for (origin, mark) in ours.iter() {
+            let known = theirs.get(origin);
+            if known.version < mark.version {
+                return Err(Refusal::Behind { origin, have: mark.version, version: known.version });
+            }
+            if known.version == mark.version && known.chain != mark.chain {
+                return Err(Refusal::Fork { origin, version: known.version });
+            }
+        }
+        self.replace(snapshot);
+        Ok(())
+    }
+
+    /// Takes a snapshot for the merged counts, whatever was there.
+    pub(crate) fn replace(&mut self, snapshot: MergedCounts) {
+        self.merged = snapshot;
+        (self.adopted, self.replaced) = (true, true);
+    }
+
+    fn unite(&mut self, snapshot: &MergedCounts) -> Result<(), Refusal> {
+        let origin = snapshot.vector().iter().next().map_or(self.local.origin(), |(origin, _)| origin);
+        let parameter = |error| Refusal::Parameter { origin, error };
+        self.merged.check_sizes(snapshot).map_err(parameter)?;
+        if let Err(error) = self.merged.add_all(snapshot) {
+            self.broken = Some(format!("a snapshot could be added in part only: {error}"));
+            return Err(parameter(error));
+        }
+        self.adopted = true;
+        Ok(())
+    }
+
+    /// Whether the merged counts changed since the last checkpoint.
+    pub(crate) fn merged_grew(&self) -> bool {
+        self.merged.windows().iter().flat_map(|window| window.dirty.iter().flatten()).any(|&dirty| dirty)
+    }
+}

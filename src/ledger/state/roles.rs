@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A state of any role, and what all of them can tell.
+
+use crate::ledger::history::vector::Vector;
+use crate::ledger::settings::Role;
+use crate::ledger::state::cache::Cache;
+use crate::ledger::state::changes::Expired;
+use crate::ledger::state::counts::Counts;
+use crate::ledger::state::report::{Report, RetryKey};
+use crate::ledger::state::retries::Retries;
+use crate::ledger::state::server::Server;
+use crate::ledger::state::shares::Shares;
+use crate::ledger::state::site::Site;
+use crate::ledger::state::spool::Spool;
+use crate::signature::Signature;
+
+/// All that a ledger counts, in memory, with what of it is not on disk yet. Each role has what it can do.
+pub(crate) enum State {
+    Site(Site),
+    Cache(Cache),
+    Server(Server),
+}
+
+/// A ledger of this role cannot do what was asked of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WrongRole;
+
+impl State {
+    pub(crate) const fn role(&self) -> Role {
+        match self {
+            Self::Site(_) => Role::Site,
+            Self::Cache(_) => Role::Cache,
+            Self::Server(_) => Role::Server,
+        }
+    }
+
+    pub(crate) const fn counts(&self) -> &Counts {
+        match self {
+            Self::Site(site) => &site.counts,
+            Self::Cache(cache) => &cache.counts,
+            Self::Server(server) => &server.counts,
+        }
+    }
+
+    pub(crate) const fn counts_mut(&mut self) -> &mut Counts {
+        match self {
+            Self::Site(site) => &mut site.counts,
+            Self::Cache(cache) => &mut cache.counts,
+            Self::Server(server) => &mut server.counts,
+        }
+    }
+
+    /// The counts alone.
+    pub(crate) fn into_counts(self) -> Counts {
+        match self {
+            Self::Site(site) => site.counts,
+            Self::Cache(cache) => cache.counts,
+            Self::Server(server) => server.counts,
+        }
+    }
+
+    /// The state of a milter with upstream servers.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub(crate) const fn cache(&mut self) -> Result<&mut Cache, WrongRole> {
+        if let Self::Cache(cache) = self { Ok(cache) } else { Err(WrongRole) }
+    }
+
+    /// The state of a server.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub(crate) const fn server(&mut self) -> Result<&mut Server, WrongRole> {
+        if let Self::Server(server) = self { Ok(server) } else { Err(WrongRole) }
+    }
+
+    /// Own reports that no merged counts show; a server has none.
+    pub(crate) const fn spool(&self) -> Option<&Spool> {
+        match self {
+            Self::Site(site) => Some(&site.left),
+            Self::Cache(cache) => Some(&cache.spool),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// What was refused and will come again; nothing at a server.
+    pub(crate) const fn retries(&self) -> Option<&Retries> {
+        match self {
+            Self::Site(site) => Some(&site.retries),
+            Self::Cache(cache) => Some(&cache.retries),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// Never less than the truth.
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
+        self.counts().count(signature, now).saturating_add(self.pending(signature))
+    }
+
+    fn pending(&self, signature: Signature) -> u32 {
+        self.spool().map_or(0, |spool| spool.pending(signature))
+    }
+
+    /// Of what the count of `signature` is made up.
+    pub(crate) fn shares(&self, signature: Signature, now: u64) -> Shares {
+        Shares {
+            own: self.counts().local.generations.count_by_window(signature, now),
+            others: self.counts().merged.count_by_window(signature, now),
+            waiting: self.pending(signature),
+        }
+    }
+
+    /// Adds a message's report, and returns the counts after it: of what it reports, and of what it asks for.
+    ///
+    /// # Errors
+    /// A server takes batches and no reports.
+    pub(crate) fn report(&mut self, report: &Report) -> Result<Vec<u32>, WrongRole> {
+        match self {
+            Self::Site(site) => site.report(report),
+            Self::Cache(cache) => cache.report(report),
+            Self::Server(_) => return Err(WrongRole),
+        }
+        Ok(report.signatures.iter().chain(&report.asked).map(|&s| self.count(s, report.now)).collect())
+    }
+
+    /// Remembers what was refused for the moment.
+    ///
+    /// # Errors
+    /// A server refuses no messages.
+    pub(crate) fn remember(&mut self, keys: Vec<RetryKey>, now: u64) -> Result<(), WrongRole> {
+        match self {
+            Self::Site(site) => site.retries.remember_all(&mut site.counts.changes, keys, now),
+            Self::Cache(cache) => cache.retries.remember_all(&mut cache.counts.changes, keys, now),
+            Self::Server(_) => return Err(WrongRole),
+        }
+        Ok(())
+    }
+
+    /// How far each origin is counted here, a server's own included.
+    pub(crate) fn vector(&self) -> Vector {
+        let mut vector = self.counts().merged.vector().clone();
+        if let Self::Server(server) = self {
+            vector.set(server.counts.local.origin(), server.counts.local.mark());
+        }
+        vector
+    }
+
+    /// Makes an update of what a server counted since the last one; others make none.
+    pub(crate) fn cut(&mut self, now: u64) {
+        if let Self::Server(server) = self {
+            server.cut(now);
+        }
+    }
+
+    /// Whether anything is to be put into an update.
+    pub(crate) fn has_grown(&self) -> bool {
+        matches!(self, Self::Server(server) if server.counts.local.has_grown())
+    }
+
+    /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
+    pub(crate) const fn needs_checkpoint(&self) -> bool {
+        self.counts().adopted || matches!(self, Self::Server(server) if server.renewed)
+    }
+
+    /// What is of no more use at the time `now`; it is gone from memory.
+    pub(crate) fn take_expired(&mut self, now: u64) -> Expired {
+        let counts = self.counts_mut();
+        let keep_updates = counts.settings.federation.keep_updates.as_secs();
+        let (local, merged) = (counts.local.generations.take_expired(now), counts.merged.take_expired(now));
+        let retries = match self {
+            Self::Site(Site { retries, .. }) | Self::Cache(Cache { retries, .. }) => {
+                retries.take_expired(now)
+            }
+            Self::Server(server) => {
+                server.influence.forget(&local);
+                Vec::new()
+            }
+        };
+        Expired { local, merged, retries, updates_before: Some(now.saturating_sub(keep_updates)) }
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A milter that counts for itself.
+
+use crate::ledger::state::counts::Counts;
+use crate::ledger::state::report::Report;
+use crate::ledger::state::retries::Retries;
+use crate::ledger::state::spool::Spool;
+
+/// The state of a milter that counts for itself.
+pub(crate) struct Site {
+    pub(crate) counts: Counts,
+    pub(crate) retries: Retries,
+    /// What waited for a server when this milter had one: it counts, and is never sent.
+    pub(crate) left: Spool,
+}
+
+impl Site {
+    /// Counts a message's report.
+    pub(crate) fn report(&mut self, report: &Report) {
+        self.counts.clock = report.now;
+        let times = self.retries.times(&mut self.counts.changes, report);
+        for &signature in report.signatures.iter().filter(|_| times > 0) {
+            self.counts.add(signature, times, report.now);
+        }
+    }
+}
