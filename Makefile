@@ -8,13 +8,14 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint deny stage deb rpm lint-packages package-test study exactness fuzz bench bench-filter \
-	bench-instructions install clean
+.PHONY: all build demo test guides-test lint check-aarch64 miri deny stage deb rpm lint-packages package-test study exactness \
+	evaluate fuzz bench bench-filter bench-instructions install clean
 
 all: build
 
+# The program alone; the studies are no part of it.
 build:
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p bulkmark
 
 demo: build
 	tests/demo
@@ -29,11 +30,29 @@ guides-test:
 	tests/guides
 
 lint:
-	$(CARGO) fmt --check
+	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) fmt --manifest-path crates/filter/speed/Cargo.toml --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+
+# Whether it compiles for another processor. Only ring's build script wants a C compiler for it.
+AARCH64 := aarch64-unknown-linux-gnu
+
+check-aarch64:
+	@if ! test -d "$$(rustc --print sysroot)/lib/rustlib/$(AARCH64)/lib"; then \
+		echo "check-aarch64: SKIPPED, rustc has no std for $(AARCH64) (rustup target add $(AARCH64))"; \
+	elif ! command -v aarch64-linux-gnu-gcc >/dev/null; then \
+		echo "check-aarch64: SKIPPED, there is no aarch64-linux-gnu-gcc (apt-get install gcc-aarch64-linux-gnu)"; \
+	else echo "$(CARGO) check --target $(AARCH64)" && $(CARGO) check --locked --workspace --all-targets --target $(AARCH64); fi
+
+# The filter's unit tests under Miri, which finds what unsafe code must not do: its own, and what it asks of memmap2. Properties
+# with few cases, since it is slow.
+miri:
+	@if ! $(CARGO) +nightly miri --version >/dev/null 2>&1; then \
+		echo "miri: SKIPPED, there is no nightly with Miri (rustup toolchain install nightly --component miri rust-src)"; \
+	else PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation \
+		$(CARGO) +nightly miri test --locked -p bulkmark-filter --lib --target-dir $(TARGET)/miri; fi
 
 # The paper's study with few rounds: all of its means must agree with ours within the error of so many rounds.
 study:

@@ -9,13 +9,13 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
-#[path = "evaluate/corpus.rs"]
-#[allow(unreachable_pub, reason = "two benches have it in common")]
-mod corpus;
+#[path = "../crates/study/src/labelled.rs"]
+#[allow(unreachable_pub, reason = "it is a part of the studies, too")]
+mod labelled;
 
 use common::milter::{Client, Mail};
 use common::{Daemon, Site};
-use corpus::Corpus;
+use labelled::{Labelled, Replicas};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -35,9 +35,9 @@ fn main() {
         return;
     };
     let mutate = std::env::var("MUTATE").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
-    let corpus = Corpus::read(&corpus);
+    let corpus = Labelled::read(&corpus).unwrap();
     let work = tempfile::tempdir().unwrap();
-    let (names, replicas) = corpus.replicas(mutate, work.path());
+    let Replicas { names, files: replicas } = corpus.replicas(mutate, work.path()).unwrap();
 
     let mut all: Vec<PathBuf> =
         corpus.ham.iter().chain(corpus.campaigns.iter().flatten()).chain(&corpus.alone).cloned().collect();

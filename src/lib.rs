@@ -17,6 +17,7 @@
 // Beside the lints of Cargo.toml, for the program only: tests unwrap, and speak the milter's big-endian protocol.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![forbid(unsafe_code)]
 #![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
 
 pub mod activity;

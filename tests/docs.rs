@@ -12,7 +12,7 @@ fn root() -> &'static Path {
 
 /// All documents with their text.
 fn documents() -> Vec<(PathBuf, String)> {
-    let directories = ["", "docs", "fuzz"].map(|name| root().join(name));
+    let directories = ["", "docs", "docs/decisions", "fuzz", "crates/filter"].map(|name| root().join(name));
     let files = directories.iter().flat_map(|directory| fs::read_dir(directory).unwrap());
     let mut documents: Vec<_> = files
         .map(|entry| entry.unwrap().path())
@@ -171,7 +171,7 @@ fn files_and_targets_exist() {
                 assert!(exists, "{}", at(name));
             }
             for word in words {
-                let is_source = ["src/", "tests/", "benches/", "conf/", "packaging/", "systemd/"]
+                let is_source = ["src/", "tests/", "benches/", "crates/", "conf/", "packaging/", "systemd/"]
                     .iter()
                     .any(|directory| word.starts_with(directory));
                 if is_source {

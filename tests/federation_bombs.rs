@@ -130,7 +130,7 @@ fn an_update_of_millions_of_cells_that_grew_alike() {
 fn an_update_of_a_slice_without_those_before() {
     let (_, blocks) = Scaling::<Refined>::shape(1_000_000, 2);
     let mut filter = Refined::new(blocks).unwrap();
-    filter.add(&filter.probe(7), 1);
+    filter.add(7, 1);
     let delta = Delta::between(&Refined::new(blocks).unwrap(), &filter).unwrap();
     bomb("slice is 2, expected 0 to 0", snapshot(0, &[]), updates(1_000_000, 2, &delta.encode()));
 }

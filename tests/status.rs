@@ -102,6 +102,42 @@ fn a_federation_is_seen_from_both_sides() {
     assert!(out.contains("  does not answer\n") && out.contains("\n  error: "), "{out}");
 }
 
+/// A server in reserve that did not answer, and does by now, is no error any more.
+#[test]
+fn a_reserve_that_is_back_is_no_error() {
+    let (one, two) = (Server::new(""), Server::new(""));
+    let site = milter(&[one.entry("mx", "report"), two.entry("mx", "report")]);
+    let _at_site = site.start();
+    let ask = || json(&[], &site.config());
+    wait_until(ask, |found| [0, 1].iter().all(|&i| found["links"][i]["error"].is_string()));
+    let _one_runs = one.start();
+    wait_until(ask, |found| found["links"][0]["active"] == true);
+    let (code, out, _) = status(&[], &site.config());
+    assert_eq!(code, 1, "{out}");
+    let _two_runs = two.start();
+    wait_until(ask, |found| found["links"][1]["error"].is_null());
+    let (code, out, _) = status(&[], &site.config());
+    assert_eq!(code, 0, "{out}");
+}
+
+/// Reports that a server refused for a while and takes again are no error any more, while its updates are followed all the time.
+#[test]
+fn a_server_that_takes_reports_again_is_no_error() {
+    let server = Server::new("");
+    let site = milter(&[server.entry("mx", "read")]);
+    let (_runs, at_site) = (server.start(), site.start());
+    let ask = || json(&[], &site.config());
+    wait_until(ask, |found| found["links"][0]["active"] == true);
+    send(&at_site, &letter(1), 1);
+    wait_until(ask, |found| found["links"][0]["error"].is_string());
+    let path = server.site.path("state/clients.json");
+    let clients = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, clients.replace("\"read\"", "\"report\"")).unwrap();
+    wait_until(ask, |found| found["ledger"]["spool"] == 0 && found["links"][0]["error"].is_null());
+    let (code, out, _) = status(&[], &site.config());
+    assert_eq!(code, 0, "{out}");
+}
+
 /// A server that is started by hand, where no service manager made a directory for its socket.
 #[test]
 fn the_control_sockets_directory_is_made() {

@@ -12,7 +12,7 @@ fn add_all(filter: &mut Refined, additions: &[[u8; 3]]) {
     for &[element, times, shift] in additions {
         // Multiples of the golden ratio are spread evenly over the 128 bits.
         let element = (u128::from(element) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
-        filter.add(&filter.probe(element), u32::from(times) << (shift % 25));
+        filter.add(element, u32::from(times) << (shift % 25));
     }
 }
 

@@ -3,10 +3,10 @@
 
 use crate::policy::Counts;
 use crate::signature::{Groups, Signatures};
+use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Mutex, PoisonError};
 
 /// Mailings that are kept; beyond that the one that was not seen for longest goes.
 const MOST: usize = 1000;
@@ -78,7 +78,7 @@ impl Table {
     /// Adds a message, and returns the name of its mailing.
     pub(super) fn add(&self, seen: &Seen<'_>, domain: &str, now: u64) -> String {
         let hash = seen.subject.map(|subject| format!("{:08x}", self.hashes.hash_one(subject) >> 32));
-        let mut mailings = self.mailings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mailings = self.mailings.lock();
         let Mailings { groups, all } = &mut *mailings;
         let group = groups.add(seen.signatures).group;
         if all.len() >= MOST && !all.contains_key(&group) {
@@ -118,7 +118,7 @@ impl Table {
 
     /// The `most` with the highest counts.
     pub(super) fn top(&self, most: usize, now: u64) -> Vec<Mailing> {
-        let mailings = self.mailings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mailings = self.mailings.lock();
         let mut top: Vec<_> = mailings.all.values().filter(|entry| entry.last + DAY > now).collect();
         top.sort_by_key(|entry| (std::cmp::Reverse(entry.body.max(entry.near)), entry.first));
         top.into_iter().take(most).cloned().collect()
@@ -151,7 +151,7 @@ mod tests {
         for n in 0..9 {
             add(&table, 1999, 99, &format!("{n}.example"), 4000);
         }
-        let kept = table.mailings.lock().unwrap();
+        let kept = table.mailings.lock();
         assert_eq!((kept.all.len(), kept.groups.signatures()), (MOST, MOST));
         drop(kept);
         let top = table.top(3, 5000);

@@ -6,6 +6,7 @@ use super::connections::Connections;
 use super::histogram::Histogram;
 use super::minutes::Minutes;
 use super::recent::{Recent, Ring};
+use super::tasks::Tasks;
 use crate::policy::{Action, Verdict};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,6 +43,8 @@ pub struct Judged {
 pub struct Activity {
     /// Of the MTA to a milter, of clients to a server.
     pub connections: Arc<Connections>,
+    /// What the daemon does all the time, and how often that ended.
+    pub tasks: Arc<Tasks>,
     /// How long verdicts took.
     pub judging: Histogram,
     /// By verdict and action.
@@ -63,6 +66,7 @@ impl Activity {
     pub fn new(log_lines_dropped: fn() -> u64, record: Record) -> Arc<Self> {
         Arc::new(Self {
             connections: Arc::default(),
+            tasks: Arc::default(),
             judging: Histogram::default(),
             messages: Default::default(),
             signatures: AtomicU64::new(0),

@@ -10,6 +10,7 @@ mod counters;
 mod histogram;
 mod minutes;
 mod recent;
+mod tasks;
 
 pub use bulk::{Mailing, Seen};
 pub use connections::{Connections, Open};
@@ -17,3 +18,4 @@ pub use counters::{Activity, Judged, Record};
 pub use histogram::Histogram;
 pub use minutes::{MINUTES, Minutes};
 pub use recent::Recent;
+pub use tasks::Tasks;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The last verdicts.
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 /// Verdicts that are kept.
 const MOST: usize = 60;
@@ -42,13 +42,13 @@ pub(super) struct Ring(Mutex<VecDeque<Recent>>);
 
 impl Ring {
     pub(super) fn push(&self, recent: Recent) {
-        let mut ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ring = self.0.lock();
         ring.truncate(MOST - 1);
         ring.push_front(recent);
     }
 
     /// All of them, the last one first.
     pub(super) fn list(&self) -> Vec<Recent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.0.lock().iter().cloned().collect()
     }
 }

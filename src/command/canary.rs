@@ -7,10 +7,10 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-/// Print a message that is always bulk, to test a mail system with.
+/// Print a message that is always bulk, to test a mail system.
 ///
-/// It is complete, as sendmail -t takes it. A line in its body makes it bulk wherever bulkmark judges it, by whatever
-/// white list; it is never counted. Exempt clients stay exempt: send it from outside.
+/// It is complete; pipe it to sendmail -t. A line in its body makes it bulk wherever bulkmark judges it, whatever white
+/// lists say; it is never counted. Exempt clients stay exempt: send it from outside.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The sender [default: postmaster at this machine]

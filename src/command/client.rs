@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Say who may use a signature server. A running server knows at once.
+/// Manage who may use a signature server. A running server knows of changes at once.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The server's configuration file.
@@ -20,14 +20,14 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Add a client; its token is printed, and kept nowhere.
+    /// Add a client and print its token, which is not stored.
     Add {
         /// Its name, for logs.
         name: String,
         /// What it may do.
         #[arg(long, value_enum, default_value_t)]
         role: Role,
-        /// What it can bring to any one signature's count within a window [default: as much as it sees]
+        /// The most that it can add to any one signature's count within a window [default: no limit]
         #[arg(long, value_name = "N")]
         max_influence: Option<NonZeroU32>,
         /// Reports a second [default: limits.rate of the configuration]
@@ -36,7 +36,7 @@ enum Command {
     },
     /// List all clients.
     List,
-    /// Give a client a new token; the one before stays valid until the next time.
+    /// Give a client a new token; the previous one stays valid until the next rotation.
     Rotate {
         /// Its name.
         name: String,

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Print what a shell needs to complete this command line.
+/// Print a script with which a shell completes this command line.
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
 pub(super) struct Args {

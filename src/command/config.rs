@@ -8,10 +8,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Look at configuration files.
+/// Check configuration files.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Check a configuration and the files that it names: white lists and key. Exit code 78 when it cannot be used.
+    /// Check a configuration and the files that it names: white lists and key. Exit code 78: it cannot be used.
     Check {
         /// The configuration file.
         #[arg(default_value = DEFAULT_PATH)]

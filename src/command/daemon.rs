@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the two daemons have in common.
 
+use super::supervisor::Supervisor;
 use crate::activity::Activity;
-use crate::control::Daemon;
+use crate::control::{Control, Daemon};
 use crate::ledger::{Ledger, OpenError, Role, Settings};
 use crate::page::{self, Page};
 use crate::signature::FederationKey;
@@ -60,9 +61,23 @@ pub(super) async fn open_ledger(
     }
 }
 
+/// Answers on the control socket.
+pub(super) async fn answer(path: &Path, daemon: Arc<Daemon>, tasks: &mut Supervisor) -> anyhow::Result<()> {
+    let control = Control::bind(path)
+        .await
+        .with_context(|| format!("cannot listen on the control socket {}", path.display()))?;
+    let control = Arc::new(control);
+    tasks.run("control", move || {
+        let (control, daemon) = (Arc::clone(&control), Arc::clone(&daemon));
+        async move { control.serve(daemon).await }
+    });
+    Ok(())
+}
+
 /// Serves metrics and the status page. Mail does not depend on them, so where they cannot be had the log says so and the daemon
 /// goes on without.
 pub(super) async fn show(
+    tasks: &mut Supervisor,
     settings: &page::Settings,
     daemon: Arc<Daemon>,
     threshold: impl Fn() -> u32 + Send + Sync + 'static,
@@ -72,7 +87,11 @@ pub(super) async fn show(
         Ok(None) => (),
         Ok(Some(page)) => {
             log::info!("metrics and status are at {}", page.url());
-            tokio::spawn(page.serve());
+            let page = Arc::new(page);
+            tasks.run("page", move || {
+                let page = Arc::clone(&page);
+                async move { page.serve().await }
+            });
         }
         Err(e) => log::error!("{e}; there are no metrics and no status page"),
     }
@@ -86,7 +105,7 @@ pub(super) fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'stat
             _ = terminate.recv() => (),
             _ = interrupt.recv() => (),
         }
-        log::info!("ending: no more connections are taken");
+        log::info!("stopping: no more connections are taken");
         notify(&[NotifyState::Stopping]);
     })
 }

@@ -13,10 +13,10 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// Tell why a message is bulk, or is not.
+/// Explain why a message is bulk or not.
 ///
-/// Prints every signature of it, from what it was made, how often it was seen and when, and what follows. Nothing is counted.
-/// Asks the running milter as "check" does.
+/// Prints every signature of the message, what it was made from, how often and when it was seen, and the verdict that
+/// follows. Nothing is counted. Asks the running milter as "check" does.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -203,7 +203,7 @@ fn for_people(explanation: &Explanation) -> String {
     kind("near", &explanation.near.iter().collect::<Vec<_>>());
     if explanation.verdict != Verdict::Exempt.to_string() {
         text.push_str(
-            "\nClient, sender and recipients are not known here; white lists may name them, too.\n",
+            "\nClient, sender and recipients are not known here; white lists may also name them.\n",
         );
     }
     text

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Look at whole ledgers, compare them, add them up.
+/// Inspect, compare and merge whole ledgers.
 ///
 /// A HOLDER is a ledger's file or the directory that it is in, while no daemon has it open, or the address of a server
 /// (http://, https:// or unix:). Exit code 0: sound and equal; 1: they differ; 2: error, or damage.
@@ -22,10 +22,10 @@ pub(super) struct Args {
     /// The file with a token that the servers accept.
     #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
-    /// The authority that signed the servers' certificates, where it is none that the system trusts.
+    /// The authority that signed the servers' certificates, if the system does not trust it.
     #[arg(long, value_name = "FILE", global = true)]
     ca_file: Option<PathBuf>,
-    /// The threshold that false bulk is estimated for.
+    /// The threshold for which false bulk is estimated.
     #[arg(
         long, value_name = "N", default_value_t = THRESHOLD, global = true,
         value_parser = clap::value_parser!(u32).range(1..)
@@ -45,23 +45,23 @@ enum Command {
     },
     /// Read everything, check all checksums, and compare several holders cell by cell.
     Verify {
-        /// What to check; the second and further ones are compared with the first.
+        /// What to check; all others are compared with the first.
         #[arg(required = true)]
         holder: Vec<String>,
     },
-    /// Compare two holders: how many cells differ, and which origins are counted to other versions.
+    /// Compare two holders: how many cells differ, and which origins are counted up to different versions.
     Diff {
         /// The first.
         first: String,
         /// The second.
         second: String,
     },
-    /// Add up ledgers that have no counts in common, into a new one.
+    /// Merge ledgers that have no counts in common into a new one.
     Merge {
-        /// What to add up.
+        /// What to merge.
         #[arg(required = true, num_args = 2..)]
         holder: Vec<String>,
-        /// The directory of the new ledger, in which there is none yet.
+        /// The directory for the new ledger; it must not contain one yet.
         #[arg(long, value_name = "DIRECTORY")]
         output: PathBuf,
     },

@@ -2,13 +2,14 @@
 //! `bulkmark milter`
 
 use super::EX_CONFIG;
-use super::daemon::{ended, open_ledger, reloading, serving, show};
+use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
+use super::supervisor::Supervisor;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
-use crate::control::{Control, Daemon, Parts, Passed};
+use crate::control::{Daemon, Parts, Passed};
 use crate::ledger::{self, Ledger, Role};
 use crate::milter::{Mode, Place, Service, Socket, serve};
-use crate::sync::{Client, Links, Parameters, follow, push};
+use crate::sync::{Client, Links, Parameters, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -49,15 +50,13 @@ async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result
     let role = if file.upstream.is_empty() { Role::Site } else { Role::Cache };
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
-        log::info!("began a new ledger in {}", file.state_dir.display());
+        log::info!("created a new ledger in {}", file.state_dir.display());
     }
     let socket = listen(path, &file, passed, Arc::clone(&activity.connections)).await?;
     let address = socket.address();
-    let control = Control::bind(&file.control)
-        .await
-        .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
     let parameters = Parameters::new(&file.ledger, &checked.key);
-    let (links, servers) = start_sync(&file, &parameters, &ledger)?;
+    let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
+    let (links, servers) = start_sync(&file, &parameters, &ledger, &mut tasks)?;
     let service =
         Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
     let daemon = Arc::new(Daemon::new(Parts {
@@ -71,11 +70,11 @@ async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result
         clients: Box::new(Vec::new),
         activity: Arc::clone(&activity),
     }));
-    let control = tokio::spawn(control.serve(Arc::clone(&daemon)));
+    answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, MILTER_EXAMPLE)));
-    show(&file.status, daemon, threshold, Arc::clone(&shown)).await;
+    show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
     let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
@@ -89,7 +88,7 @@ async fn daemon(path: &Path, checked: Checked, passed: Passed) -> anyhow::Result
         ended = sessions => ended.context("the milter failed")?.context("the milter failed")?,
         () = reloads => (),
     }
-    control.abort();
+    drop(tasks);
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
@@ -125,6 +124,7 @@ fn start_sync(
     file: &MilterFile,
     parameters: &Parameters,
     ledger: &Ledger,
+    tasks: &mut Supervisor,
 ) -> anyhow::Result<(Arc<Links>, Vec<Arc<Client>>)> {
     let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
     let links = Arc::new(Links::new(&urls, false));
@@ -134,10 +134,21 @@ fn start_sync(
         let client = Client::new(upstream, Some(parameters.clone()), link);
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
-    if !clients.is_empty() {
-        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), clients.clone(), Arc::clone(&links), true));
-        tokio::spawn(push(ledger.clone(), file.sync.clone(), clients.clone(), Arc::clone(&links)));
+    if clients.is_empty() {
+        return Ok((links, clients));
     }
+    let (all, of_ledger, to) = (clients.clone(), ledger.clone(), Arc::clone(&links));
+    let counts = file.ledger.clone();
+    tasks
+        .run("follow", move || follow(of_ledger.clone(), counts.clone(), all.clone(), Arc::clone(&to), true));
+    for (i, client) in clients.iter().map(Arc::clone).enumerate() {
+        let (of_ledger, settings, to) = (ledger.clone(), file.sync.clone(), Arc::clone(&links));
+        tasks.run("push", move || {
+            push(of_ledger.clone(), settings.clone(), i, Arc::clone(&client), Arc::clone(&to))
+        });
+    }
+    let (of_ledger, to) = (ledger.clone(), Arc::clone(&links));
+    tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
     Ok((links, clients))
 }
 

@@ -18,6 +18,7 @@ mod server;
 mod show;
 mod signature;
 mod status;
+mod supervisor;
 mod tune;
 mod tune_table;
 

@@ -2,10 +2,11 @@
 //! `bulkmark server`
 
 use super::EX_CONFIG;
-use super::daemon::{self, ended, open_ledger, reloading, serving, show};
+use super::daemon::{self, answer, ended, open_ledger, reloading, serving, show};
+use super::supervisor::Supervisor;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
-use crate::control::{Control, Passed};
+use crate::control::Passed;
 use crate::ledger::{self, Role};
 use crate::server::{Bound, METRICS_THRESHOLD, Place, Service, TlsKeys};
 use crate::signature::FederationKey;
@@ -51,7 +52,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Passe
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
     let ledger = open_ledger(&file.state_dir, Role::Server, &file.ledger, &key).await?;
     if new {
-        log::info!("began a new ledger in {}", file.state_dir.display());
+        log::info!("created a new ledger in {}", file.state_dir.display());
     }
     let parameters = Parameters::new(&file.ledger, &key);
     let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
@@ -66,28 +67,30 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Passe
     let activity = Activity::new(telemetry::lines_dropped, Record::Nothing);
     let service =
         Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
-    let control = Control::bind(&file.control)
-        .await
-        .with_context(|| format!("cannot listen on the control socket {}", file.control.display()))?;
+    let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
+    answer(&file.control, service.daemon(), &mut tasks).await?;
     for peer in peers {
-        tokio::spawn(follow(ledger.clone(), file.ledger.clone(), vec![peer], Arc::default(), false));
+        let (ledger, counts) = (ledger.clone(), file.ledger.clone());
+        tasks.run("follow", move || {
+            let links = Arc::new(Links::new(&[], true));
+            follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, false)
+        });
     }
-    let control = tokio::spawn(control.serve(service.daemon()));
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
-    show(&file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
+    show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
-    let requests = bound.serve(
-        Arc::clone(&service).router(),
-        file.limits.max_connections.get(),
-        Arc::clone(&activity.connections),
-        ending,
-    );
+    let requests = async {
+        let (router, most) = (Arc::clone(&service).router(), file.limits.max_connections.get());
+        let open = bound.serve(router, most, Arc::clone(&activity.connections), ending).await;
+        drop(bound);
+        open.closed().await;
+    };
     tokio::select! {
         () = requests => (),
         () = reloads(hangup, &service, tls, &activity) => (),
     }
-    control.abort();
+    drop(tasks);
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())

@@ -11,14 +11,14 @@ use std::process::ExitCode;
 
 /// Print the signatures of messages.
 ///
-/// A line for each: the file, the kind of signature and 32 hexadecimal digits, separated by tabs. A message that says too
-/// little to be told from others has the kind "none" and the reason. "-" reads a message from standard input.
+/// One line for each: the file, the kind of signature and 32 hexadecimal digits, separated by tabs. A message that says too
+/// little to be distinguished from others has the kind "none" and the reason. "-" reads a message from standard input.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The configuration whose key and limits apply; without it, those of a site of its own.
+    /// The configuration whose key and limits apply; without it, the public key and the defaults.
     #[arg(long)]
     config: Option<PathBuf>,
-    /// Messages, one a file.
+    /// Messages, one per file.
     #[arg(required = true)]
     files: Vec<PathBuf>,
 }

@@ -23,7 +23,7 @@ pub(super) struct Args {
     /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The threshold that false bulk is estimated for [default: the milter's; 20 for a server]
+    /// The threshold for which false bulk is estimated [default: the milter's; 20 for a server]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threshold: Option<u32>,
     /// Print one JSON object.

@@ -20,34 +20,34 @@ const LEAST_CAPACITY: NonZeroU32 = NonZeroU32::MIN.saturating_add(999);
 
 /// Say what bulkmark would have done with the mail of an archive, and which lines a white list should have.
 ///
-/// Counts all messages in the order in which they came, as the milter does, in a ledger that is thrown away afterwards.
-/// An archive is an mbox, a maildir, a directory of messages or mboxes, or a message. Exit code 0: done, files that
-/// could not be read are listed; 2: error, or no message was found.
+/// Counts all messages in order of arrival, as the milter does, in a ledger that is deleted afterwards. An archive is an
+/// mbox, a maildir, a directory of messages or mboxes, or a message. Exit code 0: done, files that could not be read are
+/// listed; 2: error, or no message was found.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The milter's configuration, for its thresholds, white list and ledger; without it, the defaults hold and nothing is
-    /// on a white list.
+    /// The milter's configuration, for its thresholds, white list and ledger; without it, the defaults apply and there is
+    /// no white list.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// An archive of wanted mail; may be given more than once.
     #[arg(long, value_name = "ARCHIVE")]
     ham: Vec<PathBuf>,
-    /// An archive of mail that is not wanted; may be given more than once.
+    /// An archive of unwanted mail; may be given more than once.
     #[arg(long, value_name = "ARCHIVE")]
     spam: Vec<PathBuf>,
-    /// Begin with the counts of the ledger in this directory, which no daemon may have open; it is copied and not changed.
+    /// Start with the counts of the ledger in this directory, which no daemon may have open; it is copied, not changed.
     #[arg(long, value_name = "DIR")]
     ledger: Option<PathBuf>,
-    /// Clusters to print at most.
+    /// The most clusters to print.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Draw how many messages each threshold finds into this file, as SVG.
+    /// Draw how many messages each threshold finds, as SVG, into this file.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Archives of which nothing is said.
+    /// Archives without a label.
     #[arg(required_unless_present_any = ["ham", "spam"], value_name = "ARCHIVE")]
     archives: Vec<PathBuf>,
 }

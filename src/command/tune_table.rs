@@ -29,7 +29,7 @@ fn print_archive(out: &mut impl Write, kept: &Kept) -> io::Result<()> {
     line(kept.exempt, "say too little to be counted")?;
     line(kept.too_large, "are too large to be judged")?;
     line(kept.unreadable, "files or messages could not be read")?;
-    line(kept.no_mail, "files are no mail")?;
+    line(kept.no_mail, "files are not mail")?;
     if kept.labels.ham + kept.labels.spam > 0 {
         writeln!(out, "  labels: {}", labels(kept.labels))?;
     }
@@ -55,7 +55,7 @@ fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) 
         }
         writeln!(out)?;
     }
-    writeln!(out, "\n  by near: not by their body. wanted: reached it, but the white list wants them.")?;
+    writeln!(out, "\n  by near: by near alone. wanted: reached it, but the white list wants them.")?;
     let configured = &report.configured;
     let whose = if is_configured { "this configuration" } else { "the defaults" };
     writeln!(
@@ -108,7 +108,7 @@ fn print_proposals(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
     let of = |standing| report.proposals.iter().filter(move |proposal| proposal.standing == standing);
     if of(Standing::Wanted).next().is_some() {
         writeln!(out, "\nWhite list for the bulk that looks wanted:\n")?;
-        writeln!(out, "# Everybody can forge these fields; where you know the client, \"host\" or \"ip\"")?;
+        writeln!(out, "# Anybody can forge these fields; if you know the client, use \"host\" or \"ip\"")?;
         writeln!(out, "# is better: see bulkmark-whitelist(5).")?;
         of(Standing::Wanted).try_for_each(|proposal| print_proposal(out, proposal, ""))?;
         writeln!(
@@ -118,8 +118,8 @@ fn print_proposals(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
         )?;
     }
     for (standing, title) in [
-        (Standing::Unsure, "Nothing says whether these are wanted; take the # off those that are:"),
-        (Standing::Both, "Called ham as well as spam:"),
+        (Standing::Unsure, "These may or may not be wanted; remove the # from those that are:"),
+        (Standing::Both, "Labelled both ham and spam:"),
     ] {
         if of(standing).next().is_some() {
             writeln!(out, "\n# {title}")?;

@@ -95,6 +95,12 @@ fn activity_metrics(activity: &Activity, text: &mut Text) {
         "Log lines that were lost because the log daemon is too slow.",
         activity.log_lines_dropped(),
     );
+    text.family(
+        "bulkmark_tasks_restarted_total",
+        "counter",
+        "How often a task of the daemon ended, by an error of the program, and was started again.",
+        activity.tasks.restarts().into_iter().map(|(task, count)| (vec![("task", task.to_owned())], count)),
+    );
 }
 
 fn message_metrics(activity: &Activity, text: &mut Text) {

@@ -64,7 +64,7 @@ impl Control {
     }
 
     /// Answers questions for ever.
-    pub async fn serve(self, daemon: Arc<Daemon>) {
+    pub async fn serve(&self, daemon: Arc<Daemon>) {
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };

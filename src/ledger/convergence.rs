@@ -2,14 +2,15 @@
 //! Do all ledgers become equal, whatever is lost, repeated, cut off or restarted? Thousands of random schedules of a
 //! federation without network and disk: servers and caches are the parts that the daemons are made of.
 
-use super::Settings;
-use super::acknowledged::{Acknowledged, Receipt, Reporter};
-use super::generations::{CHUNK_BLOCKS, Generations, blocks_of};
-use super::own::Own;
-use super::spool::{Spool, Waiting};
-use super::update::Update;
-use super::vector::{Mark, Origin, Vector};
-use super::view::View;
+use crate::ledger::history::chunks::{CHUNK_BLOCKS, blocks_of};
+use crate::ledger::history::update::Update;
+use crate::ledger::history::vector::{Mark, Origin, Vector};
+use crate::ledger::settings::Settings;
+use crate::ledger::state::generations::Generations;
+use crate::ledger::state::local::Local;
+use crate::ledger::state::merged::MergedCounts;
+use crate::ledger::state::receipts::{Receipt, Receipts, Reporter};
+use crate::ledger::state::spool::{Spool, Waiting};
 use crate::signature::Signature;
 use bulkmark_filter::Counting;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -46,9 +47,9 @@ struct Journal {
 struct Server {
     name: String,
     origin: Origin,
-    own: Own,
-    others: View,
-    acknowledged: Acknowledged,
+    own: Local,
+    others: MergedCounts,
+    acknowledged: Receipts,
     journal: Journal,
     /// The updates of all origins, its own among them.
     updates: BTreeMap<Origin, Vec<Vec<u8>>>,
@@ -60,9 +61,9 @@ impl Server {
         Self {
             name: format!("server {number}"),
             origin,
-            own: Own::recording(Generations::new(&settings()), origin, Mark::default()),
-            others: View::new(&settings()),
-            acknowledged: Acknowledged::default(),
+            own: Local::recording(Generations::new(&settings()), origin, Mark::default()),
+            others: MergedCounts::new(&settings()),
+            acknowledged: Receipts::default(),
             journal: Journal::default(),
             updates: BTreeMap::new(),
         }
@@ -98,8 +99,8 @@ impl Server {
 
     /// Everything in memory is gone and comes back from disk; what was cut before must come out the same.
     fn restart(&mut self) {
-        self.own = Own::recording(Generations::new(&settings()), self.origin, Mark::default());
-        self.acknowledged = Acknowledged::default();
+        self.own = Local::recording(Generations::new(&settings()), self.origin, Mark::default());
+        self.acknowledged = Receipts::default();
         let journal = std::mem::take(&mut self.journal);
         let written = self.updates.get(&self.origin).map_or(&[][..], |updates| updates);
         let mut cuts = journal.cuts.iter().zip(written).peekable();
@@ -142,7 +143,7 @@ impl Server {
                 && self
                     .others
                     .apply(&update, bytes, NOW)
-                    .is_ok_and(|applied| applied == super::view::Applied::New)
+                    .is_ok_and(|applied| applied == crate::ledger::state::merged::Applied::New)
             {
                 self.updates.entry(update.origin()).or_default().push(bytes.clone());
             }
@@ -155,7 +156,7 @@ impl Server {
 
     /// All cells, its own and the others'.
     fn cells(&self) -> Vec<u8> {
-        let mut sum = View::new(&settings());
+        let mut sum = MergedCounts::new(&settings());
         for generation in self.own.generations.iter() {
             for (number, slice) in (0..).zip(generation.row.slices()) {
                 for chunk in 0..slice.filter.blocks().div_ceil(CHUNK_BLOCKS) {
@@ -170,7 +171,7 @@ impl Server {
     }
 }
 
-fn merge(sum: &mut View, view: &View) {
+fn merge(sum: &mut MergedCounts, view: &MergedCounts) {
     for layer in view.layers() {
         for (number, slice) in (0..).zip(&layer.slices) {
             let bytes = slice.bytes(0..slice.blocks());
@@ -179,7 +180,7 @@ fn merge(sum: &mut View, view: &View) {
     }
 }
 
-fn bytes_of(view: &View) -> Vec<u8> {
+fn bytes_of(view: &MergedCounts) -> Vec<u8> {
     view.layers()
         .iter()
         .flat_map(|layer| &layer.slices)
@@ -189,7 +190,7 @@ fn bytes_of(view: &View) -> Vec<u8> {
 
 struct Cache {
     reporter: Reporter,
-    view: View,
+    view: MergedCounts,
     spool: Spool,
     /// What was reported here.
     truth: [u32; SIGNATURES],
@@ -198,7 +199,7 @@ struct Cache {
 impl Cache {
     fn new(number: u64) -> Self {
         let reporter = Reporter { client: format!("client {}", number / 2), spool: number };
-        let view = View::new(&settings());
+        let view = MergedCounts::new(&settings());
         Self { reporter, view, spool: Spool::default(), truth: [0; SIGNATURES] }
     }
 

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The handle by which everybody reaches the ledger.
 
-use super::acknowledged::{Backwards, Receipt, Reporter};
-use super::book::Book;
-use super::errors::{LedgerError, OpenError};
-use super::keeper::{Answer, Keeper, Opening, Request, Shared, Work};
-use super::random::random;
-use super::reader::Reader;
-use super::retries::RetryKey;
-use super::shares::Shares;
-use super::snapshot::Assembly;
-use super::spool::Outgoing;
-use super::status::Status;
-use super::update::{Refusal, Update};
-use super::vector::{Origin, Vector};
-use super::view::Applied;
-use super::{Role, Settings};
+use crate::ledger::busy::Busy;
+use crate::ledger::disk::errors::OpenError;
+use crate::ledger::disk::read::Reader;
+use crate::ledger::errors::LedgerError;
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::update::Update;
+use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::random::random;
+use crate::ledger::settings::Role;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::assembly::Assembly;
+use crate::ledger::state::book::Book;
+use crate::ledger::state::merged::Applied;
+use crate::ledger::state::receipts::{Backwards, Receipt, Reporter};
+use crate::ledger::state::report::Report;
+use crate::ledger::state::retries::RetryKey;
+use crate::ledger::state::shares::Shares;
+use crate::ledger::state::spool::Outgoing;
+use crate::ledger::status::Status;
+use crate::ledger::writer::{Answer, Opening, Request, Shared, Work, Writer};
 use crate::signature::{FederationKey, Signature};
 use arc_swap::ArcSwapOption;
 use std::path::Path;
@@ -23,6 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
@@ -33,23 +39,7 @@ fn name() -> Result<u64, LedgerError> {
     random().map_err(|e| LedgerError::Unavailable(e.to_string()))
 }
 
-/// "I saw these signatures": what a message adds to the ledger, and what it asks for.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// What was seen.
-    pub signatures: Vec<Signature>,
-    /// What is only asked for.
-    pub asked: Vec<Signature>,
-    /// How often it was seen; zero only asks.
-    pub times: u32,
-    /// For each time, who it was for, as far as the caller knows: those that were [refused](Ledger::refused) within
-    /// the last hour are not counted again.
-    pub keys: Vec<RetryKey>,
-    /// The time, in seconds since 1970 (UTC).
-    pub now: u64,
-}
-
-/// Tells when the version vector moves. The vector itself cannot be borrowed through it: that would hold up the keeper.
+/// Tells when the version vector moves. The vector itself cannot be borrowed through it: that would hold up the writer.
 pub struct Moves(watch::Receiver<Arc<Vector>>);
 
 impl Moves {
@@ -73,7 +63,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger in `directory`, or begins a new one there, and starts its keeper.
+    /// Opens the ledger in `directory`, or begins a new one there, and starts its writer.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -92,17 +82,18 @@ impl Ledger {
             vector: watch::Sender::new(Arc::default()),
             origin: AtomicU64::new(0),
             failed: AtomicBool::new(false),
+            busy: Busy::new(),
         });
         let (requests, receiver) = sync_channel(QUEUE);
-        let keeper = Keeper::new(opening, Arc::clone(&shared), loaded);
+        let writer = Writer::new(opening, Arc::clone(&shared), loaded);
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || keeper.run(&receiver))
+            .spawn(move || writer.run(&receiver))
             .map_err(|reason| OpenError::Io { path: directory.to_owned(), reason })?;
         Ok(Self { requests, shared, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
-    /// Adds `report` and returns the counts after it, of its signatures and of those that are asked for. With [`Durability::Strict`](super::Durability::Strict) the answer
+    /// Adds `report` and returns the counts after it, of its signatures and of those that are asked for. With [`Durability::Strict`](crate::ledger::settings::Durability::Strict) the answer
     /// comes when it is on disk.
     ///
     /// # Errors
@@ -247,6 +238,13 @@ impl Ledger {
         self.is_writable() && self.shared.db.load().is_some()
     }
 
+    /// How long the thread that writes has been at one piece of work: a commit, a checkpoint, or what was asked of it. Zero
+    /// while it waits for work. A disk that hangs shows here, and nowhere else: what waits for it waits on.
+    #[must_use]
+    pub fn busy_for(&self) -> Duration {
+        self.shared.busy.elapsed()
+    }
+
     /// How far each origin is counted and on disk.
     #[must_use]
     pub fn vector(&self) -> Arc<Vector> {
@@ -259,7 +257,7 @@ impl Ledger {
         Moves(self.shared.vector.subscribe())
     }
 
-    /// Reads what is on disk, beside the keeper.
+    /// Reads what is on disk, beside the writer.
     ///
     /// # Errors
     /// When the disk failed.
@@ -270,7 +268,7 @@ impl Ledger {
             .ok_or_else(|| LedgerError::Unavailable("the ledger's disk failed".to_owned()))
     }
 
-    /// Writes everything down and stops the keeper.
+    /// Writes everything down and stops the writer.
     ///
     /// # Errors
     /// When the last commit failed.
@@ -355,6 +353,37 @@ mod tests {
         );
     }
 
+    /// Work that does not end shows while it lasts, and is gone with it.
+    #[tokio::test]
+    async fn tells_how_long_its_writer_is_busy() {
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, key) = (Settings::default(), FederationKey::public());
+        let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+        let (go, wait) = std::sync::mpsc::channel();
+        let (begun, begins) = oneshot::channel();
+        let held = ledger.look(move |_| {
+            begun.send(()).unwrap();
+            wait.recv().unwrap();
+        });
+        let watched = async {
+            begins.await.unwrap();
+            let mut longest = Duration::ZERO;
+            while longest < Duration::from_millis(5) {
+                assert!(ledger.busy_for() >= longest, "it began anew");
+                longest = ledger.busy_for();
+                tokio::task::yield_now().await;
+            }
+            go.send(()).unwrap();
+        };
+        let (held, ()) = tokio::join!(held, watched);
+        held.unwrap();
+        while !ledger.busy_for().is_zero() {
+            tokio::task::yield_now().await;
+        }
+        ledger.close().await.unwrap();
+        assert!(ledger.busy_for().is_zero(), "a closed one has no work");
+    }
+
     /// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.
     #[tokio::test]
     async fn slices_and_large_counts_survive_restarts() {
@@ -392,8 +421,7 @@ mod tests {
         let signature = Signature::from_bytes([9; 16]);
         let midnight = 20_000 * 86_400;
         for (n, hours) in [24, 12, 24, 6].into_iter().enumerate() {
-            let settings =
-                Settings { window: std::time::Duration::from_secs(hours * 3600), ..Settings::default() };
+            let settings = Settings { window: Duration::from_secs(hours * 3600), ..Settings::default() };
             let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
             let counts = ledger.report(report(signature, 2, midnight)).await;
             assert_eq!(counts, Ok(vec![2 * (u32::try_from(n).unwrap() + 1)]));

@@ -1,58 +1,53 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The ledger: how often was each signature reported, kept over restarts and crashes.
 //!
-//! [`Ledger`] is the handle that everybody holds. Behind it one thread, the keeper, owns everything: the counts in
-//! memory (`generations`) and the file (`store`). It takes all reports that wait, applies them, commits them in one
-//! transaction, and answers them; so a count that was answered is on disk, and many messages share one fsync.
+//! [`Ledger`] is the handle that everybody holds. Behind it one thread, the writer, owns everything. It takes all reports that
+//! wait, applies them, commits them in one transaction, and answers them; so a count that was answered is on disk, and many
+//! messages share one fsync.
+//!
+//! Three floors, each of which knows only those below it:
+//!
+//! - `disk`: the file; load, commit, read
+//! - `state`: what is counted and who has what; one type for each role
+//! - `history`: version vectors, updates, rows of snapshots
+//!
+//! Words: an [`Update`] is one step of an origin's history. A `Delta` (of the filter crate) is what one filter grew by; an
+//! update is made up of them.
 
-mod acknowledged;
-mod book;
+mod busy;
+mod clock;
 #[cfg(test)]
 mod convergence;
-mod copy;
+mod disk;
 mod errors;
-mod format;
-mod generations;
 mod handle;
-mod holding;
-mod influence;
-mod keeper;
-mod own;
+mod history;
+mod image;
 mod random;
-mod reader;
-mod retries;
 mod settings;
-mod shadow;
-mod shares;
-mod snapshot;
-mod spool;
+mod state;
 mod status;
-mod store;
-mod tables;
-mod update;
-mod vector;
-mod view;
-mod window;
-mod write;
+mod writer;
 
-/// Reports in one batch at most, from a spool to a server.
-const MAX_BATCH: usize = 8192;
-
-pub use acknowledged::{Backwards, Receipt, Reporter};
-pub use copy::copy;
-pub use errors::{LedgerError, OpenError};
-pub use handle::{Ledger, Moves, Report};
-pub use holding::{Difference, Holding, MergeError};
-pub use reader::{Behind, Reader, Snapshot};
-pub use retries::RetryKey;
+pub use clock::now;
+pub use disk::copy::copy;
+pub use disk::errors::OpenError;
+pub use disk::load::read;
+pub use disk::read::{Behind, Reader, Snapshot};
+pub use disk::schema::FILE_NAME;
+pub use errors::LedgerError;
+pub use handle::{Ledger, Moves};
+pub use history::refusal::Refusal;
+pub use history::row::Row;
+pub use history::update::{Update, UpdateError, mark_of};
+pub use history::vector::{Chain, Mark, Origin, ParseError, Vector};
+pub use image::{Difference, Holding, MergeError};
 pub use settings::{Durability, Federation, Role, Settings};
-pub use shares::{Share, Shares};
-pub use snapshot::{Assembly, Row};
-pub use spool::Outgoing;
+pub use state::assembly::Assembly;
+pub use state::merged::Applied;
+pub use state::receipts::{Backwards, Receipt, Reporter};
+pub use state::report::Report;
+pub use state::retries::RetryKey;
+pub use state::shares::{Share, Shares};
+pub use state::spool::Outgoing;
 pub use status::{Counted, SliceStatus, Status};
-pub use store::read;
-pub use tables::FILE_NAME;
-pub use update::{Refusal, Update, UpdateError, mark_of};
-pub use vector::{Chain, Mark, Origin, ParseError, Vector};
-pub use view::Applied;
-pub use window::now;

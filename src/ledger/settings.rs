@@ -79,7 +79,7 @@ pub enum Role {
 
 impl Role {
     /// Whether updates are made of what is counted here.
-    pub(super) fn is_server(self) -> bool {
+    pub(crate) fn is_server(self) -> bool {
         self == Self::Server
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What can be said about a ledger.
 
-use super::Role;
-use super::book::Book;
-use super::vector::Vector;
-use super::view::View;
+use crate::ledger::history::vector::Vector;
+use crate::ledger::settings::Role;
+use crate::ledger::state::book::Book;
+use crate::ledger::state::merged::MergedCounts;
 use bulkmark_filter::Gauge;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub struct Status {
     pub vector: Vector,
     /// All slices, windows in order.
     pub slices: Vec<SliceStatus>,
-    /// Own reports that the merged counts do not show yet.
+    /// Local reports that the merged counts do not show yet.
     pub spool: usize,
     /// When the oldest of them that no server acknowledged was made, in seconds since 1970.
     pub spool_oldest: Option<u64>,
@@ -67,7 +67,7 @@ impl Status {
         self.vector.iter().map(|(origin, mark)| (origin.to_string(), mark.version)).collect()
     }
 
-    pub(super) fn of(book: &Book, threshold: Option<u32>) -> Self {
+    pub(crate) fn of(book: &Book, threshold: Option<u32>) -> Self {
         let mut slices = Vec::new();
         for generation in book.own.generations.iter() {
             for (number, slice) in (0..).zip(generation.row.slices()) {
@@ -97,14 +97,14 @@ impl Status {
     }
 
     /// Of merged counts that are in no ledger here.
-    pub(super) fn of_view(view: &View, vector: Vector, threshold: u32) -> Self {
+    pub(crate) fn of_view(view: &MergedCounts, vector: Vector, threshold: u32) -> Self {
         let mut slices: Vec<_> = of_layers(view, Some(threshold)).collect();
         slices.sort_by_key(|slice| (slice.window, slice.slice));
         Self { origin: None, vector, slices, spool: 0, spool_oldest: None }
     }
 }
 
-fn of_layers(view: &View, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {
+fn of_layers(view: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {
     view.layers().iter().flat_map(move |layer| {
         (0..).zip(&layer.slices).map(move |(number, slice)| {
             let gauge = threshold.map(|t| slice.gauge(t));

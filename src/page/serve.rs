@@ -107,7 +107,7 @@ impl Page {
     }
 
     /// Answers for ever.
-    pub async fn serve(self) {
+    pub async fn serve(&self) {
         let mut router = Router::new()
             .route("/metrics", get(metrics))
             .route("/healthz", get(health))
@@ -117,7 +117,9 @@ impl Page {
             router =
                 router.route(path, get(move || async move { ([(header::CONTENT_TYPE, kind)], content) }));
         }
-        let router = router.layer(from_fn_with_state(self.hosts, guard)).with_state(self.snapshots);
+        let router = router
+            .layer(from_fn_with_state(self.hosts.clone(), guard))
+            .with_state(Arc::clone(&self.snapshots));
         self.bound.serve(router, MAX_CONNECTIONS, Arc::default(), std::future::pending()).await;
     }
 }

@@ -118,14 +118,15 @@ impl Bound {
         self.socket.is_local()
     }
 
-    /// Answers requests until `end` is done, on so many connections at most, which are counted.
+    /// Answers requests until `end` is done, on so many connections at most, which are counted. What is returned is to be waited
+    /// for, when this is dropped and nobody can connect any more.
     pub async fn serve(
-        self,
+        &self,
         router: Router,
         most: usize,
         connections: Arc<Connections>,
         end: impl Future<Output = ()>,
-    ) {
+    ) -> Open {
         let permits = Arc::new(Semaphore::new(most));
         let graceful = GracefulShutdown::new();
         let mut end = std::pin::pin!(end);
@@ -153,8 +154,7 @@ impl Bound {
                 }
             }
         }
-        drop(self);
-        let _ = tokio::time::timeout(END_TIME, graceful.shutdown()).await;
+        Open(graceful)
     }
 
     async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
@@ -166,6 +166,16 @@ impl Bound {
             }
             Socket::Unix(listener, _) => Ok((Box::new(listener.accept().await?.0), None)),
         }
+    }
+}
+
+/// Connections on which a request is being answered.
+pub struct Open(GracefulShutdown);
+
+impl Open {
+    /// Waits until they are closed, for five seconds at most.
+    pub async fn closed(self) {
+        let _ = tokio::time::timeout(END_TIME, self.0.shutdown()).await;
     }
 }
 

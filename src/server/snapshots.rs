@@ -2,8 +2,9 @@
 //! Snapshots that are being fetched: each stays as it was, so that a reader who was cut off can go on.
 
 use crate::ledger::{Ledger, LedgerError, Snapshot};
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// For how long after its last use a snapshot is kept. As long as it is, the file cannot use the space that it needs.
@@ -20,8 +21,8 @@ pub(super) struct Snapshots {
 impl Snapshots {
     /// The snapshot of this number, while it is kept.
     pub(super) fn get(&self, id: u64) -> Option<Arc<Snapshot>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (snapshot, used) = kept.get_mut(&id)?;
+        let mut kept = self.kept.lock();
+        let (snapshot, used) = kept.get_mut(&id).filter(|(snapshot, _)| snapshot.is_open())?;
         *used = Instant::now();
         Some(Arc::clone(snapshot))
     }
@@ -29,31 +30,63 @@ impl Snapshots {
     /// The newest state, under its number.
     pub(super) fn newest(&self, ledger: &Ledger) -> Result<(u64, Arc<Snapshot>), LedgerError> {
         let snapshot = ledger.reader()?.snapshot()?;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, (_, used)| used.elapsed() < KEPT_FOR);
-        if let Some((&id, (same, used))) =
-            kept.iter_mut().find(|(_, (other, _))| other.vector() == snapshot.vector())
-        {
-            *used = Instant::now();
-            return Ok((id, Arc::clone(same)));
-        }
-        if kept.len() >= MAX {
-            let oldest = kept.iter().min_by_key(|(_, (_, used))| *used).map(|(&id, _)| id);
-            oldest.map(|id| kept.remove(&id));
+        if let Some(same) = self.same(&snapshot) {
+            return Ok(same);
         }
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes).map_err(|e| LedgerError::Unavailable(e.to_string()))?;
         let id = u64::from_le_bytes(bytes);
         let snapshot = Arc::new(snapshot);
+        let mut kept = self.kept.lock();
+        if kept.len() >= MAX {
+            let oldest = kept.iter().min_by_key(|(_, (_, used))| *used).map(|(&id, _)| id);
+            oldest.map(|id| kept.remove(&id));
+        }
         kept.insert(id, (Arc::clone(&snapshot), Instant::now()));
         Ok((id, snapshot))
     }
 
-    /// Lets go of those that nobody used for a while.
+    /// One that is kept of the same state.
+    fn same(&self, snapshot: &Snapshot) -> Option<(u64, Arc<Snapshot>)> {
+        self.tidy();
+        let mut kept = self.kept.lock();
+        let (&id, (same, used)) =
+            kept.iter_mut().find(|(_, (other, _))| other.vector() == snapshot.vector())?;
+        *used = Instant::now();
+        Some((id, Arc::clone(same)))
+    }
+
+    /// Lets go of those that nobody used for a while, and of those whose file was closed, since its disk failed.
     pub(super) fn tidy(&self) {
-        self.kept
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|_, (_, used)| used.elapsed() < KEPT_FOR);
+        self.kept.lock().retain(|_, (snapshot, used)| used.elapsed() < KEPT_FOR && snapshot.is_open());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Reporter, Role, Settings, now};
+    use crate::signature::{FederationKey, Signature};
+
+    /// A ledger whose disk failed is closed and opened again; what was kept of it before is not handed out any more.
+    #[tokio::test]
+    async fn a_snapshot_of_a_closed_file_is_not_the_newest() {
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, key) = (Settings::default(), FederationKey::public());
+        let open = || Ledger::open(directory.path(), Role::Server, &settings, &key).unwrap();
+        let ledger = open();
+        let reporter = Reporter { client: "mx".to_owned(), spool: 1 };
+        let reports = vec![(Signature::from_bytes([7; 16]), 3)];
+        ledger.take_batch(reporter, 1, reports, None, now()).await.unwrap().unwrap();
+        ledger.close().await.unwrap();
+        let (snapshots, ledger) = (Snapshots::default(), open());
+        let (first, _) = snapshots.newest(&ledger).unwrap();
+        assert_eq!(snapshots.newest(&ledger).unwrap().0, first, "readers of the same state share it");
+        ledger.close().await.unwrap();
+        let ledger = open();
+        let (second, snapshot) = snapshots.newest(&ledger).unwrap();
+        assert_eq!(snapshot.rows(0, 9).map(|rows| rows.len()), Ok(1));
+        assert!(second != first && snapshots.get(first).is_none(), "the closed one is still kept");
+        ledger.close().await.unwrap();
     }
 }

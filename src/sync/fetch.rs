@@ -4,6 +4,7 @@
 use super::backoff::Backoff;
 use super::client::{Client, ClientError, Stream};
 use super::parameters::Parameters;
+use super::state::Flow;
 use super::wire::SnapshotHead;
 use crate::ledger::{self, Assembly, Holding, LedgerError, Refusal, Row, Update, now};
 use std::sync::Arc;
@@ -88,7 +89,7 @@ pub(super) async fn fetch_rows(
             Err(e) if tries == 0 => return Err(e.into()),
             cut => {
                 if let Err(e) = cut {
-                    client.link.report(Some(e.to_string()));
+                    client.link.fails(Flow::Updates, e.to_string());
                 }
                 tries -= 1;
                 backoff.wait().await;

@@ -5,7 +5,7 @@ use super::backoff::Backoff;
 use super::client::{Client, ClientError, Stream};
 use super::clock::Steady;
 use super::fetch::{Stopped, decode, fetch_rows};
-use super::state::Links;
+use super::state::{Flow, Links};
 use crate::ledger::{self, Ledger, now};
 use reqwest::StatusCode;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub async fn follow(
             let following = follow_once(&ledger, &settings, client, heals, || links.set_active(Some(i)));
             let result = tokio::select! {
                 result = following => result,
-                () = one_answers(&ledger, &clients[..i]) => Ok(()),
+                () = better_one_answers(&ledger, &clients, i) => Ok(()),
             };
             let problem = match result {
                 Ok(()) if began.elapsed() >= SHORT => {
@@ -51,7 +51,7 @@ pub async fn follow(
                 Err(e) => e.to_string(),
             };
             links.set_active(None);
-            client.link.report(Some(problem));
+            client.link.fails(Flow::Updates, problem);
         }
         if any {
             backoff = Backoff::default();
@@ -61,14 +61,19 @@ pub async fn follow(
     }
 }
 
-/// Is done when one of these servers answers as it should.
-async fn one_answers(ledger: &Ledger, clients: &[Arc<Client>]) {
+/// Is done when one of the servers before number `followed` answers as it should. Of those behind it that did not, it sees
+/// whether they do.
+async fn better_one_answers(ledger: &Ledger, clients: &[Arc<Client>], followed: usize) {
     loop {
         tokio::time::sleep(LOOK_BACK).await;
-        for client in clients {
+        for (i, client) in clients.iter().enumerate() {
+            if i == followed || i > followed && !client.link.is_failing(Flow::Updates) {
+                continue;
+            }
             match client.updates(&ledger.vector(), Duration::ZERO).await {
-                Ok(_) => return,
-                Err(e) => client.link.report(Some(e.to_string())),
+                Ok(_) if i < followed => return,
+                Ok(_) => client.link.works(Flow::Updates),
+                Err(e) => client.link.fails(Flow::Updates, e.to_string()),
             }
         }
     }
@@ -99,7 +104,7 @@ async fn follow_once(
     }?;
     let answers = || {
         answered();
-        client.link.report(None);
+        client.link.works(Flow::Updates);
     };
     apply_all(ledger, stream, answers).await
 }

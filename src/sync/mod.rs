@@ -20,6 +20,6 @@ pub use client::{Client, ClientError, Stream};
 pub use fetch::{Stopped, fetch};
 pub use follow::follow;
 pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};
-pub use push::push;
+pub use push::{push, trim};
 pub use settings::{Settings, Upstream};
 pub use state::{Link, LinkStatus, Links};

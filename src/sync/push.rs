@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Sends own reports to the server that is followed, and open batches to the server that they belong to.
+//! Sends own reports to the server that is followed, and open batches to the server that they belong to; and drops what no
+//! server takes.
 
 use super::backoff::Backoff;
 use super::client::{Client, ClientError};
 use super::settings::Settings;
-use super::state::Links;
+use super::state::{Flow, Links};
 use super::wire::Reports;
 use crate::ledger::{Ledger, LedgerError, now};
 use reqwest::StatusCode;
@@ -14,41 +15,49 @@ use std::time::Duration;
 /// How often it is seen whether reports waited for too long or are too many.
 const TRIM: Duration = Duration::from_secs(10);
 
-/// Sends reports for ever, in batches, to the one of `clients` that is followed.
-pub async fn push(ledger: Ledger, settings: Settings, clients: Vec<Arc<Client>>, links: Arc<Links>) {
-    let senders = clients.into_iter().enumerate().map(|(i, client)| {
-        let (ledger, settings, links) = (ledger.clone(), settings.clone(), Arc::clone(&links));
-        tokio::spawn(async move { push_to(&ledger, &settings, i, &client, &links).await })
-    });
-    let senders: Vec<_> = senders.collect();
+/// Drops own reports that waited for too long or are too many, for as long as the ledger is open.
+pub async fn trim(ledger: Ledger, links: Arc<Links>) {
+    let mut doubted = false;
     loop {
-        tokio::time::sleep(TRIM).await;
-        // By a clock that may be wrong nothing is too old.
-        let now = if links.clock_is_doubtful() { 0 } else { now() };
-        match ledger.trim_spool(now).await {
-            Ok(0) => (),
-            Ok(lost) => {
-                links.dropped(lost);
-                log::error!(
-                    "{lost} reports were dropped: no server took them in time, or there were too many"
-                );
-            }
-            Err(LedgerError::Closed) => {
-                senders.iter().for_each(tokio::task::JoinHandle::abort);
-                return;
-            }
+        tokio::select! {
+            () = tokio::time::sleep(TRIM) => (),
+            () = links.clocks_compared() => (),
+        }
+        let doubtful = links.clock_is_doubtful();
+        match trim_once(&ledger, &links).await {
+            Ok(()) => (),
+            Err(LedgerError::Closed) => return,
             Err(e) => log::warn!("{e}"),
         }
+        if doubtful && !doubted {
+            log::warn!(
+                "this machine's clock may be wrong: no report is dropped for its age until a server's agrees"
+            );
+        }
+        doubted = doubtful;
     }
 }
 
-async fn push_to(ledger: &Ledger, settings: &Settings, i: usize, client: &Client, links: &Links) {
+async fn trim_once(ledger: &Ledger, links: &Links) -> Result<(), LedgerError> {
+    // By a clock that may be wrong nothing is too old.
+    let now = if links.clock_is_doubtful() { 0 } else { now() };
+    let lost = ledger.trim_spool(now).await?;
+    if lost > 0 {
+        links.dropped(lost);
+        log::error!("{lost} reports were dropped: no server took them in time, or there were too many");
+    }
+    Ok(())
+}
+
+/// Sends own reports to `client`, in batches, for as long as the ledger is open: new ones while it is number `i` of `links`
+/// that is followed, else those that were sent to it before and have no answer.
+pub async fn push(ledger: Ledger, settings: Settings, i: usize, client: Arc<Client>, links: Arc<Links>) {
     let mut backoff = Backoff::default();
     loop {
-        // Only the followed server gets new batches; the others get what was sent to them before and has no answer.
         let new = links.active() == Some(i);
-        match send_one(ledger, client, links, new).await {
+        match send_one(&ledger, &client, &links, new).await {
             Ok(sent) => {
+                client.link.works(Flow::Reports);
                 if sent {
                     backoff = Backoff::default();
                 }
@@ -57,7 +66,7 @@ async fn push_to(ledger: &Ledger, settings: &Settings, i: usize, client: &Client
             }
             Err(Unsent::Closed) => return,
             Err(Unsent::Later(e)) => {
-                client.link.report(Some(e));
+                client.link.fails(Flow::Reports, e);
                 backoff.wait().await;
             }
         }
@@ -106,5 +115,33 @@ async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) ->
             Ok(true)
         }
         Err(e) => Err(Unsent::Later(e.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{self, Report, Role};
+    use crate::signature::{FederationKey, Signature};
+
+    /// Reports of two days ago are too old, unless the clock that says so is doubtful.
+    #[tokio::test]
+    async fn by_a_doubtful_clock_nothing_is_too_old() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = ledger::Settings::default();
+        let ledger =
+            Ledger::open(directory.path(), Role::Cache, &settings, &FederationKey::public()).unwrap();
+        let signatures = vec![Signature::from_bytes([7; 16])];
+        let then = now() - 2 * settings.federation.spool_age.as_secs();
+        let report = Report { signatures, asked: Vec::new(), times: 3, keys: Vec::new(), now: then };
+        ledger.report(report).await.unwrap();
+        let links = Links::new(&["a", "b"], false);
+        links.get(0).unwrap().set_clocks_agree(false);
+        trim_once(&ledger, &links).await.unwrap();
+        assert_eq!(links.reports_dropped(), 0);
+        links.get(1).unwrap().set_clocks_agree(true);
+        trim_once(&ledger, &links).await.unwrap();
+        assert_eq!(links.reports_dropped(), 1);
+        ledger.close().await.unwrap();
     }
 }

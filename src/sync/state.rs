@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of the connections to other servers, for people.
 
-use crate::ledger::now;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tokio::sync::Notify;
+
+/// What a server is needed for. Each can fail while the other goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// Its updates and snapshots.
+    Updates,
+    /// Reports to it.
+    Reports,
+}
 
 /// One server that this machine talks to.
 #[derive(Debug, Default)]
@@ -12,11 +23,14 @@ pub struct Link {
     url: String,
     received: AtomicU64,
     sent: AtomicU64,
-    /// When something came from it last, in seconds since 1970; zero for never.
-    heard: AtomicU64,
+    /// When something came from it last, by a clock that nobody sets.
+    heard: Mutex<Option<Instant>>,
     /// Whether its clock and ours agreed when they were compared last.
     clocks_agree: Mutex<Option<bool>>,
-    error: Mutex<Option<String>>,
+    /// Told when they agree that did not, or the other way round.
+    clocks_compared: Arc<Notify>,
+    /// What is wrong with each flow, as long as it is.
+    problems: Mutex<[Option<String>; 2]>,
 }
 
 /// A link at a glance.
@@ -35,7 +49,7 @@ pub struct LinkStatus {
     pub bytes_in: u64,
     /// Bytes of reports that went.
     pub bytes_out: u64,
-    /// What was wrong last; none while it works.
+    /// What is wrong; none while it works.
     pub error: Option<String>,
 }
 
@@ -55,41 +69,59 @@ impl Link {
     }
 
     pub(super) fn heard(&self) {
-        self.heard.store(now(), Ordering::Relaxed);
+        *self.heard.lock() = Some(Instant::now());
     }
 
     pub(super) fn set_clocks_agree(&self, agree: bool) {
-        *self.clocks_agree.lock().unwrap_or_else(PoisonError::into_inner) = Some(agree);
-    }
-
-    /// Seconds since something came; since 1970 when nothing ever did.
-    fn silence(&self) -> u64 {
-        now().saturating_sub(self.heard.load(Ordering::Relaxed))
-    }
-
-    /// Says what is wrong, once for each thing, or that nothing is any more.
-    pub(super) fn report(&self, problem: Option<String>) {
-        let mut error = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&problem, &*error) {
-            (Some(new), Some(old)) if new == old => (),
-            (Some(new), _) => log::warn!("{}: {new}", self.url),
-            (None, Some(_)) => log::info!("{}: it answers again", self.url),
-            (None, None) => (),
+        let before = self.clocks_agree.lock().replace(agree);
+        if before != Some(agree) {
+            self.clocks_compared.notify_one();
         }
-        *error = problem;
+    }
+
+    /// Seconds since something came; none when nothing ever did.
+    fn silence(&self) -> Option<u64> {
+        self.heard.lock().map(|heard| heard.elapsed().as_secs())
+    }
+
+    /// Says what is wrong with a flow, once for each thing.
+    pub(super) fn fails(&self, flow: Flow, problem: String) {
+        let mut problems = self.problems.lock();
+        if !problems.iter().flatten().any(|known| *known == problem) {
+            log::warn!("{}: {problem}", self.url);
+        }
+        problems[flow as usize] = Some(problem);
+    }
+
+    /// Says that nothing is wrong with a flow any more.
+    pub(super) fn works(&self, flow: Flow) {
+        if self.problems.lock()[flow as usize].take().is_some() {
+            let what = match flow {
+                Flow::Updates => "it answers again",
+                Flow::Reports => "it takes reports again",
+            };
+            log::info!("{}: {what}", self.url);
+        }
+    }
+
+    /// Whether something is wrong with a flow, as far as it was tried.
+    pub(super) fn is_failing(&self, flow: Flow) -> bool {
+        self.problems.lock()[flow as usize].is_some()
     }
 }
 
 /// All links of a daemon.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Links {
     links: Vec<Arc<Link>>,
     /// One more than the number of the one whose updates are followed; zero while none is.
     active: AtomicUsize,
     /// Whether all are followed, as a server does with its peers.
     all: bool,
-    /// When the daemon began, in seconds since 1970.
-    began: u64,
+    /// When the daemon began.
+    began: Instant,
+    /// Told when a clock is found to be another than before.
+    clocks_compared: Arc<Notify>,
     /// Own reports that no server took.
     reports_dropped: AtomicU64,
 }
@@ -98,8 +130,17 @@ impl Links {
     /// To these addresses, of which one is followed or `all`.
     #[must_use]
     pub fn new(urls: &[&str], all: bool) -> Self {
-        let links = urls.iter().map(|url| Arc::new(Link::new(url))).collect();
-        Self { links, active: AtomicUsize::new(0), all, began: now(), reports_dropped: AtomicU64::new(0) }
+        let clocks_compared = Arc::new(Notify::new());
+        let link =
+            |url: &&str| Arc::new(Link { clocks_compared: Arc::clone(&clocks_compared), ..Link::new(url) });
+        Self {
+            links: urls.iter().map(link).collect(),
+            active: AtomicUsize::new(0),
+            all,
+            began: Instant::now(),
+            clocks_compared,
+            reports_dropped: AtomicU64::new(0),
+        }
     }
 
     /// The link with this number.
@@ -119,9 +160,14 @@ impl Links {
 
     /// Whether a server has another clock than ours, and none has the same: then ours may be wrong.
     pub(super) fn clock_is_doubtful(&self) -> bool {
-        let agree = |link: &Arc<Link>| *link.clocks_agree.lock().unwrap_or_else(PoisonError::into_inner);
+        let agree = |link: &Arc<Link>| *link.clocks_agree.lock();
         let all: Vec<_> = self.links.iter().filter_map(agree).collect();
         !all.is_empty() && !all.contains(&true)
+    }
+
+    /// Is done when a server's clock agrees with ours that did not before, or the other way round.
+    pub(super) async fn clocks_compared(&self) {
+        self.clocks_compared.notified().await;
     }
 
     pub(super) fn dropped(&self, reports: u64) {
@@ -143,8 +189,8 @@ impl Links {
     /// Seconds since any server said anything, or since the daemon began; none without links.
     #[must_use]
     pub fn staleness(&self) -> Option<u64> {
-        let began = now().saturating_sub(self.began);
-        self.links.iter().map(|link| link.silence().min(began)).min()
+        let began = self.began.elapsed().as_secs();
+        self.links.iter().map(|link| link.silence().unwrap_or(began)).min()
     }
 
     /// All of them, for people.
@@ -154,10 +200,10 @@ impl Links {
             url: link.url.clone(),
             active: self.all || Some(i) == self.active(),
             behind: None,
-            heard_seconds_ago: Some(link.silence()).filter(|_| link.heard.load(Ordering::Relaxed) > 0),
+            heard_seconds_ago: link.silence(),
             bytes_in: link.received.load(Ordering::Relaxed),
             bytes_out: link.sent.load(Ordering::Relaxed),
-            error: link.error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            error: link.problems.lock().iter().flatten().next().cloned(),
         };
         self.links.iter().enumerate().map(status).collect()
     }

@@ -78,7 +78,7 @@ fn a_message_under_way_is_judged_before_the_daemon_ends(kind: Kind) {
     client.write(b"From: news@sender.test\r\nMessage-ID: <slow@sender.test>\r\n\r\n");
     let Rig { mta, daemon, .. } = rig;
     daemon.signal("TERM");
-    daemon.log.wait_for(0, "ending: no more connections are taken");
+    daemon.log.wait_for(0, "stopping: no more connections are taken");
     client.write(&crlf(NEWS));
     client.end_data().expect(250);
     assert_eq!(mta.wait_for_mail("a@box.test", 1)[0].verdict(), BULK_AT_ONCE);

@@ -88,7 +88,6 @@ fn with_map(title: &str, capacity: u32, rounds: Rounds, criterion: Option<&mut C
             megabytes(no_hash.memory())
         );
         let mut contenders = filled.contenders(Kind::Mixed);
-        contenders.extend(filled.by_words());
         contenders.extend(filled.contenders(Kind::Bulk));
         contenders.extend(no_hash.contenders("no hashing"));
         contenders.extend(foldhash.contenders("foldhash"));
@@ -113,7 +112,6 @@ fn large(table: &mut Table, criterion: &mut Criterion) {
     {
         let pages = [true, false].map(|huge| RefCell::new(Plain::new(filled.blocks(), huge)));
         let mut contenders = filled.contenders(Kind::Mixed);
-        contenders.extend(filled.by_words());
         contenders.extend(filled.contenders(Kind::Bulk));
         contenders.extend(limits(&pages[0], "huge"));
         contenders.extend(limits(&pages[1], "small"));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Many additions or questions at once, whose memory is fetched side by side.
 
-use super::probe::Probe;
-use super::refined::Refined;
-use super::split::{CELL_MAX, Split};
-use super::vectors::Vectors;
+use crate::layout::CELL_MAX;
+use crate::probe::Probe;
+use crate::refined::Refined;
+use crate::split::Split;
 
 /// Additions or questions that are worked on together.
 const BATCH: usize = 32;
@@ -13,21 +13,17 @@ const BATCH: usize = 32;
 const GROUP: usize = 16;
 
 impl Refined {
-    /// Whether cells are worked on by vectors where the processor has them, as they are at first, or else by words. What comes
-    /// of it is the same; it is there to compare their speed.
-    pub fn use_vectors(&mut self, wanted: bool) {
-        self.cells.vectors = if wanted { Vectors::find() } else { None };
-    }
-
     /// Adds each element so many times, in this order, and writes its new count at its place in `counts`; as
-    /// [`add`](super::Counting::add) one by one, and faster. What has no place is left out.
+    /// [`add`](crate::Counting::add) one by one, and faster. What has no place is left out.
     pub fn add_batch(&mut self, additions: &[(u128, u32)], counts: &mut [u32]) {
         for (additions, counts) in additions.chunks(BATCH).zip(counts.chunks_mut(BATCH)) {
             let probes = fetched(&self.cells, additions.iter().map(|&(element, _)| element));
             let mut saturated = Saturated::default();
             let groups = additions.chunks(GROUP).zip(counts.chunks_mut(GROUP));
             for ((additions, counts), (probes, first)) in groups.zip(probes.chunks(GROUP).zip([0, GROUP])) {
-                self.cells.add_base_each(probes, additions, counts);
+                for ((probe, &(_, times)), count) in probes.iter().zip(additions).zip(&mut *counts) {
+                    *count = self.cells.add_base(probe, times);
+                }
                 for (i, (count, &(_, times))) in counts.iter_mut().zip(additions).enumerate() {
                     let sum = count.saturating_add(times);
                     *count = sum;
@@ -52,7 +48,9 @@ impl Refined {
             for ((counts, probes), first) in
                 counts.chunks_mut(GROUP).zip(probes.chunks(GROUP)).zip([0, GROUP])
             {
-                self.cells.count_base_each(probes, counts);
+                for (probe, count) in probes.iter().zip(&mut *counts) {
+                    *count = self.cells.count_base(probe);
+                }
                 for (i, _) in counts.iter().enumerate().filter(|&(_, &count)| count == CELL_MAX) {
                     saturated.note(&self.cells, &probes[i], first + i);
                 }
@@ -101,9 +99,9 @@ impl Saturated {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counting::Counting;
-    use super::super::refined::tests::{add, count, history};
     use super::*;
+    use crate::counting::Counting;
+    use crate::refined::tests::history;
     use proptest::prelude::*;
 
     #[test]
@@ -120,24 +118,20 @@ mod tests {
     }
 
     proptest! {
-        /// A batch does what single additions do, and answers the same; so does a batch of questions. By words, and by
-        /// vectors where the processor has them.
+        /// A batch does what single additions do, and answers the same; so does a batch of questions.
         #[test]
         fn batches_are_singles(history in history(), blocks in 1usize..4) {
             let mut singly = Refined::new(blocks).unwrap();
-            let after: Vec<u32> = history.iter().map(|&(element, times)| add(&mut singly, element, times)).collect();
+            let after: Vec<u32> = history.iter().map(|&(element, times)| singly.add(element, times)).collect();
             let elements: Vec<u128> = history.iter().map(|&(element, _)| element).collect();
-            let at_last: Vec<u32> = elements.iter().map(|&element| count(&singly, element)).collect();
-            let mut by_words = Refined::new(blocks).unwrap();
-            by_words.use_vectors(false);
-            for mut batch in [by_words, Refined::new(blocks).unwrap()] {
-                let mut counts = vec![0; history.len()];
-                batch.add_batch(&history, &mut counts);
-                prop_assert_eq!(&counts, &after);
-                prop_assert_eq!(batch.bytes(0..blocks), singly.bytes(0..blocks));
-                batch.count_batch(&elements, &mut counts);
-                prop_assert_eq!(&counts, &at_last);
-            }
+            let at_last: Vec<u32> = elements.iter().map(|&element| singly.count(element)).collect();
+            let mut batch = Refined::new(blocks).unwrap();
+            let mut counts = vec![0; history.len()];
+            batch.add_batch(&history, &mut counts);
+            prop_assert_eq!(&counts, &after);
+            prop_assert_eq!(batch.bytes(0..blocks), singly.bytes(0..blocks));
+            batch.count_batch(&elements, &mut counts);
+            prop_assert_eq!(&counts, &at_last);
         }
     }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The memory of a filter: a row of cache lines.
 
-use super::params::ParameterError;
-use memmap2::{Advice, MmapMut};
+use crate::layout::BLOCK_BYTES;
+use crate::params::ParameterError;
+#[cfg(all(target_os = "linux", not(miri)))]
+use memmap2::Advice;
+use memmap2::MmapMut;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of a block: one cache line, so that the cells of a block cost one memory access.
-pub(super) const BYTES: usize = 64;
-
 /// One cache line of packed cells.
-pub(super) type Block = [u8; BYTES];
+pub(crate) type Block = [u8; BLOCK_BYTES];
 
 /// The largest filter: 2^32 blocks, 256 GiB.
 const MAX_BLOCKS: u64 = 1 << 32;
@@ -22,29 +22,30 @@ const HUGE_BYTES: usize = 32 << 20;
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Zeroed blocks, each of them one cache line, on pages that the kernel gives when they are first written.
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     memory: MmapMut,
 }
 
 impl Blocks {
     /// # Errors
     /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
-    pub(super) fn new(blocks: usize) -> Result<Self, ParameterError> {
+    pub(crate) fn new(blocks: usize) -> Result<Self, ParameterError> {
         Self::mapped(blocks, HUGE_BYTES)
     }
 
     /// The same for blocks of which none is going to stay empty for long.
-    pub(super) fn dense(blocks: usize) -> Result<Self, ParameterError> {
+    pub(crate) fn dense(blocks: usize) -> Result<Self, ParameterError> {
         Self::mapped(blocks, HUGE_PAGE)
     }
 
     fn mapped(blocks: usize, huge_from: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, MAX_BLOCKS)?;
-        let memory = blocks.checked_mul(BYTES).and_then(|bytes| MmapMut::map_anon(bytes).ok());
+        let memory = blocks.checked_mul(BLOCK_BYTES).and_then(|bytes| MmapMut::map_anon(bytes).ok());
         let memory = memory.ok_or_else(|| ParameterError::memory("blocks", blocks as u64))?;
-        #[cfg(not(target_os = "linux"))]
+        // Miri has no such advice, nor prefetches.
+        #[cfg(any(not(target_os = "linux"), miri))]
         let _ = huge_from;
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(miri)))]
         if memory.len() >= huge_from {
             // A kernel without huge pages says no, and the filter is only slower.
             let _ = memory.advise(Advice::HugePage);
@@ -54,7 +55,7 @@ impl Blocks {
 
     /// Asks the processor to fetch a block that is going to be used.
     #[inline]
-    pub(super) fn prefetch(&self, block: usize) {
+    pub(crate) fn prefetch(&self, block: usize) {
         prefetch(&self[block]);
     }
 }
@@ -81,17 +82,20 @@ impl DerefMut for Blocks {
 /// (`make bench-filter`), since a read that waits for memory holds up what comes behind it. The line goes to the second level
 /// of the cache. The first was found to forget a few of as many as the 64 of a batch, each of which is then waited for alone.
 #[inline]
-#[allow(
-    unsafe_code,
-    reason = "std has no safe prefetch yet (rust-lang/rust#146941); what it gains is measured"
+#[cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(
+        unsafe_code,
+        reason = "std has no safe prefetch yet (rust-lang/rust#146941); what it gains is measured"
+    )
 )]
-pub(super) fn prefetch<T>(item: &T) {
-    #[cfg(target_arch = "x86_64")]
+pub(crate) fn prefetch<T>(item: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a prefetch is a hint; it changes no memory and cannot fault. SSE, its feature, is part of every x86-64.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(item).cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
     let _ = item;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The Bloom filter, for nominations (Yan & Cho, section 3): was this element ever put in?
 
-use super::params::ParameterError;
+use crate::params::ParameterError;
 
 /// Bits of a word of the filter.
 const WORD: u64 = 64;
@@ -13,6 +13,16 @@ const MAX_BITS: u64 = 1 << 40;
 const MAX_HASHES: u32 = 64;
 
 /// m bits, of which an element has k. Never forgets what was put in; sometimes shows what was not.
+///
+/// ```
+/// use bulkmark_filter::Bloom;
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let mut filter = Bloom::with_rate(10_000, 0.001)?;
+/// assert!(filter.insert(element), "it is new");
+/// assert!(filter.contains(element));
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bloom {
     words: Vec<u64>,
@@ -114,6 +124,18 @@ impl Bloom {
 }
 
 /// What was nominated as spam, and what was revoked (section 3): two filters, since a Bloom filter knows no deletion.
+///
+/// ```
+/// use bulkmark_filter::Nominations;
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let mut nominations = Nominations::with_rate(10_000, 0.001)?;
+/// nominations.nominate(element);
+/// assert!(nominations.is_spam(element));
+/// nominations.revoke(element);
+/// assert!(!nominations.is_spam(element));
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nominations {
     spam: Bloom,

@@ -88,7 +88,7 @@ pub fn add_intuitive<'a, C: Cells>(
 
 /// Takes one addition of the intuitive extension back. A saturated cell may have lost additions on its way up, and
 /// stays.
-pub fn remove_intuitive<'a, C: Cells>(cells: &mut C, groups: impl Iterator<Item = Group<'a>> + Clone) {
+pub(crate) fn remove_intuitive<'a, C: Cells>(cells: &mut C, groups: impl Iterator<Item = Group<'a>> + Clone) {
     for at in distinct(groups) {
         let value = cells.get(at);
         if value < C::MAX {
@@ -102,27 +102,4 @@ fn distinct<'a>(groups: impl Iterator<Item = Group<'a>> + Clone) -> impl Iterato
     let all = groups.flat_map(Group::each);
     let before = all.clone();
     all.enumerate().filter(move |&(n, at)| !before.clone().take(n).any(|b| b == at)).map(|(_, at)| at)
-}
-
-/// Cells of 32 bits, one in each block, for studies in which none may saturate.
-pub struct Wide(Vec<u32>);
-
-impl Wide {
-    /// A row of `cells` zeros.
-    #[must_use]
-    pub fn new(cells: usize) -> Self {
-        Self(vec![0; cells])
-    }
-}
-
-impl Cells for Wide {
-    const MAX: u32 = u32::MAX;
-
-    fn get(&self, at: Cell) -> u32 {
-        self.0[at.block]
-    }
-
-    fn set(&mut self, at: Cell, value: u32) {
-        self.0[at.block] = value;
-    }
 }

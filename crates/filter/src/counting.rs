@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the two counting filters have in common.
 
-use super::params::ParameterError;
-use super::probe::Probe;
-use super::split::CELLS_PER_BLOCK;
+use crate::layout::CELLS_PER_BLOCK;
+use crate::params::ParameterError;
+use crate::probe::Probe;
 
-/// A counting Bloom filter over blocks: of either extension (Yan & Cho, section 4).
+/// A counting Bloom filter: of either extension (Yan & Cho, section 4).
+///
+/// The methods that end in `_at` take the cells of an element instead of the element. They are for those who need these
+/// cells more than once, for instance to ask first and to add then; [`probe`](Self::probe) finds them.
 pub trait Counting: Sized {
     /// An empty filter of `blocks` blocks of 64 bytes.
     ///
     /// # Errors
-    /// When `blocks` is 0 or above 2^32, or the machine has not so much memory.
+    /// When `blocks` is 0 or above 2^32, or the machine does not have that much memory.
     fn new(blocks: usize) -> Result<Self, ParameterError>;
 
-    /// An empty filter that is to hold `capacity` elements with `cells` cells for each.
+    /// An empty filter for `capacity` elements with `cells` cells for each; [`CELLS_AT_CAPACITY`](crate::CELLS_AT_CAPACITY)
+    /// is what [`Scaling`](crate::Scaling) begins with. Less than 1 is taken for 1, more than 100 for 100.
     ///
     /// # Errors
-    /// When the machine has not so much memory.
+    /// When the machine does not have that much memory.
     fn sized(capacity: u32, cells: f64) -> Result<Self, ParameterError> {
         Self::new(blocks_for(capacity, cells))
     }
@@ -24,33 +28,56 @@ pub trait Counting: Sized {
     /// The number of blocks.
     fn blocks(&self) -> usize;
 
-    /// How often the element behind `probe` was added. Never below the truth.
-    fn count(&self, probe: &Probe) -> u32;
+    /// How often the element with these cells was added. Never below the truth.
+    fn count_at(&self, probe: &Probe) -> u32;
 
-    /// Adds the element behind `probe` `times` times and returns its new count.
-    fn add(&mut self, probe: &Probe, times: u32) -> u32;
+    /// Adds the element with these cells `times` times and returns its new count.
+    fn add_at(&mut self, probe: &Probe, times: u32) -> u32;
 
-    /// Takes one addition of the element behind `probe` back.
+    /// Takes one addition of the element with these cells back.
     ///
     /// # Errors
     /// See [`RemoveError`]; nothing is changed then.
-    fn remove(&mut self, probe: &Probe) -> Result<(), RemoveError>;
+    fn remove_at(&mut self, probe: &Probe) -> Result<(), RemoveError>;
 
     /// The cells of `element` in this filter.
     #[inline]
     fn probe(&self, element: u128) -> Probe {
         Probe::new(element, self.blocks())
     }
+
+    /// How often `element` was added. Never below the truth.
+    #[inline]
+    fn count(&self, element: u128) -> u32 {
+        self.count_at(&self.probe(element))
+    }
+
+    /// Adds `element` `times` times and returns its new count.
+    #[inline]
+    fn add(&mut self, element: u128, times: u32) -> u32 {
+        let probe = self.probe(element);
+        self.add_at(&probe, times)
+    }
+
+    /// Takes one addition of `element` back.
+    ///
+    /// # Errors
+    /// See [`RemoveError`]; nothing is changed then.
+    #[inline]
+    fn remove(&mut self, element: u128) -> Result<(), RemoveError> {
+        let probe = self.probe(element);
+        self.remove_at(&probe)
+    }
 }
 
-/// The number of blocks of a filter that is to hold `capacity` elements with `cells` cells for each; at least one. With
-/// 100 cells, more than any slice of a row gets, it is still below 2^32.
+/// The number of blocks of a filter for `capacity` elements with `cells` cells for each; at least one. With 100 cells,
+/// more than any slice of a row gets, it is still below 2^32.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "positive, and bounded just before"
 )]
-pub(super) fn blocks_for(capacity: u32, cells: f64) -> usize {
+pub(crate) fn blocks_for(capacity: u32, cells: f64) -> usize {
     let blocks = (f64::from(capacity) * cells.clamp(1.0, 100.0) / CELLS_PER_BLOCK as f64).ceil();
     (blocks as usize).max(1)
 }

@@ -1,14 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a filter grew by between two of its versions, and its coded form. Specified in docs/delta.md.
 
-use super::cells::Cell;
-use super::params::ParameterError;
-use super::range_coder::{Decoder, Encoder, Model};
-use super::refined::Refined;
-use super::split::CELLS_PER_BLOCK;
+use crate::cells::Cell;
+use crate::layout::CELLS_PER_BLOCK;
+use crate::params::ParameterError;
+use crate::range_coder::{Decoder, Encoder, Model};
+use crate::refined::Refined;
 use std::sync::LazyLock;
 
 /// Increments of cells, none of them zero, in the order of the cells.
+///
+/// A delta does not know which version of the filter it is from: who sends it numbers it, and applies each number once.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Delta, Merged, Refined};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let (old, mut new) = (Refined::new(100)?, Refined::new(100)?);
+/// new.add(element, 3);
+/// let bytes = Delta::between(&old, &new)?.encode();
+///
+/// let delta = Delta::decode(&bytes, 100, 1000).expect("they were just made");
+/// let mut elsewhere = Merged::new(100)?;
+/// elsewhere.apply(&delta)?;
+/// assert_eq!(elsewhere.count(element), 3);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delta {
     blocks: usize,
@@ -46,7 +63,7 @@ impl Delta {
     }
 
     /// Of these increments, none of them zero, which are in the order of the cells.
-    pub(super) fn of(blocks: usize, changes: Vec<(Cell, u32)>) -> Self {
+    pub(crate) fn of(blocks: usize, changes: Vec<(Cell, u32)>) -> Self {
         Self { blocks, changes: changes.into_iter().map(|(at, by)| (index(at), by)).collect() }
     }
 
@@ -73,7 +90,7 @@ impl Delta {
         self.changes.iter().copied()
     }
 
-    pub(super) fn cells(&self) -> impl Iterator<Item = (Cell, u32)> {
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (Cell, u32)> {
         self.changes.iter().map(|&(index, by)| (cell(index), by))
     }
 

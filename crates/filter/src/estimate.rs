@@ -4,6 +4,14 @@
 /// The paper's equation 4: the chance that an element that was never added shows a count of `t` or more in a filter of
 /// `m` cells with `k` hashes to which `n` elements were added once each, in the intuitive extension:
 /// (sum over j >= t of C(nk, j) (1/m)^j (1 - 1/m)^(nk-j))^k.
+///
+/// ```
+/// use bulkmark_filter::{CELLS_PER_ELEMENT, false_bulk};
+///
+/// let k = u32::try_from(CELLS_PER_ELEMENT).unwrap();
+/// assert!(false_bulk(1_000_000, 10_000_000, k, 1) > 0.008);
+/// assert!(false_bulk(1_000_000, 10_000_000, k, 2) < 0.001);
+/// ```
 #[must_use]
 pub fn false_bulk(n: u64, m: u64, k: u32, t: u32) -> f64 {
     let (balls, p) = (n as f64 * f64::from(k), 1.0 / m as f64);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What one filter grows by, noted while it grows.
 
-use super::blocks::Block;
-use super::cells::Cell;
-use super::delta::Delta;
-use super::probe::Probe;
-use super::refined::Refined;
-use super::split::CELL_MAX;
+use crate::blocks::Block;
+use crate::cells::Cell;
+use crate::delta::Delta;
+use crate::layout::CELL_MAX;
+use crate::probe::Probe;
+use crate::refined::Refined;
+use crate::split::further;
 use std::collections::HashMap;
 
 /// How many blocks before its turn one is fetched from memory.
@@ -14,6 +15,19 @@ const AHEAD: usize = 16;
 
 /// The cells of a filter as they were before they were added to, so that the growth since then is a [`Delta`] without a
 /// copy of the whole filter.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Growth, Refined};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let (mut filter, mut growth) = (Refined::new(100)?, Growth::default());
+/// let probe = filter.probe(element);
+/// growth.note(&filter, &probe, 3);
+/// filter.add_at(&probe, 3);
+/// assert!(growth.take(&filter).changes().all(|(_, by)| by == 3));
+/// assert!(growth.take(&filter).is_empty());
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Growth {
     blocks: HashMap<usize, Block>,
@@ -27,8 +41,10 @@ impl Growth {
         for block in probe.blocks {
             self.blocks.entry(block).or_insert_with(|| filter.cells.block(block));
         }
-        if filter.cells.count_base(probe).saturating_add(times) > CELL_MAX {
-            let (block, cells) = super::split::further(probe);
+        // The count is at most what the first cell has: mostly that tells enough.
+        let may_pass = |count: u32| count.saturating_add(times) > CELL_MAX;
+        if may_pass(filter.cells.first_base(probe)) && may_pass(filter.cells.count_base(probe)) {
+            let (block, cells) = further(probe);
             for cell in cells {
                 let at = Cell { block, cell };
                 self.further.entry(at).or_insert_with(|| filter.cells.get_further(at));
@@ -112,8 +128,8 @@ fn lowest_of_each(bits: impl Fn(u32) -> u64, together: impl Fn(u64, u64) -> u64)
 
 #[cfg(test)]
 mod tests {
-    use super::super::Counting;
     use super::*;
+    use crate::counting::Counting;
     use proptest::prelude::*;
 
     proptest! {
@@ -130,7 +146,7 @@ mod tests {
                 for &(n, times) in round {
                     let probe = filter.probe(element(n));
                     growth.note(&filter, &probe, times);
-                    filter.add(&probe, times);
+                    filter.add_at(&probe, times);
                 }
                 prop_assert_eq!(growth.take(&filter), Delta::between(&before, &filter).unwrap());
                 prop_assert!(growth.is_empty());

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The intuitive counting filter: each addition raises all cells of an element, so it can be taken back.
 
-use super::cells::{add_intuitive, count, remove_intuitive};
-use super::counting::{Counting, RemoveError};
-use super::packed::Packed;
-use super::params::ParameterError;
-use super::probe::Probe;
-use super::split::CELL_BITS;
+use crate::cells::{add_intuitive, count, remove_intuitive};
+use crate::counting::{Counting, RemoveError};
+use crate::layout::CELL_BITS;
+use crate::packed::Packed;
+use crate::params::ParameterError;
+use crate::probe::Probe;
 
 /// A counting filter whose additions commute and can be taken back, at the price of more wrong counts (the paper's
 /// study; docs/simulation.md). Cells of four bits that stay at 15 once they are there: what a saturated cell lost on
 /// the way up cannot be told on the way down.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Intuitive};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let mut filter = Intuitive::sized(10_000, 10.0)?;
+/// filter.add(element, 2);
+/// filter.remove(element).expect("it was added");
+/// assert_eq!(filter.count(element), 1);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Intuitive {
     cells: Packed<CELL_BITS>,
 }
@@ -24,17 +35,17 @@ impl Counting for Intuitive {
         self.cells.blocks()
     }
 
-    fn count(&self, probe: &Probe) -> u32 {
+    fn count_at(&self, probe: &Probe) -> u32 {
         count(&self.cells, probe.groups())
     }
 
-    fn add(&mut self, probe: &Probe, times: u32) -> u32 {
+    fn add_at(&mut self, probe: &Probe, times: u32) -> u32 {
         add_intuitive(&mut self.cells, probe.groups(), times);
-        self.count(probe)
+        self.count_at(probe)
     }
 
-    fn remove(&mut self, probe: &Probe) -> Result<(), RemoveError> {
-        if self.count(probe) == 0 {
+    fn remove_at(&mut self, probe: &Probe) -> Result<(), RemoveError> {
+        if self.count_at(probe) == 0 {
             return Err(RemoveError::Absent);
         }
         remove_intuitive(&mut self.cells, probe.groups());
@@ -59,9 +70,9 @@ mod tests {
             let [mut once, mut singly] = [(); 2].map(|()| Intuitive::sized(50, 8.0).unwrap());
             let probe = |n| Probe::new(u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835), once.blocks());
             let probes: Vec<_> = history.iter().map(|&(n, times)| (probe(n), times)).collect();
-            probes.iter().for_each(|&(probe, times)| _ = once.add(&probe, times));
+            probes.iter().for_each(|&(probe, times)| _ = once.add_at(&probe, times));
             for &(probe, times) in probes.iter().rev() {
-                (0..times).for_each(|_| _ = singly.add(&probe, 1));
+                (0..times).for_each(|_| _ = singly.add_at(&probe, 1));
             }
             prop_assert_eq!(cells(&once), cells(&singly));
         }
@@ -72,16 +83,16 @@ mod tests {
             let mut filter = Intuitive::sized(50, 8.0).unwrap();
             let mut model: HashMap<u64, u32> = HashMap::new();
             for (n, add) in steps {
-                let probe = filter.probe(u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
+                let element = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
                 let truth = model.entry(n).or_default();
                 if add {
                     *truth += 1;
-                    prop_assert!(filter.add(&probe, 1) >= (*truth).min(15));
+                    prop_assert!(filter.add(element, 1) >= (*truth).min(15));
                 } else if *truth > 0 {
                     *truth -= 1;
-                    prop_assert_eq!(filter.remove(&probe), Ok(()));
+                    prop_assert_eq!(filter.remove(element), Ok(()));
                 }
-                let shown = filter.count(&probe);
+                let shown = filter.count(element);
                 prop_assert!(shown >= model[&n].min(15));
             }
         }
@@ -90,12 +101,11 @@ mod tests {
     #[test]
     fn what_was_never_added_cannot_be_removed() {
         let mut filter = Intuitive::sized(50, 8.0).unwrap();
-        let probe = filter.probe(7);
-        assert_eq!(filter.remove(&probe), Err(RemoveError::Absent));
-        filter.add(&probe, 2);
-        assert_eq!((filter.remove(&probe), filter.remove(&probe)), (Ok(()), Ok(())));
+        assert_eq!(filter.remove(7), Err(RemoveError::Absent));
+        filter.add(7, 2);
+        assert_eq!((filter.remove(7), filter.remove(7)), (Ok(()), Ok(())));
         let before = cells(&filter);
-        assert_eq!(filter.remove(&probe), Err(RemoveError::Absent));
+        assert_eq!(filter.remove(7), Err(RemoveError::Absent));
         assert_eq!(cells(&filter), before, "what was refused changes nothing");
     }
 
@@ -103,11 +113,10 @@ mod tests {
     #[test]
     fn saturated_cells_stay() {
         let mut filter = Intuitive::sized(50, 8.0).unwrap();
-        let probe = filter.probe(7);
-        filter.add(&probe, 40);
+        filter.add(7, 40);
         for _ in 0..39 {
-            filter.remove(&probe).unwrap();
+            filter.remove(7).unwrap();
         }
-        assert_eq!(filter.count(&probe), 15);
+        assert_eq!(filter.count(7), 15);
     }
 }

@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Counting Bloom filters: many small counts in little memory, never too low.
 //!
-//! This crate knows nothing of mail. An element is 128 uniformly distributed bits (`u128`); a filter answers how often
-//! that element was added, possibly too high and never too low.
+//! An element is 128 uniformly distributed bits (`u128`), such as a hash of what is counted; a filter answers how often that
+//! element was added, possibly too high and never too low. [`Refined`] is the filter to begin with:
+//!
+//! ```
+//! use bulkmark_filter::{CELLS_AT_CAPACITY, Counting, Refined};
+//!
+//! let mut filter = Refined::sized(1_000_000, CELLS_AT_CAPACITY)?;
+//! let element = 0x0123_4567_89AB_CDEF_0246_8ACE_1357_9BDF;
+//! assert_eq!(filter.add(element, 1), 1);
+//! assert_eq!(filter.add(element, 40), 41);
+//! assert_eq!(filter.count(element), 41);
+//! # Ok::<(), bulkmark_filter::ParameterError>(())
+//! ```
+//!
+//! - [`Scaling`] grows when it is full; [`Sharded`] is for several threads; [`Intuitive`] can take additions back.
+//! - Writers on several machines each have a filter. [`Merged`] is their sum; a [`Delta`], which [`Growth`] notes, is what one
+//!   of them grew by.
+//! - [`Bloom`] tells only whether an element was put in; [`Nominations`] is a pair of these.
+//! - [`Gauge`] tells how full a filter is and how often it will be wrong; [`false_bulk`] and [`error_bound`] tell before there
+//!   is one.
+//!
+//! This crate knows nothing of mail, although it was made for it. The words are those of Yan and Cho, *Enhancing Collaborative
+//! Spam Detection with Bloom Filters* (ACSAC 2006).
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![deny(missing_docs, clippy::host_endian_bytes, clippy::big_endian_bytes)]
+#![cfg_attr(
+    not(feature = "study"),
+    allow(unreachable_pub, reason = "some of it is only reached by `internals`, which needs that feature")
+)]
 
 mod batch;
 mod blocks;
@@ -17,7 +42,11 @@ mod delta;
 mod estimate;
 mod gauge;
 mod growth;
+#[cfg(feature = "study")]
+#[doc(hidden)]
+pub mod internals;
 mod intuitive;
+mod layout;
 mod merged;
 mod overflow;
 mod packed;
@@ -29,22 +58,23 @@ mod rows;
 mod scaling;
 mod sharded;
 mod split;
-mod vectors;
 
 pub use bloom::{Bloom, Nominations};
-pub use cells::{Cell, Cells, Group, Wide, add_intuitive, add_refined, count, remove_intuitive};
 pub use counting::{Counting, RemoveError};
 pub use delta::{DecodeError, Delta};
 pub use estimate::false_bulk;
 pub use gauge::Gauge;
 pub use growth::Growth;
 pub use intuitive::Intuitive;
+pub use layout::{BLOCK_BYTES, CELLS_PER_BLOCK, CELLS_PER_ELEMENT};
 pub use merged::Merged;
-pub use overflow::Overflow;
-pub use packed::Packed;
 pub use params::ParameterError;
-pub use probe::{CELLS_PER_ELEMENT, Probe};
+pub use probe::Probe;
 pub use refined::Refined;
 pub use scaling::{Added, CELLS_AT_CAPACITY, Scaling, Slice, error_bound};
 pub use sharded::Sharded;
-pub use split::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK};
+
+/// The example of the README is run with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

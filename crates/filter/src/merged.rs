@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The merged view of several writers' filters (Yan & Cho, section 4, merging and delta).
 
-use super::cells::Cell;
-use super::delta::Delta;
-use super::gauge::Gauge;
-use super::params::ParameterError;
-use super::probe::Probe;
-use super::refined::Refined;
-use super::split::Split;
+use crate::cells::Cell;
+use crate::delta::Delta;
+use crate::gauge::Gauge;
+use crate::params::ParameterError;
+use crate::probe::Probe;
+use crate::refined::Refined;
+use crate::split::Split;
 
 /// The cell-by-cell sum of filters that each have one writer. It can be asked and merged with more, and it knows no
 /// addition: raising only the smallest cells of a sum, while a writer elsewhere does the same, counts too low.
@@ -15,6 +15,20 @@ use super::split::Split;
 /// The count of an element is at least the sum of its counts in all filters: each of those is at most the smallest of
 /// its cells there, and a sum of smallest is at most the smallest of sums. Beyond 15 the same holds for the cells of its
 /// first block, whose sums are whole numbers here as well.
+///
+/// ```
+/// use bulkmark_filter::{Counting, Merged, Refined};
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let (mut here, mut there) = (Refined::new(100)?, Refined::new(100)?);
+/// here.add(element, 2);
+/// there.add(element, 3);
+/// let mut merged = Merged::new(100)?;
+/// merged.merge(&here)?;
+/// merged.merge(&there)?;
+/// assert_eq!(merged.count(element), 5);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Merged {
     cells: Split,
 }
@@ -28,16 +42,10 @@ impl Merged {
         Ok(Self { cells: Split::new(blocks)? })
     }
 
-    /// The cells of `element`.
+    /// How often `element` was added, by all writers together. Never below the truth.
     #[must_use]
-    pub fn probe(&self, element: u128) -> Probe {
-        Probe::new(element, self.cells.blocks())
-    }
-
-    /// How often the element behind `probe` was added, by all writers together. Never below the truth.
-    #[must_use]
-    pub fn count(&self, probe: &Probe) -> u32 {
-        self.cells.count(probe)
+    pub fn count(&self, element: u128) -> u32 {
+        self.cells.count(&Probe::new(element, self.cells.blocks()))
     }
 
     /// Adds a whole filter, cell by cell.

@@ -4,9 +4,8 @@
 //! As in the paper, the filter is cut into chunks, and each has a hash table of its own for the further counts, keyed by the
 //! cell's offset in the chunk. Unlike there, a cell needs no flag bit: its largest value itself says that there may be more.
 
-use super::cells::Cell;
-use super::rows::{HOME_BITS, HOMES, Rows, VALUE_MAX};
-use super::vectors::Vectors;
+use crate::cells::Cell;
+use crate::rows::{HOME_BITS, HOMES, Rows, VALUE_MAX};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -50,7 +49,7 @@ impl Overflow {
     /// Zero where there is nothing.
     #[must_use]
     pub fn get(&self, at: Cell) -> u32 {
-        self.least(at.block, [at.cell], None)
+        self.least(at.block, [at.cell])
     }
 
     /// Raises a cell to a value above zero; what is there already stays.
@@ -65,21 +64,16 @@ impl Overflow {
 
     /// Asks the processor to fetch where the cells of a block are.
     #[inline]
-    pub(super) fn prefetch(&self, block: usize) {
+    pub(crate) fn prefetch(&self, block: usize) {
         let Place { table, row, keys: [key] } = place(block, [0]);
         self.tables[table].prefetch(row, key);
     }
 
     /// The smallest value of these cells of a block.
     #[inline]
-    pub(super) fn least<const N: usize>(
-        &self,
-        block: usize,
-        cells: [u8; N],
-        vectors: Option<Vectors>,
-    ) -> u32 {
+    pub(crate) fn least<const N: usize>(&self, block: usize, cells: [u8; N]) -> u32 {
         let Place { table, row, keys } = place(block, cells);
-        let values = self.tables[table].get(row, keys, vectors).into_iter().zip(cells);
+        let values = self.tables[table].get(row, keys).into_iter().zip(cells);
         values.map(|(value, cell)| self.value(Cell { block, cell }, value)).min().unwrap_or(0)
     }
 
@@ -89,20 +83,14 @@ impl Overflow {
 
     /// Raises these cells of a block to their smallest value plus `times`; what is there already stays. Returns that.
     #[inline]
-    pub(super) fn add<const N: usize>(
-        &mut self,
-        block: usize,
-        cells: [u8; N],
-        times: u32,
-        vectors: Option<Vectors>,
-    ) -> u32 {
+    pub(crate) fn add<const N: usize>(&mut self, block: usize, cells: [u8; N], times: u32) -> u32 {
         let Place { table, row, keys } = place(block, cells);
         let small = |values: [u32; N]| {
             let least = values.into_iter().min()?;
             least.checked_add(times).filter(|&target| target < VALUE_MAX)
         };
-        self.tables[table].raise_all(row, keys, vectors, small).unwrap_or_else(|| {
-            let target = self.least(block, cells, vectors).saturating_add(times);
+        self.tables[table].raise_all(row, keys, small).unwrap_or_else(|| {
+            let target = self.least(block, cells).saturating_add(times);
             if times > 0 {
                 cells.iter().for_each(|&cell| self.raise_to(Cell { block, cell }, target));
             }
@@ -186,28 +174,25 @@ mod tests {
             prop_assert_eq!(all(&overflow, 0..BLOCKS), model.into_iter().collect::<Vec<_>>());
         }
 
-        /// Additions to several cells raise each to the smallest plus what is added, however many are there, by words and by
-        /// vectors.
+        /// Additions to several cells raise each to the smallest plus what is added, however many are there.
         #[test]
         fn additions_raise_to_the_smallest_and_more(
             additions in prop::collection::vec(addition(), 0..1000),
         ) {
-            for vectors in [None, Vectors::find()] {
-                let (mut overflow, mut model) = (Overflow::new(BLOCKS), Model::new());
-                for &(block, cells, times) in &additions {
-                    let least = cells.map(|cell| model.get(&(block, cell)).copied().unwrap_or(0)).into_iter().min();
-                    let target = least.unwrap_or(0) + times;
-                    prop_assert_eq!(overflow.add(block, cells, times, vectors), target);
-                    if times > 0 {
-                        for cell in cells {
-                            let value = model.entry((block, cell)).or_insert(target);
-                            *value = target.max(*value);
-                        }
+            let (mut overflow, mut model) = (Overflow::new(BLOCKS), Model::new());
+            for &(block, cells, times) in &additions {
+                let least = cells.map(|cell| model.get(&(block, cell)).copied().unwrap_or(0)).into_iter().min();
+                let target = least.unwrap_or(0) + times;
+                prop_assert_eq!(overflow.add(block, cells, times), target);
+                if times > 0 {
+                    for cell in cells {
+                        let value = model.entry((block, cell)).or_insert(target);
+                        *value = target.max(*value);
                     }
-                    prop_assert_eq!(overflow.least(block, cells, vectors), target);
                 }
-                prop_assert_eq!(all(&overflow, 0..BLOCKS), model.into_iter().collect::<Vec<_>>());
+                prop_assert_eq!(overflow.least(block, cells), target);
             }
+            prop_assert_eq!(all(&overflow, 0..BLOCKS), model.into_iter().collect::<Vec<_>>());
         }
     }
 }

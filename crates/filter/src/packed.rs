@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Small cells, packed into cache lines.
 
-use super::blocks::{BYTES, Block, Blocks};
-use super::cells::{Cell, Cells, Group};
-use super::params::ParameterError;
+use crate::blocks::{Block, Blocks};
+use crate::cells::{Cell, Cells, Group};
+use crate::layout::BLOCK_BYTES;
+use crate::params::ParameterError;
 use std::ops::Range;
 
 /// Cells of `BITS` bits, 4 to 8 of them, that stay at their largest value once they are there.
@@ -18,7 +19,7 @@ impl<const BITS: usize> Packed<BITS> {
     /// Cells of a block.
     pub const PER_BLOCK: usize = {
         assert!(BITS >= 4 && BITS <= 8);
-        BYTES * 8 / BITS
+        BLOCK_BYTES * 8 / BITS
     };
 
     const LARGEST: u8 = u8::MAX >> (8 - BITS);
@@ -40,7 +41,7 @@ impl<const BITS: usize> Packed<BITS> {
     /// Bytes of memory.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.blocks.len() * BYTES
+        self.blocks.len() * BLOCK_BYTES
     }
 
     /// Asks the processor to fetch a block.
@@ -49,34 +50,26 @@ impl<const BITS: usize> Packed<BITS> {
         self.blocks.prefetch(block);
     }
 
-    pub(super) fn all(&self) -> &[Block] {
-        &self.blocks
-    }
-
-    pub(super) fn all_mut(&mut self) -> &mut [Block] {
-        &mut self.blocks
-    }
-
-    pub(super) fn bytes(&self, range: Range<usize>) -> &[u8] {
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.blocks[range].as_flattened()
     }
 
-    pub(super) fn bytes_mut(&mut self, range: Range<usize>) -> Option<&mut [u8]> {
+    pub(crate) fn bytes_mut(&mut self, range: Range<usize>) -> Option<&mut [u8]> {
         self.blocks.get_mut(range).map(<[Block]>::as_flattened_mut)
     }
 
     /// Whether all cells of a block are zero.
-    pub(super) fn is_empty(&self, block: usize) -> bool {
-        self.blocks[block] == [0; BYTES]
+    pub(crate) fn is_empty(&self, block: usize) -> bool {
+        self.blocks[block] == [0; BLOCK_BYTES]
     }
 
     /// A copy of a block.
-    pub(super) fn block(&self, block: usize) -> Block {
+    pub(crate) fn block(&self, block: usize) -> Block {
         self.blocks[block]
     }
 
     /// The values of the cells of a block.
-    pub(super) fn values(&self, block: usize) -> impl Iterator<Item = u8> {
+    pub(crate) fn values(&self, block: usize) -> impl Iterator<Item = u8> {
         values::<BITS>(&self.blocks[block])
     }
 }
@@ -112,7 +105,7 @@ impl<const BITS: usize> Cells for Packed<BITS> {
 }
 
 /// The values of all cells of a block.
-pub(super) fn values<const BITS: usize>(block: &Block) -> impl Iterator<Item = u8> {
+pub(crate) fn values<const BITS: usize>(block: &Block) -> impl Iterator<Item = u8> {
     (0..Packed::<BITS>::PER_BLOCK).map(move |i| value::<BITS>(block, i))
 }
 
@@ -162,7 +155,7 @@ fn lacking<const BITS: usize>(value: u8, target: u8) -> u8 {
 #[inline]
 const fn word<const BITS: usize>(i: usize) -> (usize, usize) {
     let cells = 64 / BITS;
-    (i / cells % (BYTES / 8), i % cells * BITS)
+    (i / cells % (BLOCK_BYTES / 8), i % cells * BITS)
 }
 
 /// Byte and shift at which the 16-bit window that holds cell `i` begins. The last window starts one byte early so that
@@ -170,7 +163,7 @@ const fn word<const BITS: usize>(i: usize) -> (usize, usize) {
 #[inline]
 const fn window<const BITS: usize>(i: usize) -> (usize, usize) {
     let bit = i * BITS;
-    let byte = if bit / 8 < BYTES - 1 { bit / 8 } else { BYTES - 2 };
+    let byte = if bit / 8 < BLOCK_BYTES - 1 { bit / 8 } else { BLOCK_BYTES - 2 };
     (byte, bit - byte * 8)
 }
 

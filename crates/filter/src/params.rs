@@ -39,7 +39,7 @@ impl ParameterError {
     }
 
     /// An error rate that is none.
-    pub(super) const fn rate(found: f64) -> Self {
+    pub(crate) const fn rate(found: f64) -> Self {
         Self { name: "f", problem: Problem::Rate { found } }
     }
 }

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From an element to its cells.
 
-use super::cells::Group;
-use super::split::CELLS_PER_BLOCK;
-
-/// Blocks of an element.
-const GROUPS: usize = 2;
-
-/// Cells of an element in each of its blocks.
-const CELLS_PER_GROUP: usize = 4;
-
-/// Cells of an element (the paper's k): four in each of two blocks.
-pub const CELLS_PER_ELEMENT: usize = GROUPS * CELLS_PER_GROUP;
+use crate::cells::Group;
+use crate::layout::{CELLS_PER_BLOCK, CELLS_PER_GROUP, GROUPS};
 
 /// The cells of one element in a filter of a given number of blocks.
 ///
@@ -40,7 +31,7 @@ impl Probe {
 
     /// All eight cells, by block.
     #[inline]
-    pub fn groups(&self) -> impl Iterator<Item = Group<'_>> + Clone {
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Group<'_>> + Clone {
         self.blocks.iter().zip(&self.cells).map(|(&block, cells)| Group { block, cells })
     }
 }
@@ -62,13 +53,13 @@ fn half(word: u64, blocks: usize) -> (usize, [u8; CELLS_PER_GROUP]) {
 
 /// `fraction / 2^64 * n` as its whole part, below `n`, and the fraction that remains.
 #[inline]
-pub(super) const fn scale(fraction: u64, n: u64) -> (u64, u64) {
+pub(crate) const fn scale(fraction: u64, n: u64) -> (u64, u64) {
     halves(fraction as u128 * n as u128)
 }
 
 /// The upper and the lower 64 bits.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "that is what it is for")]
-pub(super) const fn halves(bits: u128) -> (u64, u64) {
+pub(crate) const fn halves(bits: u128) -> (u64, u64) {
     ((bits >> 64) as u64, bits as u64)
 }

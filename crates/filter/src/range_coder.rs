@@ -12,7 +12,7 @@ const LOW_RANGE: u32 = 1 << 24;
 
 /// The probability that a decision is `false`, learned from those before.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Model(u16);
+pub(crate) struct Model(u16);
 
 impl Default for Model {
     fn default() -> Self {
@@ -36,7 +36,7 @@ impl Model {
 }
 
 /// Writes decisions to bytes.
-pub(super) struct Encoder {
+pub(crate) struct Encoder {
     low: u64,
     range: u32,
     /// A byte that a carry may still change, and how many 0xFF bytes follow it.
@@ -46,11 +46,11 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { low: 0, range: u32::MAX, cache: None, pending: 0, out: Vec::new() }
     }
 
-    pub(super) fn bit(&mut self, model: &mut Model, bit: bool) {
+    pub(crate) fn bit(&mut self, model: &mut Model, bit: bool) {
         let bound = model.bound(self.range);
         if bit {
             self.low += u64::from(bound);
@@ -63,7 +63,7 @@ impl Encoder {
     }
 
     /// The lowest `count` bits of `value`, each as likely as not; the highest first.
-    pub(super) fn bits(&mut self, value: u128, count: u32) {
+    pub(crate) fn bits(&mut self, value: u128, count: u32) {
         for i in (0..count).rev() {
             self.range >>= 1;
             if value >> i & 1 == 1 {
@@ -97,7 +97,7 @@ impl Encoder {
         self.low = (self.low & 0x00FF_FFFF) << 8;
     }
 
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         for _ in 0..5 {
             self.shift();
         }
@@ -110,7 +110,7 @@ impl Encoder {
 }
 
 /// Reads decisions from bytes. What is missing at the end is read as zero; [`position`](Self::position) tells how much.
-pub(super) struct Decoder<'a> {
+pub(crate) struct Decoder<'a> {
     bytes: &'a [u8],
     position: usize,
     code: u32,
@@ -118,7 +118,7 @@ pub(super) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         let mut decoder = Self { bytes, position: 0, code: 0, range: u32::MAX };
         for _ in 0..4 {
             decoder.code = decoder.code << 8 | decoder.next();
@@ -133,11 +133,11 @@ impl<'a> Decoder<'a> {
     }
 
     /// Bytes that were taken, of which four are looked ahead.
-    pub(super) const fn position(&self) -> usize {
+    pub(crate) const fn position(&self) -> usize {
         self.position
     }
 
-    pub(super) fn bit(&mut self, model: &mut Model) -> bool {
+    pub(crate) fn bit(&mut self, model: &mut Model) -> bool {
         let bound = model.bound(self.range);
         let bit = self.code >= bound;
         if bit {
@@ -151,7 +151,7 @@ impl<'a> Decoder<'a> {
         bit
     }
 
-    pub(super) fn bits(&mut self, count: u32) -> u128 {
+    pub(crate) fn bits(&mut self, count: u32) -> u128 {
         let mut value = 0;
         for _ in 0..count {
             self.range >>= 1;

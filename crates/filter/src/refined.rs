@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The refined counting filter (Yan & Cho, section 4, heuristics H1 and H2).
 
-use super::counting::{Counting, RemoveError};
-use super::gauge::Gauge;
-use super::params::ParameterError;
-use super::probe::{CELLS_PER_ELEMENT, Probe};
-use super::split::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, Split};
+use crate::counting::{Counting, RemoveError};
+use crate::gauge::Gauge;
+use crate::layout::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, CELLS_PER_ELEMENT};
+use crate::params::ParameterError;
+use crate::probe::Probe;
+use crate::split::Split;
 use std::ops::Range;
 
 /// A counting filter with conservative update: of an element's cells only the smallest are raised.
@@ -16,8 +17,25 @@ use std::ops::Range;
 /// Counts beyond 15 are kept for three cells of an element's first block only. The others stay at 15, which tells no
 /// more than "at least 15". So bulk costs less split storage, and its count, which hardly any other element shares in so
 /// sparse a table, is as right as with eight.
+///
+/// ```
+/// use bulkmark_filter::{CELLS_AT_CAPACITY, Counting, Refined};
+///
+/// let (a, b) = (0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835, 0x0123_4567_89AB_CDEF_0246_8ACE_1357_9BDF);
+/// let mut filter = Refined::sized(10_000, CELLS_AT_CAPACITY)?;
+/// let mut counts = [0; 2];
+/// filter.add_batch(&[(a, 3), (b, 20)], &mut counts);
+/// assert_eq!(counts, [3, 20]);
+///
+/// // To disk and back, as a whole or some blocks at a time.
+/// let all = 0..filter.blocks();
+/// let mut copy = Refined::new(filter.blocks())?;
+/// assert!(copy.restore(all.clone(), &filter.bytes(all)));
+/// assert_eq!(copy.count(b), 20);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Refined {
-    pub(super) cells: Split,
+    pub(crate) cells: Split,
 }
 
 impl Refined {
@@ -74,27 +92,27 @@ impl Counting for Refined {
 
     /// The smallest of the cells.
     #[inline]
-    fn count(&self, probe: &Probe) -> u32 {
+    fn count_at(&self, probe: &Probe) -> u32 {
         self.cells.count(probe)
     }
 
     /// Raising the smallest cells by one, `times` times over, leaves each cell at the larger of what it was and the
     /// smallest plus `times` (H1); a cell on which two probes fall is thereby raised once (H2).
     #[inline]
-    fn add(&mut self, probe: &Probe, times: u32) -> u32 {
-        let (base, left) = self.cells.add_base(probe, times);
-        if base < CELL_MAX { base } else { self.cells.add_further(probe, left) }
+    fn add_at(&mut self, probe: &Probe, times: u32) -> u32 {
+        let sum = self.cells.add_base(probe, times).saturating_add(times);
+        if sum < CELL_MAX { sum } else { self.cells.add_further(probe, sum - CELL_MAX) }
     }
 
-    fn remove(&mut self, _: &Probe) -> Result<(), RemoveError> {
+    fn remove_at(&mut self, _: &Probe) -> Result<(), RemoveError> {
         Err(RemoveError::Refined)
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::cells::Cell;
+pub(crate) mod tests {
     use super::*;
+    use crate::cells::Cell;
     use proptest::prelude::*;
     use std::collections::HashMap;
 
@@ -102,17 +120,8 @@ pub(super) mod tests {
         Refined::new(blocks).unwrap()
     }
 
-    pub(in super::super) fn add(filter: &mut Refined, element: u128, times: u32) -> u32 {
-        let probe = filter.probe(element);
-        filter.add(&probe, times)
-    }
-
-    pub(in super::super) fn count(filter: &Refined, element: u128) -> u32 {
-        filter.count(&filter.probe(element))
-    }
-
     /// Elements from a small set, so that histories repeat and cells collide.
-    pub(in super::super) fn history() -> impl Strategy<Value = Vec<(u128, u32)>> {
+    pub(crate) fn history() -> impl Strategy<Value = Vec<(u128, u32)>> {
         let element =
             (0u128..60).prop_map(|i| (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835));
         prop::collection::vec((element, prop_oneof![4 => 1u32..6, 1 => 1u32..100]), 0..200)
@@ -125,12 +134,12 @@ pub(super) mod tests {
             let mut filter = filter(blocks);
             let mut model: HashMap<u128, u32> = HashMap::new();
             for (element, times) in history {
-                let shown = add(&mut filter, element, times);
+                let shown = filter.add(element, times);
                 *model.entry(element).or_default() += times;
                 prop_assert!(shown >= model[&element]);
             }
             for (element, truth) in model {
-                prop_assert!(count(&filter, element) >= truth);
+                prop_assert!(filter.count(element) >= truth);
             }
         }
 
@@ -140,11 +149,11 @@ pub(super) mod tests {
             let mut filter = filter(20_000);
             let mut model: HashMap<u128, u32> = HashMap::new();
             for (element, times) in history {
-                add(&mut filter, element, times);
+                filter.add(element, times);
                 *model.entry(element).or_default() += times;
             }
             for (element, truth) in model {
-                prop_assert_eq!(count(&filter, element), truth);
+                prop_assert_eq!(filter.count(element), truth);
             }
         }
 
@@ -153,12 +162,12 @@ pub(super) mod tests {
         fn one_large_addition_is_many_small(history in history(), element: u128, c in 0u32..80) {
             let (mut once, mut singly) = (filter(2), filter(2));
             for (element, times) in history {
-                add(&mut once, element, times);
-                add(&mut singly, element, times);
+                once.add(element, times);
+                singly.add(element, times);
             }
-            add(&mut once, element, c);
+            once.add(element, c);
             for _ in 0..c {
-                add(&mut singly, element, 1);
+                singly.add(element, 1);
             }
             prop_assert_eq!(once.bytes(0..2), singly.bytes(0..2));
         }
@@ -168,7 +177,7 @@ pub(super) mod tests {
         fn bytes_restore(history in history()) {
             let mut filter = filter(1030);
             for (element, times) in history {
-                add(&mut filter, element, times);
+                filter.add(element, times);
             }
             let mut copy = Refined::new(1030).unwrap();
             prop_assert!(copy.restore(0..1024, &filter.bytes(0..1024)));
@@ -184,7 +193,7 @@ pub(super) mod tests {
         let mut filter = filter(1);
         assert_eq!(Probe::new(0, 1).cells, [[0; 4]; 2]);
         for expected in 1..=4 {
-            assert_eq!(add(&mut filter, 0, 1), expected);
+            assert_eq!(filter.add(0, 1), expected);
         }
     }
 
@@ -192,12 +201,12 @@ pub(super) mod tests {
     #[test]
     fn counts_beyond_the_cells() {
         let mut filter = filter(1);
-        assert_eq!(add(&mut filter, 7, 30), 30);
-        assert_eq!(add(&mut filter, 7, 1), 31);
-        assert_eq!(add(&mut filter, 7, 1), 32);
-        assert_eq!(add(&mut filter, 7, 1 << 24), (1 << 24) + 32);
-        assert_eq!(add(&mut filter, 7, u32::MAX), u32::MAX);
-        assert_eq!(add(&mut filter, 7, 1), u32::MAX);
+        assert_eq!(filter.add(7, 30), 30);
+        assert_eq!(filter.add(7, 1), 31);
+        assert_eq!(filter.add(7, 1), 32);
+        assert_eq!(filter.add(7, 1 << 24), (1 << 24) + 32);
+        assert_eq!(filter.add(7, u32::MAX), u32::MAX);
+        assert_eq!(filter.add(7, 1), u32::MAX);
     }
 
     /// Table 2 of the paper: cells 1 1 0 before x was seen. The refined extension shows 1, 2, 3, 4 and raises the two
@@ -211,7 +220,7 @@ pub(super) mod tests {
             filter.cells.raise(Cell { block: probe.blocks[0], cell }, 1);
         }
         for round in 1..=4 {
-            assert_eq!(filter.add(&probe, 1), round);
+            assert_eq!(filter.add_at(&probe, 1), round);
             for cell in probe.cells[0] {
                 assert_eq!(filter.cells.get(Cell { block: probe.blocks[0], cell }), round);
             }

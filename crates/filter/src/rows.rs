@@ -5,24 +5,23 @@
 //! row that its key is of all keys, or as near to it as there was room, with no free place between. So it takes one wait for
 //! memory, where a list of its own length takes two: one for its address and one for what is in it.
 
-use super::blocks::{Block, Blocks, prefetch};
-use super::vectors::Vectors;
+use crate::blocks::{Block, Blocks, prefetch};
 use std::alloc::{Layout, handle_alloc_error};
 use std::collections::BTreeMap;
 use std::iter::from_fn;
 use std::mem::take;
 
 /// Bits of the value in an entry. The key is above them.
-pub(super) const VALUE_BITS: u32 = 15;
+pub(crate) const VALUE_BITS: u32 = 15;
 
 /// The largest value of an entry.
-pub(super) const VALUE_MAX: u32 = (1 << VALUE_BITS) - 1;
+pub(crate) const VALUE_MAX: u32 = (1 << VALUE_BITS) - 1;
 
 /// Homes of a row, each for as many keys as there are cells in a block: those are looked for together.
-pub(super) const HOMES: usize = 1 << (u32::BITS - VALUE_BITS - HOME_BITS);
+pub(crate) const HOMES: usize = 1 << (u32::BITS - VALUE_BITS - HOME_BITS);
 
 /// Bits of a key that keys of one home differ in.
-pub(super) const HOME_BITS: u32 = 7;
+pub(crate) const HOME_BITS: u32 = 7;
 
 /// What a place holds: an entry, little-endian, or [`FREE`].
 type Place = [u8; 4];
@@ -51,11 +50,11 @@ const FREELY: usize = 256;
 /// Places from an entry to a free one at most, in rows that are crowded.
 const REACH: usize = 128;
 
-/// Places that are fetched and searched at once: two lines, the home of the entry in the middle half.
+/// Places that are fetched at once: two lines, the home of the entry in the middle half.
 const WINDOW: usize = 2 * LINE;
 
 /// Rows of the same length, which grow together, so that a row is found without reading anything first.
-pub(super) struct Rows {
+pub(crate) struct Rows {
     /// None as long as there is no entry.
     lines: Option<Blocks>,
     rows: usize,
@@ -91,7 +90,7 @@ fn begin(row: &[Place], wanted: u32) -> usize {
     at
 }
 
-/// Where the window of a key begins, which is fetched and searched at once. None in rows that are shorter.
+/// Where the window of a key begins, which is fetched at once. None in rows that are shorter.
 fn window(places: usize, key: u32) -> Option<usize> {
     let last = places.checked_sub(WINDOW)?;
     Some(last.min(home(places, key).saturating_sub(WINDOW / 4) / LINE * LINE))
@@ -99,10 +98,7 @@ fn window(places: usize, key: u32) -> Option<usize> {
 
 /// Where these keys of one home have their entries.
 #[inline]
-fn locate<const N: usize>(row: &[Place], keys: [u32; N], vectors: Option<Vectors>) -> [Option<usize>; N] {
-    if let Some(at) = vectors.and_then(|vectors| locate_at_once(row, keys, vectors)) {
-        return at.map(Some);
-    }
+fn locate<const N: usize>(row: &[Place], keys: [u32; N]) -> [Option<usize>; N] {
     let mut found = [None; N];
     if let (Some(&least), Some(&most)) = (keys.iter().min(), keys.iter().max()) {
         let start = begin(row, least);
@@ -116,15 +112,6 @@ fn locate<const N: usize>(row: &[Place], keys: [u32; N], vectors: Option<Vectors
         }
     }
     found
-}
-
-/// The same when all are in their window.
-#[inline]
-fn locate_at_once<const N: usize>(row: &[Place], keys: [u32; N], vectors: Vectors) -> Option<[usize; N]> {
-    let start = window(row.len(), *keys.first()?)?;
-    let window = row[start..].first_chunk::<WINDOW>()?;
-    let found = vectors.equal::<VALUE_BITS, N>(window, keys);
-    found.iter().all(|&found| found != 0).then(|| found.map(|found| start + found.trailing_zeros() as usize))
 }
 
 fn has_free(line: &[Place]) -> bool {
@@ -181,7 +168,7 @@ fn spread(old: &[Place], new: &mut [Place]) {
 }
 
 impl Rows {
-    pub(super) const fn new(rows: usize) -> Self {
+    pub(crate) const fn new(rows: usize) -> Self {
         Self { lines: None, rows, length: 0, used: 0, beside: BTreeMap::new() }
     }
 
@@ -200,7 +187,7 @@ impl Rows {
 
     /// Asks the processor to fetch the window of a key.
     #[inline]
-    pub(super) fn prefetch(&self, row: usize, key: u32) {
+    pub(crate) fn prefetch(&self, row: usize, key: u32) {
         let row = self.row(row);
         if let Some(start) = window(row.len(), key) {
             [start, start + LINE].iter().for_each(|&at| prefetch(&row[at]));
@@ -209,15 +196,9 @@ impl Rows {
 
     /// The values of these keys of one home; zero where there is no entry.
     #[inline]
-    pub(super) fn get<const N: usize>(
-        &self,
-        row: usize,
-        keys: [u32; N],
-        vectors: Option<Vectors>,
-    ) -> [u32; N] {
+    pub(crate) fn get<const N: usize>(&self, row: usize, keys: [u32; N]) -> [u32; N] {
         let places = self.row(row);
-        let mut values =
-            locate(places, keys, vectors).map(|at| at.map_or(0, |at| entry(places[at]) & VALUE_MAX));
+        let mut values = locate(places, keys).map(|at| at.map_or(0, |at| entry(places[at]) & VALUE_MAX));
         if !self.beside.is_empty() {
             for (value, key) in values.iter_mut().zip(keys) {
                 *value = self.beside.get(&(row, key)).copied().unwrap_or(*value);
@@ -229,16 +210,15 @@ impl Rows {
     /// Raises these keys of one home to what `target` makes of their values, when all have an entry. What is there already
     /// stays. None, and nothing is done, when one has no entry in its row or there is no target.
     #[inline]
-    pub(super) fn raise_all<const N: usize>(
+    pub(crate) fn raise_all<const N: usize>(
         &mut self,
         row: usize,
         keys: [u32; N],
-        vectors: Option<Vectors>,
         target: impl FnOnce([u32; N]) -> Option<u32>,
     ) -> Option<u32> {
         let row = self.row_mut(row);
         let mut places = [0; N];
-        for (place, found) in places.iter_mut().zip(locate(row, keys, vectors)) {
+        for (place, found) in places.iter_mut().zip(locate(row, keys)) {
             *place = found?;
         }
         let target = target(places.map(|at| entry(row[at]) & VALUE_MAX))?;
@@ -249,7 +229,7 @@ impl Rows {
     }
 
     /// Raises a key to a value from 1 to [`VALUE_MAX`]; what is there already stays.
-    pub(super) fn raise(&mut self, row: usize, wanted: u32, value: u32) {
+    pub(crate) fn raise(&mut self, row: usize, wanted: u32, value: u32) {
         if let Some(known) = self.beside.get_mut(&(row, wanted)) {
             *known = value.max(*known);
             return;
@@ -296,7 +276,7 @@ impl Rows {
     }
 
     /// The keys of a row from `first` on, with their values, ascending.
-    pub(super) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = (u32, u32)> {
         let places = self.row(row);
         let in_row = places[begin(places, first)..].iter().filter(|&&place| place != FREE);
         let mut in_row = in_row.map(|&place| (key(place), entry(place) & VALUE_MAX)).peekable();
@@ -310,7 +290,7 @@ impl Rows {
     }
 
     /// Bytes, free places included.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.rows * self.length * size_of::<Block>() + self.beside.len() * size_of::<((usize, u32), u32)>()
     }
 }
@@ -351,11 +331,9 @@ mod tests {
         for key in [1, 2] {
             rows.raise(0, key, 5);
         }
-        for vectors in [None, Vectors::find()] {
-            assert_eq!(rows.get(0, [0, 1, 2], vectors), [0, 5, 5]);
-            assert_eq!(rows.raise_all(0, [0, 1, 2], vectors, |_| Some(9)), None);
-            assert_eq!(rows.raise_all(0, [1, 1, 2], vectors, |_| Some(5)), Some(5));
-        }
+        assert_eq!(rows.get(0, [0, 1, 2]), [0, 5, 5]);
+        assert_eq!(rows.raise_all(0, [0, 1, 2], |_| Some(9)), None);
+        assert_eq!(rows.raise_all(0, [1, 1, 2], |_| Some(5)), Some(5));
         assert_eq!(rows.entries(0, 0).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
     }
 
@@ -369,13 +347,13 @@ mod tests {
             for key in crowd.clone().step_by(17) {
                 let home = key >> HOME_BITS << HOME_BITS;
                 let keys = [0, 1, 60].map(|further| home + (key + further) % 128);
-                assert_eq!(rows.get(7, keys, Vectors::find()), keys.map(|key| key % 1000 + 1));
+                assert_eq!(rows.get(7, keys), keys.map(|key| key % 1000 + 1));
             }
             assert!(rows.entries(7, 0).eq(crowd.clone().map(|key| (key, key % 1000 + 1))));
             let later = crowd.clone().skip(10 * 128).map(|key| (key, key % 1000 + 1));
             assert!(rows.entries(7, 410 << HOME_BITS).eq(later));
-            assert_eq!(rows.get(7, [440 << HOME_BITS], None), [0]);
-            assert_eq!(rows.get(6, [400 << HOME_BITS], None), [0]);
+            assert_eq!(rows.get(7, [440 << HOME_BITS]), [0]);
+            assert_eq!(rows.get(6, [400 << HOME_BITS]), [0]);
         };
         // Those of one kind fill the row, so that what is beside it comes between them.
         for even in [true, false] {

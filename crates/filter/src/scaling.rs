@@ -4,9 +4,10 @@
 //! When the newest slice holds as many elements as it was made for, a larger one joins, whose share of wrong counts is
 //! smaller by the tightening ratio. So the sum of all shares stays bounded, however many slices there are.
 
-use super::counting::{Counting, RemoveError, blocks_for};
-use super::params::ParameterError;
-use super::probe::Probe;
+use crate::counting::{Counting, RemoveError, blocks_for};
+use crate::layout::CELLS_PER_ELEMENT;
+use crate::params::ParameterError;
+use crate::probe::Probe;
 
 /// Each slice is made for twice as many elements as the one before it.
 const GROWTH: u32 = 2;
@@ -19,7 +20,7 @@ const TIGHTENING: f64 = 0.9;
 pub const CELLS_AT_CAPACITY: f64 = 8.75;
 
 /// Cells of an element (the paper's k).
-const K: f64 = super::probe::CELLS_PER_ELEMENT as f64;
+const K: f64 = CELLS_PER_ELEMENT as f64;
 
 /// The chance that all cells of a strange element were hit by others, at `cells` cells per element that lie anywhere in the
 /// filter: the share of wrong counts of the intuitive extension, and a bound on that of the refined one. In blocks, which
@@ -64,6 +65,18 @@ pub struct Added {
 }
 
 /// A row of slices, the newest last.
+///
+/// ```
+/// use bulkmark_filter::{Refined, Scaling};
+///
+/// let mut row = Scaling::<Refined>::new(1000);
+/// for i in 1..=5000u64 {
+///     let element = u128::from(i).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+///     row.add(i, element, 1)?;
+/// }
+/// assert_eq!(row.slices().len(), 3);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Scaling<F> {
     slices: Vec<Slice<F>>,
     capacity: u32,
@@ -107,7 +120,7 @@ impl<F: Counting> Scaling<F> {
     /// How often `element` was added: the sum over the slices, each of which may show too much and none too little.
     #[must_use]
     pub fn count(&self, element: u128) -> u32 {
-        self.slices.iter().map(|s| s.filter.count(&s.filter.probe(element))).fold(0, u32::saturating_add)
+        self.slices.iter().map(|s| s.filter.count(element)).fold(0, u32::saturating_add)
     }
 
     /// Adds `element`, whose identifier `id` is at least that of what was added before, `times` times to the newest
@@ -143,9 +156,9 @@ impl<F: Counting> Scaling<F> {
         let last = self.slices.len() - 1;
         let slice = &mut self.slices[last];
         let probe = slice.filter.probe(element);
-        slice.distinct += u64::from(slice.filter.count(&probe) == 0);
+        slice.distinct += u64::from(slice.filter.count_at(&probe) == 0);
         note(last, &slice.filter, &probe);
-        slice.filter.add(&probe, times);
+        slice.filter.add_at(&probe, times);
         Ok(Added { slice: last, blocks: probe.blocks })
     }
 
@@ -156,15 +169,15 @@ impl<F: Counting> Scaling<F> {
     /// As [`Counting::remove`]; and when the identifier is older than all slices.
     pub fn remove(&mut self, id: u64, element: u128) -> Result<(), RemoveError> {
         let slice = self.slices.iter_mut().rfind(|s| s.from <= id).ok_or(RemoveError::TooOld(id))?;
-        let probe = slice.filter.probe(element);
-        slice.filter.remove(&probe)
+        slice.filter.remove(element)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Intuitive, Probe, Refined};
     use super::*;
+    use crate::intuitive::Intuitive;
+    use crate::refined::Refined;
     use proptest::prelude::*;
     use std::collections::HashMap;
 
@@ -192,16 +205,16 @@ mod tests {
             self.0.blocks()
         }
 
-        fn count(&self, probe: &Probe) -> u32 {
-            self.0.count(probe)
+        fn count_at(&self, probe: &Probe) -> u32 {
+            self.0.count_at(probe)
         }
 
-        fn add(&mut self, probe: &Probe, times: u32) -> u32 {
-            self.0.add(probe, times)
+        fn add_at(&mut self, probe: &Probe, times: u32) -> u32 {
+            self.0.add_at(probe, times)
         }
 
-        fn remove(&mut self, probe: &Probe) -> Result<(), RemoveError> {
-            self.0.remove(probe)
+        fn remove_at(&mut self, probe: &Probe) -> Result<(), RemoveError> {
+            self.0.remove_at(probe)
         }
     }
 
@@ -280,7 +293,7 @@ mod tests {
             row.add(n, element(if n % 50 == 10 { 0 } else { n }), 1).unwrap();
         }
         let shown = |row: &Scaling<Intuitive>| -> Vec<u32> {
-            row.slices().iter().map(|s| s.filter.count(&s.filter.probe(element(0)))).collect()
+            row.slices().iter().map(|s| s.filter.count(element(0))).collect()
         };
         let holder = |row: &Scaling<Intuitive>, id| row.slices().iter().rposition(|s| s.from <= id).unwrap();
         let mut expected = shown(&row);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A refined filter for several threads.
 
-use super::counting::Counting;
-use super::params::ParameterError;
-use super::refined::Refined;
+use crate::counting::Counting;
+use crate::params::ParameterError;
+use crate::refined::Refined;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Parts of the filter. With so many, two threads rarely want the same.
@@ -14,6 +14,22 @@ const ROUND: usize = 32 * SHARDS;
 
 /// A refined filter in parts, each with a lock: an element belongs to one of them, with both of its blocks. So each part
 /// has one writer at a time, as H1 needs, and writers of different parts do not wait for one another.
+///
+/// ```
+/// use bulkmark_filter::Sharded;
+///
+/// let (a, b) = (0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835, 0x0123_4567_89AB_CDEF_0246_8ACE_1357_9BDF);
+/// let filter = Sharded::new(1000)?;
+/// std::thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| filter.add_batch(&[(a, 1), (b, 2)], &mut [0; 2]));
+///     }
+/// });
+/// let mut counts = [0; 2];
+/// filter.count_batch(&[a, b], &mut counts);
+/// assert_eq!(counts, [2, 4]);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
 pub struct Sharded {
     shards: [Mutex<Refined>; SHARDS],
 }

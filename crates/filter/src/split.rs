@@ -1,73 +1,59 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Cells as whole numbers: four bits in blocks, and what is beyond them in split storage.
 
-use super::cells::{Cell, Cells, add_refined, count};
-use super::overflow::Overflow;
-use super::packed::Packed;
-use super::params::ParameterError;
-use super::probe::Probe;
-use super::vectors::Vectors;
+use crate::blocks::Block;
+use crate::cells::{Cell, Cells, add_refined, count};
+use crate::layout::{CELL_BITS, CELL_MAX, CELLS_PER_BLOCK, SPLIT_CELLS};
+use crate::overflow::Overflow;
+use crate::packed::Packed;
+use crate::params::ParameterError;
+use crate::probe::Probe;
 use std::ops::Range;
-use std::slice::from_ref;
-
-/// Bits of one cell. Five reach 31, enough for a threshold of 20 (Yan & Cho, section 4); with split storage four are
-/// the better use of the same memory (docs/layout.md).
-pub const CELL_BITS: usize = 4;
-
-/// The largest value of a cell; a cell that reached it stays there, and what comes on top is in split storage.
-pub const CELL_MAX: u32 = (1 << CELL_BITS) - 1;
-
-/// Cells of a block: a cache line of 512 bits.
-pub const CELLS_PER_BLOCK: usize = Packed::<CELL_BITS>::PER_BLOCK;
-
-/// Of the four cells of an element's first block, those that have further bits.
-const SPLIT_CELLS: usize = 3;
 
 /// The cells of a filter of two blocks an element.
-pub(super) struct Split {
+pub(crate) struct Split {
     base: Packed<CELL_BITS>,
     overflow: Overflow,
-    pub(super) vectors: Option<Vectors>,
 }
 
 /// The cells of an element that have further bits, and their block.
 #[inline]
-pub(super) fn further(probe: &Probe) -> (usize, [u8; SPLIT_CELLS]) {
+pub(crate) fn further(probe: &Probe) -> (usize, [u8; SPLIT_CELLS]) {
     let [cells @ .., _] = probe.cells[0];
     (probe.blocks[0], cells)
 }
 
 impl Split {
-    pub(super) fn new(blocks: usize) -> Result<Self, ParameterError> {
-        Ok(Self { base: Packed::new(blocks)?, overflow: Overflow::new(blocks), vectors: Vectors::find() })
+    pub(crate) fn new(blocks: usize) -> Result<Self, ParameterError> {
+        Ok(Self { base: Packed::new(blocks)?, overflow: Overflow::new(blocks) })
     }
 
-    pub(super) fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.base.blocks()
     }
 
-    pub(super) const fn base(&self) -> &Packed<CELL_BITS> {
+    pub(crate) const fn base(&self) -> &Packed<CELL_BITS> {
         &self.base
     }
 
     /// A copy of a block.
-    pub(super) fn block(&self, block: usize) -> super::blocks::Block {
+    pub(crate) fn block(&self, block: usize) -> Block {
         self.base.block(block)
     }
 
     /// What a cell holds beyond 15.
-    pub(super) fn get_further(&self, at: Cell) -> u32 {
+    pub(crate) fn get_further(&self, at: Cell) -> u32 {
         self.overflow.get(at)
     }
 
     /// The value of a cell.
-    pub(super) fn get(&self, at: Cell) -> u32 {
+    pub(crate) fn get(&self, at: Cell) -> u32 {
         let base = self.base.get(at);
         if base < CELL_MAX { base } else { self.overflow.get(at).saturating_add(CELL_MAX) }
     }
 
     /// Raises a cell by `by`; it stays at the largest number once it is there.
-    pub(super) fn raise(&mut self, at: Cell, by: u32) {
+    pub(crate) fn raise(&mut self, at: Cell, by: u32) {
         let value = self.get(at).saturating_add(by);
         self.base.set(at, value.min(CELL_MAX));
         if value > CELL_MAX {
@@ -77,88 +63,63 @@ impl Split {
 
     /// The count that an element's cells show.
     #[inline]
-    pub(super) fn count(&self, probe: &Probe) -> u32 {
+    pub(crate) fn count(&self, probe: &Probe) -> u32 {
         let base = self.count_base(probe);
         if base < CELL_MAX { base } else { self.count_further(probe) }
     }
 
     /// The same, as far as cells of four bits tell.
     #[inline]
-    pub(super) fn count_base(&self, probe: &Probe) -> u32 {
-        let mut count = [0];
-        self.count_base_each(from_ref(probe), &mut count);
-        count[0]
+    pub(crate) fn count_base(&self, probe: &Probe) -> u32 {
+        count(&self.base, probe.groups())
+    }
+
+    /// An element's first cell, as far as its four bits tell.
+    #[inline]
+    pub(crate) fn first_base(&self, probe: &Probe) -> u32 {
+        self.base.get(Cell { block: probe.blocks[0], cell: probe.cells[0][0] })
     }
 
     /// The count of an element whose cells are all saturated.
-    pub(super) fn count_further(&self, probe: &Probe) -> u32 {
+    pub(crate) fn count_further(&self, probe: &Probe) -> u32 {
         let (block, cells) = further(probe);
-        self.overflow.least(block, cells, self.vectors).saturating_add(CELL_MAX)
+        self.overflow.least(block, cells).saturating_add(CELL_MAX)
     }
 
-    /// Adds an element `times` times, as far as cells of four bits go. Returns its count there, and how many of the
-    /// times are left when they are saturated.
+    /// Adds an element `times` times, as far as cells of four bits go. Returns its count there before.
     #[inline]
-    pub(super) fn add_base(&mut self, probe: &Probe, times: u32) -> (u32, u32) {
-        let mut before = [0];
-        // The element itself is in its cells already.
-        self.add_base_each(from_ref(probe), &[(0, times)], &mut before);
-        let after = before[0].saturating_add(times).min(CELL_MAX);
-        (after, times - (after - before[0]))
-    }
-
-    /// Writes the count of each element, as far as cells of four bits tell, at its place in `counts`.
-    #[inline]
-    pub(super) fn count_base_each(&self, probes: &[Probe], counts: &mut [u32]) {
-        match self.vectors {
-            Some(vectors) => vectors.least(self.base.all(), probes, counts),
-            None => probes
-                .iter()
-                .zip(counts)
-                .for_each(|(probe, least)| *least = count(&self.base, probe.groups())),
-        }
-    }
-
-    /// Adds each element so many times, one after the other, as far as cells of four bits go. Writes its count there before at
-    /// its place in `before`.
-    #[inline]
-    pub(super) fn add_base_each(&mut self, probes: &[Probe], additions: &[(u128, u32)], before: &mut [u32]) {
-        if let Some(vectors) = self.vectors {
-            return vectors.add(self.base.all_mut(), probes, additions, before);
-        }
-        for ((probe, &(_, times)), before) in probes.iter().zip(additions).zip(before) {
-            *before = add_refined(&mut self.base, probe.groups(), times).0;
-        }
+    pub(crate) fn add_base(&mut self, probe: &Probe, times: u32) -> u32 {
+        add_refined(&mut self.base, probe.groups(), times).0
     }
 
     /// Adds an element whose cells of four bits are saturated.
     ///
     /// Where its cells in split storage had more from others, that is now the element's count, too, and what is added
     /// comes on top of it, as if it came one by one.
-    pub(super) fn add_further(&mut self, probe: &Probe, times: u32) -> u32 {
+    pub(crate) fn add_further(&mut self, probe: &Probe, times: u32) -> u32 {
         let (block, cells) = further(probe);
-        self.overflow.add(block, cells, times, self.vectors).saturating_add(CELL_MAX)
+        self.overflow.add(block, cells, times).saturating_add(CELL_MAX)
     }
 
     /// Asks the processor to fetch an element's blocks.
     #[inline]
-    pub(super) fn prefetch(&self, probe: &Probe) {
+    pub(crate) fn prefetch(&self, probe: &Probe) {
         probe.blocks.iter().for_each(|&block| self.base.prefetch(block));
     }
 
     /// Asks the processor to fetch an element's split storage.
     #[inline]
-    pub(super) fn prefetch_further(&self, probe: &Probe) {
+    pub(crate) fn prefetch_further(&self, probe: &Probe) {
         self.overflow.prefetch(probe.blocks[0]);
     }
 
     /// What is beyond 15, by cell, in the blocks `range`.
-    pub(super) fn further(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
+    pub(crate) fn further(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
         self.overflow.entries(range)
     }
 
     /// All cells that are not zero, with their values, in order.
-    pub(super) fn used(&self) -> impl Iterator<Item = (Cell, u32)> {
+    pub(crate) fn used(&self) -> impl Iterator<Item = (Cell, u32)> {
         (0..self.blocks())
             .filter(|&block| !self.base.is_empty(block))
             .flat_map(move |block| {
@@ -170,8 +131,8 @@ impl Split {
             .map(|(at, value)| (at, if u32::from(value) < CELL_MAX { value.into() } else { self.get(at) }))
     }
 
-    /// The blocks `range` as bytes, as [`Refined::bytes`](super::Refined::bytes) describes them.
-    pub(super) fn bytes(&self, range: Range<usize>) -> Vec<u8> {
+    /// The blocks `range` as bytes, as [`Refined::bytes`](crate::Refined::bytes) describes them.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> Vec<u8> {
         let mut bytes = self.base.bytes(range.clone()).to_vec();
         for (Cell { block, cell }, further) in self.overflow.entries(range.clone()) {
             let index = (block - range.start) * CELLS_PER_BLOCK + usize::from(cell);
@@ -182,7 +143,7 @@ impl Split {
     }
 
     /// Puts back what [`bytes`](Self::bytes) gave into blocks that are still empty. False when it does not fit them.
-    pub(super) fn restore(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
+    pub(crate) fn restore(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
         let Some(target) = self.base.bytes_mut(range.clone()) else { return false };
         let Some((blocks, further)) = bytes.split_at_checked(target.len()) else { return false };
         let (further, []) = further.as_chunks::<8>() else { return false };
@@ -203,7 +164,7 @@ impl Split {
     }
 
     /// Adds the blocks `range` of another filter from their bytes. False when they do not fit; nothing is changed then.
-    pub(super) fn merge_bytes(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
+    pub(crate) fn merge_bytes(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
         if range.is_empty() || range.end > self.blocks() {
             return false;
         }
@@ -220,7 +181,7 @@ impl Split {
         true
     }
 
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.base.memory() + self.overflow.memory()
     }
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Studies of bulkmark's filters: that of Yan & Cho, repeated, and what it left as future work.
+//! Studies of bulkmark's filters: that of Yan & Cho, repeated, and what it left as future work; and of its near
+//! signatures.
 
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
+pub mod labelled;
 pub mod layouts;
+pub mod near;
 pub mod paper;
+mod random;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The `bulkmark-study` program: reads the command line and runs one study.
 
+#![forbid(unsafe_code)]
+
 mod command;
 
 use clap::Parser;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The simulation study: the same on any machine, and right where there is a closed form. The 156 published means are
-//! compared by `make study`. And the study of layouts, on the command line.
+//! compared by `make study`. And the studies of layouts and of near signatures, on the command line.
 
 use bulkmark_study::paper::{Configuration, Experiment, Extension, compare, published, run};
 use std::process::{Command, Output};
@@ -38,6 +38,44 @@ fn the_refined_extension_counts_better_and_deviations_are_found() {
     outcomes[1].mean *= 1.3;
     assert!(!compare(&outcomes)[1].agrees);
     assert_eq!(published().count(), 156);
+}
+
+const TABLES: [(&str, &str); 4] = [
+    ("manifest.tsv", "file\tlabel\nham1\tham\nham2\tham\nspam1\tspam\nspam2\tspam\nspam3\tspam\n"),
+    ("campaigns.tsv", "cluster\tfile\na\tspam1\na\tspam2\n"),
+    ("ham_groups.tsv", "file\n"),
+    ("related.tsv", "a\tb\n"),
+];
+
+/// Twelve lines of twelve words, other ones for another number.
+fn text(number: u32) -> String {
+    let line =
+        |i: u32| (0..12).map(|j| format!("w{} ", number * 1000 + i * 12 + j)).collect::<String>() + "\n";
+    (0..12).map(line).collect()
+}
+
+/// Each variant finds the copy in a campaign and joins no unrelated ham; without a table it says which.
+#[test]
+fn the_sweep_joins_copies_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    for (name, number) in [("ham1", 1), ("ham2", 2), ("spam1", 3), ("spam2", 3), ("spam3", 4)] {
+        write(name, &format!("Subject: {name}\n\n{}", text(number)));
+    }
+    let options = format!("near {}", directory.path().display());
+    for (name, table) in TABLES {
+        let output = study(&options);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.starts_with("bulkmark-study: cannot read "), "{told}");
+        write(name, table);
+    }
+    let table = printed(&options);
+    let rows: Vec<&str> = table.lines().skip(1).collect();
+    assert!(rows.len() == 21 && rows[0].ends_with("shipped"), "{table}");
+    for row in rows {
+        let fields: Vec<&str> = row.split("/20 ").nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(fields[..3], ["0.0", "100.0", "100.0"], "{row}");
+    }
 }
 
 /// `bulkmark-study` with these arguments.

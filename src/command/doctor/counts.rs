@@ -29,7 +29,7 @@ pub(super) async fn examine(
             examine_daemon(of, key, &status, report);
             report.ok(
                 "ledger",
-                "sound when the daemon opened it; bulkmark ledger verify reads it while none runs",
+                "sound when the daemon opened it; bulkmark ledger verify checks it while no daemon runs",
             );
             examine_slices(&status.ledger.slices, of.threshold, report);
             return Some(status);
@@ -65,11 +65,11 @@ fn examine_daemon(of: &Daemon<'_>, key: Option<&FederationKey>, status: &Status,
         let (theirs, ours) = (&status.version, env!("CARGO_PKG_VERSION"));
         report.warning(
             CHECK,
-            format!("the {daemon} that runs is version {theirs}, this program {ours}"),
+            format!("the running {daemon} is version {theirs}, this program is {ours}"),
             restart,
         );
     } else if let Some(differs) = differs {
-        let text = format!("the {daemon} that runs has another configuration: {differs} (the daemon)");
+        let text = format!("the running {daemon} has another configuration: {differs} (the daemon)");
         report.warning(CHECK, text, restart);
     } else {
         report.ok(CHECK, format!("the {daemon} answers, up for {}", ago(status.uptime_seconds)));
@@ -82,7 +82,7 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
     let shown = path.display();
     match path.try_exists() {
         Ok(true) => (),
-        Ok(false) => return report.ok(CHECK, format!("there is none yet; the daemon begins {shown}")),
+        Ok(false) => return report.ok(CHECK, format!("there is none yet; the daemon will create {shown}")),
         Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), "run doctor as root"),
     }
     match Holding::open(&path, of.threshold) {
@@ -97,12 +97,12 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
             examine_slices(&status.slices, of.threshold, report);
         }
         Err(e @ OpenError::Damaged { .. }) => {
-            let advice = "while no daemon runs, restore a backup over it, or move it away: counts are lost then, no mail";
+            let advice = "stop the daemon, then restore a backup over it or move it away: that loses counts, but no mail";
             report.error(CHECK, e, advice);
         }
         Err(e @ OpenError::InUse { .. }) => {
             let advice =
-                "ps -C bulkmark shows who has it; its control socket may be another than the configuration's";
+                "ps -C bulkmark shows who has it; its control socket may not be the one in the configuration";
             report.error(CHECK, e, advice);
         }
         Err(e) => report.error(CHECK, e, "see docs/ledger.md, When something is wrong"),
@@ -127,7 +127,7 @@ fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
         .filter_map(|slice| slice.signatures)
         .sum();
     if rows.is_empty() {
-        return report.ok(CHECK, "nothing was counted yet");
+        return report.ok(CHECK, "nothing has been counted yet");
     }
     // An empty sum is a negative zero.
     let chance = if chance > 0.0 { format!("{chance:.0e}") } else { "0".to_owned() };

@@ -33,7 +33,7 @@ pub(super) fn examine_self(user: &User, report: &mut Report) {
         let (own, user) = (User::of(own).name, &user.name);
         report.warning(
             "doctor",
-            format!("runs as {own}, who may not see all that {user} sees"),
+            format!("runs as {own}, who may not see everything that {user} sees"),
             "run it as root: sudo bulkmark doctor",
         );
     }
@@ -50,7 +50,7 @@ pub(super) fn examine_file(what: &'static str, path: &Path, secret: bool, user: 
             return report.error(what, format!("{name} cannot read {shown} (mode of {at})"), share);
         }
         Err(Obstacle::Unknown(e)) => {
-            let advice = "correct its name in the configuration, or put it there";
+            let advice = "correct its name in the configuration, or create it";
             return report.error(what, format!("cannot use {shown}: {e}"), advice);
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn examine_file(what: &'static str, path: &Path, secret: bool, user: 
     } else if secret && mode & 0o007 != 0 {
         report.error(what, format!("everybody may read {shown}, which is a secret"), share);
     } else if secret {
-        report.ok(what, format!("{shown} is for {name} and those whom its mode names alone"));
+        report.ok(what, format!("only {name} and those whom its mode names can read {shown}"));
     } else {
         report.ok(what, format!("{name} can read {shown}"));
     }
@@ -93,7 +93,7 @@ pub(super) fn examine_state(directory: &Path, user: &User, report: &mut Report) 
     if !strangers.is_empty() {
         let files = strangers.join(", ");
         let advice = format!("chown -R {name}: {shown}");
-        report.error(CHECK, format!("of the files in {shown}, {name} does not own {files}"), advice);
+        report.error(CHECK, format!("in {shown}, {name} does not own {files}"), advice);
     } else if mode & 0o002 != 0 {
         report.error(CHECK, format!("everybody may write to {shown}"), format!("chmod 0750 {shown}"));
     } else {
@@ -127,7 +127,7 @@ pub(super) fn examine_disk(directory: &Path, report: &mut Report) {
         report.error(
             CHECK,
             format!("the file system of {shown} is read-only"),
-            "see dmesg; mount it for writing",
+            "see dmesg; remount it read-write",
         );
     } else if free < SPACE_ERROR || stat.f_files > 0 && stat.f_favail == 0 {
         let inodes = if stat.f_files > 0 && stat.f_favail == 0 { ", and no inode" } else { "" };

@@ -28,20 +28,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// Look at everything that a milter or server needs to do its work, and say what is to be done.
+/// Check everything that a milter or server needs to do its work, and say what to do.
 ///
-/// Looks at the configuration, who may use its files, the daemon, its counts, the disk, the log and other servers; and for a
-/// milter, whether Postfix asks it, and what it does with a canary. Exit code 0: all is well, or there are warnings only; 1:
-/// an error; 2: the configuration cannot be used.
+/// Checks the configuration, who may use its files, the daemon, its counts, the disk, the log and other servers; and for a
+/// milter, whether Postfix asks it, and what it does with a canary. Exit code 0: no errors, but perhaps warnings; 1: an
+/// error; 2: the configuration cannot be used.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Look at the server instead of the milter.
+    /// Check the server instead of the milter.
     #[arg(long)]
     server: bool,
     /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The directory of Postfix's configuration [default: that which Postfix takes]
+    /// The directory of Postfix's configuration [default: Postfix's own default]
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "server")]
     postfix: Option<PathBuf>,
     /// Print one JSON array.
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(())
     });
     if let Err(e) = &examined {
-        report.error("configuration", first_line(e), "correct it there; nothing else was looked at");
+        report.error("configuration", first_line(e), "correct it there; nothing else was checked");
     }
     let mut out = io::stdout().lock();
     if args.json {
@@ -232,9 +232,7 @@ impl Daemon<'_> {
             let daemon = self.name;
             report.error(
                 "listener",
-                format!(
-                    "it is on a socket of systemd, and no {daemon} answers that could tell where that is"
-                ),
+                format!("systemd holds its socket, and no {daemon} answers that could say where it is"),
                 format!("systemctl start bulkmark-{daemon}.socket bulkmark-{daemon}.service"),
             );
         }
@@ -262,7 +260,7 @@ fn examine_key(
     const CHECK: &str = "federation key";
     match file {
         Some(path) => files::examine_file(CHECK, path, true, user, report),
-        None => report.ok(CHECK, "none; signatures are those of a site of its own"),
+        None => report.ok(CHECK, "none; signatures are made under the public key"),
     }
     match key {
         Ok(key) => Some(key),
@@ -313,7 +311,7 @@ async fn examine_listener(listen: &Address, report: &mut Report) {
         Err(e) => report.error(
             "listener",
             format!("no server can be reached at {listen}: {e}"),
-            "systemctl restart bulkmark-server; journalctl -u bulkmark-server says how that goes",
+            "systemctl restart bulkmark-server; journalctl -u bulkmark-server shows the result",
         ),
     }
 }

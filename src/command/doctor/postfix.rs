@@ -41,7 +41,7 @@ impl Postconf<'_> {
 pub(super) fn examine(directory: Option<&Path>, listen: &Listen, report: &mut Report) {
     let postconf = Postconf { directory };
     let milters = match postconf.ask(&["-hx", "smtpd_milters"]) {
-        None => return report.ok(CHECK, "there is no postconf here, so it was not looked for"),
+        None => return report.ok(CHECK, "there is no postconf here, so Postfix was not checked"),
         Some(Ok(milters)) => milters,
         Some(Err(e)) => {
             let first = e.lines().next().unwrap_or("it says nothing").to_owned();
@@ -67,7 +67,7 @@ pub(super) fn examine(directory: Option<&Path>, listen: &Listen, report: &mut Re
         report.error(
             CHECK,
             format!("{place} is {found}, and does not have {listen}: bulkmark is not asked"),
-            format!("put this into main.cf, and postfix reload: smtpd_milters = {line}"),
+            format!("put this into main.cf and run postfix reload: smtpd_milters = {line}"),
         );
     }
 }

@@ -31,13 +31,13 @@ pub(super) async fn examine(
         let told = status.and_then(|status| status.links.iter().find(|link| link.url == *url));
         match (asked, told.and_then(|link| link.error.as_ref())) {
             (Err(e), _) if e.is_of_clocks() => {
-                let advice = "set the wrong one of both clocks right and let NTP keep it: timedatectl, chronyc tracking";
+                let advice = "correct the clock that is wrong and let NTP keep it right: timedatectl, chronyc tracking";
                 report.error("clock", format!("{url}: {e}"), advice);
             }
             (Err(e), _) => report.error(check, format!("{url}: {e}"), advice(&e, server)),
             (Ok(()), Some(error)) => {
-                let advice = "it answers by now; look again in a minute. A refusal means that the token has not the role";
-                report.warning(check, format!("{url}: the daemon's last word on it is: {error}"), advice);
+                let advice = "it answers now; look again in a minute. A refusal means that the token does not have the right role";
+                report.warning(check, format!("{url}: the daemon's last error was: {error}"), advice);
                 agreed.push(&**url);
             }
             (Ok(()), None) => {
@@ -86,7 +86,7 @@ fn advice(error: &ClientError, server: &Upstream) -> String {
 }
 
 const SAME: &str =
-    "have the same [ledger] window and capacity, and the same federation-key-file, as the server";
+    "use the same [ledger] window and capacity, and the same federation-key-file, as the server";
 
 /// What waits to be sent.
 pub(super) fn examine_spool(file: &MilterFile, status: &Status, report: &mut Report) {
@@ -97,12 +97,12 @@ pub(super) fn examine_spool(file: &MilterFile, status: &Status, report: &mut Rep
     let (waiting, most) = (status.ledger.spool, file.sync.max_spool);
     let age = status.ledger.spool_oldest.map_or(0, |oldest| now().saturating_sub(oldest));
     let text = format!(
-        "{waiting} of at most {most} reports wait to be shown by a server, the oldest for {}",
+        "{waiting} of at most {most} reports wait for a server to include them, the oldest for {}",
         ago(age)
     );
     if waiting > most / 2 || age > file.sync.max_staleness.as_secs() {
         let oldest = ago(file.sync.max_spool_age.as_secs()).to_string();
-        let advice = format!("get an upstream to answer; reports that are older than {oldest} are dropped");
+        let advice = format!("see why no upstream answers; reports older than {oldest} are dropped");
         report.warning(CHECK, text, advice);
     } else {
         report.ok(CHECK, text);

@@ -45,15 +45,15 @@ pub(super) async fn examine(file: &MilterFile, listen: &Listen, report: &mut Rep
             "name only networks of your own in exempt-networks",
         );
     };
-    let restart = "systemctl restart bulkmark-milter; journalctl -u bulkmark-milter says how that goes";
+    let restart = "systemctl restart bulkmark-milter; journalctl -u bulkmark-milter shows the result";
     let connection = match connect(listen).await {
         Ok(connection) => connection,
         Err(TestError::Io(e)) if UNREACHABLE.contains(&e.kind()) => {
-            let text = format!("nobody can be reached at {listen}: {e}");
+            let text = format!("nobody answers at {listen}: {e}");
             return report.error("listener", text, restart);
         }
         Err(e) => {
-            let text = format!("who listens on {listen} does not answer as a milter: {e}");
+            let text = format!("the program that listens on {listen} does not answer as a milter: {e}");
             return report.error(
                 "listener",
                 text,
@@ -79,7 +79,7 @@ fn examine_exempt(file: &MilterFile, report: &mut Report) {
     }
     exempt.extend(file.exempt_networks.iter().map(ToString::to_string));
     let text = if exempt.is_empty() { "nobody".to_owned() } else { exempt.join(", ") };
-    report.ok("exempt", format!("{text}; of these no mail is judged, not even a canary"));
+    report.ok("exempt", format!("{text}; their mail is not judged, not even a canary"));
 }
 
 fn stranger(file: &MilterFile) -> Option<IpAddr> {

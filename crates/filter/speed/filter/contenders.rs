@@ -73,22 +73,6 @@ impl Filled {
         move |sample| timed(|| work(&self.filter.borrow(), sample))
     }
 
-    /// Batches without vectors.
-    pub(crate) fn by_words(&self) -> Vec<Contender<'_>> {
-        let by_words = |work: fn(&mut Refined, &Sample)| {
-            self.adding(move |filter, sample| {
-                filter.use_vectors(false);
-                work(filter, sample);
-                filter.use_vectors(true);
-            })
-        };
-        let count: fn(&mut Refined, &Sample) = |filter, sample| count_batch(filter, &sample.elements);
-        vec![
-            Contender::new("filter, report+count, batch, by words", Kind::Mixed, by_words(add_batch)),
-            Contender::new("filter, count, batch, by words", Kind::Mixed, by_words(count)),
-        ]
-    }
-
     /// All four operations on that traffic.
     pub(crate) fn contenders(&self, kind: Kind) -> Vec<Contender<'_>> {
         let name = |operation: &str| format!("filter, {operation}{}", suffix(kind));
@@ -122,7 +106,7 @@ fn suffix(kind: Kind) -> &'static str {
 
 fn add_singly(filter: &mut Refined, sample: &Sample) {
     for &(element, times) in &sample.additions {
-        black_box(filter.add(&filter.probe(element), times));
+        black_box(filter.add(element, times));
     }
 }
 
@@ -136,7 +120,7 @@ fn add_batch(filter: &mut Refined, sample: &Sample) {
 
 fn count_singly(filter: &Refined, sample: &Sample) {
     for &element in &sample.elements {
-        black_box(filter.count(&filter.probe(element)));
+        black_box(filter.count(element));
     }
 }
 

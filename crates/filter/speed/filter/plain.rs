@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the machine's memory can do, and the filter's batch over plain memory, on pages of either size.
 
-use bulkmark_filter::{CELL_MAX, CELLS_PER_BLOCK, Cell, Cells, Group, Probe, add_refined};
+use bulkmark_filter::internals::{CELL_MAX, Cell, Cells, Group, add_refined, groups};
+use bulkmark_filter::{CELLS_PER_BLOCK, Probe};
 use memmap2::{Advice, MmapMut};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1};
@@ -119,7 +120,7 @@ impl Plain {
                 probe.blocks.iter().for_each(|&block| self.ahead(block, ahead));
             }
             for ((probe, &(_, times)), count) in probes.iter().zip(additions).zip(counts) {
-                *count = add_refined(self, probe.groups(), times).1;
+                *count = add_refined(self, groups(probe), times).1;
             }
         }
     }

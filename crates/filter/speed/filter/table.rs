@@ -40,10 +40,6 @@ impl Table {
         self.row(format!("{size}: report+count, single / batch"), gain, Target::None);
         let gain = results.ratio("filter, count", "filter, count, batch");
         self.row(format!("{size}: count, single / batch"), gain, Target::None);
-        for batch in [batch, "filter, count, batch"] {
-            let gain = results.ratio(&format!("{batch}, by words"), batch);
-            self.row(format!("{size}: {}, words / vectors", &batch["filter, ".len()..]), gain, Target::None);
-        }
         let bulk = results.ratio("filter, report+count, batch, bulk", batch);
         self.row(format!("{size}: report+count, batch, bulk / mixed"), bulk, Target::None);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark-study layouts`
 
-use super::Format;
 use super::corpus;
+use super::format::Format;
 use anyhow::Context;
 use bulkmark_study::layouts::{
     self, BITS, Cost, Distribution, FILTER_BYTES, History, Layout, Measured, RATIOS, Row, Size, Speed,

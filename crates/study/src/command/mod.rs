@@ -2,10 +2,12 @@
 //! The command line: one file per study.
 
 mod corpus;
+mod format;
 mod layouts;
+mod near;
 mod paper;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Studies of bulkmark's filters.
@@ -20,13 +22,7 @@ pub(crate) struct Cli {
 enum Command {
     Paper(paper::Args),
     Layouts(layouts::Args),
-}
-
-/// How results are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Table,
-    Csv,
+    Near(near::Args),
 }
 
 impl Cli {
@@ -38,6 +34,7 @@ impl Cli {
         match self.command {
             Command::Paper(args) => paper::run(&args),
             Command::Layouts(args) => layouts::run(&args),
+            Command::Near(args) => near::run(&args),
         }
     }
 }

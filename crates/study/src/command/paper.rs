@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark-study paper`
 
-use super::Format;
+use super::format::Format;
 use anyhow::Context;
 use bulkmark_study::paper::{self, Comparison, Configuration, Experiment, HASH_NUMBERS, Outcome, Published};
 use indicatif::{ProgressBar, ProgressStyle};

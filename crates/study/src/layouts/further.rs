@@ -4,7 +4,7 @@
 //! Chunks have 4096 cells or a little less, so that an entry of 32 bits has 12 bits for the offset in its chunk and 20 for the
 //! value. Values stay at 2^20 - 1 once they are there, far above all counts of the study.
 
-use bulkmark_filter::{Cell, Packed};
+use bulkmark_filter::internals::{Cell, Packed};
 
 const VALUE_BITS: u32 = 20;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Which cells an element has, how wide they are, and where goes what does not fit them.
 
-use bulkmark_filter::{Packed, ParameterError};
+use bulkmark_filter::ParameterError;
+use bulkmark_filter::internals::Packed;
 use std::fmt;
 use std::str::FromStr;
 

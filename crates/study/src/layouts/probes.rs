@@ -3,7 +3,7 @@
 
 use super::layout::{Layout, MOST_CELLS};
 use super::sample::mix;
-use bulkmark_filter::{Cell, Group, Packed};
+use bulkmark_filter::internals::{Cell, Group, Packed};
 
 /// Cells that are taken from 64 bits, besides a block. Of a word of 64 bits the block takes up to 32 and each cell 7.
 const CELLS_PER_WORD: usize = 4;
@@ -100,6 +100,7 @@ mod tests {
     use super::*;
     use crate::layouts::sample::element;
     use bulkmark_filter::Probe;
+    use bulkmark_filter::internals::groups;
     use proptest::prelude::*;
 
     proptest! {
@@ -111,7 +112,7 @@ mod tests {
             let cells = |groups: &mut dyn Iterator<Item = (usize, Vec<u8>)>| groups.collect::<Vec<_>>();
             prop_assert_eq!(
                 cells(&mut Probes::new::<4>(&layout, blocks, element).groups().map(|g| (g.block, g.cells.to_vec()))),
-                cells(&mut shipped.groups().map(|g| (g.block, g.cells.to_vec())))
+                cells(&mut groups(&shipped).map(|g| (g.block, g.cells.to_vec())))
             );
         }
     }

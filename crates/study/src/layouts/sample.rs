@@ -2,7 +2,7 @@
 //! Elements, how often each is added, and in which order.
 
 use super::memory;
-use crate::paper::universal::below;
+use crate::random::below;
 use bulkmark_filter::ParameterError;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

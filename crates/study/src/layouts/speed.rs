@@ -94,19 +94,17 @@ impl Work {
 fn alone(blocks: usize, work: Work) -> Result<(Cost, Cost), ParameterError> {
     let mut filter = Refined::new(blocks)?;
     for block in (0..blocks).step_by(PAGE_BLOCKS) {
-        let probe = filter.probe(in_block(block, blocks, 0));
-        filter.add(&probe, 1);
+        filter.add(in_block(block, blocks, 0), 1);
     }
     let mut counts = [0; BATCH];
     let add = work.best(|repeat| {
         for element in work.elements(repeat).flatten() {
-            let probe = filter.probe(element);
-            black_box(filter.add(&probe, 1));
+            black_box(filter.add(element, 1));
         }
     });
     let count = work.best(|repeat| {
         for element in work.elements(100 + repeat).flatten() {
-            black_box(filter.count(&filter.probe(element)));
+            black_box(filter.count(element));
         }
     });
     let single = Cost { add, count };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The eight experiments: how often each key is inserted, and in which order.
 
-use super::universal::below;
+use crate::random::below;
 use rand_xoshiro::rand_core::Rng;
 use std::fmt;
 use std::str::FromStr;

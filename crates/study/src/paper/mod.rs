@@ -10,7 +10,8 @@ mod plot;
 mod published;
 mod round;
 mod run;
-pub(crate) mod universal;
+mod universal;
+mod wide;
 
 pub use compare::{Comparison, compare};
 pub use experiment::{Experiment, FILTER_SIZES, HASH_NUMBERS, KEYS};

@@ -2,8 +2,10 @@
 //! One round: draw hashes, keys and numbers, insert, and see which counts are wrong.
 
 use super::experiment::{Experiment, KEYS, Order};
-use super::universal::{PRIME, Universal, below};
-use bulkmark_filter::{Group, Wide, add_intuitive, add_refined, count};
+use super::universal::{PRIME, Universal};
+use super::wide::Wide;
+use crate::random::below;
+use bulkmark_filter::internals::{Group, add_intuitive, add_refined, count};
 use rand_xoshiro::rand_core::Rng;
 use std::collections::HashSet;
 use std::fmt;

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The universal family of hashes that the study draws from (equation 2).
 
+use crate::random::below;
 use rand_xoshiro::rand_core::Rng;
 
 /// The study's prime, above all keys.
 pub(super) const PRIME: u32 = 2_100_000_011;
-
-/// A number below `bound`, which is not 0, without bias (Lemire's multiplication with rejection).
-pub(crate) fn below(random: &mut dyn Rng, bound: u32) -> u32 {
-    loop {
-        let product = u64::from(random.next_u32()) * u64::from(bound);
-        #[expect(clippy::cast_possible_truncation, reason = "the halves of a number of 64 bits")]
-        let (high, low) = ((product >> 32) as u32, product as u32);
-        // The first test is the second's bound: it spares a division nearly always.
-        if low >= bound || low >= bound.wrapping_neg() % bound {
-            return high;
-        }
-    }
-}
 
 /// `h(x) = ((c x + d) mod p) mod m` with 0 < c < p and 0 <= d < p.
 #[derive(Debug, Clone, Copy)]

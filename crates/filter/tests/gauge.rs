@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The gauge, held against what strange elements find.
+
+mod common;
+
+use bulkmark_filter::{Counting, Gauge, Merged, Refined};
+use common::random::element;
+
+/// The estimate is what strange elements find, in a filter so crowded that many are taken for bulk.
+#[test]
+fn the_estimate_is_what_is_found() {
+    let mut filter = Refined::new(50).unwrap();
+    for n in 0..3000 {
+        filter.add(element(n), if n % 3 == 0 { 40 } else { 1 + u32::try_from(n % 7).unwrap() });
+    }
+    for threshold in [1, 2, 10, 15, 16, 20, 40, 60] {
+        let strange = 200_000u32;
+        let found =
+            (1u64 << 40..).take(strange as usize).filter(|&n| filter.count(element(n)) >= threshold).count()
+                as f64;
+        let expected = filter.gauge(threshold).false_bulk * f64::from(strange);
+        assert!(
+            (found - expected).abs() <= 5.0 * expected.sqrt() + 1.0,
+            "{found} strange elements show {threshold}, {expected} are expected"
+        );
+    }
+    let gauge = filter.gauge(20);
+    assert!(gauge.fill > gauge.saturated && gauge.saturated > 0.3 && gauge.fill <= 1.0);
+}
+
+/// One element: its three cells with further counts are in the block in which its other one is saturated.
+#[test]
+fn one_element_is_reckoned_by_hand() {
+    let mut filter = Refined::new(50).unwrap();
+    let probe = filter.probe(0x3123_4567_89AB_CDEF_B246_8ACE_1357_9BDF);
+    assert_ne!(probe.blocks[0], probe.blocks[1]);
+    filter.add_at(&probe, 40);
+    let group = (4.0f64 / 128.0).powi(4);
+    let further = (3.0f64 / 128.0).powi(3) * 4.0 / 128.0;
+    let two_of_50 = 2.0 / 50.0;
+    for (threshold, false_bulk) in [
+        (1, (two_of_50 * group).powi(2)),
+        (15, (two_of_50 * group).powi(2)),
+        (16, further / 50.0 * two_of_50 * group),
+        (40, further / 50.0 * two_of_50 * group),
+        (41, 0.0),
+    ] {
+        let gauge = filter.gauge(threshold);
+        assert!((gauge.false_bulk - false_bulk).abs() <= false_bulk * 1e-9, "{threshold}: {gauge:?}");
+        assert!((gauge.fill - 8.0 / 6400.0).abs() < 1e-9 && (gauge.saturated - 8.0 / 6400.0).abs() < 1e-9);
+    }
+}
+
+/// A merged view of one filter is that filter; what is empty shows nothing.
+#[test]
+fn a_view_is_gauged_as_its_filter() {
+    let (mut filter, mut view) = (Refined::new(50).unwrap(), Merged::new(50).unwrap());
+    assert_eq!(view.gauge(1), Gauge { fill: 0.0, saturated: 0.0, false_bulk: 0.0 });
+    for n in 1..500u32 {
+        filter.add(element(n.into()), n % 40);
+    }
+    view.merge(&filter).unwrap();
+    let gauges = [1, 15, 16, 30].map(|threshold| filter.gauge(threshold));
+    assert_eq!([1, 15, 16, 30].map(|threshold| view.gauge(threshold)), gauges);
+    assert!(gauges.windows(2).all(|pair| pair[1].false_bulk < pair[0].false_bulk));
+}

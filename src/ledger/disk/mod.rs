@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The ledger's file: its tables ([`schema`]) and rows ([`rows`]), how it becomes a state ([`load`]) and how what changed in the
+//! state gets into it ([`commit`]). Described in docs/ledger.md.
+
+pub(crate) mod commit;
+pub(crate) mod copy;
+pub(crate) mod errors;
+pub(crate) mod load;
+pub(crate) mod overlay;
+pub(crate) mod read;
+pub(crate) mod rows;
+pub(crate) mod schema;

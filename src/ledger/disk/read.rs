@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Reading what is on disk, beside the writer: updates for those who follow, and snapshots.
+
+use crate::ledger::disk::commit::VECTOR;
+use crate::ledger::disk::errors::Fault;
+use crate::ledger::disk::rows::{ChunkKey, Record, SliceKey, chunk_key, slice_key, unseal};
+use crate::ledger::disk::schema::{Cells, META, OTHERS, OWN, UPDATES};
+use crate::ledger::errors::LedgerError;
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::row::Row;
+use crate::ledger::history::vector::{Chain, Origin, Vector};
+use crate::ledger::history::window::Window;
+use redb::{Database, ReadTransaction, ReadableDatabase};
+use std::sync::{Arc, Weak};
+
+/// Reads the file as it was at a commit.
+pub struct Reader {
+    db: Arc<Database>,
+    /// That of the own counts.
+    own: Origin,
+}
+
+/// Why a holder cannot be served with updates.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Behind {
+    /// Those that it lacks are not kept any more.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The disk failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
+    LedgerError::Unavailable(error.into().to_string())
+}
+
+impl Reader {
+    pub(crate) const fn new(db: Arc<Database>, own: Origin) -> Self {
+        Self { db, own }
+    }
+
+    /// The updates that a holder of `theirs` lacks of what `ours` knows, oldest first for each origin, about `limit`
+    /// bytes of them.
+    ///
+    /// # Errors
+    /// When some of them are no longer kept, or the holder knows another history.
+    pub fn updates(&self, ours: &Vector, theirs: &Vector, limit: usize) -> Result<Vec<Arc<[u8]>>, Behind> {
+        let txn = self.db.begin_read().map_err(unavailable)?;
+        let table = txn.open_table(UPDATES).map_err(unavailable)?;
+        let (mut updates, mut bytes) = (Vec::new(), 0);
+        for (origin, mark) in ours.iter() {
+            let known = theirs.get(origin);
+            // Nobody can know more of what is counted here, unless it was forgotten here.
+            let ahead = origin == self.own && known.version > mark.version;
+            if ahead || known.version == mark.version && known.chain != mark.chain {
+                return Err(Refusal::Fork { origin, version: mark.version }.into());
+            }
+            let mut next = known.version + 1;
+            for row in
+                table.range((origin.0, next)..=(origin.0, mark.version.max(next))).map_err(unavailable)?
+            {
+                let (key, value) = row.map_err(unavailable)?;
+                let (_, version) = key.value();
+                if version > mark.version || bytes >= limit {
+                    break;
+                }
+                let update = unsealed(origin, version, value.value())?;
+                if version != next {
+                    return Err(Refusal::Gap { origin, have: known.version, version }.into());
+                }
+                if next == known.version + 1 && before(update) != Some(known.chain) {
+                    return Err(Refusal::Fork { origin, version }.into());
+                }
+                bytes += update.len();
+                updates.push(update.into());
+                next += 1;
+            }
+            if next == known.version + 1 && known.version < mark.version && bytes < limit {
+                return Err(Refusal::Gap { origin, have: known.version, version: mark.version }.into());
+            }
+        }
+        Ok(updates)
+    }
+
+    /// The cells as of the last checkpoint, as one state that stays while it is held.
+    ///
+    /// # Errors
+    /// When the disk failed.
+    pub fn snapshot(&self) -> Result<Snapshot, LedgerError> {
+        let txn = self.db.begin_read().map_err(unavailable)?;
+        let meta = txn.open_table(META).map_err(unavailable)?;
+        let vector = match meta.get(VECTOR).map_err(unavailable)? {
+            None => Vector::new(),
+            Some(row) => unseal("meta", VECTOR.as_bytes(), row.value())
+                .ok()
+                .and_then(|row| std::str::from_utf8(row).ok()?.parse().ok())
+                .ok_or_else(|| LedgerError::Unavailable("its version vector is damaged".to_owned()))?,
+        };
+        Ok(Snapshot { txn, vector, db: Arc::downgrade(&self.db) })
+    }
+}
+
+/// An update without what it is kept with.
+fn unsealed(origin: Origin, version: u64, row: &[u8]) -> Result<&[u8], LedgerError> {
+    let key = [origin.0.to_le_bytes(), version.to_le_bytes()].concat();
+    let value = unseal("updates", &key, row).map_err(fault)?;
+    value.get(8..).ok_or_else(|| LedgerError::Unavailable("an update is too short".to_owned()))
+}
+
+fn fault(fault: Fault) -> LedgerError {
+    LedgerError::Unavailable(match fault {
+        Fault::Damaged(what) => format!("the ledger is damaged ({what})"),
+        Fault::Io(e) => e.to_string(),
+        Fault::InUse | Fault::Other { .. } => "the ledger is not readable".to_owned(),
+    })
+}
+
+/// The hash of the update before, which an update names.
+fn before(update: &[u8]) -> Option<Chain> {
+    update.get(16..32).and_then(|chain| chain.try_into().ok()).map(Chain)
+}
+
+/// All cells at a checkpoint, and of what they are.
+pub struct Snapshot {
+    txn: ReadTransaction,
+    vector: Vector,
+    /// Only to see whether it is open.
+    db: Weak<Database>,
+}
+
+impl Snapshot {
+    /// Whether the file is still open: it is closed when its disk failed. Then only such rows can be read as are in memory by
+    /// chance.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.db.strong_count() > 0
+    }
+
+    /// How far each origin is in it.
+    #[must_use]
+    pub const fn vector(&self) -> &Vector {
+        &self.vector
+    }
+
+    /// The rows from number `from` on, `most` of them; fewer at the end only.
+    ///
+    /// # Errors
+    /// When the disk failed or a row is damaged.
+    pub fn rows(&self, from: u64, most: usize) -> Result<Vec<Row>, LedgerError> {
+        let mut rows = Vec::new();
+        let mut skip = from;
+        for tables in [&OWN, &OTHERS] {
+            self.rows_of(tables, &mut skip, most, &mut rows)?;
+        }
+        Ok(rows)
+    }
+
+    /// The number of rows.
+    ///
+    /// # Errors
+    /// When the disk failed.
+    pub fn count_rows(&self) -> Result<u64, LedgerError> {
+        let count = |tables: &Cells| -> Result<u64, LedgerError> {
+            match self.txn.open_table(tables.cells) {
+                Ok(table) => redb::ReadableTableMetadata::len(&table).map_err(unavailable),
+                Err(redb::TableError::TableDoesNotExist(_)) => Ok(0),
+                Err(e) => Err(unavailable(e)),
+            }
+        };
+        Ok(count(&OWN)? + count(&OTHERS)?)
+    }
+
+    fn rows_of(
+        &self,
+        tables: &Cells,
+        skip: &mut u64,
+        most: usize,
+        rows: &mut Vec<Row>,
+    ) -> Result<(), LedgerError> {
+        let (slices, cells) = match (self.txn.open_table(tables.slices), self.txn.open_table(tables.cells)) {
+            (Ok(slices), Ok(cells)) => (slices, cells),
+            (Err(redb::TableError::TableDoesNotExist(_)), _)
+            | (_, Err(redb::TableError::TableDoesNotExist(_))) => {
+                return Ok(());
+            }
+            (Err(e), _) | (_, Err(e)) => return Err(unavailable(e)),
+        };
+        let [slices_name, cells_name] = tables.names;
+        for row in cells.range::<ChunkKey>(..).map_err(unavailable)? {
+            if rows.len() >= most {
+                return Ok(());
+            }
+            let (key, value) = row.map_err(unavailable)?;
+            if *skip > 0 {
+                *skip -= 1;
+                continue;
+            }
+            let (start, length, slice, chunk) = key.value();
+            let window = Window::from((start, length));
+            let of: SliceKey = (start, length, 0);
+            let record = slices.get(of).map_err(unavailable)?;
+            let record =
+                record.ok_or_else(|| LedgerError::Unavailable("a slice has no record".to_owned()))?;
+            let record = unseal(slices_name, &slice_key(window, 0), record.value())
+                .and_then(Record::decode)
+                .map_err(fault)?;
+            let bytes = unseal(cells_name, &chunk_key(window, slice, chunk), value.value()).map_err(fault)?;
+            rows.push(Row { window, capacity: record.capacity, slice, chunk, bytes: bytes.to_vec() });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The rows of the ledger's tables: keys, values, checksums. Described in docs/ledger.md.
+
+use crate::ledger::disk::errors::{Fault, damaged};
+use crate::ledger::history::fields::Fields;
+use crate::ledger::history::vector::Origin;
+use crate::ledger::history::window::Window;
+use crate::ledger::state::receipts::Receipt;
+use crate::ledger::state::spool::{Batch, Waiting};
+use crate::signature::Signature;
+
+/// Beginning and length of the window, and number of the slice.
+pub(crate) type SliceKey = (u64, u64, u32);
+
+/// The same, and number of the chunk.
+pub(crate) type ChunkKey = (u64, u64, u32, u32);
+
+/// One report as the journal holds it.
+pub(crate) struct Entry {
+    pub(crate) window: Window,
+    pub(crate) signature: Signature,
+    pub(crate) times: u32,
+}
+
+/// The row of a slice, beside its cells.
+pub(crate) struct Record {
+    pub(crate) from: u64,
+    pub(crate) distinct: u64,
+    pub(crate) chunks: u64,
+    pub(crate) capacity: u32,
+}
+
+impl Record {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(28);
+        for field in [self.from, self.distinct, self.chunks] {
+            bytes.extend_from_slice(&field.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.capacity.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut reader = Fields(bytes);
+        let record = Self {
+            from: reader.u64()?,
+            distinct: reader.u64()?,
+            chunks: reader.u64()?,
+            capacity: reader.u32()?,
+        };
+        if record.capacity == 0 { Err(damaged("a slice of no size")) } else { Ok(record) }
+    }
+}
+
+/// Bytes of one report in a batch: start and length of its window, signature, number of times.
+const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
+
+pub(crate) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
+    for entry in entries {
+        bytes.extend_from_slice(&entry.window.to_bytes());
+        bytes.extend_from_slice(&entry.signature.to_bytes());
+        bytes.extend_from_slice(&entry.times.to_le_bytes());
+    }
+    bytes
+}
+
+pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+    let (entries, []) = bytes.as_chunks::<ENTRY_BYTES>() else {
+        return Err(damaged("a journal batch of odd length"));
+    };
+    let decode = |entry: &[u8; ENTRY_BYTES]| {
+        let mut reader = Fields(entry);
+        Ok(Entry {
+            window: Window::from((reader.u64()?, reader.u64()?)),
+            signature: Signature::from_bytes(reader.take()?),
+            times: reader.u32()?,
+        })
+    };
+    entries.iter().map(decode).collect()
+}
+
+/// A number of a batch, and where it was counted.
+pub(crate) fn encode_receipt(number: u64, receipt: Receipt) -> Vec<u8> {
+    [number, receipt.origin.0, receipt.version].map(u64::to_le_bytes).concat()
+}
+
+pub(crate) fn decode_receipt(bytes: &[u8]) -> Result<(u64, Receipt), Fault> {
+    let mut reader = Fields(bytes);
+    let number = reader.u64()?;
+    Ok((number, Receipt { origin: Origin(reader.u64()?), version: reader.u64()? }))
+}
+
+/// Bytes of one report in the spool: signature, number of times, time.
+const WAITING_BYTES: usize = 16 + 4 + 8;
+
+pub(crate) fn encode_waiting(reports: &[Waiting]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(reports.len() * WAITING_BYTES);
+    for report in reports {
+        bytes.extend_from_slice(&report.signature.to_bytes());
+        bytes.extend_from_slice(&report.times.to_le_bytes());
+        bytes.extend_from_slice(&report.at.to_le_bytes());
+    }
+    bytes
+}
+
+pub(crate) fn decode_waiting(bytes: &[u8]) -> Result<Vec<Waiting>, Fault> {
+    let (reports, []) = bytes.as_chunks::<WAITING_BYTES>() else {
+        return Err(damaged("a row of the spool of odd length"));
+    };
+    let decode = |report: &[u8; WAITING_BYTES]| {
+        let mut reader = Fields(report);
+        Ok(Waiting {
+            signature: Signature::from_bytes(reader.take()?),
+            times: reader.u32()?,
+            at: reader.u64()?,
+        })
+    };
+    reports.iter().map(decode).collect()
+}
+
+/// A batch of the spool: first report, that behind the last, whether and where it was counted, and its server.
+pub(crate) fn encode_batch_record(batch: &Batch) -> Vec<u8> {
+    let receipt = batch.receipt.unwrap_or(Receipt { origin: Origin(0), version: 0 });
+    let numbers = [batch.reports.start, batch.reports.end, receipt.origin.0, receipt.version];
+    [&numbers.map(u64::to_le_bytes).concat(), batch.upstream.as_bytes()].concat()
+}
+
+pub(crate) fn decode_batch_record(number: u64, bytes: &[u8]) -> Result<Batch, Fault> {
+    let mut reader = Fields(bytes);
+    let reports = reader.u64()?..reader.u64()?;
+    let receipt = Receipt { origin: Origin(reader.u64()?), version: reader.u64()? };
+    let upstream = String::from_utf8_lossy(reader.0).into_owned();
+    // Versions begin at 1.
+    let receipt = Some(receipt).filter(|receipt| receipt.version > 0);
+    Ok(Batch { number, upstream, reports, receipt, included: false })
+}
+
+/// The keys of all chunks of a slice.
+pub(crate) fn chunks_of(window: Window, slice: u32) -> std::ops::RangeInclusive<ChunkKey> {
+    let (start, length) = window.key();
+    (start, length, slice, 0)..=(start, length, slice, u32::MAX)
+}
+
+pub(crate) fn slice_key(window: Window, slice: u32) -> Vec<u8> {
+    [&window.to_bytes()[..], &slice.to_le_bytes()].concat()
+}
+
+pub(crate) fn chunk_key(window: Window, slice: u32, chunk: u32) -> Vec<u8> {
+    [slice_key(window, slice), chunk.to_le_bytes().to_vec()].concat()
+}
+
+fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; 4] {
+    let mut hash = crc32fast::Hasher::new();
+    for part in [table.as_bytes(), key, value] {
+        hash.update(part);
+    }
+    hash.finalize().to_le_bytes()
+}
+
+/// The value with its checksum behind it.
+pub(crate) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
+    [value, &checksum(table, key, value)].concat()
+}
+
+/// The value without its checksum, which must be right.
+pub(crate) fn unseal<'a>(table: &str, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
+    match sealed.split_last_chunk::<4>() {
+        Some((value, sum)) if *sum == checksum(table, key, value) => Ok(value),
+        _ => Err(damaged(format!("a row of the table {table} fails its checksum"))),
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The tables of the ledger's file, and how it is opened. Described in docs/ledger.md.
+
+use crate::ledger::disk::errors::{Fault, damaged};
+use crate::ledger::disk::overlay::Overlay;
+use crate::ledger::disk::rows::{ChunkKey, SliceKey, seal, unseal};
+use crate::ledger::settings::Role;
+use crate::signature::FederationKey;
+use bulkmark_filter::Refined;
+use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The name of the ledger's file in the state directory.
+pub const FILE_NAME: &str = "ledger.redb";
+
+const FORMAT: &str = "bulkmark ledger 3";
+
+/// The row of `meta` that is there when the file was once found damaged.
+const DAMAGED: &str = "damaged";
+
+pub(crate) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+/// The filters that this ledger alone writes.
+pub(crate) const OWN: Cells = Cells {
+    slices: TableDefinition::new("slices"),
+    cells: TableDefinition::new("cells"),
+    names: ["slices", "cells"],
+};
+/// The merged cells of others.
+pub(crate) const OTHERS: Cells = Cells {
+    slices: TableDefinition::new("merged slices"),
+    cells: TableDefinition::new("merged cells"),
+    names: ["merged slices", "merged cells"],
+};
+/// Local reports since the last checkpoint, by sequence number.
+pub(crate) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
+pub(crate) const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
+/// The updates of all origins, by origin and version.
+pub(crate) const UPDATES: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("updates");
+/// The last batch of each reporter, by client and spool.
+pub(crate) const RECEIPTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("receipts");
+/// Reports on their way to an upstream server, by number.
+pub(crate) const SPOOL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("spool");
+/// The batches that they are in, by number.
+pub(crate) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("batches");
+
+/// Two tables with the cells of filters: one row a slice, and one a chunk.
+pub(crate) struct Cells {
+    pub(crate) slices: TableDefinition<'static, SliceKey, &'static [u8]>,
+    pub(crate) cells: TableDefinition<'static, ChunkKey, &'static [u8]>,
+    pub(crate) names: [&'static str; 2],
+}
+
+/// The page cache of the database. All counts are in memory anyway; this is for the pages of one checkpoint.
+const CACHE_BYTES: usize = 4 << 20;
+
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
+/// Opens the file, or makes an empty one, and checks that it is whole and of these parameters.
+pub(crate) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Database, Fault> {
+    match path.metadata() {
+        Ok(_) => (),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, role, key.id())?,
+        Err(e) => return Err(Fault::Io(e)),
+    }
+    let db = whole(builder().open(path)?)?;
+    let txn = db.begin_write()?;
+    check_parameters(&txn, role, key)?;
+    txn.commit()?;
+    Ok(db)
+}
+
+/// Opens the file to be looked at only, while its disk takes nothing. What is written to it is forgotten.
+pub(crate) fn open_overlay(path: &Path) -> Result<Database, Fault> {
+    whole(builder().create_with_backend(Overlay::open(path).map_err(Fault::Io)?)?)
+}
+
+/// Opens a file that is there, whatever its role and key, which are returned. The format must be this program's.
+pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
+    path.metadata().map_err(Fault::Io)?;
+    let db = whole(builder().open(path)?)?;
+    let txn = db.begin_write()?;
+    refuse_damaged(&txn)?;
+    let text = |name| -> Result<String, Fault> {
+        let row = get_meta(&txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
+        Ok(String::from_utf8_lossy(&row).into_owned())
+    };
+    for (name, expected) in [("format", FORMAT.to_owned()), ("layout", Refined::layout())] {
+        let found = text(name)?;
+        if found != expected {
+            return Err(Fault::Other { name, found, expected });
+        }
+    }
+    let role = if text("role")? == Role::Server.to_string() { Role::Server } else { Role::Site };
+    let key = text("federation key id")?;
+    let key = u64::from_str_radix(&key, 16).map_err(|_| damaged(format!("its key id is {key:?}")))?;
+    txn.commit()?;
+    Ok((db, role, key))
+}
+
+/// Checks that all pages are.
+fn whole(mut db: Database) -> Result<Database, Fault> {
+    let sound = db.check_integrity()?;
+    let txn = db.begin_write()?;
+    if !sound {
+        // redb went back to an older state that is whole. That must not pass for the ledger at the next start.
+        txn.open_table(META)?.insert(DAMAGED, &[][..])?;
+        txn.commit()?;
+        return Err(damaged("pages failed their checksums"));
+    }
+    txn.commit()?;
+    Ok(db)
+}
+
+/// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
+/// than half of one.
+pub(crate) fn create(path: &Path, role: Role, key_id: u64) -> Result<(), Fault> {
+    let unfinished = path.with_extension("new");
+    match fs::remove_file(&unfinished) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Fault::Io(e)),
+        _ => (),
+    }
+    let db = builder().create(&unfinished)?;
+    let txn = db.begin_write()?;
+    for (name, value) in parameters(role, key_id) {
+        put_meta(&txn, name, value.as_bytes())?;
+    }
+    txn.commit()?;
+    drop(db);
+    let directory = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::rename(&unfinished, path).and_then(|()| fs::File::open(directory)?.sync_all()).map_err(Fault::Io)
+}
+
+/// What a ledger's cells are only right for.
+fn parameters(role: Role, key_id: u64) -> [(&'static str, String); 4] {
+    [
+        ("format", FORMAT.to_owned()),
+        ("role", role.to_string()),
+        ("layout", Refined::layout()),
+        ("federation key id", format!("{key_id:016x}")),
+    ]
+}
+
+fn refuse_damaged(txn: &WriteTransaction) -> Result<(), Fault> {
+    if txn.open_table(META)?.get(DAMAGED)?.is_some() {
+        return Err(damaged("pages failed their checksums at an earlier start"));
+    }
+    Ok(())
+}
+
+fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
+    refuse_damaged(txn)?;
+    for (name, expected) in parameters(role, key.id()) {
+        let row = get_meta(txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
+        let found = String::from_utf8_lossy(&row).into_owned();
+        if found != expected {
+            return Err(Fault::Other { name, found, expected });
+        }
+    }
+    Ok(())
+}
+
+/// A row of `meta`, without its checksum.
+pub(crate) fn get_meta(txn: &WriteTransaction, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+    let meta = txn.open_table(META)?;
+    let Some(row) = meta.get(name)? else { return Ok(None) };
+    unseal("meta", name.as_bytes(), row.value()).map(|value| Some(value.to_vec()))
+}
+
+pub(crate) fn put_meta(txn: &WriteTransaction, name: &str, value: &[u8]) -> Result<(), redb::Error> {
+    txn.open_table(META)?.insert(name, &*seal("meta", name.as_bytes(), value))?;
+    Ok(())
+}

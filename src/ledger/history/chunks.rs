@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Chunks: the pieces in which the cells of a filter are written and travel.
+
+use bulkmark_filter::{BLOCK_BYTES, CELLS_PER_BLOCK};
+use std::ops::Range;
+
+/// Blocks that are written to disk together: 40,960 bytes, so that a chunk fits a 64 KiB page with its key and what bulk
+/// has beyond its cells.
+pub(crate) const CHUNK_BLOCKS: usize = 640;
+
+/// The blocks of a chunk in a filter of `blocks` blocks.
+pub(crate) fn blocks_of(chunk: usize, blocks: usize) -> Range<usize> {
+    let first = chunk.saturating_mul(CHUNK_BLOCKS).min(blocks);
+    first..first.saturating_add(CHUNK_BLOCKS).min(blocks)
+}
+
+/// Bytes of a cell's number and of what it has beyond its bits.
+const BEYOND_BYTES: usize = 8;
+
+/// Bytes of a chunk at most: its blocks, and for each of their cells what it has beyond its bits.
+pub(crate) const MAX_CHUNK_BYTES: usize = CHUNK_BLOCKS * (BLOCK_BYTES + CELLS_PER_BLOCK * BEYOND_BYTES);

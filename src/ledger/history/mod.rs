@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What travels between ledgers: who counted and how far ([`vector`]), the steps of an origin's history ([`update`]), and the
+//! rows of a snapshot ([`row`]). Pure: no file, no thread, no clock.
+//!
+//! An [`Update`](update::Update) is one step of an origin's history, over all its windows and slices. A
+//! [`Delta`](bulkmark_filter::Delta) is what one filter grew by; an update is made up of them.
+
+pub(crate) mod chunks;
+pub(crate) mod fields;
+pub(crate) mod refusal;
+pub(crate) mod row;
+pub(crate) mod update;
+pub(crate) mod vector;
+pub(crate) mod window;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Why what others tell is not taken.
+
+use super::vector::Origin;
+use bulkmark_filter::ParameterError;
+
+/// An update cannot be applied.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// Updates before it are missing.
+    #[error(
+        "origin {origin}: version {version} came, but only {have} is known here; those between are missing"
+    )]
+    Gap {
+        /// The origin.
+        origin: Origin,
+        /// The version that is known.
+        have: u64,
+        /// The version that came.
+        version: u64,
+    },
+    /// It continues another history than the one that is known.
+    #[error(
+        "origin {origin}: version {version} continues another history than the one known here; was a server \
+         restored from an old backup?"
+    )]
+    Fork {
+        /// The origin.
+        origin: Origin,
+        /// The version that came.
+        version: u64,
+    },
+    /// Its windows are so many or so far away that a clock must be wrong.
+    #[error("origin {origin}: version {version} counts in the window {window}, {why}; is a clock wrong?")]
+    Clock {
+        /// The origin.
+        origin: Origin,
+        /// The version that came.
+        version: u64,
+        /// The window, as start and length in seconds.
+        window: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A snapshot has what this server counted itself.
+    #[error(
+        "the snapshot has what this server counted itself (origin {origin}), so that it would count twice; a server that \
+         was away for longer than updates are kept has to begin with a new state directory"
+    )]
+    Own {
+        /// This server's origin.
+        origin: Origin,
+    },
+    /// It is of filters of another size, or there is no memory.
+    #[error("origin {origin}: {error}")]
+    Parameter {
+        /// The origin.
+        origin: Origin,
+        /// What does not go together.
+        error: ParameterError,
+    },
+}

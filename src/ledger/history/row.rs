@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The rows in which a snapshot travels.
+
+use super::chunks::MAX_CHUNK_BYTES;
+use super::fields::Fields;
+use super::update::MAX_SLICES;
+use super::window::Window;
+
+/// A chunk of cells of one slice, of all origins or of a part of them; rows of the same place are added up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub(crate) window: Window,
+    /// Signatures that the first slice of the window was made for.
+    pub(crate) capacity: u32,
+    pub(crate) slice: u32,
+    pub(crate) chunk: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Bytes of a row before its cells: window, capacity, slice, chunk.
+const HEAD: usize = 16 + 3 * 4;
+
+impl Row {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + self.bytes.len());
+        bytes.extend_from_slice(&self.window.to_bytes());
+        for field in [self.capacity, self.slice, self.chunk] {
+            bytes.extend_from_slice(&field.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.bytes);
+        bytes
+    }
+
+    /// Reads what [`encode`](Self::encode) made. None for other bytes.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let window = Window::from((fields.u64().ok()?, fields.u64().ok()?));
+        let (capacity, slice, chunk) = (fields.u32().ok()?, fields.u32().ok()?, fields.u32().ok()?);
+        let valid =
+            window.length > 0 && capacity > 0 && slice < MAX_SLICES && fields.0.len() <= MAX_CHUNK_BYTES;
+        valid.then(|| Self { window, capacity, slice, chunk, bytes: fields.0.to_vec() })
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! An update: what the filters of one origin grew by from one version to the next. Its bytes are described in
+//! docs/protocol.md.
+
+use crate::ledger::history::fields::Fields;
+use crate::ledger::history::vector::{Chain, Mark, Origin};
+use crate::ledger::history::window::Window;
+use bulkmark_filter::{CELLS_PER_BLOCK, Delta, Refined, Scaling};
+
+/// Cells that one update may change. A reader makes room for no more; a server cuts before there are so many.
+pub(crate) const MAX_CELLS: usize = 1 << 23;
+
+/// Cells that change for each coded byte at most, beside a block's. Reports give five where a filter is as full as it gets;
+/// hundreds come from nothing but cells that all grew alike, which no reports make.
+pub(crate) const CELLS_PER_BYTE: usize = 32;
+
+/// Parts of an update: the slices of all windows in which something was counted since the last one.
+const MAX_PARTS: usize = 1024;
+
+/// Slices of a row at most. Each is twice as large as the one before it.
+pub(crate) const MAX_SLICES: u32 = 32;
+
+/// What one slice of one window grew by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) window: Window,
+    /// Signatures that the first slice of the window was made for; it tells the size of all of them.
+    pub(crate) capacity: u32,
+    pub(crate) slice: u32,
+    pub(crate) delta: Delta,
+}
+
+/// One step of an origin's history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    pub(crate) origin: Origin,
+    /// The version that it makes.
+    pub(crate) version: u64,
+    /// The hash of the update before.
+    pub(crate) before: Chain,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// Bytes are no update.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not an update, at byte {offset}: {what}")]
+pub struct UpdateError {
+    offset: usize,
+    what: String,
+}
+
+impl Update {
+    /// Whose step it is.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The version that it makes; it follows the one before.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The hash of the update before.
+    pub(crate) const fn before(&self) -> Chain {
+        self.before
+    }
+
+    /// Its bytes: origin, version, hash before; then for each part window, capacity, slice, length and coded delta.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&self.origin.0.to_le_bytes());
+        bytes.extend_from_slice(&self.version.to_le_bytes());
+        bytes.extend_from_slice(&self.before.0);
+        for part in &self.parts {
+            let delta = part.delta.encode();
+            bytes.extend_from_slice(&part.window.to_bytes());
+            bytes.extend_from_slice(&part.capacity.to_le_bytes());
+            bytes.extend_from_slice(&part.slice.to_le_bytes());
+            bytes.extend_from_slice(&u32::try_from(delta.len()).unwrap_or(u32::MAX).to_le_bytes());
+            bytes.extend_from_slice(&delta);
+        }
+        bytes
+    }
+
+    /// Reads what [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// [`UpdateError`] for all other bytes. Time and memory are bounded by their number: 32 cells for each, and 2^23 in all.
+    pub fn decode(bytes: &[u8]) -> Result<Self, UpdateError> {
+        let mut reader = Fields(bytes);
+        let fault = |reader: &Fields<'_>, what: &str| UpdateError {
+            offset: bytes.len() - reader.0.len(),
+            what: what.to_owned(),
+        };
+        let short = |_| UpdateError { offset: bytes.len(), what: "cut off".to_owned() };
+        let origin = Origin(reader.u64().map_err(short)?);
+        let version = reader.u64().map_err(short)?;
+        let before = Chain(reader.take().map_err(short)?);
+        let (mut parts, mut cells) = (Vec::new(), MAX_CELLS);
+        while !reader.0.is_empty() {
+            if parts.len() == MAX_PARTS {
+                return Err(fault(&reader, "more than 1,024 parts"));
+            }
+            let window = Window::from((reader.u64().map_err(short)?, reader.u64().map_err(short)?));
+            let (capacity, slice) = (reader.u32().map_err(short)?, reader.u32().map_err(short)?);
+            let length = reader.u32().map_err(short)? as usize;
+            if capacity == 0 || slice >= MAX_SLICES || window.length == 0 {
+                return Err(fault(&reader, "a window or slice that cannot be"));
+            }
+            let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+            let Some((coded, rest)) = reader.0.split_at_checked(length) else {
+                return Err(fault(&reader, "cut off"));
+            };
+            let most = coded.len().saturating_mul(CELLS_PER_BYTE).saturating_add(CELLS_PER_BLOCK).min(cells);
+            let delta = Delta::decode(coded, blocks, most).map_err(|e| fault(&reader, &e.to_string()))?;
+            cells -= delta.len();
+            reader = Fields(rest);
+            parts.push(Part { window, capacity, slice, delta });
+        }
+        if version == 0 || parts.is_empty() {
+            return Err(fault(&reader, "an update of nothing"));
+        }
+        Ok(Self { origin, version, before, parts })
+    }
+
+    /// Where its origin's history stands after it. `bytes` are its own.
+    pub(crate) fn mark(&self, bytes: &[u8]) -> Mark {
+        Mark { version: self.version, chain: Chain::of(bytes) }
+    }
+}
+
+/// Whose history these bytes of an update continue, and where it stands after them. None for bytes that are too short.
+#[must_use]
+pub fn mark_of(bytes: &[u8]) -> Option<(Origin, Mark)> {
+    let (origin, rest) = bytes.split_first_chunk()?;
+    let (version, _) = rest.split_first_chunk()?;
+    let mark = Mark { version: u64::from_le_bytes(*version), chain: Chain::of(bytes) };
+    Some((Origin(u64::from_le_bytes(*origin)), mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkmark_filter::Counting;
+
+    /// Twelve thousand bytes that are a delta of nearly eight million cells.
+    #[test]
+    fn a_bomb_is_refused() {
+        let (capacity, slice) = (900_000, 0);
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+        let mut filter = Refined::new(blocks).unwrap();
+        assert!(filter.restore(0..blocks, &vec![0x11; blocks * 64]));
+        let delta = Delta::between(&Refined::new(blocks).unwrap(), &filter).unwrap();
+        assert!((7 << 20..MAX_CELLS).contains(&delta.len()), "no other bound is to be the one that holds");
+        let window = Window { start: 0, length: 86_400 };
+        let parts = vec![Part { window, capacity, slice, delta }];
+        let bytes = Update { origin: Origin(1), version: 1, before: Chain::default(), parts }.encode();
+        assert!(bytes.len() < 20_000, "{}", bytes.len());
+        let refusal = Update::decode(&bytes).unwrap_err().to_string();
+        assert!(refusal.contains("its lengths do not fit one another or the filter"), "{refusal}");
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Windows of time: which generation a report belongs to, and which generations count.
+
+use crate::ledger::settings::Settings;
+use std::fmt;
+
+/// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines cut time at the same places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Window {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+}
+
+impl Window {
+    /// As the keys of the ledger's tables have it.
+    pub(crate) const fn key(self) -> (u64, u64) {
+        (self.start, self.length)
+    }
+
+    /// Start and length, little-endian.
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.start.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.length.to_le_bytes());
+        bytes
+    }
+}
+
+impl From<(u64, u64)> for Window {
+    fn from((start, length): (u64, u64)) -> Self {
+        Self { start, length }
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.start, self.length)
+    }
+}
+
+/// How time is cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Calendar {
+    length: u64,
+    retention: u64,
+}
+
+impl Calendar {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self { length: settings.window.as_secs().max(1), retention: settings.retention.as_secs() }
+    }
+
+    /// The window that a report of the time `now` falls into.
+    pub(crate) const fn at(&self, now: u64) -> Window {
+        Window { start: now - now % self.length, length: self.length }
+    }
+
+    /// Whether reports of `window` count at the time `now`. The running window and those before it, as many as the
+    /// retention holds; never one that has yet to begin (a clock that was wrong may have left one).
+    pub(crate) const fn is_live(&self, window: Window, now: u64) -> bool {
+        let end_of_running = self.at(now).start + self.length;
+        window.start <= now && window.start + self.retention >= end_of_running
+    }
+
+    /// Whether reports of `window` will never count again.
+    pub(crate) const fn is_over(&self, window: Window, now: u64) -> bool {
+        window.start.saturating_add(self.retention) < self.at(now).start + self.length
+    }
+
+    /// The length of a window, in seconds.
+    pub(crate) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The number of windows that are live at a time.
+    pub(crate) fn live(&self) -> usize {
+        usize::try_from(self.retention.div_ceil(self.length)).unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 86_400;
+
+    #[test]
+    fn a_week_of_days() {
+        let calendar = Calendar::new(&Settings::default());
+        let now = 20_000 * DAY + 5;
+        assert_eq!(calendar.at(now), Window { start: 20_000 * DAY, length: DAY });
+        assert_eq!(calendar.live(), 7);
+        let live = |days_ago: u64| calendar.is_live(calendar.at(now - days_ago * DAY), now);
+        assert!((0..7).all(live));
+        assert!(!live(7));
+        assert!(!calendar.is_live(calendar.at(now + DAY), now), "a window in the future");
+    }
+}

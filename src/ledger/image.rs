@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a ledger holds as a whole, its own counts and those of others together: to look at, to compare, to merge.
+
+use crate::ledger::clock::now;
+use crate::ledger::disk::commit;
+use crate::ledger::disk::commit::Expired;
+use crate::ledger::disk::errors::{Fault, OpenError};
+use crate::ledger::disk::load;
+use crate::ledger::disk::load::Loaded;
+use crate::ledger::disk::schema;
+use crate::ledger::disk::schema::FILE_NAME;
+use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::history::window::Window;
+use crate::ledger::random::random;
+use crate::ledger::settings::Role;
+use crate::ledger::state::assembly::Assembly;
+use crate::ledger::state::book::Book;
+use crate::ledger::state::merged::{MergedCounts, MergedWindow};
+use crate::ledger::status::Status;
+use bulkmark_filter::{Merged, ParameterError};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// All counts of one ledger.
+pub struct Holding {
+    role: Role,
+    key_id: u64,
+    view: MergedCounts,
+    vector: Vector,
+    /// Whose counts are in it; a milter's own have no place in the vector.
+    origins: BTreeSet<Origin>,
+}
+
+/// In what two holdings differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// Windows that were compared.
+    pub windows: usize,
+    /// Cells that differ.
+    pub cells: u64,
+    /// By how much at most.
+    pub largest: u32,
+    /// Origins that are not counted equally far: the versions in the first and in the second.
+    pub versions: Vec<(Origin, u64, u64)>,
+}
+
+impl Difference {
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.cells == 0 && self.versions.is_empty()
+    }
+}
+
+/// Holdings cannot be added up, or the sum cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// They would count something twice.
+    #[error("both hold counts of the origin {0}; their sum would count these twice")]
+    Twice(Origin),
+    /// They are not of one kind.
+    #[error("{name} is {ours} in the first and {theirs} in another")]
+    Unlike {
+        /// The parameter.
+        name: &'static str,
+        /// Of the first.
+        ours: String,
+        /// Of the other.
+        theirs: String,
+    },
+    /// Their filters do not fit.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// There is a ledger already.
+    #[error("{0} is there already")]
+    Exists(PathBuf),
+    /// The sum cannot be written.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+fn unlike(name: &'static str, ours: String, theirs: String) -> Result<(), MergeError> {
+    if ours == theirs { Ok(()) } else { Err(MergeError::Unlike { name, ours, theirs }) }
+}
+
+/// The file that a path means: a ledger, or the directory that it is in.
+fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
+}
+
+impl Holding {
+    /// Reads the ledger `path`, which no daemon may have open: all of it, with all checksums. With it comes what can be said
+    /// about it, false bulk at this threshold.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(path: &Path, threshold: u32) -> Result<(Self, Status), OpenError> {
+        let path = file_of(path);
+        let io = |reason| OpenError::Io { path: path.clone(), reason };
+        let random = [random().map_err(io)?, random().map_err(io)?];
+        let (Loaded { mut book, .. }, key_id) = load::open_any(&path, random)?;
+        // What came after the last update is in the cells; so it is to be in the versions.
+        book.cut(now());
+        let status = Status::of(&book, Some(threshold));
+        let holding =
+            Self::of(book, key_id).map_err(|e| crate::ledger::disk::errors::no_memory(e).at(path))?;
+        Ok((holding, status))
+    }
+
+    fn of(book: Book, key_id: u64) -> Result<Self, ParameterError> {
+        let (role, vector, origin) = (book.role, book.vector(), book.own.origin());
+        let mut origins = origins_of(&vector);
+        let mut view = book.others;
+        for generation in book.own.generations.iter() {
+            if !generation.row.slices().is_empty() {
+                origins.insert(origin);
+                view.merge_generation(generation)?;
+            }
+        }
+        Ok(Self { role, key_id, view, vector, origins })
+    }
+
+    /// What came from a server, whose key has this number.
+    #[must_use]
+    pub fn of_server(assembly: Assembly, key_id: u64) -> Self {
+        let view = assembly.into_view();
+        let vector = view.vector().clone();
+        Self { role: Role::Server, key_id, origins: origins_of(&vector), view, vector }
+    }
+
+    /// How far each origin is counted.
+    #[must_use]
+    pub const fn vector(&self) -> &Vector {
+        &self.vector
+    }
+
+    /// What the ledger is for.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The number of the federation's key.
+    #[must_use]
+    pub const fn key_id(&self) -> u64 {
+        self.key_id
+    }
+
+    /// What can be said about it, false bulk at this threshold; the counts of all origins together.
+    #[must_use]
+    pub fn status(&self, threshold: u32) -> Status {
+        Status::of_view(&self.view, self.vector.clone(), threshold)
+    }
+
+    /// Compares all cells with those of another holding. Windows before the oldest of either are left out: one may have
+    /// dropped them, for they are over.
+    ///
+    /// # Errors
+    /// When the filters of a window are not of one size.
+    pub fn difference(&self, other: &Self) -> Result<Difference, ParameterError> {
+        let oldest = |view: &MergedCounts| view.layers().iter().map(|layer| layer.window).min();
+        let from = oldest(&self.view).max(oldest(&other.view));
+        let in_range = |layer: &&MergedWindow| Some(layer.window) >= from;
+        let windows: BTreeSet<Window> = [&self.view, &other.view]
+            .into_iter()
+            .flat_map(|view| view.layers().iter().filter(in_range).map(|layer| layer.window))
+            .collect();
+        let mut difference = Difference { windows: windows.len(), ..Difference::default() };
+        for window in windows {
+            let slices = |view: &MergedCounts| layer(view, window).map_or(0, |layer| layer.slices.len());
+            for n in 0..slices(&self.view).max(slices(&other.view)) {
+                let (cells, largest) = match (slice(&self.view, window, n), slice(&other.view, window, n)) {
+                    (Some(a), Some(b)) => a.differences(b)?,
+                    (Some(one), None) | (None, Some(one)) => one.differences(&Merged::new(one.blocks())?)?,
+                    (None, None) => (0, 0),
+                };
+                difference.cells += cells;
+                difference.largest = largest.max(difference.largest);
+            }
+        }
+        for &origin in origins_of(&self.vector).union(&origins_of(&other.vector)) {
+            let (ours, theirs) = (self.vector.get(origin), other.vector.get(origin));
+            if ours != theirs {
+                difference.versions.push((origin, ours.version, theirs.version));
+            }
+        }
+        Ok(difference)
+    }
+
+    /// Adds all counts of another holding, which must have none in common with this one.
+    ///
+    /// # Errors
+    /// When it has, or is of another kind.
+    pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        unlike("role", self.role.to_string(), other.role.to_string())?;
+        unlike("federation key id", format!("{:016x}", self.key_id), format!("{:016x}", other.key_id))?;
+        if let Some(&origin) = self.origins.intersection(&other.origins).next() {
+            return Err(MergeError::Twice(origin));
+        }
+        for layer in other.view.layers() {
+            for (number, slice) in (0..).zip(&layer.slices) {
+                let bytes = |range| slice.bytes(range);
+                self.view.merge_slice(layer.window, layer.capacity, number, slice.blocks(), bytes)?;
+            }
+        }
+        for (origin, mark) in other.vector.iter() {
+            self.vector.set(origin, mark);
+        }
+        self.origins.extend(&other.origins);
+        Ok(())
+    }
+
+    /// Writes it as a new ledger in `directory`, whose own counts begin anew and which holds all of these as others'.
+    ///
+    /// # Errors
+    /// When there is one already, or it cannot be written.
+    pub fn write(self, directory: &Path) -> Result<PathBuf, MergeError> {
+        let path = directory.join(FILE_NAME);
+        if path.exists() {
+            return Err(MergeError::Exists(path));
+        }
+        let at = |fault: Fault| MergeError::Open(fault.at(path.clone()));
+        schema::create(&path, self.role, self.key_id).map_err(at)?;
+        let io = |e| at(Fault::Io(e));
+        let random = [random().map_err(io)?, random().map_err(io)?];
+        let (Loaded { db, mut book, .. }, _) = load::open_any(&path, random)?;
+        book.others = self.view;
+        for (origin, mark) in self.vector.iter() {
+            book.others.vector_mut().set(origin, mark);
+        }
+        book.adopted = true;
+        let result = commit::checkpoint(&db, &mut book, &Expired::default());
+        result.map_err(|e| at(Fault::Io(io::Error::other(e.to_string()))))?;
+        Ok(path)
+    }
+}
+
+fn layer(view: &MergedCounts, window: Window) -> Option<&MergedWindow> {
+    view.layers().iter().find(|layer| layer.window == window)
+}
+
+fn slice(view: &MergedCounts, window: Window, number: usize) -> Option<&Merged> {
+    layer(view, window)?.slices.get(number)
+}
+
+fn origins_of(vector: &Vector) -> BTreeSet<Origin> {
+    vector.iter().filter(|(_, mark)| mark.version > 0).map(|(origin, _)| origin).collect()
+}

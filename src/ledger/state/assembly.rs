@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Snapshots: the rows that travel, and the view that is put together from them.
+
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::row::Row;
+use crate::ledger::history::update::Update;
+use crate::ledger::history::vector::Vector;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::merged::MergedCounts;
+use bulkmark_filter::ParameterError;
+
+/// A snapshot that is coming in.
+pub struct Assembly {
+    view: MergedCounts,
+    vector: Vector,
+}
+
+impl Assembly {
+    /// Of nothing yet; `vector` is that of the snapshot.
+    #[must_use]
+    pub fn new(settings: &Settings, vector: Vector) -> Self {
+        Self { view: MergedCounts::new(settings), vector }
+    }
+
+    /// How far each origin is in it.
+    #[must_use]
+    pub fn vector(&self) -> &Vector {
+        if self.view.vector().is_empty() { &self.vector } else { self.view.vector() }
+    }
+
+    /// Adds a row. False when it does not fit its place.
+    ///
+    /// # Errors
+    /// When its slice has another size than ours, or one that there is no reason for, or there is no memory.
+    pub fn add(&mut self, row: &Row) -> Result<bool, ParameterError> {
+        self.view.admit(row.window, row.capacity, row.slice)?;
+        self.view.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
+    }
+
+    /// Applies an update that came after the snapshot, whose bytes are these. One that is in already changes nothing.
+    ///
+    /// # Errors
+    /// When it cannot be applied.
+    pub fn apply(&mut self, update: &Update, bytes: &[u8], now: u64) -> Result<(), Refusal> {
+        self.settle();
+        self.view.apply(update, bytes, now).map(drop)
+    }
+
+    /// From here on the view holds what the vector says.
+    fn settle(&mut self) {
+        for (origin, mark) in std::mem::take(&mut self.vector).iter() {
+            self.view.vector_mut().set(origin, mark);
+        }
+    }
+
+    pub(crate) fn into_view(mut self) -> MergedCounts {
+        self.settle();
+        self.view
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A server's own community: what its clients reported, and the history of updates that tells the others.
+
+use crate::ledger::history::update::{MAX_CELLS, Part, Update};
+use crate::ledger::history::vector::{Mark, Origin};
+use crate::ledger::history::window::Window;
+use crate::ledger::state::generations::Generations;
+use crate::ledger::state::spool::MAX_BATCH;
+use crate::signature::Signature;
+use bulkmark_filter::{CELLS_PER_BLOCK, ParameterError};
+
+/// Changed blocks after which an update is cut before its time. A batch of reports changes at most 16,384 more; so no
+/// update exceeds its bound of cells, of which a block has 128.
+const CUT_AT: usize = MAX_CELLS / CELLS_PER_BLOCK - 2 * MAX_BATCH;
+
+/// The filters that this server alone writes, and where its history stands.
+pub(crate) struct Local {
+    pub(crate) generations: Generations,
+    origin: Origin,
+    mark: Mark,
+}
+
+impl Local {
+    /// Of a site that makes no updates.
+    pub(crate) const fn new(generations: Generations, origin: Origin, mark: Mark) -> Self {
+        Self { generations, origin, mark }
+    }
+
+    /// `generations` as they were at the last update; what is added from here on makes the next.
+    pub(crate) const fn recording(mut generations: Generations, origin: Origin, mark: Mark) -> Self {
+        generations.record();
+        Self { generations, origin, mark }
+    }
+
+    pub(crate) const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    pub(crate) const fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// Adds reports to a window; `id` grows with each.
+    pub(crate) fn add(
+        &mut self,
+        window: Window,
+        id: u64,
+        signature: Signature,
+        times: u32,
+    ) -> Result<(), ParameterError> {
+        self.generations.add(window, id, signature, times)
+    }
+
+    /// The version from which on what is added now is in the updates.
+    pub(crate) const fn next_version(&self) -> u64 {
+        self.mark.version + 1
+    }
+
+    /// Whether anything was added since the last update.
+    pub(crate) fn has_grown(&self) -> bool {
+        self.generations.grown_blocks() > 0
+    }
+
+    /// Whether so much was added that an update should be cut at once.
+    pub(crate) fn is_full(&self) -> bool {
+        self.generations.grown_blocks() >= CUT_AT
+    }
+
+    /// What was added since the last update, as the next one with its bytes; none when nothing was.
+    pub(crate) fn cut(&mut self) -> Option<(Update, Vec<u8>)> {
+        let parts = self.generations.take_growth();
+        self.publish(parts)
+    }
+
+    /// Begins anew as another origin, with empty filters, whose first update are these parts; it is returned with its bytes.
+    /// What was counted before is for the caller to keep.
+    pub(crate) fn renew(
+        &mut self,
+        mut generations: Generations,
+        origin: Origin,
+        parts: Vec<Part>,
+    ) -> Option<(Update, Vec<u8>)> {
+        generations.record();
+        *self = Self { generations, origin, mark: Mark::default() };
+        self.publish(parts)
+    }
+
+    fn publish(&mut self, parts: Vec<Part>) -> Option<(Update, Vec<u8>)> {
+        if parts.is_empty() {
+            return None;
+        }
+        let update =
+            Update { origin: self.origin, version: self.next_version(), before: self.mark.chain, parts };
+        let bytes = update.encode();
+        self.mark = update.mark(&bytes);
+        Some((update, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::history::update::CELLS_PER_BYTE;
+    use crate::ledger::settings::Settings;
+
+    /// What reports make stays far below the bound, however small and full the filters are.
+    #[test]
+    fn updates_of_reports_are_far_from_the_bound() {
+        for (capacity, signatures) in [(1, 1), (1, 5000), (100, 5000), (1000, 8192), (100_000, 100_000)] {
+            let settings = Settings { capacity: capacity.try_into().unwrap(), ..Settings::default() };
+            let mut own = Local::recording(Generations::new(&settings), Origin(1), Mark::default());
+            for n in 0..signatures {
+                let half = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+                let mixed = (half ^ half >> 60).wrapping_mul(0xBF58_476D_1CE4_E5B9_94D0_49BB_1331_11EB);
+                let signature = Signature::from_bytes((mixed ^ mixed >> 64).to_le_bytes());
+                own.add(own.generations.window_at(1_800_000_000), n, signature, 1).unwrap();
+            }
+            let (update, bytes) = own.cut().unwrap();
+            for delta in update.parts.iter().map(|part| &part.delta) {
+                assert!(delta.len() < CELLS_PER_BLOCK + delta.encode().len() * CELLS_PER_BYTE / 5);
+            }
+            assert_eq!(Update::decode(&bytes), Ok(update));
+        }
+    }
+}

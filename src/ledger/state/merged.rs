@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The merged counts of other writers, and how far each of them is in it.
+
+use crate::ledger::history::chunks::{CHUNK_BLOCKS, blocks_of};
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::update::{MAX_SLICES, Part, Update};
+use crate::ledger::history::vector::Vector;
+use crate::ledger::history::window::{Calendar, Window};
+use crate::ledger::settings::Settings;
+use crate::ledger::state::generations::Generation;
+use crate::ledger::state::shares::Share;
+use crate::signature::Signature;
+use bulkmark_filter::{Counting, Merged, ParameterError, Refined, Scaling};
+use std::ops::Range;
+
+/// Windows that have yet to begin and that a view may hold: those that a wrong clock somewhere brings.
+const STRAY_WINDOWS: usize = 4;
+
+/// Windows beside the live ones, twice, that a view may hold at all: of other servers' retention, of another length.
+const OTHER_WINDOWS: usize = 64;
+
+/// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
+const ANY_CAPACITY: u32 = 1 << 24;
+const CAPACITY_FACTOR: u32 = 16;
+
+/// Blocks of a slice (64 MB) beyond which it is made only if the one before it is used. An update that begins such a slice
+/// cannot have filled the one before alone.
+const UNPROVEN_BLOCKS: usize = 1 << 20;
+
+/// The share of used cells below which a slice is not. At its capacity it is at least three times that.
+const USED: f64 = 1.0 / 16.0;
+
+/// Whether an update changed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// It is in now.
+    New,
+    /// It was in before.
+    Known,
+}
+
+/// The counts of one window, over all origins.
+pub(crate) struct MergedWindow {
+    pub(crate) window: Window,
+    /// Signatures that the first slice was made for.
+    pub(crate) capacity: u32,
+    pub(crate) slices: Vec<Merged>,
+    /// For each slice and chunk, whether it changed since it was written.
+    pub(crate) dirty: Vec<Vec<bool>>,
+}
+
+impl MergedWindow {
+    const fn new(window: Window, capacity: u32) -> Self {
+        Self { window, capacity, slices: Vec::new(), dirty: Vec::new() }
+    }
+
+    fn count(&self, signature: Signature) -> u32 {
+        let counts = self.slices.iter().map(|slice| slice.count(signature.bits()));
+        counts.fold(0, u32::saturating_add)
+    }
+
+    /// Makes the slices up to this one.
+    fn reach(&mut self, slice: u32) -> Result<(), ParameterError> {
+        ParameterError::check("slice", slice.into(), 0, MAX_SLICES.into())?;
+        for next in self.slices.len()..=slice as usize {
+            let (_, blocks) =
+                Scaling::<Refined>::shape(self.capacity, u32::try_from(next).unwrap_or(u32::MAX));
+            self.slices.push(Merged::new(blocks)?);
+            self.dirty.push(vec![false; blocks.div_ceil(CHUNK_BLOCKS)]);
+        }
+        Ok(())
+    }
+}
+
+/// Cells that were merged, and always with them the vector that says of what.
+pub(crate) struct MergedCounts {
+    calendar: Calendar,
+    capacity: u32,
+    layers: Vec<MergedWindow>,
+    vector: Vector,
+}
+
+impl MergedCounts {
+    /// Of nothing yet.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
+        Self { calendar, capacity, layers: Vec::new(), vector: Vector::new() }
+    }
+
+    pub(crate) const fn vector(&self) -> &Vector {
+        &self.vector
+    }
+
+    pub(crate) fn vector_mut(&mut self) -> &mut Vector {
+        &mut self.vector
+    }
+
+    pub(crate) fn layers(&self) -> &[MergedWindow] {
+        &self.layers
+    }
+
+    pub(crate) fn layers_mut(&mut self) -> &mut [MergedWindow] {
+        &mut self.layers
+    }
+
+    /// How often `signature` was reported to all origins in the windows that count at the time `now`.
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
+        let live = self.layers.iter().filter(|layer| self.calendar.is_live(layer.window, now));
+        live.map(|layer| layer.count(signature)).fold(0, u32::saturating_add)
+    }
+
+    /// The same, for each window in which it was counted.
+    pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+        let live = self.layers.iter().filter(|layer| self.calendar.is_live(layer.window, now));
+        let shares = live.map(|layer| Share { window: layer.window.start, count: layer.count(signature) });
+        shares.filter(|share| share.count > 0).collect()
+    }
+
+    /// Applies an update whose bytes are these, if it is the next of its origin. One that is in already changes nothing.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is changed then.
+    pub(crate) fn apply(&mut self, update: &Update, bytes: &[u8], now: u64) -> Result<Applied, Refusal> {
+        let (origin, version) = (update.origin, update.version);
+        let known = self.vector.get(origin);
+        if version <= known.version {
+            return Ok(Applied::Known);
+        }
+        if version > known.version + 1 {
+            return Err(Refusal::Gap { origin, have: known.version, version });
+        }
+        if update.before != known.chain {
+            return Err(Refusal::Fork { origin, version });
+        }
+        let parameter = |error| Refusal::Parameter { origin, error };
+        for part in &update.parts {
+            let Some(at) = self.layer_for(part, now).map_err(|why| match why {
+                NoPlace::Clock(why) => {
+                    Refusal::Clock { origin, version, window: part.window.to_string(), why }
+                }
+                NoPlace::Parameter(error) => parameter(error),
+            })?
+            else {
+                continue;
+            };
+            self.admit(part.window, part.capacity, part.slice).map_err(parameter)?;
+            self.layers[at].reach(part.slice).map_err(parameter)?;
+        }
+        for part in &update.parts {
+            let Some(layer) = self.layers.iter_mut().find(|layer| layer.window == part.window) else {
+                continue;
+            };
+            let slice = part.slice as usize;
+            layer.slices[slice].apply(&part.delta).map_err(parameter)?;
+            for (cell, _) in part.delta.changes() {
+                layer.dirty[slice][cell / bulkmark_filter::CELLS_PER_BLOCK / CHUNK_BLOCKS] = true;
+            }
+        }
+        self.vector.set(origin, update.mark(bytes));
+        Ok(Applied::New)
+    }
+
+    /// The layer of a part, which is made when it is missing; none when its window is over.
+    fn layer_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NoPlace> {
+        ParameterError::same("window", self.calendar.length(), part.window.length)
+            .map_err(NoPlace::Parameter)?;
+        if self.calendar.is_over(part.window, now) {
+            return Ok(None);
+        }
+        if let Some(at) = self.layers.iter().position(|layer| layer.window == part.window) {
+            let ours = self.layers[at].capacity;
+            ParameterError::same("capacity", ours.into(), part.capacity.into())
+                .map_err(NoPlace::Parameter)?;
+            return Ok(Some(at));
+        }
+        if part.window != self.calendar.at(part.window.start) {
+            return Err(NoPlace::Clock("which begins where no window does"));
+        }
+        // A window that counts always has its place, however many there are that have yet to begin.
+        let strays = self.layers.iter().filter(|layer| layer.window.start > now).count();
+        if part.window.start > now && strays >= STRAY_WINDOWS {
+            return Err(NoPlace::Clock("which has yet to begin, as have others"));
+        }
+        self.admit(part.window, part.capacity, part.slice).map_err(NoPlace::Parameter)?;
+        self.layers.push(MergedWindow::new(part.window, part.capacity));
+        Ok(Some(self.layers.len() - 1))
+    }
+
+    /// Whether others may bring cells of this slice. A filter is as large as its capacity and number say, however few bytes
+    /// say so; so there must be reason to believe them before there is room for it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn admit(&self, window: Window, capacity: u32, slice: u32) -> Result<(), ParameterError> {
+        let slices = self.layers.iter().find(|layer| layer.window == window).map(|layer| &layer.slices);
+        let known = slices.map_or(0, Vec::len);
+        if (slice as usize) < known {
+            return Ok(());
+        }
+        if slices.is_none() {
+            let most = self.calendar.live().saturating_mul(2).saturating_add(OTHER_WINDOWS);
+            ParameterError::check("the number of windows", self.layers.len() as u64 + 1, 0, most as u64)?;
+        }
+        let most = self.capacity.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY);
+        ParameterError::check("capacity", capacity.into(), 1, most.into())?;
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+        let is_used = |before: &Merged| before.gauge(1).fill >= USED;
+        let proven = blocks <= UNPROVEN_BLOCKS || slices.and_then(|all| all.last()).is_none_or(is_used);
+        let next = if proven { known } else { known - 1 };
+        ParameterError::check("slice", slice.into(), 0, next as u64)
+    }
+
+    /// Adds a chunk of cells of a window's slice, as [`Merged::bytes`] gives them. False when it does not fit.
+    pub(crate) fn merge_chunk(
+        &mut self,
+        window: Window,
+        capacity: u32,
+        slice: u32,
+        chunk: u32,
+        bytes: &[u8],
+    ) -> Result<bool, ParameterError> {
+        let at = self.layers.iter().position(|layer| layer.window == window).unwrap_or_else(|| {
+            self.layers.push(MergedWindow::new(window, capacity));
+            self.layers.len() - 1
+        });
+        let layer = &mut self.layers[at];
+        ParameterError::same("capacity", layer.capacity.into(), capacity.into())?;
+        layer.reach(slice)?;
+        let target = &mut layer.slices[slice as usize];
+        let range: Range<usize> = blocks_of(chunk as usize, target.blocks());
+        let fits = target.merge_bytes(range, bytes);
+        if fits {
+            layer.dirty[slice as usize][chunk as usize] = true;
+        }
+        Ok(fits)
+    }
+
+    /// Adds all that a generation holds.
+    ///
+    /// # Errors
+    /// When its filters are not of the size of ours, or there is no memory.
+    pub(crate) fn merge_generation(&mut self, generation: &Generation) -> Result<(), ParameterError> {
+        let slices = generation.row.slices();
+        let Some(capacity) = slices.first().map(|slice| slice.capacity) else { return Ok(()) };
+        for (number, slice) in (0..).zip(slices) {
+            let bytes = |range| slice.filter.bytes(range);
+            self.merge_slice(generation.window, capacity, number, slice.filter.blocks(), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a slice of so many blocks, whose `bytes` are as [`Merged::bytes`] gives them.
+    ///
+    /// # Errors
+    /// When it is not of the size of ours, or there is no memory.
+    pub(crate) fn merge_slice(
+        &mut self,
+        window: Window,
+        capacity: u32,
+        number: u32,
+        blocks: usize,
+        bytes: impl Fn(Range<usize>) -> Vec<u8>,
+    ) -> Result<(), ParameterError> {
+        for (chunk, at) in (0..).zip(0..blocks.div_ceil(CHUNK_BLOCKS)) {
+            // A slice of this number and capacity has this shape, so the bytes fit.
+            self.merge_chunk(window, capacity, number, chunk, &bytes(blocks_of(at, blocks)))?;
+        }
+        Ok(())
+    }
+
+    /// Takes out the windows that are over, and returns them. As many as are live at a time, and one, stay in any case: a
+    /// clock that jumps ahead for a while does not empty the ledger.
+    pub(crate) fn take_expired(&mut self, now: u64) -> Vec<Window> {
+        let calendar = self.calendar;
+        let mut begun: Vec<Window> = self.layers.iter().map(|layer| layer.window).collect();
+        begun.retain(|window| window.start <= now);
+        begun.sort_unstable();
+        let stay = begun.split_off(begun.len().saturating_sub(calendar.live().saturating_add(1)));
+        self.layers
+            .extract_if(.., |layer| calendar.is_over(layer.window, now) && !stay.contains(&layer.window))
+            .map(|layer| layer.window)
+            .collect()
+    }
+}
+
+/// Why a part has no place.
+enum NoPlace {
+    Clock(&'static str),
+    Parameter(ParameterError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::history::vector::{Mark, Origin};
+    use crate::ledger::state::generations::Generations;
+    use crate::ledger::state::local::Local;
+
+    const DAY: u64 = 86_400;
+    const NOW: u64 = 20_000 * DAY + 1000;
+
+    fn signature() -> Signature {
+        Signature::from_bytes([7; 16])
+    }
+
+    /// An origin that counts once in each of these windows, one update after another.
+    fn history(origin: u64, windows: &[Window]) -> Vec<(Update, Vec<u8>)> {
+        let mut own =
+            Local::recording(Generations::new(&Settings::default()), Origin(origin), Mark::default());
+        let mut cut = |window: &Window| {
+            own.add(*window, 0, signature(), 1).unwrap();
+            own.cut().unwrap()
+        };
+        windows.iter().map(&mut cut).collect()
+    }
+
+    fn days(days: impl Iterator<Item = u64>) -> Vec<Window> {
+        days.map(|day| Window { start: (20_000 + day) * DAY, length: DAY }).collect()
+    }
+
+    /// A server whose clock is ahead brings windows that have yet to begin: a few have their place, and those that count
+    /// always have theirs.
+    #[test]
+    fn windows_of_a_wrong_clock_keep_no_other_out() {
+        let mut view = MergedCounts::new(&Settings::default());
+        let strays = history(1, &days(2..7));
+        let taken = strays.iter().filter(|(update, bytes)| view.apply(update, bytes, NOW).is_ok()).count();
+        assert_eq!(taken, STRAY_WINDOWS);
+        for (update, bytes) in history(2, &days(0..1)) {
+            assert_eq!(view.apply(&update, &bytes, NOW), Ok(Applied::New));
+        }
+        assert_eq!(view.count(signature(), NOW), 1, "those that have yet to begin do not count");
+        // In time, what was refused is taken, and all of it counts.
+        for (update, bytes) in &strays {
+            view.apply(update, bytes, NOW + 6 * DAY).unwrap();
+        }
+        assert_eq!(view.count(signature(), NOW + 6 * DAY), 6);
+        let odd = history(3, &[Window { start: NOW, length: DAY }]);
+        let refusal = view.apply(&odd[0].0, &odd[0].1, NOW).unwrap_err().to_string();
+        assert!(refusal.contains("which begins where no window does; is a clock wrong?"), "{refusal}");
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_loses_nothing() {
+        let mut view = MergedCounts::new(&Settings::default());
+        for (update, bytes) in history(1, &days(0..7)) {
+            view.apply(&update, &bytes, NOW + 6 * DAY).unwrap();
+        }
+        assert!(view.take_expired(NOW + 10_000 * DAY).is_empty());
+        assert_eq!(view.count(signature(), NOW + 6 * DAY), 7);
+        for (update, bytes) in &history(2, &days(7..9)) {
+            view.apply(update, bytes, NOW + 8 * DAY).unwrap();
+        }
+        assert_eq!(view.take_expired(NOW + 8 * DAY), days(0..1));
+        assert_eq!(view.count(signature(), NOW + 8 * DAY), 7);
+    }
+
+    /// Few bytes that claim large filters are refused before there is room for these.
+    #[test]
+    fn claims_without_reason_are_refused() {
+        let view = MergedCounts::new(&Settings::default());
+        let window = Window { start: NOW - 1000, length: DAY };
+        let told = |capacity, slice| view.admit(window, capacity, slice).map_err(|e| e.to_string());
+        assert_eq!(told(1_000_000, 0), Ok(()));
+        assert_eq!(told(u32::MAX, 0), Err("capacity is 4294967295, expected 1 to 16777216".to_owned()));
+        assert_eq!(told(1_000_000, 1), Err("slice is 1, expected 0 to 0".to_owned()));
+        let mut view = view;
+        let mut slices = 0;
+        for (slice, chunk) in (0..MAX_SLICES).map(|slice| (slice, [0; CHUNK_BLOCKS * 64])) {
+            if view.admit(window, 1_000_000, slice).is_err() {
+                break;
+            }
+            assert!(view.merge_chunk(window, 1_000_000, slice, 0, &chunk).unwrap());
+            slices += 1;
+        }
+        assert_eq!(slices, 4, "empty slices are followed by larger ones up to 64 MB only");
+    }
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The writer: the one thread that owns counts and file.
+
+use crate::ledger::busy::Busy;
+use crate::ledger::disk::commit;
+use crate::ledger::disk::commit::Expired;
+use crate::ledger::disk::errors::OpenError;
+use crate::ledger::disk::errors::WriteError;
+use crate::ledger::disk::load;
+use crate::ledger::disk::load::Loaded;
+use crate::ledger::errors::LedgerError;
+use crate::ledger::history::vector::Vector;
+use crate::ledger::random::random;
+use crate::ledger::settings::Durability;
+use crate::ledger::settings::Role;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::book::Book;
+use crate::signature::FederationKey;
+use arc_swap::ArcSwapOption;
+use redb::Database;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+
+/// Requests in one commit at most; it bounds what waits for one fsync.
+const ROUND: usize = 2048;
+
+/// Changes that wait for a commit at most while the durability is relaxed.
+const RELAXED: usize = 2048;
+
+/// Reports in the journal after which a checkpoint replaces it: 720 kB to replay, and a checkpoint of at most one
+/// generation's cells for so many messages. A server, which takes many at a time, goes on longer.
+const CHECKPOINT_AFTER: u64 = 20_000;
+const SERVER_CHECKPOINT_AFTER: u64 = 1_000_000;
+
+/// With fewer reports than that, a checkpoint follows this long after the last one.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
+
+/// How long a ledger whose disk failed is left alone before it is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// Something done to the book, if there is one.
+pub(crate) type Work = Box<dyn FnOnce(Option<&mut Book>) -> Answer + Send>;
+
+/// What the writer is asked for.
+pub(crate) enum Request {
+    /// Something done to the book, with an answer that is sent once it is on disk. Without a book there is an error to
+    /// answer.
+    Work(Work),
+    /// Something that changes nothing, and so is answered while the disk takes nothing, too.
+    Look(Work),
+    /// To write everything down and stop.
+    Close(oneshot::Sender<Result<(), LedgerError>>),
+}
+
+/// Sends an answer; it is told whether the commit succeeded.
+pub(crate) type Answer = Box<dyn FnOnce(&Result<(), LedgerError>) + Send>;
+
+/// How a ledger is opened, at the start and after its disk failed.
+pub(crate) struct Opening {
+    pub(crate) directory: PathBuf,
+    pub(crate) role: Role,
+    pub(crate) settings: Settings,
+    pub(crate) key: FederationKey,
+}
+
+/// What others see of a ledger without asking its writer.
+pub(crate) struct Shared {
+    /// Refused messages that are remembered.
+    pub(crate) remembered: AtomicUsize,
+    /// The open file, for readers.
+    pub(crate) db: ArcSwapOption<Database>,
+    /// How far each origin is counted and on disk.
+    pub(crate) vector: watch::Sender<Arc<Vector>>,
+    /// The origin of the own counts.
+    pub(crate) origin: AtomicU64,
+    /// Whether the disk failed, and nothing was written since.
+    pub(crate) failed: AtomicBool,
+    /// How long the writer has been at one piece of work.
+    pub(crate) busy: Busy,
+}
+
+enum State {
+    Open(Box<Loaded>),
+    /// The disk failed: the counts in memory were ahead of it and are gone. Those on disk are here, if it can be read.
+    Failed {
+        reason: String,
+        retry_at: Instant,
+        readable: Option<Box<Loaded>>,
+    },
+}
+
+pub(crate) struct Writer {
+    opening: Opening,
+    shared: Arc<Shared>,
+    state: State,
+    last_checkpoint: Instant,
+    last_cut: Instant,
+    commit_due: Option<Instant>,
+}
+
+impl Writer {
+    pub(crate) fn new(opening: Opening, shared: Arc<Shared>, loaded: Loaded) -> Self {
+        let writer = Self {
+            opening,
+            shared,
+            state: State::Open(Box::new(loaded)),
+            last_checkpoint: Instant::now(),
+            last_cut: Instant::now(),
+            commit_due: None,
+        };
+        writer.share();
+        writer
+    }
+
+    /// Works until nobody holds the other end.
+    pub(crate) fn run(mut self, requests: &Receiver<Request>) {
+        loop {
+            let wait = self.next_due().saturating_duration_since(Instant::now());
+            let first = match requests.recv_timeout(wait) {
+                Ok(request) => Some(request),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return self.shut_down(),
+            };
+            let round = first.into_iter().chain(std::iter::from_fn(|| requests.try_recv().ok())).take(ROUND);
+            self.shared.busy.begin();
+            // A panic must not end the only thread that counts: it is treated as a failure of the disk.
+            let close = catch_unwind(AssertUnwindSafe(|| self.round(round))).unwrap_or_else(|_| {
+                self.fail("internal error in the ledger");
+                None
+            });
+            if let Some(answer) = close {
+                self.shut_down();
+                let _ = answer.send(self.outcome());
+                return;
+            }
+            self.shared.busy.end();
+        }
+    }
+
+    fn next_due(&self) -> Instant {
+        let State::Open(loaded) = &self.state else {
+            // Nothing is due to a failed ledger; the next request sees whether it can be opened again.
+            return Instant::now() + RETRY_AFTER;
+        };
+        let mut due = self.last_checkpoint + CHECKPOINT_INTERVAL;
+        due = self.commit_due.map_or(due, |commit| commit.min(due));
+        if loaded.book.own.has_grown() && loaded.book.role.is_server() {
+            due = due.min(self.last_cut + self.opening.settings.federation.sync_interval);
+        }
+        due
+    }
+
+    /// Applies what waits, commits it, answers. Returns whom to answer when the ledger is to be closed.
+    fn round(
+        &mut self,
+        requests: impl Iterator<Item = Request>,
+    ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
+        self.reopen_if_due();
+        let (mut answers, mut looks, mut close) = (Vec::new(), Vec::new(), None);
+        for request in requests {
+            match request {
+                Request::Work(work) => answers.push(work(match &mut self.state {
+                    State::Open(loaded) => Some(&mut loaded.book),
+                    State::Failed { .. } => None,
+                })),
+                Request::Look(work) => looks.push(work),
+                Request::Close(answer) => close = Some(answer),
+            }
+        }
+        self.cut_if_due();
+        let outcome = self.commit_if_due();
+        for answer in answers {
+            answer(&outcome);
+        }
+        for look in looks {
+            let outcome = if self.readable().is_some() { Ok(()) } else { self.outcome() };
+            look(self.readable().map(|loaded| &mut loaded.book))(&outcome);
+        }
+        self.checkpoint_if_due();
+        close
+    }
+
+    /// What is on disk, as far as it can be read.
+    fn readable(&mut self) -> Option<&mut Loaded> {
+        match &mut self.state {
+            State::Open(loaded) => Some(loaded),
+            State::Failed { readable, .. } => readable.as_deref_mut(),
+        }
+    }
+
+    fn outcome(&self) -> Result<(), LedgerError> {
+        match &self.state {
+            State::Open(_) => Ok(()),
+            State::Failed { reason, .. } => Err(LedgerError::Unavailable(reason.clone())),
+        }
+    }
+
+    fn cut_if_due(&mut self) {
+        let State::Open(loaded) = &mut self.state else { return };
+        let book = &mut loaded.book;
+        let due = self.last_cut + self.opening.settings.federation.sync_interval;
+        if book.role.is_server() && book.own.has_grown() && Instant::now() >= due {
+            book.cut(crate::ledger::clock::now());
+            self.last_cut = Instant::now();
+        }
+    }
+
+    fn commit_if_due(&mut self) -> Result<(), LedgerError> {
+        let settings = &self.opening.settings;
+        if let State::Open(loaded) = &self.state
+            && !loaded.book.changes.is_empty()
+            && settings.durability == Durability::Relaxed
+        {
+            let due = *self.commit_due.get_or_insert_with(|| Instant::now() + settings.commit_interval);
+            if Instant::now() < due && loaded.book.changes.len() < RELAXED {
+                return Ok(());
+            }
+        }
+        self.commit();
+        self.outcome()
+    }
+
+    fn commit(&mut self) {
+        self.shared.busy.begin();
+        self.commit_due = None;
+        let State::Open(loaded) = &mut self.state else { return };
+        let Loaded { db, book, .. } = &mut **loaded;
+        if let Some(reason) = book.broken.take() {
+            return self.fail(&reason);
+        }
+        if book.adopted || book.renewed {
+            // Updates that follow a snapshot or a new origin make no sense without it: both go to disk together.
+            return self.checkpoint(0);
+        }
+        if book.changes.is_empty() {
+            return;
+        }
+        let changes = std::mem::take(&mut book.changes);
+        match commit::commit(db, book, &changes) {
+            Ok(()) => self.succeed(),
+            Err(e) => self.fail(&e.to_string()),
+        }
+    }
+
+    fn checkpoint_if_due(&mut self) {
+        let State::Open(loaded) = &self.state else { return };
+        let Loaded { book, checkpoint, .. } = &**loaded;
+        let journalled = book.next - checkpoint;
+        let most = if book.role.is_server() { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
+        let elapsed = self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL;
+        if journalled >= most || elapsed && (journalled > 0 || book.others_grew()) {
+            let clock = book.clock;
+            self.checkpoint(clock);
+        }
+        if elapsed {
+            self.last_checkpoint = Instant::now();
+        }
+    }
+
+    /// `now` is zero when no request told the time; then nothing expires.
+    fn checkpoint(&mut self, now: u64) {
+        self.shared.busy.begin();
+        let State::Open(loaded) = &mut self.state else { return };
+        let Loaded { db, book, checkpoint } = &mut **loaded;
+        if book.role.is_server() {
+            // What is in the cells of a checkpoint is in updates; so its vector says what it holds.
+            book.cut(crate::ledger::clock::now());
+        }
+        let expired = if now == 0 { Expired::default() } else { book.take_expired(now) };
+        let result = commit::checkpoint(db, book, &expired);
+        *checkpoint = book.next;
+        self.last_checkpoint = Instant::now();
+        match result {
+            Ok(()) => self.succeed(),
+            Err(e) => self.fail(&e.to_string()),
+        }
+    }
+
+    /// Tells others what is on disk now.
+    fn share(&self) {
+        let loaded = match &self.state {
+            State::Open(loaded) => loaded,
+            State::Failed { readable, .. } => match readable {
+                Some(loaded) => loaded,
+                None => return,
+            },
+        };
+        let Loaded { db, book, .. } = &**loaded;
+        self.shared.origin.store(book.own.origin().0, Ordering::Relaxed);
+        self.shared.remembered.store(book.retries.len(), Ordering::Relaxed);
+        self.shared.vector.send_if_modified(|shared| {
+            let vector = book.vector();
+            let moved = **shared != vector;
+            if moved {
+                *shared = Arc::new(vector);
+            }
+            moved
+        });
+        if self.shared.db.load().is_none() {
+            self.shared.db.store(Some(Arc::clone(db)));
+        }
+    }
+
+    fn fail(&mut self, reason: &str) {
+        if !self.shared.failed.swap(true, Ordering::Relaxed) {
+            let what = match self.opening.role {
+                Role::Server => "reports are refused",
+                Role::Site | Role::Cache => "messages pass unjudged",
+            };
+            log::error!("{reason}; {what} until the ledger can be written again");
+        }
+        self.commit_due = None;
+        self.leave(reason);
+    }
+
+    /// Lets go of what is in memory, which the disk does not have, and goes on with what is on disk, to be looked at.
+    fn leave(&mut self, reason: &str) {
+        self.shared.db.store(None);
+        let failed = |readable| State::Failed {
+            reason: reason.to_owned(),
+            retry_at: Instant::now() + RETRY_AFTER,
+            readable,
+        };
+        // First the memory is free, then the same is read again.
+        self.state = failed(None);
+        match self.opening.open_overlay() {
+            Ok(loaded) => self.state = failed(Some(Box::new(loaded))),
+            Err(e) => log::error!("{e}; nothing can be counted or looked at"),
+        }
+        self.share();
+    }
+
+    /// Tries after a while whether the disk takes something again: all that is not on it.
+    fn reopen_if_due(&mut self) {
+        let State::Failed { retry_at, readable, .. } = &mut self.state else { return };
+        if Instant::now() < *retry_at {
+            return;
+        }
+        self.shared.db.store(None);
+        *readable = None;
+        match self.opening.open() {
+            Ok(loaded) => {
+                self.state = State::Open(Box::new(loaded));
+                self.share();
+                self.checkpoint(0);
+            }
+            Err(e) => self.leave(&e.to_string()),
+        }
+    }
+
+    /// Something was written.
+    fn succeed(&self) {
+        if self.shared.failed.swap(false, Ordering::Relaxed) {
+            log::warn!("the ledger can be written again");
+        }
+        self.share();
+    }
+
+    fn shut_down(&mut self) {
+        self.checkpoint(0);
+        // Handles may outlive the writer; the file must not stay open with them.
+        self.shared.db.store(None);
+        self.shared.busy.end();
+    }
+}
+
+impl Opening {
+    pub(crate) fn open(&self) -> Result<Loaded, OpenError> {
+        let io = |reason| OpenError::Io { path: self.directory.clone(), reason };
+        let random = [random().map_err(io)?, random().map_err(io)?];
+        load::open(&self.directory, self.role, &self.settings, &self.key, random)
+    }
+
+    fn open_overlay(&self) -> Result<Loaded, OpenError> {
+        // What is new in it is forgotten with it, and needs no name.
+        load::open_overlay(&self.directory, self.role, &self.settings, [0; 2])
+    }
+}
+
+impl From<WriteError> for LedgerError {
+    fn from(error: WriteError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
