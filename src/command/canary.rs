@@ -67,15 +67,20 @@ pub(super) fn message(from: &str, to: &str, host: &str) -> anyhow::Result<String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Checked, MilterFile};
     use crate::mail::RawMessage;
-    use crate::signature::{FederationKey, Settings, signatures};
+    use crate::policy::WhiteList;
+    use crate::signature::FederationKey;
+    use crate::verdict::{Content, Finding};
 
     #[test]
     fn what_is_printed_is_a_canary() {
         let text = message("a@example.org", "b@example.net", "mx.test").unwrap();
         assert!(text.lines().all(|line| line.len() <= 120) && text.is_ascii(), "{text}");
         let raw = RawMessage::from_bytes(text.as_bytes()).unwrap();
-        assert!(signatures(&raw, &FederationKey::public(), &Settings::default()).canary);
+        let (file, key, whitelist) = (MilterFile::default(), FederationKey::public(), WhiteList::default());
+        let content = Content::of(&raw, &Checked { file, key, whitelist }.into_rules());
+        assert!(matches!(Finding::uncounted(&content), Some(Finding::Canary(_))));
     }
 
     #[test]

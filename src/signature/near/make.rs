@@ -68,7 +68,7 @@ pub(in crate::signature) fn finish(reader: Reader, key: &FederationKey) -> Near 
     near(&reader.finish(), key, &Scheme::SHIPPED)
 }
 
-/// The `near` signatures of a message, and where each of its words stands: [`Passage::at`] is a number of these.
+/// The `near` signatures of a message, and where each of its words stands: [`Passage::at`](super::Passage::at) is a number of these.
 #[must_use]
 pub fn traced(message: &RawMessage, key: &FederationKey) -> (Near, Vec<Position>) {
     let mut reader = reader(key, true);
