@@ -31,7 +31,7 @@ fn all_tell_the_same_line_for_postfix() {
         "packaging/debian/postinst",
         "packaging/rpm/post_install.sh",
         "man/bulkmark-milter.8",
-        "src/command/mod.rs",
+        "src/command/cli.rs",
     ] {
         assert_eq!(line(path), expected, "{path}");
     }
