@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `mail`, `signature`, `filter` and `policy` are pure: no clock, no file, no socket. `milter` and `ledger` are the
-//! edge. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon.
+//! edge. `net` has sockets and HTTP for all that listen. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon.
 //! `activity` is what a daemon did, and `page` shows it. `config` fills the settings of all rooms from a file; `command`
 //! puts everything together; `simulate` repeats the study of the paper, `tune` an archive's mail. Which room may use which is
 //! held by `tests/layering.rs`.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark completions`
 
-use super::Cli;
-use clap::CommandFactory as _;
+use clap::Command;
 use clap_complete::Shell;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -15,10 +14,11 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+/// Of the whole command line, `command`.
+pub(super) fn run(args: &Args, command: &mut Command) -> anyhow::Result<ExitCode> {
     // Not to standard output at once: a reader that went away would be a panic.
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "bulkmark", &mut text);
+    clap_complete::generate(args.shell, command, "bulkmark", &mut text);
     std::io::stdout().write_all(&text)?;
     Ok(ExitCode::SUCCESS)
 }

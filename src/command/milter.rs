@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark milter`
 
-use super::EX_CONFIG;
 use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
+use super::exit::EX_CONFIG;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Connections};

@@ -3,11 +3,13 @@
 
 mod canary;
 mod check;
+mod cli;
 mod client;
 mod completions;
 mod config;
 mod daemon;
 mod doctor;
+mod exit;
 mod explain;
 mod judging;
 mod ledger;
@@ -21,66 +23,4 @@ mod tune;
 mod tune_table;
 mod watch;
 
-use clap::{Parser, Subcommand};
-use std::process::ExitCode;
-
-/// Exit code of sysexits.h for a configuration that cannot be used.
-pub(crate) const EX_CONFIG: u8 = 78;
-
-/// Finds bulk mail by counting messages in counting Bloom filters.
-///
-/// The milter daemon reduces each message to a few signatures, one of its exact content and some that near-replicas share, and
-/// counts them. What was seen 20 times is bulk: it is marked with a header, or refused. White lists say which bulk is wanted.
-#[derive(Debug, Parser)]
-#[command(name = "bulkmark", version, after_help = AFTER_HELP)]
-pub struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-const AFTER_HELP: &str = "\
-To begin: bulkmark milter --config /etc/bulkmark/milter.toml, and in Postfix's main.cf
-  smtpd_milters = { inet:127.0.0.1:8892, default_action=accept }
-The configuration is described in bulkmark.toml(5), white lists in bulkmark-whitelist(5).";
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Milter(milter::Args),
-    Server(server::Args),
-    Client(client::Args),
-    Check(check::Args),
-    Canary(canary::Args),
-    Doctor(doctor::Args),
-    Status(status::Args),
-    Ledger(ledger::Args),
-    Explain(explain::Args),
-    Signature(signature::Args),
-    Tune(tune::Args),
-    #[command(subcommand)]
-    Config(config::Command),
-    Completions(completions::Args),
-}
-
-impl Cli {
-    /// Runs the command; errors that end it are for standard error.
-    ///
-    /// # Errors
-    /// Whatever stopped the command.
-    pub fn run(self) -> anyhow::Result<ExitCode> {
-        match self.command {
-            Command::Milter(args) => milter::run(&args),
-            Command::Server(args) => server::run(&args),
-            Command::Client(args) => client::run(&args),
-            Command::Check(args) => check::run(&args),
-            Command::Canary(args) => canary::run(&args),
-            Command::Doctor(args) => doctor::run(&args),
-            Command::Status(args) => status::run(&args),
-            Command::Ledger(args) => ledger::run(&args),
-            Command::Explain(args) => explain::run(&args),
-            Command::Signature(args) => signature::run(&args),
-            Command::Tune(args) => tune::run(&args),
-            Command::Config(command) => config::run(&command),
-            Command::Completions(args) => completions::run(&args),
-        }
-    }
-}
+pub use cli::Cli;

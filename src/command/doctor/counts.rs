@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon, and the counts that it holds; where it does not run, the ledger's file.
 
-use super::Daemon;
 use super::report::Report;
+use super::subject::Daemon;
 use crate::command::show::ago;
 use crate::control::{self, Status};
 use crate::ledger::{FILE_NAME, Holding, OpenError, SliceStatus};
