@@ -44,6 +44,7 @@ pub use copy::copy;
 pub use errors::{LedgerError, OpenError};
 pub use handle::{Ledger, Moves, Report};
 pub use holding::{Difference, Holding, MergeError};
+pub use random::random_bytes;
 pub use reader::{Behind, Reader, Snapshot};
 pub use retries::RetryKey;
 pub use settings::{Durability, Federation, Role, Settings};
