@@ -16,7 +16,7 @@ mod subject;
 
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
-use crate::control::Status;
+use crate::control::DaemonStatus;
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
 use crate::signature::FederationKey;
@@ -193,7 +193,7 @@ impl Daemon<'_> {
         user: &User,
         key: Option<&FederationKey>,
         report: &mut Report,
-    ) -> Option<Status> {
+    ) -> Option<DaemonStatus> {
         examine_entries(self.link, self.others, user, report);
         files::examine_state(self.state_dir, user, report);
         files::examine_disk(self.state_dir, report);
@@ -205,7 +205,7 @@ impl Daemon<'_> {
     fn listens(
         &self,
         endpoint: &Endpoint,
-        status: Option<&Status>,
+        status: Option<&DaemonStatus>,
         read: fn(&str) -> Result<Address, String>,
         report: &mut Report,
     ) -> Option<Address> {
@@ -229,7 +229,7 @@ impl Daemon<'_> {
     async fn examine_others(
         &self,
         key: Option<&FederationKey>,
-        status: Option<&Status>,
+        status: Option<&DaemonStatus>,
         report: &mut Report,
     ) {
         if let Some(key) = key {
