@@ -8,11 +8,11 @@
 //!      -> action to the MTA, header, log line
 //! ```
 //!
-//! `mail`, `signature`, `policy` and `verdict` are pure: no clock, no file, no socket. `milter` and `ledger` are the
-//! edge. `sync` carries counts between machines, `server` hands them out, and by `control` other commands ask a daemon.
-//! `activity` is what a daemon did, and `page` shows it. `config` fills the settings of all rooms from a file; `command`
-//! puts everything together; `simulate` repeats the study of the paper, `tune` an archive's mail. Which room may use which is
-//! held by `tests/layering.rs`.
+//! `mail`, `signature`, `policy` and `verdict` are pure: no clock, no file, no socket. `milter` and `ledger` are the edge. `net` has
+//! sockets and HTTP for all that listen. `sync` carries counts between machines, `server` hands them out, and by `control`
+//! other commands ask a daemon. `activity` is what a daemon did, and `page` shows it. `tune` judges an archive's mail. `config`
+//! fills the settings of all rooms from a file; `command` puts everything together. ARCHITECTURE.md has the whole picture, and
+//! `tests/layering.rs` holds which room may use which.
 
 // Beside the lints of Cargo.toml, for the program only: tests unwrap, and speak the milter's big-endian protocol.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

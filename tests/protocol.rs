@@ -4,13 +4,13 @@
 
 mod common;
 
-use bulkmark::control::Status;
+use bulkmark::control::DaemonStatus;
 use bulkmark::ledger::{Assembly, Ledger, Origin, Receipt, Role, Row, Settings, Update};
 use bulkmark::signature::{FederationKey, Signature};
 use bulkmark::sync::wire::{
     Frames, Reports, SNAPSHOT, SnapshotHead, UPDATES, decode_receipt, encode_receipt, frame,
 };
-use bulkmark::sync::{Client, Code, Link, Parameters, Upstream};
+use bulkmark::sync::{Code, Link, Parameters, Remote, Upstream};
 use common::http::ask;
 use common::server::Server;
 use common::standin::{StandIn, answer};
@@ -136,7 +136,7 @@ fn parameters() {
 
 #[test]
 fn status() {
-    let status: Status = serde_json::from_str(&text("status.json")).unwrap();
+    let status: DaemonStatus = serde_json::from_str(&text("status.json")).unwrap();
     assert_eq!(status.versions.get("1c4886c84c22c610"), Some(&1));
     assert_eq!(status.ledger.slices[0].signatures, Some(5));
     assert_eq!(serde_json::to_string(&status).unwrap(), text("status.json"));
@@ -230,7 +230,7 @@ async fn a_client_goes_by_codes() {
         let stand_in = StandIn::new(0, move |_| Some(answer(status, fields, text.as_bytes())));
         let url = format!("http://127.0.0.1:{}", stand_in.port);
         let upstream = Upstream { url: url.clone(), token_file: None, ca_file: None };
-        let client = Client::new(&upstream, None, Arc::new(Link::new(&url))).unwrap();
+        let client = Remote::new(&upstream, None, Arc::new(Link::new(&url))).unwrap();
         let refused = client.status().await.unwrap_err();
         assert_eq!(refused.code(), expected, "{status}, {fields}");
         assert_eq!(refused.to_string(), format!("{status}: {text}"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark canary`
 
+use crate::ledger::random_bytes;
 use crate::signature::CANARY;
 use anyhow::Context;
 use std::io::Write as _;
@@ -49,9 +50,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// The message, with LF line ends.
 pub(super) fn message(from: &str, to: &str, host: &str) -> anyhow::Result<String> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).map_err(|e| anyhow::anyhow!("{e}")).context("no random numbers")?;
-    let id = u128::from_le_bytes(random);
+    let id = u128::from_le_bytes(random_bytes().context("no random numbers")?);
     // RFC 5322 has numbers where HTTP has the old name.
     let date = httpdate::fmt_http_date(SystemTime::now()).replace("GMT", "+0000");
     Ok(format!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark client`
 
-use super::EX_CONFIG;
+use super::exit::EX_CONFIG;
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::server::{Clients, Role};
 use std::num::NonZeroU32;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark config`
 
-use super::EX_CONFIG;
+use super::exit::EX_CONFIG;
 use crate::config::{self, DEFAULT_PATH};
 use clap::Subcommand;
 use std::io::Write;

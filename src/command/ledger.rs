@@ -3,7 +3,7 @@
 
 use super::show::{Slice, THRESHOLD};
 use crate::ledger::{Difference, Holding, Status};
-use crate::sync::{self, Client, Link, Upstream};
+use crate::sync::{self, Link, Remote, Upstream};
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::io::{self, Write};
@@ -91,7 +91,7 @@ fn read(args: &Args, holder: &str) -> anyhow::Result<(Holding, Status)> {
         token_file: args.token_file.clone(),
         ca_file: args.ca_file.clone(),
     };
-    let client = Client::new(&server, None, Arc::new(Link::new(holder)))?;
+    let client = Remote::new(&server, None, Arc::new(Link::new(holder)))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let holding = runtime.block_on(sync::fetch(&client)).with_context(|| holder.to_owned())?;
     let status = holding.status(args.threshold);

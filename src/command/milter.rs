@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark milter`
 
-use super::EX_CONFIG;
 use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
+use super::exit::EX_CONFIG;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Connections};
@@ -11,7 +11,7 @@ use crate::control::{Daemon, Parts};
 use crate::ledger::{self, Ledger, Role};
 use crate::milter::{Mode, Service, Socket, serve};
 use crate::net::{Activation, Endpoint};
-use crate::sync::{Client, Links, Parameters, follow, push, trim};
+use crate::sync::{Links, Parameters, Remote, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -128,13 +128,13 @@ fn start_sync(
     parameters: &Parameters,
     ledger: &Ledger,
     tasks: &mut Supervisor,
-) -> anyhow::Result<(Arc<Links>, Vec<Arc<Client>>)> {
+) -> anyhow::Result<(Arc<Links>, Vec<Arc<Remote>>)> {
     let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
     let links = Arc::new(Links::new(&urls, false));
     let mut clients = Vec::new();
     for (i, upstream) in file.upstream.iter().enumerate() {
         let link = links.get(i).unwrap_or_default();
-        let client = Client::new(upstream, Some(parameters.clone()), link);
+        let client = Remote::new(upstream, Some(parameters.clone()), link);
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
     if clients.is_empty() {

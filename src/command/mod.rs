@@ -24,4 +24,3 @@ mod tune_table;
 mod watch;
 
 pub use cli::Cli;
-pub(crate) use exit::EX_CONFIG;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark server`
 
-use super::EX_CONFIG;
 use super::daemon::{self, answer, ended, open_ledger, reloading, serving, show};
+use super::exit::EX_CONFIG;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
@@ -11,7 +11,7 @@ use crate::ledger::{self, Role};
 use crate::net::{Activation, Endpoint, HttpListener, TlsKeys};
 use crate::server::{METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
-use crate::sync::{Client, Links, Parameters, follow};
+use crate::sync::{Links, Parameters, Remote, follow};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -60,7 +60,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let links = Arc::new(Links::new(&urls, true));
     let mut peers = Vec::new();
     for (i, peer) in file.peer.iter().enumerate() {
-        let client = Client::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
+        let client = Remote::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
         peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
     }
     let bound = listen(path, &file, passed, tls.clone()).await?;

@@ -3,7 +3,7 @@
 
 use super::show::{Slice, THRESHOLD, ago, bytes};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
-use crate::control::{self, ClientStatus, Status};
+use crate::control::{self, ClientStatus, DaemonStatus};
 use crate::sync::LinkStatus;
 use anyhow::anyhow;
 use std::fmt;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn ask(args: &Args) -> anyhow::Result<(Status, u32)> {
+fn ask(args: &Args) -> anyhow::Result<(DaemonStatus, u32)> {
     let path = |default: &str| args.config.clone().unwrap_or_else(|| default.into());
     let (socket, threshold) = if args.server {
         (config::load_server(&path(SERVER_PATH))?.0.control, THRESHOLD)
@@ -72,7 +72,7 @@ fn ask(args: &Args) -> anyhow::Result<(Status, u32)> {
     Ok((status, threshold))
 }
 
-fn print_for_people(out: &mut impl Write, status: &Status, threshold: u32) -> io::Result<()> {
+fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io::Result<()> {
     let uptime = ago(status.uptime_seconds);
     writeln!(out, "bulkmark {} {}, up for {uptime}", status.role, status.version)?;
     if let Some(address) = &status.listens {
@@ -95,20 +95,20 @@ fn print_for_people(out: &mut impl Write, status: &Status, threshold: u32) -> io
     }
     let kind = if status.role == "milter" { "upstream" } else { "peer" };
     for link in &status.links {
-        writeln!(out, "\n{kind} {}", Link(link))?;
+        writeln!(out, "\n{kind} {}", LinkLine(link))?;
     }
     if !status.clients.is_empty() {
         writeln!(out, "\nclients since the start:")?;
         for client in &status.clients {
-            writeln!(out, "  {}", Client(client))?;
+            writeln!(out, "  {}", ClientLine(client))?;
         }
     }
     Ok(())
 }
 
-struct Link<'a>(&'a LinkStatus);
+struct LinkLine<'a>(&'a LinkStatus);
 
-impl fmt::Display for Link<'_> {
+impl fmt::Display for LinkLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let link = self.0;
         writeln!(f, "{}: {}", link.url, if link.active { "followed" } else { "in reserve" })?;
@@ -129,9 +129,9 @@ impl fmt::Display for Link<'_> {
     }
 }
 
-struct Client<'a>(&'a ClientStatus);
+struct ClientLine<'a>(&'a ClientStatus);
 
-impl fmt::Display for Client<'_> {
+impl fmt::Display for ClientLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let client = self.0;
         write!(f, "{} ({}): ", client.name, client.role)?;

@@ -42,7 +42,12 @@ impl Supervisor {
             let mut pause = FIRST_PAUSE;
             loop {
                 let began = Instant::now();
-                let how = how_it_ended(Running(tokio::spawn(begin())).finished().await);
+                let ended = Running(tokio::spawn(begin())).finished().await;
+                // The panic itself is in the log already.
+                let how = match ended {
+                    Ok(()) => "ended, which it should not",
+                    Err(_) => "failed by an error of the program",
+                };
                 if began.elapsed() > LAST_PAUSE {
                     pause = FIRST_PAUSE;
                 }
@@ -59,14 +64,6 @@ impl Running {
     /// Waits for its end; it also ends when nobody waits any more.
     async fn finished(mut self) -> Result<(), JoinError> {
         (&mut self.0).await
-    }
-}
-
-/// The panic itself is in the log already.
-fn how_it_ended(result: Result<(), JoinError>) -> &'static str {
-    match result {
-        Ok(()) => "ended, which it should not",
-        Err(_) => "failed by an error of the program",
     }
 }
 

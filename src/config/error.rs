@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 pub struct ConfigError {
     path: PathBuf,
     /// Line, column (both from 1), and the line itself with the width of what is wrong in it.
-    place: Option<Place>,
+    place: Option<Spot>,
     /// The key, with its tables: `ledger.window`.
     key: Option<String>,
     message: String,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct Spot {
     line: usize,
     column: usize,
     text: String,
@@ -40,11 +40,11 @@ impl ConfigError {
         key: Option<String>,
         message: String,
     ) -> Self {
-        Self { path: path.to_owned(), place: span.map(|span| Place::new(text, &span)), key, message }
+        Self { path: path.to_owned(), place: span.map(|span| Spot::new(text, &span)), key, message }
     }
 }
 
-impl Place {
+impl Spot {
     fn new(text: &str, span: &Range<usize>) -> Self {
         let start = text.floor_char_boundary(span.start.min(text.len()));
         let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
@@ -71,7 +71,7 @@ impl fmt::Display for ConfigError {
             write!(f, ": {key}")?;
         }
         write!(f, ": {}", self.message)?;
-        if let Some(Place { line, column, text, width }) = &self.place {
+        if let Some(Spot { line, column, text, width }) = &self.place {
             let number = line.to_string();
             let margin = " ".repeat(number.len());
             let blank = " ".repeat(column - 1);

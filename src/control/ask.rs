@@ -2,7 +2,7 @@
 //! Asking a daemon over its control socket.
 
 use super::serve::{Answer, Question};
-use super::status::Status;
+use super::status::DaemonStatus;
 use crate::ledger::Shares;
 use crate::signature::Signature;
 use std::io;
@@ -34,7 +34,7 @@ pub async fn counts(path: &Path, signatures: &[Signature]) -> io::Result<Vec<Sha
 ///
 /// # Errors
 /// As [`counts`].
-pub async fn status(path: &Path, threshold: u32) -> io::Result<Status> {
+pub async fn status(path: &Path, threshold: u32) -> io::Result<DaemonStatus> {
     match ask(path, &Question::Status(threshold)).await? {
         Answer::Status(status) => Ok(*status),
         _ => Err(unexpected()),

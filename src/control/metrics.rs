@@ -2,7 +2,7 @@
 //! What a daemon says of itself to Prometheus; docs/metrics.md has all of it as a table.
 
 use super::exposition::Text;
-use super::status::{Daemon, Status};
+use super::status::{Daemon, DaemonStatus};
 use crate::activity::Activity;
 use crate::ledger::Counted;
 use crate::sync::LinkStatus;
@@ -59,7 +59,7 @@ impl Daemon {
         text.one("bulkmark_ledger_file_bytes", "gauge", "The ledger's file.", disk.ledger);
     }
 
-    fn spool_metrics(&self, status: &Status, text: &mut Text) {
+    fn spool_metrics(&self, status: &DaemonStatus, text: &mut Text) {
         if self.is_server() {
             return;
         }
@@ -131,7 +131,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
-impl Status {
+impl DaemonStatus {
     fn ledger_metrics(&self, text: &mut Text) {
         let labels = |i: usize| {
             let slice = &self.ledger.slices[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The control socket. One JSON object a line each way.
 
-use super::status::{Daemon, Status};
+use super::status::{Daemon, DaemonStatus};
 use crate::ledger::{Shares, now};
 use crate::net::{Accepted, Socket, Stream, serve_each};
 use crate::signature::Signature;
@@ -37,7 +37,7 @@ pub(super) enum Question {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
     Counts(Vec<Shares>),
-    Status(Box<Status>),
+    Status(Box<DaemonStatus>),
     Error(String),
 }
 

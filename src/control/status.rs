@@ -4,7 +4,7 @@
 use super::disk::Disk;
 use crate::activity::Activity;
 use crate::ledger::{self, Ledger, LedgerError, Role};
-use crate::sync::{Client, LinkStatus, Links, Parameters};
+use crate::sync::{LinkStatus, Links, Parameters, Remote};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -44,7 +44,7 @@ pub struct ClientStatus {
 /// A daemon at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Status {
+pub struct DaemonStatus {
     /// "milter" or "server".
     pub role: String,
     /// Of the program.
@@ -85,7 +85,7 @@ pub struct Parts {
     /// Connections to other servers.
     pub links: Arc<Links>,
     /// Those servers, in the same order.
-    pub servers: Vec<Arc<Client>>,
+    pub servers: Vec<Arc<Remote>>,
     /// The clients of a server; a milter has none.
     pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
     /// What it did.
@@ -134,14 +134,14 @@ impl Daemon {
     ///
     /// # Errors
     /// When the ledger is not available.
-    pub async fn status(&self, threshold: Option<u32>) -> Result<Status, LedgerError> {
+    pub async fn status(&self, threshold: Option<u32>) -> Result<DaemonStatus, LedgerError> {
         let ledger = self.ask_ledger(threshold).await?;
         let mut links = self.links.status();
         let asked: Vec<_> = self.servers.iter().map(|server| tokio::spawn(ask(Arc::clone(server)))).collect();
         for (link, asked) in links.iter_mut().zip(asked) {
             link.behind = asked.await.ok().flatten().map(|theirs| behind(&ledger.versions(), &theirs));
         }
-        Ok(Status {
+        Ok(DaemonStatus {
             listens: Some(self.address.clone()),
             links,
             staleness_seconds: self.links.staleness(),
@@ -154,7 +154,7 @@ impl Daemon {
     ///
     /// # Errors
     /// When the ledger is not available.
-    pub async fn public_status(&self) -> Result<Status, LedgerError> {
+    pub async fn public_status(&self) -> Result<DaemonStatus, LedgerError> {
         Ok(self.outline(self.ask_ledger(None).await?))
     }
 
@@ -181,8 +181,8 @@ impl Daemon {
         }
     }
 
-    fn outline(&self, ledger: ledger::Status) -> Status {
-        Status {
+    fn outline(&self, ledger: ledger::Status) -> DaemonStatus {
+        DaemonStatus {
             role: self.role.to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_seconds: self.uptime(),
@@ -197,7 +197,7 @@ impl Daemon {
     }
 }
 
-async fn ask(server: Arc<Client>) -> Option<BTreeMap<String, u64>> {
+async fn ask(server: Arc<Remote>) -> Option<BTreeMap<String, u64>> {
     let status = tokio::time::timeout(PATIENCE, server.status()).await.ok()?.ok()?;
     let versions = status.get("versions")?;
     BTreeMap::deserialize(versions).ok()

@@ -2,7 +2,7 @@
 //! What the page shows, in sections of JSON that change at times of their own.
 
 use crate::activity::{Activity, MINUTES};
-use crate::control::{Daemon, Status};
+use crate::control::{Daemon, DaemonStatus};
 use crate::ledger::now;
 use crate::policy::Verdict;
 use arc_swap::ArcSwap;
@@ -22,7 +22,7 @@ pub(super) struct Snapshots {
     pub(super) daemon: Arc<Daemon>,
     pub(super) threshold: Box<dyn Fn() -> u32 + Send + Sync>,
     pub(super) config: Arc<ArcSwap<Value>>,
-    status: Mutex<Option<(Instant, Option<Status>)>>,
+    status: Mutex<Option<(Instant, Option<DaemonStatus>)>>,
 }
 
 impl Snapshots {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The HTTP API under /v1; docs/protocol.md describes it.
 
-use super::clients::{Client as KnownClient, ClientsError};
+use super::clients::{Client, ClientsError};
 use super::gate::{Gate, Refused};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
@@ -12,7 +12,7 @@ use crate::net::{Caller, Sender, streamed};
 use crate::signature::Signature;
 use crate::sync::clock::{self, ClockGuard};
 use crate::sync::wire::{self, Reports, SnapshotHead, frame};
-use crate::sync::{Client, Code, ERROR_HEADER, Links, Parameters};
+use crate::sync::{Code, ERROR_HEADER, Links, Parameters, Remote};
 
 use axum::body::Body;
 use axum::extract::{Query, State};
@@ -114,7 +114,7 @@ impl Service {
         parameters: Parameters,
         settings: &Settings,
         links: Arc<Links>,
-        peers: Vec<Arc<Client>>,
+        peers: Vec<Arc<Remote>>,
         activity: Arc<Activity>,
     ) -> Result<Arc<Self>, ClientsError> {
         let gate = Arc::new(Gate::new(settings)?);
@@ -159,7 +159,7 @@ impl Service {
     }
 
     /// Refuses a reader who counts otherwise, and notes it.
-    fn agree(&self, client: Option<&KnownClient>, headers: &HeaderMap) -> Result<(), Failure> {
+    fn agree(&self, client: Option<&Client>, headers: &HeaderMap) -> Result<(), Failure> {
         let result = self.compare(headers);
         if let (Err(Failure(_, why)), Some(client)) = (&result, client) {
             self.gate.refused(&client.name, why);
@@ -224,7 +224,7 @@ async fn reports(
 
 async fn take_reports(
     service: &Service,
-    client: KnownClient,
+    client: Client,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {

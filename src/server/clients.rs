@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
 
+use crate::ledger::random_bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -98,8 +99,7 @@ fn hash(token: &str) -> String {
 
 /// A new token: 256 bits, with a beginning by which people and scanners for secrets know it.
 fn new_token() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
+    let bytes: [u8; 32] = random_bytes()?;
     Ok(bytes.iter().fold("bulkmark_".to_owned(), |text, byte| text + &format!("{byte:02x}")))
 }
 

@@ -6,11 +6,12 @@ use super::settings::{Limits, Settings};
 use crate::control::ClientStatus;
 use arc_swap::ArcSwap;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Addresses whose failures are remembered at most.
@@ -74,10 +75,6 @@ pub(super) struct Gate {
     activity: Mutex<HashMap<String, Activity>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Gate {
     pub(super) fn new(settings: &Settings) -> Result<Self, ClientsError> {
         let Settings { state_dir: directory, anonymous_reading, limits, .. } = settings.clone();
@@ -97,7 +94,7 @@ impl Gate {
     /// Reads the clients again when their file changed: whoever was added, given a new token or removed is so at once.
     fn refresh(&self) {
         let stamp = stamp_of(&self.directory);
-        let mut known = lock(&self.stamp);
+        let mut known = self.stamp.lock();
         if *known == stamp {
             return;
         }
@@ -105,8 +102,8 @@ impl Gate {
         match Clients::load(&self.directory) {
             Ok(clients) => {
                 let known = |name: &String| clients.list().iter().any(|client| client.name == *name);
-                lock(&self.meters).retain(|name, _| known(name));
-                lock(&self.activity).retain(|name, _| known(name));
+                self.meters.lock().retain(|name, _| known(name));
+                self.activity.lock().retain(|name, _| known(name));
                 log::info!("the clients were changed; there are {} now", clients.list().len());
                 self.clients.store(Arc::new(clients));
             }
@@ -117,7 +114,7 @@ impl Gate {
     /// All clients, and what they did.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         self.refresh();
-        let activity = lock(&self.activity);
+        let activity = self.activity.lock();
         let none = Activity::default();
         let status = |client: &Client| {
             let activity = activity.get(&client.name).unwrap_or(&none);
@@ -135,7 +132,7 @@ impl Gate {
     }
 
     fn note(&self, client: &str, change: impl FnOnce(&mut Activity)) {
-        let mut activity = lock(&self.activity);
+        let mut activity = self.activity.lock();
         match activity.get_mut(client) {
             Some(activity) => change(activity),
             None => change(activity.entry(client.to_owned()).or_default()),
@@ -214,7 +211,7 @@ impl Gate {
 
     /// A Unix socket has no address, and whoever reaches it is known to this machine.
     fn is_blocked(&self, from: Option<IpAddr>) -> bool {
-        let failures = lock(&self.failures);
+        let failures = self.failures.lock();
         from.and_then(|ip| failures.get(&ip)).is_some_and(|&(count, since)| {
             count >= self.limits.failed_attempts.get() && since.elapsed() < MINUTE
         })
@@ -222,7 +219,7 @@ impl Gate {
 
     fn remember_failure(&self, from: Option<IpAddr>) {
         let Some(ip) = from else { return };
-        let mut failures = lock(&self.failures);
+        let mut failures = self.failures.lock();
         if failures.len() >= MAX_ADDRESSES {
             failures.retain(|_, (_, since)| since.elapsed() < MINUTE);
         }
@@ -241,7 +238,7 @@ impl Gate {
         let Some(reports) = u32::try_from(reports).ok().and_then(NonZeroU32::new) else { return Ok(()) };
         let rate = client.rate.unwrap_or(self.limits.rate);
         let meter = {
-            let mut meters = lock(&self.meters);
+            let mut meters = self.meters.lock();
             let new = || {
                 // One whole batch must fit, however low the rate.
                 let burst = rate.max(WHOLE_BATCH);

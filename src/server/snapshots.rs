@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Snapshots that are being fetched: each stays as it was, so that a reader who was cut off can go on.
 
-use crate::ledger::{Ledger, LedgerError, Snapshot};
+use crate::ledger::{Ledger, LedgerError, Snapshot, random_bytes};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,9 +33,8 @@ impl Snapshots {
         if let Some(same) = self.same(&snapshot) {
             return Ok(same);
         }
-        let mut bytes = [0; 8];
-        getrandom::fill(&mut bytes).map_err(|e| LedgerError::Unavailable(e.to_string()))?;
-        let id = u64::from_le_bytes(bytes);
+        let id = random_bytes().map(u64::from_le_bytes);
+        let id = id.map_err(|e| LedgerError::Unavailable(e.to_string()))?;
         let snapshot = Arc::new(snapshot);
         let mut kept = self.kept.lock();
         if kept.len() >= MAX {

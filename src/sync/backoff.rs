@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Waiting longer after each failure, and not all at the same time.
 
+use crate::ledger::random_bytes;
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(250);
@@ -18,11 +19,10 @@ impl Default for Backoff {
 impl Backoff {
     /// Waits for half of the time and a random part of the other half; the next time is twice as long.
     pub(super) async fn wait(&mut self) {
-        let mut byte = [0];
         // Without a random number all wait for the same time, which is no worse than an error here.
-        let _ = getrandom::fill(&mut byte);
+        let [byte] = random_bytes().unwrap_or([0]);
         let half = self.0 / 2;
-        tokio::time::sleep(half + half * u32::from(byte[0]) / 255).await;
+        tokio::time::sleep(half + half * u32::from(byte) / 255).await;
         self.0 = (self.0 * 2).min(LAST);
     }
 }

@@ -2,8 +2,8 @@
 //! Fetches what a server holds.
 
 use super::backoff::Backoff;
-use super::client::{Client, ClientError, Stream};
 use super::parameters::Parameters;
+use super::remote::{Remote, RemoteError, Stream};
 use super::state::Flow;
 use super::wire::SnapshotHead;
 use crate::ledger::{self, Assembly, Holding, LedgerError, Refusal, Row, Update, now};
@@ -21,7 +21,7 @@ const TRIES: u32 = 5;
 pub enum Stopped {
     /// It does not answer, or refuses.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    Remote(#[from] RemoteError),
     /// The own ledger does not take it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -37,12 +37,12 @@ pub enum Stopped {
 ///
 /// # Errors
 /// See [`Stopped`].
-pub async fn fetch(client: &Client) -> Result<Holding, Stopped> {
-    let status = client.status().await?;
+pub async fn fetch(remote: &Remote) -> Result<Holding, Stopped> {
+    let status = remote.status().await?;
     let text = status.get("parameters").and_then(serde_json::Value::as_str).unwrap_or_default();
     let (settings, key_id) = Parameters::read(text).map_err(Stopped::Nonsense)?;
-    let (mut assembly, _) = fetch_rows(&settings, client).await?;
-    let mut stream = client.updates(assembly.vector(), Duration::ZERO).await?;
+    let (mut assembly, _) = fetch_rows(&settings, remote).await?;
+    let mut stream = remote.updates(assembly.vector(), Duration::ZERO).await?;
     while let Some(bytes) = stream.next().await? {
         if !bytes.is_empty() {
             let update = decode(bytes.clone().into()).await?;
@@ -65,13 +65,13 @@ pub(super) async fn decode(bytes: Arc<[u8]>) -> Result<Update, Stopped> {
 /// The newest snapshot, and how many rows it has; goes on where it was cut off.
 pub(super) async fn fetch_rows(
     settings: &ledger::Settings,
-    client: &Client,
+    remote: &Remote,
 ) -> Result<(Assembly, u64), Stopped> {
-    let mut stream = client.snapshot(None, 0).await?;
+    let mut stream = remote.snapshot(None, 0).await?;
     let head = head_of(&mut stream).await?;
     let mut assembly = Assembly::new(settings, head.vector.clone());
     if head.rows > 0 {
-        log::info!("{}: a snapshot of {} rows is coming", client.url(), head.rows);
+        log::info!("{}: a snapshot of {} rows is coming", remote.url(), head.rows);
     }
     let mut rows = 0;
     let (mut backoff, mut tries) = (Backoff::default(), TRIES);
@@ -89,11 +89,11 @@ pub(super) async fn fetch_rows(
             Err(e) if tries == 0 => return Err(e.into()),
             cut => {
                 if let Err(e) = cut {
-                    client.link.fails(Flow::Updates, e.to_string());
+                    remote.link.fails(Flow::Updates, e.to_string());
                 }
                 tries -= 1;
                 backoff.wait().await;
-                stream = client.snapshot(Some(head.id), rows).await?;
+                stream = remote.snapshot(Some(head.id), rows).await?;
                 head_of(&mut stream).await?;
             }
         }

@@ -2,10 +2,10 @@
 //! Keeps a ledger in step with a server.
 
 use super::backoff::Backoff;
-use super::client::{Client, ClientError, Stream};
 use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, decode, fetch_rows};
+use super::remote::{Remote, RemoteError, Stream};
 use super::state::{Flow, Links};
 use crate::ledger::{self, Ledger, now};
 use std::sync::Arc;
@@ -20,25 +20,25 @@ const LOOK_BACK: Duration = Duration::from_secs(30);
 /// A stream that ends sooner is no better than none.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// Follows the first of `clients` that answers, for ever: another when it fails, and the first again when that is back. With
+/// Follows the first of `remotes` that answers, for ever: another when it fails, and the first again when that is back. With
 /// `snapshot_on_fork` a snapshot is taken of a server that was restored from an old copy: at a milter, whose counts are all from there.
 pub async fn follow(
     ledger: Ledger,
     settings: ledger::Settings,
-    clients: Vec<Arc<Client>>,
+    remotes: Vec<Arc<Remote>>,
     links: Arc<Links>,
     snapshot_on_fork: bool,
 ) {
     let mut backoff = Backoff::default();
     loop {
         let mut any = false;
-        for (i, client) in clients.iter().enumerate() {
+        for (i, remote) in remotes.iter().enumerate() {
             let began = Instant::now();
             let following =
-                follow_once(&ledger, &settings, client, snapshot_on_fork, || links.set_active(Some(i)));
+                follow_once(&ledger, &settings, remote, snapshot_on_fork, || links.set_active(Some(i)));
             let result = tokio::select! {
                 result = following => result,
-                () = better_one_answers(&ledger, &clients, i, snapshot_on_fork) => Ok(()),
+                () = better_one_answers(&ledger, &remotes, i, snapshot_on_fork) => Ok(()),
             };
             let problem = match result {
                 Ok(()) if began.elapsed() >= SHORT => {
@@ -49,7 +49,7 @@ pub async fn follow(
                 Err(e) => e.to_string(),
             };
             links.set_active(None);
-            client.link.fails(Flow::Updates, problem);
+            remote.link.fails(Flow::Updates, problem);
         }
         if any {
             backoff = Backoff::default();
@@ -61,21 +61,21 @@ pub async fn follow(
 
 /// Is done when one of the servers before number `followed` answers as it should. Of those behind it that did not, it sees
 /// whether they do.
-async fn better_one_answers(ledger: &Ledger, clients: &[Arc<Client>], followed: usize, on_fork: bool) {
+async fn better_one_answers(ledger: &Ledger, remotes: &[Arc<Remote>], followed: usize, on_fork: bool) {
     loop {
         tokio::time::sleep(LOOK_BACK).await;
-        for (i, client) in clients.iter().enumerate() {
-            if i == followed || i > followed && !client.link.is_failing(Flow::Updates) {
+        for (i, remote) in remotes.iter().enumerate() {
+            if i == followed || i > followed && !remote.link.is_failing(Flow::Updates) {
                 continue;
             }
-            let answers = match client.updates(&ledger.vector(), Duration::ZERO).await {
+            let answers = match remote.updates(&ledger.vector(), Duration::ZERO).await {
                 Err(e) if !needs_snapshot(&e, on_fork) => Err(e),
                 _ => Ok(()),
             };
             match answers {
                 Ok(()) if i < followed => return,
-                Ok(()) => client.link.works(Flow::Updates),
-                Err(e) => client.link.fails(Flow::Updates, e.to_string()),
+                Ok(()) => remote.link.works(Flow::Updates),
+                Err(e) => remote.link.fails(Flow::Updates, e.to_string()),
             }
         }
     }
@@ -84,32 +84,32 @@ async fn better_one_answers(ledger: &Ledger, clients: &[Arc<Client>], followed: 
 async fn follow_once(
     ledger: &Ledger,
     settings: &ledger::Settings,
-    client: &Client,
+    remote: &Remote,
     snapshot_on_fork: bool,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
         // Whoever knows nothing yet is sooner up to date by what all updates together made than by each of them.
-        take_snapshot(ledger, settings, client, false).await?;
+        take_snapshot(ledger, settings, remote, false).await?;
     }
     let vector = ledger.vector();
-    let stream = match client.updates(&vector, WAIT).await {
+    let stream = match remote.updates(&vector, WAIT).await {
         Err(e) if needs_snapshot(&e, snapshot_on_fork) => {
-            take_snapshot(ledger, settings, client, e.code() == Some(Code::OtherHistory)).await?;
+            take_snapshot(ledger, settings, remote, e.code() == Some(Code::OtherHistory)).await?;
             let vector = ledger.vector();
-            client.updates(&vector, WAIT).await
+            remote.updates(&vector, WAIT).await
         }
         other => other,
     }?;
     let answers = || {
         answered();
-        client.link.works(Flow::Updates);
+        remote.link.works(Flow::Updates);
     };
     apply_all(ledger, stream, answers).await
 }
 
 /// Whether a server has no updates for us, and a snapshot instead.
-fn needs_snapshot(error: &ClientError, on_fork: bool) -> bool {
+fn needs_snapshot(error: &RemoteError, on_fork: bool) -> bool {
     match error.code() {
         Some(Code::UpdatesGone) => true,
         Some(Code::OtherHistory) => on_fork,
@@ -126,7 +126,7 @@ async fn apply_all(ledger: &Ledger, mut stream: Stream, answers: impl Fn()) -> R
         }
         if !clock.is_steady() {
             return Err(
-                ClientError::Clock("the clock of this machine was set; asking anew".to_owned()).into()
+                RemoteError::Clock("the clock of this machine was set; asking anew".to_owned()).into()
             );
         }
         if bytes.is_empty() {
@@ -144,10 +144,10 @@ async fn apply_all(ledger: &Ledger, mut stream: Stream, answers: impl Fn()) -> R
 async fn take_snapshot(
     ledger: &Ledger,
     settings: &ledger::Settings,
-    client: &Client,
+    remote: &Remote,
     forked: bool,
 ) -> Result<(), Stopped> {
-    let (assembly, rows) = fetch_rows(settings, client).await?;
+    let (assembly, rows) = fetch_rows(settings, remote).await?;
     if rows == 0 && !forked {
         return Ok(());
     }
@@ -156,6 +156,6 @@ async fn take_snapshot(
     } else {
         ledger.adopt(assembly).await??;
     }
-    log::info!("{}: a snapshot of {rows} rows is in force", client.url());
+    log::info!("{}: a snapshot of {rows} rows is in force", remote.url());
     Ok(())
 }

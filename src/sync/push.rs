@@ -3,8 +3,8 @@
 //! server takes.
 
 use super::backoff::Backoff;
-use super::client::Client;
 use super::code::Code;
+use super::remote::Remote;
 use super::settings::Settings;
 use super::state::{Flow, Links};
 use super::wire::Reports;
@@ -49,15 +49,15 @@ async fn trim_once(ledger: &Ledger, links: &Links) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Sends own reports to `client`, in batches, for as long as the ledger is open: new ones while it is number `i` of `links`
+/// Sends own reports to `remote`, in batches, for as long as the ledger is open: new ones while it is number `i` of `links`
 /// that is followed, else those that were sent to it before and have no answer.
-pub async fn push(ledger: Ledger, settings: Settings, i: usize, client: Arc<Client>, links: Arc<Links>) {
+pub async fn push(ledger: Ledger, settings: Settings, i: usize, remote: Arc<Remote>, links: Arc<Links>) {
     let mut backoff = Backoff::default();
     loop {
         let new = links.active() == Some(i);
-        match send_one(&ledger, &client, &links, new).await {
+        match send_one(&ledger, &remote, &links, new).await {
             Ok(sent) => {
-                client.link.works(Flow::Reports);
+                remote.link.works(Flow::Reports);
                 if sent {
                     backoff = Backoff::default();
                 }
@@ -66,7 +66,7 @@ pub async fn push(ledger: Ledger, settings: Settings, i: usize, client: Arc<Clie
             }
             Err(Unsent::Closed) => return,
             Err(Unsent::Later(e)) => {
-                client.link.fails(Flow::Reports, e);
+                remote.link.fails(Flow::Reports, e);
                 backoff.wait().await;
             }
         }
@@ -85,15 +85,15 @@ impl From<LedgerError> for Unsent {
 }
 
 /// True when a batch was sent and acknowledged.
-async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) -> Result<bool, Unsent> {
-    let Some((spool, batch)) = ledger.next_batch(client.url().to_owned(), new).await? else {
+async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) -> Result<bool, Unsent> {
+    let Some((spool, batch)) = ledger.next_batch(remote.url().to_owned(), new).await? else {
         return Ok(false);
     };
     let held = batch.reports.len() as u64;
     let reports = Reports { spool, number: batch.number, reports: batch.reports };
-    let refused = match client.report(&reports).await {
+    let refused = match remote.report(&reports).await {
         Ok(receipt) => {
-            ledger.acknowledge(client.url().to_owned(), batch.number, receipt).await?;
+            ledger.acknowledge(remote.url().to_owned(), batch.number, receipt).await?;
             return Ok(true);
         }
         Err(e) => e,
@@ -102,14 +102,14 @@ async fn send_one(ledger: &Ledger, client: &Client, links: &Links, new: bool) ->
         Some(Code::BatchNumber) => {
             log::error!(
                 "{}: {refused}; this spool was restored from an old copy, and its reports were counted already",
-                client.url()
+                remote.url()
             );
-            ledger.renew_spool(client.url().to_owned(), spool).await?;
+            ledger.renew_spool(remote.url().to_owned(), spool).await?;
             Ok(true)
         }
         Some(Code::Body | Code::BodyTooLong) => {
-            log::error!("{}: {refused}; the batch is dropped", client.url());
-            ledger.drop_batch(client.url().to_owned(), batch.number).await?;
+            log::error!("{}: {refused}; the batch is dropped", remote.url());
+            ledger.drop_batch(remote.url().to_owned(), batch.number).await?;
             links.dropped(held);
             Ok(true)
         }

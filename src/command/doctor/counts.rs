@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon, and the counts that it holds; where it does not run, the ledger's file.
 
-use super::Daemon;
 use super::report::Report;
+use super::subject::Daemon;
 use crate::command::show::ago;
-use crate::control::{self, Status};
+use crate::control::{self, DaemonStatus};
 use crate::ledger::{FILE_NAME, Holding, OpenError, SliceStatus};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
@@ -22,7 +22,7 @@ pub(super) async fn examine(
     of: &Daemon<'_>,
     key: Option<&FederationKey>,
     report: &mut Report,
-) -> Option<Status> {
+) -> Option<DaemonStatus> {
     let (daemon, shown) = (of.name, of.control.display());
     match control::status(of.control, of.threshold).await {
         Ok(status) => {
@@ -52,7 +52,7 @@ pub(super) async fn examine(
     None
 }
 
-fn examine_daemon(of: &Daemon<'_>, key: Option<&FederationKey>, status: &Status, report: &mut Report) {
+fn examine_daemon(of: &Daemon<'_>, key: Option<&FederationKey>, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "daemon";
     let daemon = of.name;
     let restart = format!("systemctl restart bulkmark-{daemon}");

@@ -3,7 +3,7 @@
 //!
 //! `report` collects what the others find: `files` looks at what the daemon may do with its files (`access`), `counts` asks
 //! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does,
-//! and `servers` asks the other servers.
+//! and `servers` asks the other servers. `subject` is what they look at.
 
 mod access;
 mod counts;
@@ -12,11 +12,11 @@ mod postfix;
 mod report;
 mod servers;
 mod session;
+mod subject;
 
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
-use crate::control::Status;
-use crate::ledger;
+use crate::control::DaemonStatus;
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
 use crate::signature::FederationKey;
@@ -27,6 +27,7 @@ use report::{Level, Report};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use subject::Daemon;
 
 /// Check everything that a milter or server needs to do its work, and say what to do.
 ///
@@ -87,23 +88,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// An error of the configuration without the line that it shows.
 fn first_line(error: &ConfigError) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
-}
-
-/// What a milter and a server have alike.
-struct Daemon<'a> {
-    /// "milter" or "server".
-    name: &'static str,
-    /// Its configuration, and whether that is where the packages have it.
-    path: &'a Path,
-    packaged: bool,
-    control: &'a Path,
-    state_dir: &'a Path,
-    ledger: &'a ledger::Settings,
-    threshold: u32,
-    log: &'a telemetry::Settings,
-    /// What the other servers are to it, and which there are.
-    link: &'static str,
-    others: &'a [Upstream],
 }
 
 type Loaded<'a> = (&'a MilterFile, Result<FederationKey, ConfigError>, Result<(), ConfigError>);
@@ -209,7 +193,7 @@ impl Daemon<'_> {
         user: &User,
         key: Option<&FederationKey>,
         report: &mut Report,
-    ) -> Option<Status> {
+    ) -> Option<DaemonStatus> {
         examine_entries(self.link, self.others, user, report);
         files::examine_state(self.state_dir, user, report);
         files::examine_disk(self.state_dir, report);
@@ -221,7 +205,7 @@ impl Daemon<'_> {
     fn listens(
         &self,
         endpoint: &Endpoint,
-        status: Option<&Status>,
+        status: Option<&DaemonStatus>,
         read: fn(&str) -> Result<Address, String>,
         report: &mut Report,
     ) -> Option<Address> {
@@ -243,7 +227,7 @@ impl Daemon<'_> {
     async fn examine_others(
         &self,
         key: Option<&FederationKey>,
-        status: Option<&Status>,
+        status: Option<&DaemonStatus>,
         report: &mut Report,
     ) {
         if let Some(key) = key {

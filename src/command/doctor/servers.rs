@@ -4,10 +4,10 @@
 use super::report::Report;
 use crate::command::show::ago;
 use crate::config::MilterFile;
-use crate::control::Status;
+use crate::control::DaemonStatus;
 use crate::ledger::{self, now};
 use crate::signature::FederationKey;
-use crate::sync::{Client, ClientError, Code, Link, Parameters, Upstream};
+use crate::sync::{Code, Link, Parameters, Remote, RemoteError, Upstream};
 use std::sync::Arc;
 
 /// Asks each of them. `check` is "upstream" or "peer".
@@ -16,14 +16,14 @@ pub(super) async fn examine(
     servers: &[Upstream],
     settings: &ledger::Settings,
     key: &FederationKey,
-    status: Option<&Status>,
+    status: Option<&DaemonStatus>,
     report: &mut Report,
 ) {
     let parameters = Parameters::new(settings, key);
     let mut agreed = Vec::new();
     for server in servers {
         let url = &server.url;
-        let client = Client::new(server, Some(parameters.clone()), Arc::new(Link::new(url)));
+        let client = Remote::new(server, Some(parameters.clone()), Arc::new(Link::new(url)));
         let asked = match client {
             Ok(client) => client.status().await.map(drop),
             Err(e) => Err(e),
@@ -55,13 +55,13 @@ pub(super) async fn examine(
 }
 
 /// What helps against this.
-fn advice(error: &ClientError, server: &Upstream) -> String {
+fn advice(error: &RemoteError, server: &Upstream) -> String {
     let token = match &server.token_file {
         Some(path) => format!("put it into {}", path.display()),
         None => "name its file in token-file".to_owned(),
     };
     match (error, error.code()) {
-        (ClientError::File { .. } | ClientError::Setup(_), _) => {
+        (RemoteError::File { .. } | RemoteError::Setup(_), _) => {
             "correct the entry, or the file that it names".to_owned()
         }
         (_, Some(Code::TokenMissing | Code::TokenInvalid)) => {
@@ -73,8 +73,8 @@ fn advice(error: &ClientError, server: &Upstream) -> String {
             format!("the client has another role; have one with the right --role made, and {token}")
         }
         (_, Some(Code::TokenBlocked | Code::Rate)) => "wait a minute, and try again".to_owned(),
-        (ClientError::Parameters(_), _) | (_, Some(Code::Parameters)) => SAME.to_owned(),
-        (ClientError::Transport(_), _) => {
+        (RemoteError::Parameters(_), _) | (_, Some(Code::Parameters)) => SAME.to_owned(),
+        (RemoteError::Transport(_), _) => {
             "is it running, is the address right, and does a firewall let us through? curl -v shows more"
                 .to_owned()
         }
@@ -86,7 +86,7 @@ const SAME: &str =
     "use the same [ledger] window and capacity, and the same federation-key-file, as the server";
 
 /// What waits to be sent.
-pub(super) fn examine_spool(file: &MilterFile, status: &Status, report: &mut Report) {
+pub(super) fn examine_spool(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "spool";
     if file.upstream.is_empty() {
         return;

@@ -29,7 +29,7 @@ const MAX_STATUS: usize = 1 << 20;
 
 /// A server cannot be asked, or has no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub enum RemoteError {
     /// A file that the configuration names.
     #[error("cannot use {path}: {reason}")]
     File {
@@ -68,7 +68,7 @@ pub enum ClientError {
     Long(usize),
 }
 
-impl ClientError {
+impl RemoteError {
     /// Why the server refused; none when it did not, or that is not known.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
@@ -85,7 +85,7 @@ impl ClientError {
     }
 }
 
-impl From<reqwest::Error> for ClientError {
+impl From<reqwest::Error> for RemoteError {
     fn from(error: reqwest::Error) -> Self {
         // reqwest's own text ends where it begins to say why.
         let mut text = error.to_string();
@@ -99,19 +99,19 @@ impl From<reqwest::Error> for ClientError {
 }
 
 /// One server, and how it is reached.
-pub struct Client {
+pub struct Remote {
     http: reqwest::Client,
     /// As the configuration has it, and where requests go.
     url: String,
     base: String,
     token: Option<header::HeaderValue>,
-    /// None for a client that only looks.
+    /// None where it is only looked at.
     parameters: Option<Parameters>,
     /// What is known of the connection.
     pub link: Arc<Link>,
 }
 
-impl Client {
+impl Remote {
     /// Reads the files that the configuration names. Without `parameters` it takes those that the server has.
     ///
     /// # Errors
@@ -120,9 +120,9 @@ impl Client {
         upstream: &Upstream,
         parameters: Option<Parameters>,
         link: Arc<Link>,
-    ) -> Result<Self, ClientError> {
+    ) -> Result<Self, RemoteError> {
         let read = |path: &PathBuf| {
-            std::fs::read(path).map_err(|reason| ClientError::File { path: path.clone(), reason })
+            std::fs::read(path).map_err(|reason| RemoteError::File { path: path.clone(), reason })
         };
         let mut http = reqwest::Client::builder()
             .user_agent(concat!("bulkmark/", env!("CARGO_PKG_VERSION")))
@@ -131,7 +131,7 @@ impl Client {
             .tcp_nodelay(true);
         if let Some(path) = &upstream.ca_file {
             let certificate = reqwest::Certificate::from_pem(&read(path)?)
-                .map_err(|e| ClientError::Setup(format!("{}: {e}", path.display())))?;
+                .map_err(|e| RemoteError::Setup(format!("{}: {e}", path.display())))?;
             http = http.tls_certs_only([certificate]);
         }
         let token = match &upstream.token_file {
@@ -139,7 +139,7 @@ impl Client {
             Some(path) => {
                 let token = String::from_utf8_lossy(&read(path)?).trim().to_owned();
                 let mut value = header::HeaderValue::from_str(&format!("Bearer {token}"))
-                    .map_err(|_| ClientError::Setup(format!("{}: expected one token", path.display())))?;
+                    .map_err(|_| RemoteError::Setup(format!("{}: expected one token", path.display())))?;
                 value.set_sensitive(true);
                 Some(value)
             }
@@ -150,7 +150,7 @@ impl Client {
             Some(path) => ("http://localhost".to_owned(), http.unix_socket(path)),
             None => (url.clone(), http),
         };
-        let http = http.build().map_err(|e| ClientError::Setup(e.to_string()))?;
+        let http = http.build().map_err(|e| RemoteError::Setup(e.to_string()))?;
         Ok(Self { http, url, base, token, parameters, link })
     }
 
@@ -160,7 +160,7 @@ impl Client {
         &self.url
     }
 
-    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, RemoteError> {
         let result = self.exchange(request).await;
         match &result {
             Ok(_) => self.link.set_clocks_agree(true),
@@ -170,7 +170,7 @@ impl Client {
         result
     }
 
-    async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<Response, ClientError> {
+    async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<Response, RemoteError> {
         let mut request = request;
         if let Some(date) = clock::date() {
             request = request.header(header::DATE, date);
@@ -186,9 +186,9 @@ impl Client {
         if status.is_success() {
             let Some(ours) = &self.parameters else { return Ok(response) };
             let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
-            ours.check(theirs.unwrap_or_default()).map_err(ClientError::Parameters)?;
+            ours.check(theirs.unwrap_or_default()).map_err(RemoteError::Parameters)?;
             let date = response.headers().get(header::DATE);
-            clock::check(date, "the server", "this machine").map_err(ClientError::Clock)?;
+            clock::check(date, "the server", "this machine").map_err(RemoteError::Clock)?;
             return Ok(response);
         }
         let code = match response.headers().get(code::HEADER) {
@@ -203,14 +203,14 @@ impl Client {
         }
         reason.truncate(MAX_REASON);
         let reason = String::from_utf8_lossy(&reason).trim().to_owned();
-        Err(ClientError::Refused { status, code, reason })
+        Err(RemoteError::Refused { status, code, reason })
     }
 
     /// Reports a batch.
     ///
     /// # Errors
     /// When it was not acknowledged; it may have been counted all the same.
-    pub async fn report(&self, reports: &Reports) -> Result<Receipt, ClientError> {
+    pub async fn report(&self, reports: &Reports) -> Result<Receipt, RemoteError> {
         let body = reports.encode();
         self.link.sent(body.len());
         let request = self.http.post(format!("{}/v1/reports", self.base)).timeout(SILENCE).body(body);
@@ -223,17 +223,17 @@ impl Client {
     ///
     /// # Errors
     /// When it does not answer, or with something else.
-    pub async fn status(&self) -> Result<serde_json::Value, ClientError> {
+    pub async fn status(&self) -> Result<serde_json::Value, RemoteError> {
         let request = self.http.get(format!("{}/v1/status", self.base)).timeout(SILENCE);
         let answer = whole(self.send(request).await?, MAX_STATUS).await?;
-        serde_json::from_slice(&answer).map_err(|e| ClientError::Transport(e.to_string()))
+        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(e.to_string()))
     }
 
     /// All updates that `since` lacks, and those that come within `wait`.
     ///
     /// # Errors
     /// When there is no stream; [`Code::UpdatesGone`] when a snapshot must be taken first.
-    pub async fn updates(&self, since: &Vector, wait: Duration) -> Result<Stream, ClientError> {
+    pub async fn updates(&self, since: &Vector, wait: Duration) -> Result<Stream, RemoteError> {
         let url = format!("{}/v1/updates?wait={}&since={since}", self.base, wait.as_secs());
         let response = self.send(self.http.get(url)).await?;
         Ok(Stream { response, frames: Frames::new(wire::UPDATES), link: Arc::clone(&self.link) })
@@ -243,7 +243,7 @@ impl Client {
     ///
     /// # Errors
     /// When there is no stream; [`Code::SnapshotGone`] when that one is no longer kept.
-    pub async fn snapshot(&self, id: Option<u64>, from: u64) -> Result<Stream, ClientError> {
+    pub async fn snapshot(&self, id: Option<u64>, from: u64) -> Result<Stream, RemoteError> {
         let id = id.map(|id| format!("id={id}&")).unwrap_or_default();
         let response = self.send(self.http.get(format!("{}/v1/snapshot?{id}from={from}", self.base))).await?;
         Ok(Stream { response, frames: Frames::new(wire::SNAPSHOT), link: Arc::clone(&self.link) })
@@ -251,11 +251,11 @@ impl Client {
 }
 
 /// All of an answer, unless it is longer than `most`.
-async fn whole(mut response: Response, most: usize) -> Result<Vec<u8>, ClientError> {
+async fn whole(mut response: Response, most: usize) -> Result<Vec<u8>, RemoteError> {
     let mut bytes = Vec::new();
     while let Some(piece) = response.chunk().await? {
         if piece.len() > most - bytes.len() {
-            return Err(ClientError::Long(most));
+            return Err(RemoteError::Long(most));
         }
         bytes.extend_from_slice(&piece);
     }
@@ -274,7 +274,7 @@ impl Stream {
     ///
     /// # Errors
     /// When the connection breaks or what comes is no frame.
-    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RemoteError> {
         loop {
             if let Some(content) = self.frames.take()? {
                 self.link.heard();
