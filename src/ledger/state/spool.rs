@@ -181,10 +181,9 @@ impl Spool {
         batch
     }
 
-    /// Lets go of the reports of a batch of this server, as if they were in the merged counts. False when it has none. A
-    /// server that refuses to be asked has nothing to tell.
+    /// Lets go of the reports of a batch of this server, as if they were in the merged counts. False when it has none.
     pub(crate) fn drop_batch(&mut self, upstream: &str, number: u64) -> bool {
-        let dropped = self.acknowledge(upstream, number, DROPPED);
+        let dropped = self.mark(upstream, number, DROPPED);
         self.settle(&Vector::new());
         dropped
     }
@@ -243,13 +242,18 @@ impl Spool {
 
     /// Remembers where a batch of this server was counted, or that it knows no later one. False when it has no such batch.
     pub(crate) fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) -> bool {
-        let mut batches = self.batches.iter_mut();
-        let batch = batches.find(|batch| batch.number == number && batch.upstream == upstream);
-        let found = batch.map(|batch| batch.receipt = Some(receipt)).is_some();
+        let found = self.mark(upstream, number, receipt);
         if found || self.inherited.question(upstream) == Some(number) {
             self.inherited.agree(upstream);
         }
         found
+    }
+
+    fn mark(&mut self, upstream: &str, number: u64, receipt: Receipt) -> bool {
+        // A question has the number of a batch, too, which may have been answered before.
+        let mut open = self.batches.iter_mut().filter(|batch| batch.receipt.is_none());
+        let batch = open.find(|batch| batch.number == number && batch.upstream == upstream);
+        batch.map(|batch| batch.receipt = Some(receipt)).is_some()
     }
 
     /// Lets go of the reports that are in the merged counts of `vector`.
