@@ -4,7 +4,7 @@
 use super::backoff::Backoff;
 use super::client::{Client, ClientError, Stream};
 use super::clock::Steady;
-use super::fetch::{Stopped, decode, fetch_rows};
+use super::fetch::{Stopped, catch_up, decode, fetch_rows};
 use super::state::Links;
 use crate::ledger::{self, Ledger, now};
 use reqwest::StatusCode;
@@ -134,9 +134,13 @@ async fn take_snapshot(
     client: &Client,
     forked: bool,
 ) -> Result<(), Stopped> {
-    let (assembly, rows) = fetch_rows(settings, client).await?;
+    let (mut assembly, rows) = fetch_rows(settings, client).await?;
     if rows == 0 && !forked {
         return Ok(());
+    }
+    if !assembly.vector().covers(&ledger.vector()) {
+        // A snapshot is as old as the server's last checkpoint; what came since may be known here.
+        catch_up(&mut assembly, client).await?;
     }
     if forked {
         ledger.adopt_fork(assembly).await??;

@@ -141,12 +141,17 @@ impl Node {
         }
     }
 
-    /// A snapshot, as it travels.
-    pub(super) fn snapshot(&self) -> MergedCounts {
+    /// A snapshot, as it travels; with the updates that came after it if it would be a step back for a holder of `theirs`.
+    pub(super) fn snapshot(&self, theirs: &Vector) -> MergedCounts {
         let snapshot = self.reader().snapshot().unwrap();
         let mut assembly = Assembly::new(&self.settings, snapshot.vector().clone());
         for row in snapshot.rows(0, usize::MAX).unwrap() {
             assert!(assembly.add(&row).unwrap());
+        }
+        if !assembly.vector().covers(theirs) {
+            for bytes in self.updates(assembly.vector(), usize::MAX).unwrap() {
+                assembly.apply(&Update::decode(&bytes).unwrap(), &bytes, NOW).unwrap();
+            }
         }
         assembly.into_counts()
     }

@@ -24,11 +24,7 @@ fn one_move(world: &mut World) {
     let (s, m) = (world.below(world.servers.len()), world.below(world.milters.len()));
     let other = world.below(world.servers.len());
     let bytes = 1 + world.below(4) * 400;
-    let mv = world.below(100);
-    if std::env::var("DBG").is_ok() {
-        eprintln!("move {mv} s={s} m={m} o={other} has={:?}", world.milters[m].has);
-    }
-    match mv {
+    match world.below(100) {
         0..32 => world.report(m),
         32..54 => drop(world.send(m, s, true)),
         54..62 => {
@@ -100,7 +96,7 @@ fn run(seed: u64) {
     let moves = world.below(300);
     for n in 0..moves {
         one_move(&mut world);
-        if n % 16 == 0 || std::env::var("DBG").is_ok() {
+        if n % 16 == 0 {
             check(&world);
         }
     }
@@ -131,9 +127,6 @@ fn run(seed: u64) {
 fn all_ledgers_become_equal() {
     let seeds: u64 = if cfg!(debug_assertions) { 300 } else { 10_000 };
     let next = AtomicU64::new(0);
-    if let Ok(s) = std::env::var("DBG") {
-        return run(s.parse().unwrap());
-    }
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {

@@ -148,9 +148,6 @@ impl World {
             return true;
         }
         if loss && self.chance(3) {
-            if std::env::var("DBG").is_ok() {
-                eprintln!("  drop {spool:x} {} {reports:?}", batch.number);
-            }
             let cache = self.milters[m].node.state().cache().unwrap();
             cache.drop_batch(&name, batch.number);
             self.milters[m].has.retain(|report| !reports.contains(report));
@@ -163,9 +160,6 @@ impl World {
         }
         if loss && self.chance(15) {
             return true;
-        }
-        if std::env::var("DBG").is_ok() {
-            eprintln!("  send {spool:x} {} {reports:?} -> {answer:?}", batch.number);
         }
         match answer {
             Ok(receipt) => {
@@ -217,21 +211,12 @@ impl World {
                 let again = usize::from(loss && self.chance(30));
                 for bytes in updates[..cut].iter().flat_map(|bytes| std::iter::repeat_n(bytes, 1 + again)) {
                     let applied = self.node(to).apply(bytes);
-                    if std::env::var("DBG").is_ok() && applied.is_err() {
-                        eprintln!("  pull {to:?} {s}: {applied:?}");
-                    }
                     assert!(self.servers_forget || applied.is_ok(), "seed {}: {applied:?}", self.seed);
                 }
                 return self.node(to).commit();
             }
             Err(refusal) => refusal,
         };
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "  refused {to:?} from {s}: {from}; theirs {theirs} ours {}",
-                self.servers[s].node.view().vector()
-            );
-        }
         let forked = matches!(from, Refusal::Fork { .. });
         assert!(self.servers_forget || !forked, "seed {}: {from}", self.seed);
         if !forked || matches!(to, Holder::Milter(_)) {
@@ -241,7 +226,8 @@ impl World {
 
     /// A holder takes a server's snapshot. Whatever comes of it, no count falls, unless the server's history forked.
     pub(super) fn take_snapshot(&mut self, to: Holder, s: usize, forked: bool) {
-        let snapshot = self.servers[s].node.snapshot();
+        let theirs = self.node(to).view().vector();
+        let snapshot = self.servers[s].node.snapshot(&theirs);
         let shared: Vec<_> = (0..SHARED).map(signature).collect();
         let counts = |node: &Node| -> Vec<u32> {
             shared.iter().map(|&signature| node.view().counts().count(signature, NOW)).collect()
@@ -317,7 +303,8 @@ impl World {
             for m in 0..self.milters.len() {
                 // Each server may be asked first, and only then be sent something.
                 for s in (0..self.servers.len()).chain(0..self.servers.len()) {
-                    while self.send(m, s, false) {}
+                    let rounds = (0..1000).take_while(|_| self.send(m, s, false)).count();
+                    assert!(rounds < 1000, "seed {}: there is no end to what is sent", self.seed);
                 }
             }
             self.cut_all();
