@@ -40,7 +40,8 @@ fn snapshots_in_turn_are_no_step_back() {
     count(&mut two, 1, 1);
     pull(&two, &mut one);
     pull(&one, &mut two);
-    (count(&mut one, 2, 2), count(&mut two, 2, 3));
+    count(&mut one, 2, 2);
+    count(&mut two, 2, 3);
     let mut milter = node(Role::Cache, 3);
     let snapshot = |server: &Node| server.snapshot(&Vector::new());
     milter.adopt(snapshot(&one), false).unwrap();
@@ -66,7 +67,8 @@ fn snapshots_in_turn_are_no_step_back() {
 #[test]
 fn a_snapshot_of_strangers_is_added() {
     let (mut one, mut two, mut milter) = (node(Role::Server, 1), node(Role::Server, 2), node(Role::Cache, 3));
-    (count(&mut one, 1, 0), count(&mut two, 1, 0));
+    count(&mut one, 1, 0);
+    count(&mut two, 1, 0);
     pull(&one, &mut milter);
     milter.checkpoint(&crate::ledger::state::changes::Expired::default());
     milter.adopt(two.snapshot(&Vector::new()), false).unwrap();

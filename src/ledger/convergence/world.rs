@@ -96,7 +96,7 @@ impl World {
     }
 
     pub(super) fn below(&mut self, n: usize) -> usize {
-        (self.random.next_u64() % n as u64) as usize
+        usize::try_from(self.random.next_u64() % n as u64).unwrap()
     }
 
     pub(super) fn chance(&mut self, percent: usize) -> bool {
@@ -106,8 +106,8 @@ impl World {
     /// A message comes to a milter.
     pub(super) fn report(&mut self, m: usize) {
         let number = self.made.len();
-        let made =
-            Made { own: signature(SHARED + number), times: 1 + (self.below(5) * self.below(8)) as u32 };
+        let times = 1 + u32::try_from(self.below(5) * self.below(8)).unwrap();
+        let made = Made { own: signature(SHARED + number), times };
         let shared = signature(self.below(SHARED));
         self.made.push(made);
         self.by_signature.insert(made.own, number);
