@@ -16,6 +16,8 @@
 
 mod busy;
 mod clock;
+#[cfg(test)]
+mod convergence;
 mod disk;
 mod errors;
 mod handle;

@@ -42,6 +42,12 @@ pub async fn fetch(remote: &Remote) -> Result<Holding, Stopped> {
     let text = status.get("parameters").and_then(serde_json::Value::as_str).unwrap_or_default();
     let (settings, key_id) = Parameters::read(text).map_err(Stopped::Nonsense)?;
     let (mut assembly, _) = fetch_rows(&settings, remote).await?;
+    catch_up(&mut assembly, remote).await?;
+    Ok(Holding::of_server(assembly, key_id))
+}
+
+/// Applies to a snapshot what the server counted since.
+pub(super) async fn catch_up(assembly: &mut Assembly, remote: &Remote) -> Result<(), Stopped> {
     let mut stream = remote.updates(assembly.vector(), Duration::ZERO).await?;
     while let Some(bytes) = stream.next().await? {
         if !bytes.is_empty() {
@@ -49,7 +55,7 @@ pub async fn fetch(remote: &Remote) -> Result<Holding, Stopped> {
             assembly.apply(&update, &bytes, now())?;
         }
     }
-    Ok(Holding::of_server(assembly, key_id))
+    Ok(())
 }
 
 pub(super) async fn decode(bytes: Arc<[u8]>) -> Result<Update, Stopped> {

@@ -4,7 +4,7 @@
 use super::backoff::Backoff;
 use super::clock::ClockGuard;
 use super::code::Code;
-use super::fetch::{Stopped, decode, fetch_rows};
+use super::fetch::{Stopped, catch_up, decode, fetch_rows};
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::{Flow, Links};
 use crate::ledger::{self, Ledger, now};
@@ -147,9 +147,13 @@ async fn take_snapshot(
     remote: &Remote,
     forked: bool,
 ) -> Result<(), Stopped> {
-    let (assembly, rows) = fetch_rows(settings, remote).await?;
+    let (mut assembly, rows) = fetch_rows(settings, remote).await?;
     if rows == 0 && !forked {
         return Ok(());
+    }
+    if !assembly.vector().covers(&ledger.vector()) {
+        // A snapshot is as old as the server's last checkpoint; what came since may be known here.
+        catch_up(&mut assembly, remote).await?;
     }
     if forked {
         ledger.adopt_fork(assembly).await??;

@@ -64,8 +64,11 @@ impl Cache {
 
     /// The batch to send to an upstream server next, and the number of the spool that it is of.
     pub(crate) fn next_batch(&mut self, upstream: &str, new: bool) -> Option<(u64, Outgoing)> {
-        if let Some(asked) = self.spool.open(upstream).or_else(|| self.spool.question(upstream)) {
-            return Some((self.spool.id_of(asked.number), asked));
+        if let Some(open) = self.spool.open(upstream) {
+            return Some((self.spool.id_of(open.number), open));
+        }
+        if let Some(question) = self.spool.question(upstream) {
+            return Some((self.spool.ids().0, question));
         }
         let batch = if new { self.spool.begin(upstream) } else { None }?;
         self.counts.changes.batches.insert(batch.number);

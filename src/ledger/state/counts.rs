@@ -114,7 +114,8 @@ impl Counts {
     }
 
     fn unite(&mut self, snapshot: &MergedCounts) -> Result<(), Refusal> {
-        let origin = snapshot.vector().iter().next().map_or(self.local.origin(), |(origin, _)| origin);
+        let origin =
+            snapshot.vector().iter().next().map_or_else(|| self.local.origin(), |(origin, _)| origin);
         let parameter = |error| Refusal::Parameter { origin, error };
         self.merged.check_sizes(snapshot).map_err(parameter)?;
         if let Err(error) = self.merged.add_all(snapshot) {

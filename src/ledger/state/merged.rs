@@ -388,6 +388,21 @@ mod tests {
         assert!(refusal.contains("which begins where no window does; is a clock wrong?"), "{refusal}");
     }
 
+    /// An update that is refused for one of its parts leaves nothing of the others behind, which would take up room and keep
+    /// windows out.
+    #[test]
+    fn a_refused_update_leaves_nothing() {
+        let mut merged = MergedCounts::new(&Settings::default());
+        let (good, bad) = (&days(0..1)[0], Window { start: NOW, length: DAY });
+        let mut own = Local::recording(Generations::new(&Settings::default()), Origin(1), Mark::default());
+        own.add(*good, 0, signature(), 1).unwrap();
+        own.add(bad, 1, signature(), 1).unwrap();
+        let (update, bytes) = own.cut().unwrap();
+        assert_eq!(update.parts.len(), 2);
+        assert!(matches!(merged.apply(&update, &bytes, NOW), Err(Refusal::Clock { .. })));
+        assert!(merged.windows().is_empty());
+    }
+
     #[test]
     fn a_clock_that_jumps_ahead_loses_nothing() {
         let mut view = MergedCounts::new(&Settings::default());

@@ -25,7 +25,7 @@ pub struct Receipt {
 
 /// Spools of one client that are remembered. A client has as many as it has milters; a thousand more bring nothing but a
 /// larger ledger, so those that were silent for longest are forgotten.
-const MAX_SPOOLS: usize = 1000;
+pub(crate) const MAX_SPOOLS: usize = 1000;
 
 /// The last batch of each reporter: by client, then by spool.
 #[derive(Debug, Clone, Default)]

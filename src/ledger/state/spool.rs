@@ -181,10 +181,9 @@ impl Spool {
         batch
     }
 
-    /// Lets go of the reports of a batch of this server, as if they were in the merged counts. False when it has none. A
-    /// server that refuses to be asked has nothing to tell.
+    /// Lets go of the reports of a batch of this server, as if they were in the merged counts. False when it has none.
     pub(crate) fn drop_batch(&mut self, upstream: &str, number: u64) -> bool {
-        let dropped = self.acknowledge(upstream, number, DROPPED);
+        let dropped = self.mark(upstream, number, DROPPED);
         self.settle(&Vector::new());
         dropped
     }
@@ -243,13 +242,19 @@ impl Spool {
 
     /// Remembers where a batch of this server was counted, or that it knows no later one. False when it has no such batch.
     pub(crate) fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) -> bool {
-        let mut batches = self.batches.iter_mut();
-        let batch = batches.find(|batch| batch.number == number && batch.upstream == upstream);
-        let found = batch.map(|batch| batch.receipt = Some(receipt)).is_some();
-        if found || self.inherited.question(upstream) == Some(number) {
+        let found = self.mark(upstream, number, receipt);
+        let of_this = found && self.id_of(number) == self.id;
+        if of_this || self.inherited.question(upstream) == Some(number) {
             self.inherited.agree(upstream);
         }
         found
+    }
+
+    fn mark(&mut self, upstream: &str, number: u64, receipt: Receipt) -> bool {
+        // A question has the number of a batch, too, which may have been answered before.
+        let mut open = self.batches.iter_mut().filter(|batch| batch.receipt.is_none());
+        let batch = open.find(|batch| batch.number == number && batch.upstream == upstream);
+        batch.map(|batch| batch.receipt = Some(receipt)).is_some()
     }
 
     /// Lets go of the reports that are in the merged counts of `vector`.
@@ -330,5 +335,108 @@ impl Spool {
 
     pub(crate) fn batches(&self) -> impl Iterator<Item = &Batch> {
         self.batches.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: u64 = 7;
+    const NEW: u64 = 8;
+
+    fn push(spool: &mut Spool, reports: Range<usize>) {
+        for n in reports {
+            let signature = Signature::from_bytes((n as u128 + 1).to_le_bytes());
+            spool.push(Waiting { signature, times: 1, at: n as u64 });
+        }
+    }
+
+    /// As it comes back from its file.
+    fn reopened(spool: &Spool) -> Spool {
+        let (id, before) = spool.ids();
+        let stored = Stored {
+            id,
+            before,
+            reports: spool.reports.clone(),
+            first: spool.first,
+            batches: spool.batches.iter().cloned().collect(),
+            next_batch: spool.next_batch,
+        };
+        Spool::restore(stored, &["a".to_owned(), "b".to_owned()])
+    }
+
+    fn signatures(batch: Option<Outgoing>) -> Vec<u128> {
+        batch
+            .unwrap()
+            .reports
+            .iter()
+            .map(|(signature, _)| u128::from_le_bytes(signature.to_bytes()))
+            .collect()
+    }
+
+    const COUNTED: Receipt = Receipt { origin: Origin(1), version: 1 };
+
+    /// An old copy was put back: it has an open batch for one server, and more that waits than one batch holds. The other
+    /// server is active, and knows nothing. Nothing of it goes out, and what is reported since does.
+    #[test]
+    fn an_old_copy_sends_nothing_that_it_found() {
+        let mut spool = Spool::new(OLD);
+        push(&mut spool, 0..10);
+        assert_eq!(spool.begin("a").unwrap().number, 1);
+        push(&mut spool, 10..3 * MAX_BATCH);
+        let mut spool = reopened(&spool);
+        push(&mut spool, 3 * MAX_BATCH..3 * MAX_BATCH + 2);
+        // The one that is active is asked first, and then gets what was made since.
+        assert_eq!(spool.open("b"), None);
+        assert_eq!(spool.question("b"), Some(Outgoing { number: 1, reports: Vec::new() }));
+        spool.acknowledge("b", 1, COUNTED);
+        assert_eq!(spool.question("b"), None);
+        let new = 3 * MAX_BATCH as u128 + 1;
+        assert_eq!(signatures(spool.begin("b")), [new, new + 1]);
+        // The other one is still to be sent its open batch; it knows a later one.
+        assert_eq!(spool.open("a").unwrap().number, 1);
+        let (_, lost) = spool.renew("a", OLD, NEW);
+        assert_eq!(lost, 3 * MAX_BATCH as u64);
+        assert_eq!((spool.open("a"), spool.question("a"), spool.begin("a")), (None, None, None));
+        // What the active one was sent since the start goes on under the number that it was sent under.
+        assert_eq!((spool.id_of(2), signatures(spool.open("b"))), (OLD, vec![new, new + 1]));
+        assert_eq!(spool.len(), 3 * MAX_BATCH + 2 - 3 * MAX_BATCH);
+        push(&mut spool, 0..1);
+        let batch = spool.begin("a").unwrap();
+        assert_eq!((spool.id_of(batch.number), signatures(Some(batch))), (NEW, vec![1]));
+        // All of that holds over another start.
+        let spool = reopened(&spool);
+        assert_eq!((spool.id_of(2), spool.ids().0, spool.len()), (OLD, NEW, 3));
+    }
+
+    /// What waited at the start goes out once all servers were asked, and not mixed with what came since.
+    #[test]
+    fn what_waited_goes_out_when_all_agree() {
+        let mut spool = Spool::new(OLD);
+        push(&mut spool, 0..3);
+        let mut spool = reopened(&spool);
+        push(&mut spool, 3..5);
+        spool.acknowledge("a", 0, COUNTED);
+        assert_eq!(signatures(spool.begin("a")), [4, 5]);
+        assert_eq!(spool.begin("a"), None, "the other may have it");
+        spool.acknowledge("b", 0, COUNTED);
+        assert_eq!(signatures(spool.begin("a")), [1, 2, 3]);
+        assert_eq!(spool.oldest(), Some(0));
+        spool.acknowledge("a", 1, COUNTED);
+        spool.acknowledge("a", 2, COUNTED);
+        let mut vector = Vector::new();
+        vector.set(Origin(1), crate::ledger::history::vector::Mark { version: 1, ..Default::default() });
+        spool.settle(&vector);
+        assert_eq!((spool.len(), spool.batches().count()), (0, 0));
+    }
+
+    /// A new spool was never sent anywhere, so nobody is asked.
+    #[test]
+    fn a_new_spool_asks_nobody() {
+        let mut spool = Spool::new(OLD);
+        push(&mut spool, 0..1);
+        assert_eq!(spool.question("a"), None);
+        assert_eq!(signatures(spool.begin("a")), [1]);
     }
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Single schedules for what once went wrong.
+
+use super::node::{NOW, Node};
+use super::world::signature;
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::vector::Vector;
+use crate::ledger::settings::{Role, Settings};
+use crate::ledger::state::receipts::{MAX_SPOOLS, Reporter};
+use std::num::NonZeroU32;
+
+fn settings() -> Settings {
+    Settings { capacity: NonZeroU32::new(2000).unwrap(), ..Settings::default() }
+}
+
+fn node(role: Role, number: u64) -> Node {
+    Node::new(format!("{role} {number}"), role, settings(), number)
+}
+
+/// A server counts a signature, and others can know it.
+fn count(server: &mut Node, number: u64, reported: usize) {
+    let reporter = Reporter { client: "a".to_owned(), spool: 1 };
+    let taken = server.state().server().unwrap();
+    taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW).unwrap();
+    server.checkpoint(&crate::ledger::state::changes::Expired::default());
+}
+
+fn pull(from: &Node, to: &mut Node) {
+    for bytes in from.updates(&to.view().vector(), usize::MAX).unwrap() {
+        to.apply(&bytes).unwrap();
+    }
+    to.commit();
+}
+
+/// Two servers that do not know each other's news, whose snapshots a milter takes in turn: nothing that it knew is lost.
+#[test]
+fn snapshots_in_turn_are_no_step_back() {
+    let (mut one, mut two) = (node(Role::Server, 1), node(Role::Server, 2));
+    count(&mut one, 1, 0);
+    count(&mut two, 1, 1);
+    pull(&two, &mut one);
+    pull(&one, &mut two);
+    count(&mut one, 2, 2);
+    count(&mut two, 2, 3);
+    let mut milter = node(Role::Cache, 3);
+    let snapshot = |server: &Node| server.snapshot(&Vector::new());
+    milter.adopt(snapshot(&one), false).unwrap();
+    pull(&two, &mut milter);
+    let counts = |milter: &Node| [0, 1, 2, 3].map(|n| milter.view().count(signature(n), NOW));
+    assert_eq!(counts(&milter), [1; 4]);
+    for server in [&one, &two] {
+        let refused = milter.adopt(snapshot(server), false);
+        assert!(matches!(refused, Err(Refusal::Behind { have: 2, version: 1, .. })), "{refused:?}");
+        assert_eq!(counts(&milter), [1; 4]);
+    }
+    // One that knows all is taken, over a restart, too.
+    pull(&two, &mut one);
+    one.checkpoint(&crate::ledger::state::changes::Expired::default());
+    milter.adopt(snapshot(&one), false).unwrap();
+    milter.commit();
+    milter.restart(None);
+    assert_eq!(counts(&milter), [1; 4]);
+}
+
+/// What others know of other origins is added up: a milter that merged ledgers has counts of no origin, and a server that lost
+/// its disk has a new one.
+#[test]
+fn a_snapshot_of_strangers_is_added() {
+    let (mut one, mut two, mut milter) = (node(Role::Server, 1), node(Role::Server, 2), node(Role::Cache, 3));
+    count(&mut one, 1, 0);
+    count(&mut two, 1, 0);
+    pull(&one, &mut milter);
+    milter.checkpoint(&crate::ledger::state::changes::Expired::default());
+    milter.adopt(two.snapshot(&Vector::new()), false).unwrap();
+    milter.commit();
+    milter.restart(None);
+    assert_eq!(milter.view().count(signature(0), NOW), 2);
+    assert!(milter.view().vector().covers(&one.view().vector()));
+}
+
+/// A server that was put back to an old copy knows less of itself. Its milters take that, or they would wait for ever.
+#[test]
+fn a_milter_follows_a_server_that_forgot() {
+    let (mut server, mut milter) = (node(Role::Server, 1), node(Role::Cache, 3));
+    count(&mut server, 1, 0);
+    let copy = server.copy();
+    count(&mut server, 2, 1);
+    pull(&server, &mut milter);
+    server.restart(Some(&copy));
+    let refusal = server.updates(&milter.view().vector(), usize::MAX);
+    assert!(matches!(refusal, Err(Refusal::Fork { .. })), "{refusal:?}");
+    milter.adopt(server.snapshot(&Vector::new()), false).unwrap_err();
+    milter.adopt(server.snapshot(&Vector::new()), true).unwrap();
+    count(&mut server, 2, 2);
+    pull(&server, &mut milter);
+    assert_eq!([0, 1, 2].map(|n| milter.view().count(signature(n), NOW)), [1, 0, 1]);
+}
+
+/// A reporter that is forgotten and comes again before the commit is remembered, and one that is forgotten last is not.
+#[test]
+fn the_last_word_on_a_reporter_is_on_disk() {
+    let mut server = node(Role::Server, 1);
+    let reporter = |spool| Reporter { client: "a".to_owned(), spool };
+    let spools = MAX_SPOOLS as u64;
+    for spool in (0..=spools).chain([0]) {
+        let taken = server.state().server().unwrap();
+        taken
+            .take_batch(reporter(spool), 1 + u64::from(spool == 0), &[(signature(0), 1)], None, NOW)
+            .unwrap();
+    }
+    server.commit();
+    server.restart(None);
+    let receipts = &server.state().server().unwrap().receipts;
+    assert!(receipts.find(&reporter(0), 2).unwrap().is_some());
+    assert_eq!(receipts.find(&reporter(1), 1), Ok(None), "it was forgotten for the one that came again");
+    assert!(receipts.find(&reporter(spools), 1).unwrap().is_some());
+}

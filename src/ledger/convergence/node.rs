@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! One ledger: the state that the writer owns, and its file, which is in memory.
+
+use crate::ledger::disk::commit;
+use crate::ledger::disk::load::{Loaded, load};
+use crate::ledger::disk::read::{Behind, Reader};
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::update::Update;
+use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::settings::{Role, Settings};
+use crate::ledger::state::assembly::Assembly;
+use crate::ledger::state::changes::Expired;
+use crate::ledger::state::merged::{Applied, MergedCounts};
+use crate::ledger::state::roles::State;
+use parking_lot::Mutex;
+use redb::{Database, StorageBackend};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The time at which everything happens.
+pub(super) const NOW: u64 = 20_000 * 86_400 + 1000;
+
+/// A file.
+#[derive(Debug, Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+fn range(offset: u64, length: usize) -> Range<usize> {
+    let start = usize::try_from(offset).unwrap();
+    start..start + length
+}
+
+impl StorageBackend for Memory {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.lock().len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        out.copy_from_slice(&self.0.lock()[range(offset, out.len())]);
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.lock().resize(usize::try_from(length).unwrap(), 0);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.lock()[range(offset, data.len())].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+/// A ledger. Nothing of it is told to others before it is in its file.
+pub(super) struct Node {
+    pub(super) name: String,
+    role: Role,
+    settings: Settings,
+    file: Memory,
+    loaded: Option<Loaded>,
+    /// New names: of origins and spools.
+    names: u64,
+}
+
+impl Node {
+    pub(super) fn new(name: String, role: Role, settings: Settings, number: u64) -> Self {
+        let mut node =
+            Self { name, role, settings, file: Memory::default(), loaded: None, names: (number + 1) << 32 };
+        node.open();
+        node
+    }
+
+    pub(super) fn new_name(&mut self) -> u64 {
+        self.names += 1;
+        self.names
+    }
+
+    fn open(&mut self) {
+        let random = [self.new_name(), self.new_name()];
+        let db = Database::builder().create_with_backend(self.file.clone()).unwrap();
+        let loaded = load(db, self.role, &self.settings, random).unwrap_or_else(|_| panic!("{}", self.name));
+        self.loaded = Some(loaded);
+    }
+
+    pub(super) fn state(&mut self) -> &mut State {
+        &mut self.loaded.as_mut().unwrap().state
+    }
+
+    pub(super) fn view(&self) -> &State {
+        &self.loaded.as_ref().unwrap().state
+    }
+
+    /// Writes down what changed, as the writer does it.
+    pub(super) fn commit(&mut self) {
+        if self.view().needs_checkpoint() {
+            return self.checkpoint(&Expired::default());
+        }
+        let Loaded { db, state, .. } = self.loaded.as_mut().unwrap();
+        assert_eq!(state.counts().broken, None);
+        let changes = std::mem::take(&mut state.counts_mut().changes);
+        if !changes.is_empty() {
+            commit::commit(db, state, &changes).unwrap();
+        }
+    }
+
+    pub(super) fn checkpoint(&mut self, expired: &Expired) {
+        let Loaded { db, state, .. } = self.loaded.as_mut().unwrap();
+        state.cut(NOW);
+        commit::checkpoint(db, state, expired).unwrap();
+    }
+
+    /// The file as it is now.
+    pub(super) fn copy(&self) -> Vec<u8> {
+        self.file.0.lock().clone()
+    }
+
+    /// Memory is gone, and what is on disk, or this, is read.
+    pub(super) fn restart(&mut self, from: Option<&[u8]>) {
+        let bytes = from.map_or_else(|| self.copy(), <[u8]>::to_vec);
+        // The old one may still write its farewell, as no killed process does.
+        self.file = Memory(Arc::new(Mutex::new(bytes)));
+        self.loaded = None;
+        self.open();
+    }
+
+    fn reader(&self) -> Reader {
+        let Loaded { db, state, .. } = self.loaded.as_ref().unwrap();
+        Reader::new(Arc::clone(db), state.counts().local.origin())
+    }
+
+    /// The updates that a holder of `theirs` lacks, about so many bytes of them.
+    pub(super) fn updates(&self, theirs: &Vector, bytes: usize) -> Result<Vec<Arc<[u8]>>, Refusal> {
+        match self.reader().updates(&self.view().vector(), theirs, bytes) {
+            Ok(updates) => Ok(updates),
+            Err(Behind::Refused(refusal)) => Err(refusal),
+            Err(Behind::Ledger(e)) => panic!("{e}"),
+        }
+    }
+
+    /// A snapshot, as it travels; with the updates that came after it if it would be a step back for a holder of `theirs`.
+    pub(super) fn snapshot(&self, theirs: &Vector) -> MergedCounts {
+        let snapshot = self.reader().snapshot().unwrap();
+        let mut assembly = Assembly::new(&self.settings, snapshot.vector().clone());
+        for row in snapshot.rows(0, usize::MAX).unwrap() {
+            assert!(assembly.add(&row).unwrap());
+        }
+        if !assembly.vector().covers(theirs) {
+            for bytes in self.updates(assembly.vector(), usize::MAX).unwrap() {
+                assembly.apply(&Update::decode(&bytes).unwrap(), &bytes, NOW).unwrap();
+            }
+        }
+        assembly.into_counts()
+    }
+
+    pub(super) fn apply(&mut self, bytes: &Arc<[u8]>) -> Result<Applied, Refusal> {
+        let (update, new) = (Update::decode(bytes).unwrap(), Origin(self.new_name()));
+        match self.state() {
+            State::Cache(cache) => cache.apply(&update, Arc::clone(bytes), NOW),
+            State::Server(server) => server.apply(&update, Arc::clone(bytes), NOW, new),
+            State::Site(_) => unreachable!("nobody tells a site anything"),
+        }
+    }
+
+    pub(super) fn adopt(&mut self, snapshot: MergedCounts, forked: bool) -> Result<(), Refusal> {
+        match self.state() {
+            State::Cache(cache) => cache.adopt(snapshot, forked),
+            State::Server(server) => server.adopt(snapshot),
+            State::Site(_) => unreachable!("nobody tells a site anything"),
+        }
+    }
+
+    /// All cells, those that were counted here and those of others.
+    pub(super) fn cells(&self) -> Vec<u8> {
+        let counts = self.view().counts();
+        let mut sum = MergedCounts::new(&self.settings);
+        for generation in counts.local.generations.iter() {
+            sum.merge_generation(generation).unwrap();
+        }
+        sum.add_all(&counts.merged).unwrap();
+        let slices = sum.windows().iter().flat_map(|window| &window.slices);
+        slices.flat_map(|slice| slice.bytes(0..slice.blocks())).collect()
+    }
+}

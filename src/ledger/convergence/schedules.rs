@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The schedules, and what has to be true after each move and in the end.
+//!
+//! After each move, while no server is put back to an old copy:
+//!
+//! - no ledger counts a report twice: the merged counts show its own signature as often as it was seen, or not at all
+//! - a milter shows what it has: all that was reported there, but for what was lost with a file that was put back, in a batch
+//!   that was dropped, or because it was there at the start and a server noticed that the file was an old copy
+//! - nothing that was there at the start is sent once that was noticed
+//! - no snapshot makes a count fall
+//!
+//! In the end, when everybody talked to everybody: all cells of all ledgers are equal, all that a milter has is counted once,
+//! whatever it lost is counted once or not at all, and no spool holds anything.
+//!
+//! Where servers are put back to old copies, what was acknowledged since is counted only as far as a peer has it, and what
+//! was not answered may be counted twice. But no count that a peer shows falls, and in the end all are equal.
+
+use super::node::{NOW, Node};
+use super::world::{Holder, Made, World};
+use crate::ledger::state::changes::Expired;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn one_move(world: &mut World) {
+    let (s, m) = (world.below(world.servers.len()), world.below(world.milters.len()));
+    let other = world.below(world.servers.len());
+    let bytes = 1 + world.below(4) * 400;
+    match world.below(100) {
+        0..32 => world.report(m),
+        32..54 => drop(world.send(m, s, true)),
+        54..62 => {
+            world.servers[s].node.state().cut(NOW);
+            world.servers[s].node.commit();
+        }
+        62..74 => world.pull(Holder::Milter(m), s, bytes, true),
+        74..86 if s != other => world.pull(Holder::Server(other), s, bytes, true),
+        86..88 => world.servers[s].node.restart(None),
+        88..90 => world.restart_milter(m),
+        90..92 => world.copy_milter(m),
+        92 | 93 => world.roll_back_milter(m),
+        94 => world.checkpoint_server(s),
+        95 => world.milters[m].node.checkpoint(&Expired::default()),
+        96 => world.take_snapshot(Holder::Milter(m), s, false),
+        97 if s != other => world.take_snapshot(Holder::Server(other), s, false),
+        98 if world.servers_forget => world.copy_server(s),
+        99 if world.servers_forget => {
+            world.cut_all();
+            let floor = peers_show(world, s);
+            if !world.roll_back_server(s) {
+                return;
+            }
+            let node = &world.servers[s].node;
+            for (made, floor) in world.made.iter().zip(floor) {
+                let shown = node.view().count(made.own, NOW);
+                assert!(shown >= floor, "seed {}: what a peer had is lost", world.seed);
+            }
+        }
+        _ => (),
+    }
+}
+
+/// How often all other servers together show each report.
+fn peers_show(world: &World, s: usize) -> Vec<u32> {
+    let peers: Vec<_> = world.servers.iter().enumerate().filter(|&(peer, _)| peer != s).collect();
+    let most = |made: &Made| peers.iter().map(|(_, peer)| peer.node.view().count(made.own, NOW)).max();
+    world.made.iter().map(|made| most(made).unwrap_or(0)).collect()
+}
+
+fn check(world: &World) {
+    let seed = world.seed;
+    let nodes = || {
+        let servers = world.servers.iter().map(|server| &server.node);
+        servers.chain(world.milters.iter().map(|milter| &milter.node))
+    };
+    for milter in &world.milters {
+        for &report in &milter.has {
+            let Made { own, times } = world.made[report];
+            let shown = milter.node.view().count(own, NOW);
+            assert!(
+                world.servers_forget || shown >= times,
+                "seed {seed}: {} shows {shown} of {times}",
+                milter.node.name
+            );
+        }
+    }
+    let merged = |node: &Node, made: &Made| node.view().counts().count(made.own, NOW);
+    for made in world.made.iter().filter(|_| !world.servers_forget) {
+        for node in nodes() {
+            let count = merged(node, made);
+            assert!(count == 0 || count == made.times, "seed {seed}: {} shows {count}", node.name);
+        }
+    }
+}
+
+fn run(seed: u64) {
+    let mut world = World::new(seed, seed % 4 == 3);
+    let moves = world.below(300);
+    for n in 0..moves {
+        one_move(&mut world);
+        if n % 16 == 0 {
+            check(&world);
+        }
+    }
+    check(&world);
+    world.heal();
+    check(&world);
+    let cells = world.servers[0].node.cells();
+    for node in &world.servers {
+        assert!(node.node.cells() == cells, "seed {seed}: servers differ");
+    }
+    for milter in &world.milters {
+        assert!(milter.node.cells() == cells, "seed {seed}: {} differs", milter.node.name);
+    }
+    if world.servers_forget {
+        return;
+    }
+    for milter in &world.milters {
+        let spool = milter.node.view().spool().unwrap();
+        assert_eq!(spool.len(), 0, "seed {seed}: reports of {} are left", milter.node.name);
+        for &report in &milter.has {
+            let Made { own, times } = world.made[report];
+            assert_eq!(world.servers[0].node.view().count(own, NOW), times, "seed {seed}: lost");
+        }
+    }
+}
+
+#[test]
+fn all_ledgers_become_equal() {
+    let seeds: u64 = if cfg!(debug_assertions) { 300 } else { 10_000 };
+    let next = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&n| n < seeds) {
+                    run(seed);
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A federation: servers that pull from one another, milters that report and pull, and what may befall them.
+
+use super::node::{NOW, Node};
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::settings::{Federation, Role, Settings};
+use crate::ledger::state::changes::Expired;
+use crate::ledger::state::receipts::{Backwards, Receipt, Reporter};
+use crate::ledger::state::report::Report;
+use crate::ledger::state::spool::Outgoing;
+use crate::signature::Signature;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use std::collections::{BTreeSet, HashMap};
+use std::num::NonZeroU32;
+
+/// Signatures that many reports have in common. Each report has one of its own besides, which tells what became of it.
+const SHARED: usize = 12;
+
+pub(super) fn signature(number: usize) -> Signature {
+    let [a, b] = [number as u64, number as u64 + 1_000_000].map(|n| {
+        let z = (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB)
+    });
+    Signature::from_bytes((u128::from(a) << 64 | u128::from(b)).to_le_bytes())
+}
+
+/// A report: by which number its own signature is made, and how often it was seen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Made {
+    pub(super) own: Signature,
+    pub(super) times: u32,
+}
+
+/// A milter, and what has to be true of it.
+pub(super) struct Milter {
+    pub(super) node: Node,
+    client: String,
+    /// Reports (places in `World::made`) that it has, so must show: neither lost with a file nor dropped.
+    pub(super) has: BTreeSet<usize>,
+    /// Those of them that it found in its file at the last start.
+    found: BTreeSet<usize>,
+    /// Whether it was told since the start that its file is an old copy.
+    noticed: bool,
+    copy: Option<(Vec<u8>, BTreeSet<usize>)>,
+}
+
+/// A server.
+pub(super) struct Server {
+    pub(super) node: Node,
+    copy: Option<Vec<u8>>,
+}
+
+pub(super) struct World {
+    pub(super) seed: u64,
+    random: Xoshiro256PlusPlus,
+    pub(super) servers: Vec<Server>,
+    pub(super) milters: Vec<Milter>,
+    /// All reports that were ever made.
+    pub(super) made: Vec<Made>,
+    by_signature: HashMap<Signature, usize>,
+    /// What servers were put back to old copies is out of the bounds of some promises.
+    pub(super) servers_forget: bool,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, servers_forget: bool) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let least = if servers_forget { 2 } else { 1 };
+        let servers = least + random.next_u32() % 3;
+        let milters = 1 + random.next_u32() % 4;
+        let name = |n: u32| format!("server {n}");
+        let federation = Federation { upstreams: (0..servers).map(name).collect(), ..Federation::default() };
+        let settings =
+            Settings { capacity: NonZeroU32::new(2000).unwrap(), federation, ..Settings::default() };
+        let server =
+            |n| Server { node: Node::new(name(n), Role::Server, settings.clone(), n.into()), copy: None };
+        let milter = |n: u32| Milter {
+            node: Node::new(format!("milter {n}"), Role::Cache, settings.clone(), u64::from(n) + 100),
+            client: format!("client {}", n / 2),
+            has: BTreeSet::new(),
+            found: BTreeSet::new(),
+            noticed: false,
+            copy: None,
+        };
+        Self {
+            seed,
+            random,
+            servers: (0..servers).map(server).collect(),
+            milters: (0..milters).map(milter).collect(),
+            made: Vec::new(),
+            by_signature: HashMap::new(),
+            servers_forget,
+        }
+    }
+
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.random.next_u64() % n as u64).unwrap()
+    }
+
+    pub(super) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// A message comes to a milter.
+    pub(super) fn report(&mut self, m: usize) {
+        let number = self.made.len();
+        let times = 1 + u32::try_from(self.below(5) * self.below(8)).unwrap();
+        let made = Made { own: signature(SHARED + number), times };
+        let shared = signature(self.below(SHARED));
+        self.made.push(made);
+        self.by_signature.insert(made.own, number);
+        let milter = &mut self.milters[m];
+        let report = Report {
+            signatures: vec![shared, made.own],
+            asked: Vec::new(),
+            times: made.times,
+            keys: Vec::new(),
+            now: NOW,
+        };
+        milter.node.state().report(&report).unwrap();
+        milter.node.commit();
+        milter.has.insert(number);
+    }
+
+    /// The reports of a batch.
+    fn of(&self, batch: &Outgoing) -> Vec<usize> {
+        batch.reports.iter().filter_map(|(signature, _)| self.by_signature.get(signature).copied()).collect()
+    }
+
+    /// A milter sends one batch to a server. With `loss`, the request or its answer may be lost, or come twice, and the
+    /// server may refuse it for good. False when there is nothing to send.
+    pub(super) fn send(&mut self, m: usize, s: usize, loss: bool) -> bool {
+        let name = self.servers[s].node.name.clone();
+        let milter = &mut self.milters[m];
+        let cache = milter.node.state().cache().unwrap();
+        let Some((spool, batch)) = cache.next_batch(&name, true) else { return false };
+        milter.node.commit();
+        let reports = self.of(&batch);
+        let milter = &self.milters[m];
+        assert!(
+            !milter.noticed || reports.iter().all(|report| !milter.found.contains(report)),
+            "seed {}: what was there at the start is sent although the file is an old copy",
+            self.seed
+        );
+        if loss && self.chance(15) {
+            return true;
+        }
+        if loss && self.chance(3) {
+            let cache = self.milters[m].node.state().cache().unwrap();
+            cache.drop_batch(&name, batch.number);
+            self.milters[m].has.retain(|report| !reports.contains(report));
+            self.milters[m].node.commit();
+            return true;
+        }
+        let mut answer = self.take(m, s, spool, &batch);
+        if loss && self.chance(15) {
+            answer = self.take(m, s, spool, &batch);
+        }
+        if loss && self.chance(15) {
+            return true;
+        }
+        match answer {
+            Ok(receipt) => {
+                let cache = self.milters[m].node.state().cache().unwrap();
+                cache.acknowledge(&name, batch.number, receipt);
+            }
+            Err(Backwards { .. }) => self.notice(m, &name, spool),
+        }
+        self.milters[m].node.commit();
+        true
+    }
+
+    fn take(&mut self, m: usize, s: usize, spool: u64, batch: &Outgoing) -> Result<Receipt, Backwards> {
+        let reporter = Reporter { client: self.milters[m].client.clone(), spool };
+        let server = &mut self.servers[s].node;
+        let taken = server.state().server().unwrap();
+        let receipt = taken.take_batch(reporter, batch.number, &batch.reports, None, NOW);
+        server.commit();
+        receipt
+    }
+
+    /// A milter hears that its spool is an old copy.
+    fn notice(&mut self, m: usize, upstream: &str, spool: u64) {
+        let milter = &mut self.milters[m];
+        let new = milter.node.new_name();
+        milter.node.state().cache().unwrap().renew_spool(upstream, spool, new);
+        milter.noticed = true;
+        // What it found may be dropped; what came since may not.
+        let (made, view) = (&self.made, milter.node.view());
+        let shown = |report: usize| view.count(made[report].own, NOW) >= made[report].times;
+        let found = &milter.found;
+        milter.has.retain(|report| !found.contains(report) || shown(*report));
+    }
+
+    fn node(&mut self, to: Holder) -> &mut Node {
+        match to {
+            Holder::Server(s) => &mut self.servers[s].node,
+            Holder::Milter(m) => &mut self.milters[m].node,
+        }
+    }
+
+    /// A holder asks a server for what it lacks, and gets about so many bytes of it, as `sync` does it.
+    pub(super) fn pull(&mut self, to: Holder, s: usize, bytes: usize, loss: bool) {
+        let theirs = self.node(to).view().vector();
+        let result = self.servers[s].node.updates(&theirs, bytes);
+        let from = match result {
+            Ok(updates) => {
+                let cut = if loss { self.below(updates.len() + 1) } else { updates.len() };
+                let again = usize::from(loss && self.chance(30));
+                for bytes in updates[..cut].iter().flat_map(|bytes| std::iter::repeat_n(bytes, 1 + again)) {
+                    let applied = self.node(to).apply(bytes);
+                    assert!(self.servers_forget || applied.is_ok(), "seed {}: {applied:?}", self.seed);
+                }
+                return self.node(to).commit();
+            }
+            Err(refusal) => refusal,
+        };
+        let forked = matches!(from, Refusal::Fork { .. });
+        assert!(self.servers_forget || !forked, "seed {}: {from}", self.seed);
+        if !forked || matches!(to, Holder::Milter(_)) {
+            self.take_snapshot(to, s, forked);
+        }
+    }
+
+    /// A holder takes a server's snapshot. Whatever comes of it, no count falls, unless the server's history forked.
+    pub(super) fn take_snapshot(&mut self, to: Holder, s: usize, forked: bool) {
+        let theirs = self.node(to).view().vector();
+        let snapshot = self.servers[s].node.snapshot(&theirs);
+        let shared: Vec<_> = (0..SHARED).map(signature).collect();
+        let counts = |node: &Node| -> Vec<u32> {
+            shared.iter().map(|&signature| node.view().counts().count(signature, NOW)).collect()
+        };
+        let node = self.node(to);
+        let (before, vector) = (counts(node), node.view().vector());
+        let taken = node.adopt(snapshot, forked);
+        let (after, known) = (counts(node), node.view().vector());
+        node.commit();
+        if !forked {
+            assert!(before.iter().zip(&after).all(|(before, after)| before <= after), "seed {}", self.seed);
+            assert!(known.covers(&vector), "seed {}: a step back", self.seed);
+            assert!(taken.is_ok() || before == after, "seed {}", self.seed);
+        }
+    }
+
+    /// Memory is lost; the file is not.
+    pub(super) fn restart_milter(&mut self, m: usize) {
+        let milter = &mut self.milters[m];
+        milter.node.restart(None);
+        (milter.found, milter.noticed) = (milter.has.clone(), false);
+    }
+
+    pub(super) fn copy_milter(&mut self, m: usize) {
+        let milter = &mut self.milters[m];
+        milter.copy = Some((milter.node.copy(), milter.has.clone()));
+    }
+
+    /// The file is put back to an old copy.
+    pub(super) fn roll_back_milter(&mut self, m: usize) {
+        let milter = &mut self.milters[m];
+        let Some((bytes, has)) = &milter.copy else { return };
+        milter.node.restart(Some(bytes));
+        milter.has.clone_from(has);
+        (milter.found, milter.noticed) = (milter.has.clone(), false);
+    }
+
+    pub(super) fn copy_server(&mut self, s: usize) {
+        self.servers[s].copy = Some(self.servers[s].node.copy());
+    }
+
+    /// All servers make updates of what they counted.
+    pub(super) fn cut_all(&mut self) {
+        for server in &mut self.servers {
+            server.node.state().cut(NOW);
+            server.node.commit();
+        }
+    }
+
+    /// A server is put back to an old copy, and hears of its peers before it serves anybody.
+    /// False when there is none.
+    pub(super) fn roll_back_server(&mut self, s: usize) -> bool {
+        let Some(bytes) = self.servers[s].copy.clone() else { return false };
+        self.servers[s].node.restart(Some(&bytes));
+        for peer in (0..self.servers.len()).filter(|&peer| peer != s) {
+            self.pull(Holder::Server(s), peer, usize::MAX, false);
+        }
+        true
+    }
+
+    /// Writes a server's cells down. Updates that all servers have are not kept any longer: milters may lack them.
+    pub(super) fn checkpoint_server(&mut self, s: usize) {
+        let vector = self.servers[s].node.view().vector();
+        let all_know = self.servers.iter().all(|other| other.node.view().vector().covers(&vector));
+        let old = all_know && !self.servers_forget;
+        let expired = Expired { updates_before: old.then_some(NOW + 1), ..Expired::default() };
+        self.servers[s].node.checkpoint(&expired);
+    }
+
+    /// Everybody talks to everybody, and nothing is lost any more, until nothing changes.
+    pub(super) fn heal(&mut self) {
+        for _ in 0..3 {
+            for m in 0..self.milters.len() {
+                // Each server may be asked first, and only then be sent something.
+                for s in (0..self.servers.len()).chain(0..self.servers.len()) {
+                    let rounds = (0..1000).take_while(|_| self.send(m, s, false)).count();
+                    assert!(rounds < 1000, "seed {}: there is no end to what is sent", self.seed);
+                }
+            }
+            self.cut_all();
+            for to in 0..self.servers.len() {
+                for from in (0..self.servers.len()).filter(|&from| from != to) {
+                    self.pull(Holder::Server(to), from, usize::MAX, false);
+                }
+            }
+            for m in 0..self.milters.len() {
+                // Once more after a snapshot, which is as old as the last checkpoint.
+                for _ in 0..2 {
+                    self.pull(Holder::Milter(m), 0, usize::MAX, false);
+                }
+            }
+        }
+    }
+}
+
+/// Whoever holds counts of others.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Holder {
+    Server(usize),
+    Milter(usize),
+}
