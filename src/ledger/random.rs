@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Names for what is new: origins and spools.
+//! Random numbers of the operating system: names for what is new, such as origins and spools.
 
 use std::io;
 
+/// Random bytes.
+///
+/// # Errors
+/// When the system has none.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
+    Ok(bytes)
+}
+
 /// A random number.
 pub(crate) fn random() -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
-    Ok(u64::from_le_bytes(bytes))
+    random_bytes().map(u64::from_le_bytes)
 }
