@@ -41,7 +41,7 @@ pub use history::refusal::Refusal;
 pub use history::row::Row;
 pub use history::update::{Update, UpdateError, mark_of};
 pub use history::vector::{Chain, Mark, Origin, ParseError, Vector};
-pub use image::{Difference, Holding, MergeError};
+pub use image::{Difference, Image, MergeError};
 pub use random::random_bytes;
 pub use settings::{Durability, Federation, Role, Settings};
 pub use state::assembly::Assembly;
