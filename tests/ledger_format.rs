@@ -4,7 +4,7 @@
 
 mod common;
 
-use bulkmark::ledger::{FILE_NAME, Holding, Ledger, Origin, Receipt, Reporter, Role, Settings};
+use bulkmark::ledger::{FILE_NAME, Image, Ledger, Origin, Receipt, Reporter, Role, Settings};
 use bulkmark::signature::FederationKey;
 use common::counts::{NOW, key, report, signature};
 use std::path::Path;
@@ -41,8 +41,8 @@ async fn a_site_of_format_3() {
     let again = bulkmark::ledger::Report { keys: vec![key(1)], ..report(8, 1, NOW) };
     assert_eq!(ledger.report(again).await, Ok(vec![0]));
     ledger.close().await.unwrap();
-    let (holding, _) = Holding::open(directory.path(), 20).unwrap();
-    assert_eq!(holding.role(), Role::Site);
+    let (image, _) = Image::open(directory.path(), 20).unwrap();
+    assert_eq!(image.role(), Role::Site);
 }
 
 /// Cells, journal, updates and receipts of a server that has a peer.

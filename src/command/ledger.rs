@@ -2,7 +2,7 @@
 //! `bulkmark ledger`
 
 use super::show::{Slice, THRESHOLD};
-use crate::ledger::{Difference, Holding, Status};
+use crate::ledger::{Difference, Image, Status};
 use crate::sync::{self, Link, Remote, Upstream};
 use anyhow::{Context, bail};
 use serde_json::json;
@@ -80,9 +80,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn read(args: &Args, holder: &str) -> anyhow::Result<(Holding, Status)> {
+fn read(args: &Args, holder: &str) -> anyhow::Result<(Image, Status)> {
     if !["http://", "https://", "unix:"].iter().any(|scheme| holder.starts_with(scheme)) {
-        return Ok(Holding::open(Path::new(holder), args.threshold)?);
+        return Ok(Image::open(Path::new(holder), args.threshold)?);
     }
     // reqwest takes the process's provider; there is one only.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -93,17 +93,17 @@ fn read(args: &Args, holder: &str) -> anyhow::Result<(Holding, Status)> {
     };
     let client = Remote::new(&server, None, Arc::new(Link::new(holder)))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let holding = runtime.block_on(sync::fetch(&client)).with_context(|| holder.to_owned())?;
-    let status = holding.status(args.threshold);
-    Ok((holding, status))
+    let image = runtime.block_on(sync::fetch(&client)).with_context(|| holder.to_owned())?;
+    let status = image.status(args.threshold);
+    Ok((image, status))
 }
 
 fn info(args: &Args, holder: &str) -> anyhow::Result<ExitCode> {
-    let (holding, status) = read(args, holder)?;
+    let (image, status) = read(args, holder)?;
     let mut out = io::stdout().lock();
-    let key_id = format!("{:016x}", holding.key_id());
-    let role = holding.role().to_string();
-    let versions = holding.vector().iter().map(|(origin, mark)| (origin.to_string(), mark.version));
+    let key_id = format!("{:016x}", image.key_id());
+    let role = image.role().to_string();
+    let versions = image.vector().iter().map(|(origin, mark)| (origin.to_string(), mark.version));
     if args.json {
         let versions: serde_json::Map<_, _> = versions.map(|(o, v)| (o, v.into())).collect();
         let all =
@@ -191,8 +191,8 @@ fn merge(args: &Args, holders: &[String], output: &Path) -> anyhow::Result<ExitC
     let [first, others @ ..] = holders else { bail!("nothing to add up") };
     let (mut sum, _) = read(args, first)?;
     for other in others {
-        let (holding, _) = read(args, other)?;
-        sum.merge(&holding).with_context(|| format!("{first} and {other}"))?;
+        let (image, _) = read(args, other)?;
+        sum.merge(&image).with_context(|| format!("{first} and {other}"))?;
     }
     let path = sum.write(output)?;
     println!("{}", path.display());

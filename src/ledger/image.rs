@@ -23,7 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// All counts of one ledger.
-pub struct Holding {
+pub struct Image {
     role: Role,
     key_id: u64,
     merged: MergedCounts,
@@ -32,7 +32,7 @@ pub struct Holding {
     origins: BTreeSet<Origin>,
 }
 
-/// In what two holdings differ.
+/// In what two images differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
     /// Windows that were compared.
@@ -89,7 +89,7 @@ fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-impl Holding {
+impl Image {
     /// Reads the ledger `path`, which no daemon may have open: all of it, with all checksums. With it comes what can be said
     /// about it, false bulk at this threshold.
     ///
@@ -103,9 +103,9 @@ impl Holding {
         // What came after the last update is in the cells; so it is to be in the versions.
         state.cut(now());
         let status = Status::of(&state, Some(threshold));
-        let holding =
+        let image =
             Self::of(state, key_id).map_err(|e| crate::ledger::disk::errors::no_memory(e).at(path))?;
-        Ok((holding, status))
+        Ok((image, status))
     }
 
     fn of(state: State, key_id: u64) -> Result<Self, ParameterError> {
@@ -151,7 +151,7 @@ impl Holding {
         Status::of_counts(&self.merged, self.vector.clone(), threshold)
     }
 
-    /// Compares all cells with those of another holding. Windows before the oldest of either are left out: one may have
+    /// Compares all cells with those of another image. Windows before the oldest of either are left out: one may have
     /// dropped them, for they are over.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ impl Holding {
         Ok(difference)
     }
 
-    /// Adds all counts of another holding, which must have none in common with this one.
+    /// Adds all counts of another image, which must have none in common with this one.
     ///
     /// # Errors
     /// When it has, or is of another kind.

@@ -6,7 +6,7 @@ use super::parameters::Parameters;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::Flow;
 use super::wire::SnapshotHead;
-use crate::ledger::{self, Assembly, Holding, LedgerError, Refusal, Row, Update, now};
+use crate::ledger::{self, Assembly, Image, LedgerError, Refusal, Row, Update, now};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,13 +37,13 @@ pub enum Stopped {
 ///
 /// # Errors
 /// See [`Stopped`].
-pub async fn fetch(remote: &Remote) -> Result<Holding, Stopped> {
+pub async fn fetch(remote: &Remote) -> Result<Image, Stopped> {
     let status = remote.status().await?;
     let text = status.get("parameters").and_then(serde_json::Value::as_str).unwrap_or_default();
     let (settings, key_id) = Parameters::read(text).map_err(Stopped::Nonsense)?;
     let (mut assembly, _) = fetch_rows(&settings, remote).await?;
     catch_up(&mut assembly, remote).await?;
-    Ok(Holding::of_server(assembly, key_id))
+    Ok(Image::of_server(assembly, key_id))
 }
 
 /// Applies to a snapshot what the server counted since.

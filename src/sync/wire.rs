@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The bodies of requests and answers, as bytes; docs/protocol.md describes them. All numbers are little-endian.
 
-use crate::ledger::{Origin, Receipt, Vector};
+use crate::ledger::{MAX_BATCH, Origin, Receipt, Vector};
 use crate::signature::Signature;
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub const UPDATES: &[u8; 5] = b"BMUP\x01";
 pub const SNAPSHOT: &[u8; 5] = b"BMSN\x01";
 
 /// Reports in one batch at most.
-pub const MAX_REPORTS: usize = 8192;
+pub const MAX_REPORTS: usize = MAX_BATCH;
 
 /// Bytes of a batch at most: its head, and for each report a signature and a number of up to five bytes.
 pub const MAX_REPORTS_BYTES: usize = HEAD + MAX_REPORTS * 21 + 4;

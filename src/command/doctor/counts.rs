@@ -5,7 +5,7 @@ use super::report::Report;
 use super::subject::Daemon;
 use crate::command::show::ago;
 use crate::control::{self, DaemonStatus};
-use crate::ledger::{FILE_NAME, Holding, OpenError, SliceStatus};
+use crate::ledger::{FILE_NAME, Image, OpenError, SliceStatus};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,10 +85,10 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
         Ok(false) => return report.ok(CHECK, format!("there is none yet; the daemon will create {shown}")),
         Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), "run doctor as root"),
     }
-    match Holding::open(&path, of.threshold) {
-        Ok((holding, status)) => {
-            if key.is_some_and(|key| key.id() != holding.key_id()) {
-                let text = format!("{shown} belongs to another federation key, {:016x}", holding.key_id());
+    match Image::open(&path, of.threshold) {
+        Ok((image, status)) => {
+            if key.is_some_and(|key| key.id() != image.key_id()) {
+                let text = format!("{shown} belongs to another federation key, {:016x}", image.key_id());
                 let advice = "put the old key back, or move the ledger away to begin with empty counts";
                 report.error(CHECK, text, advice);
             } else {

@@ -13,10 +13,10 @@ use crate::signature::Signature;
 use bulkmark_filter::{CELLS_PER_BLOCK, Counting, Merged, ParameterError, Refined, Scaling};
 use std::ops::Range;
 
-/// Windows that have yet to begin and that a view may hold: those that a wrong clock somewhere brings.
+/// Windows that have yet to begin and that there may be: those that a wrong clock somewhere brings.
 const STRAY_WINDOWS: usize = 4;
 
-/// Windows beside the live ones, twice, that a view may hold at all: of other servers' retention, of another length.
+/// Windows beside the live ones, twice, that there may be at all: of other servers' retention, of another length.
 const OTHER_WINDOWS: usize = 64;
 
 /// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
@@ -370,21 +370,21 @@ mod tests {
     /// always have theirs.
     #[test]
     fn windows_of_a_wrong_clock_keep_no_other_out() {
-        let mut view = MergedCounts::new(&Settings::default());
+        let mut merged = MergedCounts::new(&Settings::default());
         let strays = history(1, &days(2..7));
-        let taken = strays.iter().filter(|(update, bytes)| view.apply(update, bytes, NOW).is_ok()).count();
+        let taken = strays.iter().filter(|(update, bytes)| merged.apply(update, bytes, NOW).is_ok()).count();
         assert_eq!(taken, STRAY_WINDOWS);
         for (update, bytes) in history(2, &days(0..1)) {
-            assert_eq!(view.apply(&update, &bytes, NOW), Ok(Applied::New));
+            assert_eq!(merged.apply(&update, &bytes, NOW), Ok(Applied::New));
         }
-        assert_eq!(view.count(signature(), NOW), 1, "those that have yet to begin do not count");
+        assert_eq!(merged.count(signature(), NOW), 1, "those that have yet to begin do not count");
         // In time, what was refused is taken, and all of it counts.
         for (update, bytes) in &strays {
-            view.apply(update, bytes, NOW + 6 * DAY).unwrap();
+            merged.apply(update, bytes, NOW + 6 * DAY).unwrap();
         }
-        assert_eq!(view.count(signature(), NOW + 6 * DAY), 6);
+        assert_eq!(merged.count(signature(), NOW + 6 * DAY), 6);
         let odd = history(3, &[Window { start: NOW, length: DAY }]);
-        let refusal = view.apply(&odd[0].0, &odd[0].1, NOW).unwrap_err().to_string();
+        let refusal = merged.apply(&odd[0].0, &odd[0].1, NOW).unwrap_err().to_string();
         assert!(refusal.contains("which begins where no window does; is a clock wrong?"), "{refusal}");
     }
 
@@ -405,35 +405,34 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_ahead_loses_nothing() {
-        let mut view = MergedCounts::new(&Settings::default());
+        let mut merged = MergedCounts::new(&Settings::default());
         for (update, bytes) in history(1, &days(0..7)) {
-            view.apply(&update, &bytes, NOW + 6 * DAY).unwrap();
+            merged.apply(&update, &bytes, NOW + 6 * DAY).unwrap();
         }
-        assert!(view.take_expired(NOW + 10_000 * DAY).is_empty());
-        assert_eq!(view.count(signature(), NOW + 6 * DAY), 7);
+        assert!(merged.take_expired(NOW + 10_000 * DAY).is_empty());
+        assert_eq!(merged.count(signature(), NOW + 6 * DAY), 7);
         for (update, bytes) in &history(2, &days(7..9)) {
-            view.apply(update, bytes, NOW + 8 * DAY).unwrap();
+            merged.apply(update, bytes, NOW + 8 * DAY).unwrap();
         }
-        assert_eq!(view.take_expired(NOW + 8 * DAY), days(0..1));
-        assert_eq!(view.count(signature(), NOW + 8 * DAY), 7);
+        assert_eq!(merged.take_expired(NOW + 8 * DAY), days(0..1));
+        assert_eq!(merged.count(signature(), NOW + 8 * DAY), 7);
     }
 
     /// Few bytes that claim large filters are refused before there is room for these.
     #[test]
     fn claims_without_reason_are_refused() {
-        let view = MergedCounts::new(&Settings::default());
+        let mut merged = MergedCounts::new(&Settings::default());
         let window = Window { start: NOW - 1000, length: DAY };
-        let told = |capacity, slice| view.admit(window, capacity, slice).map_err(|e| e.to_string());
-        assert_eq!(told(1_000_000, 0), Ok(()));
-        assert_eq!(told(u32::MAX, 0), Err("capacity is 4294967295, expected 1 to 16777216".to_owned()));
-        assert_eq!(told(1_000_000, 1), Err("slice is 1, expected 0 to 0".to_owned()));
-        let mut view = view;
+        let admitted = |capacity, slice| merged.admit(window, capacity, slice).map_err(|e| e.to_string());
+        assert_eq!(admitted(1_000_000, 0), Ok(()));
+        assert_eq!(admitted(u32::MAX, 0), Err("capacity is 4294967295, expected 1 to 16777216".to_owned()));
+        assert_eq!(admitted(1_000_000, 1), Err("slice is 1, expected 0 to 0".to_owned()));
         let mut slices = 0;
         for (slice, chunk) in (0..MAX_SLICES).map(|slice| (slice, [0; CHUNK_BLOCKS * 64])) {
-            if view.admit(window, 1_000_000, slice).is_err() {
+            if merged.admit(window, 1_000_000, slice).is_err() {
                 break;
             }
-            assert!(view.merge_chunk(window, 1_000_000, slice, 0, &chunk).unwrap());
+            assert!(merged.merge_chunk(window, 1_000_000, slice, 0, &chunk).unwrap());
             slices += 1;
         }
         assert_eq!(slices, 4, "empty slices are followed by larger ones up to 64 MB only");

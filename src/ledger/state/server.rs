@@ -118,7 +118,8 @@ impl Server {
         let Counts { local, merged, settings, .. } = &mut self.counts;
         let (old, mark) = (local.origin(), local.mark());
         log::error!(
-            "this ledger was restored from an old copy: others know more than {} updates of its origin {old}. It goes on as              origin {new} and takes over what they know",
+            "this ledger was restored from an old copy: others know more than {} updates of its origin {old}. It goes on as \
+             origin {new} and takes over what they know",
             mark.version
         );
         let parts = local.generations.take_growth();

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 /// Reports in one batch at most, from a spool to a server.
-pub(crate) const MAX_BATCH: usize = 8192;
+pub const MAX_BATCH: usize = 8192;
 
 /// The receipt of a batch that no server took and none is to take.
 const DROPPED: Receipt = Receipt { origin: Origin(0), version: u64::MAX };
