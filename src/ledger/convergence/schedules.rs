@@ -40,7 +40,7 @@ fn one_move(world: &mut World) {
         94 => world.checkpoint_server(s),
         95 => world.milters[m].node.checkpoint(&Expired::default()),
         96 => world.take_snapshot(Holder::Milter(m), s, false),
-        97 if s != other => world.take_snapshot(Holder::Server(other), s, false),
+        97 if s != other && !world.servers_forget => world.take_snapshot(Holder::Server(other), s, false),
         98 if world.servers_forget => world.copy_server(s),
         99 if world.servers_forget => {
             world.cut_all();
