@@ -110,7 +110,7 @@ fn run(seed: u64) {
     }
     let known = world.servers[0].node.view().vector();
     for milter in &world.milters {
-        if world.servers_forget && milter.node.view().vector() != known {
+        if world.servers_forget && !known.covers(&milter.node.view().vector()) {
             continue;
         }
         assert!(milter.node.cells() == cells, "seed {seed}: {} differs", milter.node.name);

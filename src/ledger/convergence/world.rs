@@ -150,8 +150,11 @@ impl World {
         if loss && self.chance(3) {
             let cache = self.milters[m].node.state().cache().unwrap();
             cache.drop_batch(&name, batch.number);
-            self.milters[m].has.retain(|report| !reports.contains(report));
-            self.milters[m].node.commit();
+            // Also for a copy that is put back: the number may by then be taken by the question of the life that dropped it.
+            let milter = &mut self.milters[m];
+            let copied = milter.copy.iter_mut().map(|(_, has)| has);
+            copied.chain([&mut milter.has]).for_each(|has| has.retain(|report| !reports.contains(report)));
+            milter.node.commit();
             return true;
         }
         let mut answer = self.take(m, s, spool, &batch);
