@@ -159,7 +159,7 @@ impl Case<'_> {
             Ok(Err(e)) => e.to_string(),
             Err(_) => "the ledger did not answer in time".to_owned(),
         };
-        log::warn!("a message is refused for the moment and may be counted again when it returns: {why}");
+        log::warn!("a message was refused temporarily and may be counted again when it returns: {why}");
     }
 
     fn timeout(&self, what: &str) -> Finding {

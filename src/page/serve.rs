@@ -131,7 +131,7 @@ async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Resp
         && !is_ours(host, hosts)
     {
         let why =
-            "this page is not known by that name; ask by its address, or add the name to hosts of [status]\n";
+            "this page does not have that name; use its address, or add the name to hosts in [status]\n";
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
     let mut response = next.run(request).await;

@@ -349,7 +349,7 @@ async fn snapshot(
     let (id, snapshot) = match id {
         Some(id) => {
             let gone =
-                || Failure(Code::SnapshotGone, "this snapshot is not kept any more; begin anew".to_owned());
+                || Failure(Code::SnapshotGone, "this snapshot is no longer kept; start again".to_owned());
             (id, service.snapshots.get(id).ok_or_else(gone)?)
         }
         None => {

@@ -82,7 +82,7 @@ pub enum ClientsError {
         reason: serde_json::Error,
     },
     /// The name is taken.
-    #[error("there is a client {0:?} already; rotate gives it a new token")]
+    #[error("the client {0:?} already exists; use rotate for a new token")]
     Exists(String),
     /// There is no such client.
     #[error("there is no client {0:?}")]

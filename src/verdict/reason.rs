@@ -12,7 +12,7 @@ pub enum Exempt {
     Network,
     /// Its client authenticated.
     Authenticated,
-    /// It says too little to be told from others.
+    /// It says too little to be distinguished from others.
     LowInformation,
 }
 
