@@ -173,7 +173,7 @@ impl DaemonStatus {
         text.family(
             "bulkmark_ledger_false_bulk_probability",
             "gauge",
-            "Estimated chance that a strange signature shows the threshold.",
+            "Estimated chance that a signature that was never seen shows the threshold.",
             slices().filter_map(|(i, slice)| Some((labels(i), slice.false_bulk?))),
         );
         text.family(

@@ -124,7 +124,7 @@ impl Page {
     }
 }
 
-/// Refuses whoever came by a strange name.
+/// Refuses requests for an unknown host name.
 async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     if let Some(hosts) = &hosts

@@ -28,7 +28,7 @@ pub enum Stopped {
     /// What came does not follow what is here.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// What came is none of what was asked for.
+    /// What came is not what was asked for.
     #[error("it sent {0}")]
     Nonsense(String),
 }

@@ -208,7 +208,7 @@ impl Frames {
     /// The content of the next frame, when all of it is there.
     ///
     /// # Errors
-    /// When the stream is none, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
+    /// When it is not such a stream, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
     pub fn take(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         let expected = "a stream of frames";
         let fault =
