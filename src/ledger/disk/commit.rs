@@ -3,12 +3,12 @@
 
 use crate::ledger::disk::errors::WriteError;
 use crate::ledger::disk::rows::{
-    ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_receipt,
-    encode_spool, encode_waiting, seal, slice_key,
+    ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_last_sent,
+    encode_receipt, encode_spool, encode_waiting, seal, slice_key,
 };
 use crate::ledger::disk::schema::{
-    BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL, SPOOL_STATE,
-    UPDATES, VECTOR, put_meta,
+    BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
+    SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::vector::Origin;
@@ -121,6 +121,7 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &Changes) -> Resu
     }
     if changes.settled || !changes.batches.is_empty() {
         put_meta(txn, SPOOL_STATE, &encode_spool(spool))?;
+        put_meta(txn, LAST_SENT, &encode_last_sent(spool.last_sent()))?;
     }
     Ok(())
 }

@@ -6,12 +6,12 @@
 
 use crate::ledger::disk::errors::{Fault, damaged, no_memory};
 use crate::ledger::disk::rows::{
-    Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_receipt, decode_spool,
-    decode_waiting, encode_spool, slice_key, unseal,
+    Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_last_sent,
+    decode_receipt, decode_spool, decode_waiting, encode_last_sent, encode_spool, slice_key, unseal,
 };
 use crate::ledger::disk::schema::{
-    BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL, SPOOL_STATE,
-    UPDATES, VECTOR, get_meta, put_meta,
+    BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
+    SPOOL_STATE, UPDATES, VECTOR, get_meta, put_meta,
 };
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::fields::Fields;
@@ -73,6 +73,7 @@ pub(crate) fn load(
                 None => {
                     let spool = Spool::new(new_spool);
                     put_meta(&txn, SPOOL_STATE, &encode_spool(&spool))?;
+                    put_meta(&txn, LAST_SENT, &encode_last_sent(spool.last_sent()))?;
                     spool
                 }
             };
@@ -280,6 +281,7 @@ fn load_receipts(txn: &WriteTransaction) -> Result<Vec<(Reporter, u64, Receipt)>
 fn load_spool(txn: &WriteTransaction, settings: &Settings) -> Result<Option<Spool>, Fault> {
     let Some(row) = get_meta(txn, SPOOL_STATE)? else { return Ok(None) };
     let mut stored = decode_spool(&row)?;
+    stored.last_sent = get_meta(txn, LAST_SENT)?.map(|row| decode_last_sent(&row)).transpose()?;
     for row in txn.open_table(SPOOL)?.range::<u64>(..)? {
         let (key, value) = row?;
         let start = key.value();

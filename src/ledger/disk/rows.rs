@@ -6,6 +6,7 @@ use crate::ledger::history::fields::Fields;
 use crate::ledger::history::vector::Origin;
 use crate::ledger::history::window::Window;
 use crate::ledger::state::changes::Entry;
+use crate::ledger::state::inherited::LastSent;
 use crate::ledger::state::receipts::Receipt;
 use crate::ledger::state::spool::{Batch, Spool, Stored, Waiting};
 use crate::signature::Signature;
@@ -137,6 +138,30 @@ pub(crate) fn encode_spool(spool: &Spool) -> Vec<u8> {
     let mut numbers = vec![id, spool.first(), spool.next_batch()];
     numbers.extend(before.into_iter().flat_map(|(id, until)| [id, until]));
     numbers.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+/// The last batch that was begun for each server: for those that are not named, and for each its number, the length of its URL,
+/// and the URL.
+pub(crate) fn encode_last_sent(last: &LastSent) -> Vec<u8> {
+    let mut bytes = last.others.to_le_bytes().to_vec();
+    for (upstream, number) in &last.to {
+        bytes.extend_from_slice(&number.to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(upstream.len()).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend_from_slice(upstream.as_bytes());
+    }
+    bytes
+}
+
+pub(crate) fn decode_last_sent(bytes: &[u8]) -> Result<LastSent, Fault> {
+    let mut fields = Fields(bytes);
+    let mut last = LastSent { others: fields.u64()?, ..LastSent::default() };
+    while !fields.0.is_empty() {
+        let (number, length) = (fields.u64()?, fields.u32()? as usize);
+        let (url, rest) = fields.0.split_at_checked(length).ok_or_else(|| damaged("a row is too short"))?;
+        last.to.insert(String::from_utf8_lossy(url).into_owned(), number);
+        fields = Fields(rest);
+    }
+    Ok(last)
 }
 
 pub(crate) fn decode_spool(bytes: &[u8]) -> Result<Stored, Fault> {

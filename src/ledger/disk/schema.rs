@@ -22,6 +22,7 @@ pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const CUT: &str = "cut";
 pub(crate) const VECTOR: &str = "vector";
 pub(crate) const SPOOL_STATE: &str = "spool";
+pub(crate) const LAST_SENT: &str = "last sent";
 
 /// The row of `meta` with the random number of a server's own community.
 pub(crate) const ORIGIN: &str = "origin";

@@ -6,15 +6,23 @@
 //! one that is known here, before anything new is sent to it: a server that knows a later one refuses it. And what waited
 //! already at the start goes nowhere until all servers have been asked, since any of them may have counted it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The number of the last batch that was begun for each server under the spool's present number, as the file tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct LastSent {
+    pub(crate) to: BTreeMap<String, u64>,
+    /// For those that are not named.
+    pub(crate) others: u64,
+}
 
 /// What was there when the file was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Inherited {
     /// Reports below this number were there.
     end: u64,
-    /// The number of the last batch that was begun before; none when there is nothing to ask, as in a new spool.
-    last: Option<u64>,
+    /// The last batches that were begun before; none when there is nothing to ask, as in a new spool.
+    last: Option<LastSent>,
     /// All servers that may have something of this spool.
     upstreams: BTreeSet<String>,
     /// Those that know no later batch.
@@ -22,8 +30,8 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    /// Reports below `end`, and batches up to the number `last`. `upstreams` are those that are to be asked.
-    pub(crate) fn new(end: u64, last: u64, upstreams: &[String]) -> Self {
+    /// Reports below `end`, and batches up to `last`. `upstreams` are those that are to be asked.
+    pub(crate) fn new(end: u64, last: LastSent, upstreams: &[String]) -> Self {
         let upstreams = upstreams.iter().cloned().collect();
         Self { end, last: Some(last), upstreams, agreed: BTreeSet::new() }
     }
@@ -40,7 +48,8 @@ impl Inherited {
 
     /// The number under which this server is still to be asked.
     pub(crate) fn question(&self, upstream: &str) -> Option<u64> {
-        self.last.filter(|_| !self.agreed.contains(upstream))
+        let last = self.last.as_ref().filter(|_| !self.agreed.contains(upstream))?;
+        Some(last.to.get(upstream).copied().unwrap_or(last.others))
     }
 
     /// This server knows no later batch.

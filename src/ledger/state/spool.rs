@@ -2,7 +2,7 @@
 //! Local reports on their way to an upstream server: waiting, sent, acknowledged, and at last included in what comes back.
 
 use crate::ledger::history::vector::{Origin, Vector};
-use crate::ledger::state::inherited::Inherited;
+use crate::ledger::state::inherited::{Inherited, LastSent};
 use crate::ledger::state::receipts::Receipt;
 use crate::signature::Signature;
 use std::collections::{HashMap, VecDeque};
@@ -58,6 +58,7 @@ pub(crate) struct Spool {
     /// In the order of their reports. Reports that are in none wait.
     batches: VecDeque<Batch>,
     next_batch: u64,
+    last_sent: LastSent,
     /// The sum over `reports`, without those in included batches.
     pending: HashMap<Signature, u64>,
     inherited: Inherited,
@@ -72,6 +73,8 @@ pub(crate) struct Stored {
     pub(crate) first: u64,
     pub(crate) batches: Vec<Batch>,
     pub(crate) next_batch: u64,
+    /// None in files of older programs.
+    pub(crate) last_sent: Option<LastSent>,
 }
 
 impl Spool {
@@ -83,23 +86,32 @@ impl Spool {
     /// As it was read. Before anything of it is sent, `upstreams` are to be asked what they know of it.
     pub(crate) fn restore(stored: Stored, upstreams: &[String]) -> Self {
         let end = stored.first + stored.reports.len() as u64;
-        let inherited = Inherited::new(end, stored.next_batch.saturating_sub(1), upstreams);
-        Self::of(stored, inherited)
+        let before = LastSent { others: stored.next_batch.saturating_sub(1), ..LastSent::default() };
+        let last_sent = stored.last_sent.clone().unwrap_or(before);
+        let inherited = Inherited::new(end, last_sent.clone(), upstreams);
+        Self::of(Stored { last_sent: Some(last_sent), ..stored }, inherited)
     }
 
     fn of(stored: Stored, inherited: Inherited) -> Self {
-        let Stored { id, before, reports, first, mut batches, next_batch } = stored;
+        let Stored { id, before, reports, first, mut batches, next_batch, last_sent } = stored;
         let mut pending = HashMap::new();
         for report in &reports {
             *pending.entry(report.signature).or_default() += u64::from(report.times);
         }
         batches.sort_by_key(|batch| (batch.reports.start, batch.number));
-        Self { id, before, reports, first, batches: batches.into(), next_batch, pending, inherited }
+        let last_sent = last_sent.unwrap_or_default();
+        let batches = batches.into();
+        Self { id, before, reports, first, batches, next_batch, last_sent, pending, inherited }
     }
 
     /// Its random number, and that which it had before with the number of the first batch under the present one.
     pub(crate) const fn ids(&self) -> (u64, Option<(u64, u64)>) {
         (self.id, self.before)
+    }
+
+    /// The last batches that were begun under its present number.
+    pub(crate) const fn last_sent(&self) -> &LastSent {
+        &self.last_sent
     }
 
     /// The number of the spool that a batch was first sent under.
@@ -175,6 +187,9 @@ impl Spool {
     fn put(&mut self, upstream: &str, reports: Range<u64>) -> Batch {
         let number = self.next_batch;
         self.next_batch += 1;
+        if !upstream.is_empty() {
+            self.last_sent.to.insert(upstream.to_owned(), number);
+        }
         let batch = Batch { number, upstream: upstream.to_owned(), reports, receipt: None, included: false };
         let at = self.batches.partition_point(|other| other.reports.start < batch.reports.start);
         self.batches.insert(at, batch.clone());
@@ -197,6 +212,7 @@ impl Spool {
                 let until = self.before.map_or(0, |(_, until)| until);
                 self.before = Some((self.id, self.next_batch));
                 self.id = new;
+                self.last_sent = LastSent::default();
                 until
             }
             // More than one server noticed. What was sent to this one since the start, if anything, it will not take.
@@ -362,6 +378,7 @@ mod tests {
             first: spool.first,
             batches: spool.batches.iter().cloned().collect(),
             next_batch: spool.next_batch,
+            last_sent: Some(spool.last_sent.clone()),
         };
         Spool::restore(stored, &["a".to_owned(), "b".to_owned()])
     }
@@ -389,8 +406,8 @@ mod tests {
         push(&mut spool, 3 * MAX_BATCH..3 * MAX_BATCH + 2);
         // The one that is active is asked first, and then gets what was made since.
         assert_eq!(spool.open("b"), None);
-        assert_eq!(spool.question("b"), Some(Outgoing { number: 1, reports: Vec::new() }));
-        spool.acknowledge("b", 1, COUNTED);
+        assert_eq!(spool.question("b"), Some(Outgoing { number: 0, reports: Vec::new() }));
+        spool.acknowledge("b", 0, COUNTED);
         assert_eq!(spool.question("b"), None);
         let new = 3 * MAX_BATCH as u128 + 1;
         assert_eq!(signatures(spool.begin("b")), [new, new + 1]);
