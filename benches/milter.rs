@@ -4,7 +4,7 @@
 //!     cargo bench --bench milter [-- MESSAGES]
 //!
 //! Starts the real program with a fresh ledger and speaks the milter protocol to it as an MTA does: 16 connections of
-//! 10 messages each, then anew; 7 header fields; every body is different. CPU seconds are user + system of the daemon
+//! 10 messages each, then new ones; 7 header fields; every body is different. CPU seconds are user + system of the daemon
 //! (from /proc). No other program takes part, so the figures are absolute: compare them only on one machine.
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -47,7 +47,7 @@ fn signatures_are_tab_separated() {
         assert_eq!((line.len(), line[0], line[2].len()), (3, plain.to_str().unwrap(), 32));
         assert!(line[2].bytes().all(|b| b.is_ascii_hexdigit()));
     }
-    let reason = "low information: 1 distinct words and no attachment, 8 words are needed";
+    let reason = "low information: 1 distinct words and no attachment; 8 words are needed";
     assert_eq!(lines[9], [thanks.to_str().unwrap(), "none", reason]);
 
     let output = with_input(&["signature", "-"], &fs::read(&plain).unwrap());

@@ -64,7 +64,7 @@ fn an_upstream_that_is_another_web_server() {
 #[test]
 fn an_upstream_whose_snapshot_never_comes() {
     let fields = format!("bulkmark-parameters: {}\r\n", parameters());
-    something_else_answers("it sent a snapshot without a beginning", move |_| {
+    something_else_answers("it sent a snapshot without its first frame", move |_| {
         Some(answer("200 OK", &fields, b"BMSN\x01"))
     });
 }
@@ -91,15 +91,13 @@ fn an_upstream_of_another_version_of_the_protocol() {
 #[test]
 fn an_upstream_with_another_clock() {
     let fields = format!("bulkmark-parameters: {}\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n", parameters());
-    something_else_answers("other clock: that of the server is ", move |_| {
-        Some(answer("200 OK", &fields, b""))
-    });
+    something_else_answers("other clock: the server's is ", move |_| Some(answer("200 OK", &fields, b"")));
 }
 
 #[test]
 fn an_upstream_whose_bodies_have_another_version() {
     let fields = format!("bulkmark-parameters: {}\r\n", parameters());
-    something_else_answers("its form has the version 2, and 1 is known here", move |_| {
+    something_else_answers("its format has version 2, expected 1", move |_| {
         Some(answer("200 OK", &fields, b"BMSN\x02 and what that may mean"))
     });
 }
@@ -137,7 +135,7 @@ fn a_client_of_another_version_is_refused() {
         assert!(answer.starts_with("HTTP/1.1 409 ") && answer.contains(told), "{path}: {answer}");
     }
     daemon.log.wait_for(0, &format!("client mx is refused: {told}"));
-    let told = "not a batch of reports, at byte 4: its form has the version 2, and 1 is known here";
+    let told = "not a batch of reports, at byte 4: its format has version 2, expected 1";
     let answer =
         ask(server.port, &head("POST", "/v1/reports", &parameters()), b"BMRP\x02 and what that may mean");
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains(told), "{answer}");

@@ -82,14 +82,14 @@ fn bomb(told: &str, snapshot: Vec<u8>, updates: Vec<u8>) {
 
 #[test]
 fn a_row_of_a_filter_for_four_thousand_million() {
-    let told = "it sent a row of a snapshot that cannot be: capacity is 4294967295, expected 1 to 16777216";
+    let told = "it sent a snapshot row that is impossible: capacity is 4294967295, expected 1 to 16777216";
     bomb(told, snapshot(1 << 60, &[row(u32::MAX, 0)]), UPDATES.to_vec());
 }
 
 #[test]
 fn a_row_of_the_last_slice() {
     bomb(
-        "a row of a snapshot that cannot be: slice is 31, expected 0 to 0",
+        "a snapshot row that is impossible: slice is 31, expected 0 to 0",
         snapshot(1 << 60, &[row(1_000_000, 31)]),
         UPDATES.to_vec(),
     );
@@ -100,7 +100,7 @@ fn a_row_of_the_last_slice() {
 fn rows_of_empty_slices() {
     let rows: Vec<_> = (0..32).map(|slice| row(1_000_000, slice)).collect();
     bomb(
-        "a row of a snapshot that cannot be: slice is 4, expected 0 to 3",
+        "a snapshot row that is impossible: slice is 4, expected 0 to 3",
         snapshot(32, &rows),
         UPDATES.to_vec(),
     );

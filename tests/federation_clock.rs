@@ -13,9 +13,7 @@ const DAY: u64 = 86_400;
 
 /// What the refusal of a client says whose clock is `offset` (two days) by the server's.
 fn told(offset: &str) -> String {
-    format!(
-        "other clock: that of the client is 2 days {offset} that of the server, and 5 minutes are tolerated"
-    )
+    format!("other clock: the client's is 2 days {offset} the server's; at most 5 minutes are tolerated")
 }
 
 /// A server with a clock of its own, `offset` the right one, and a milter beside it with the same. Another server and two

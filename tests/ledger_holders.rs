@@ -105,7 +105,7 @@ fn ledgers_of_two_sites_are_added_up() {
 
     let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
     assert_eq!(code, 2);
-    assert!(text.contains("ledger.redb is there already"), "{text}");
+    assert!(text.contains("ledger.redb already exists"), "{text}");
     let elsewhere = tempfile::tempdir().unwrap();
     let (code, text) = ledger(&["merge", &files[0], &files[0], "--output", &shown(elsewhere.path())]);
     assert_eq!(code, 2);

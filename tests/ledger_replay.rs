@@ -95,7 +95,7 @@ async fn a_gap_is_refused() {
         let error = Ledger::open(directory.path(), Role::Site, &settings(1000), &FederationKey::public())
             .err()
             .unwrap();
-        let expected = format!("is damaged (the journal goes on at {told})");
+        let expected = format!("is damaged (the journal continues at {told})");
         assert!(error.to_string().contains(&expected), "{error}");
     }
 }

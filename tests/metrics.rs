@@ -170,7 +170,7 @@ fn strangers_are_kept_out() {
     }
     // A web site whose name was given the address 127.0.0.1.
     let refused = by("rebound.example");
-    assert!(refused.starts_with("HTTP/1.1 421 ") && refused.contains("hosts of [status]"), "{refused}");
+    assert!(refused.starts_with("HTTP/1.1 421 ") && refused.contains("hosts in [status]"), "{refused}");
     assert!(!refused.contains("bulkmark_build_info"));
     drop(daemon);
 

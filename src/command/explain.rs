@@ -155,7 +155,7 @@ fn sentence(finding: &Finding, thresholds: &Thresholds, low: Option<LowInformati
         }
         Finding::Exempt(reason) => {
             let why = low.map_or_else(|| reason.to_string(), |low| low.to_string());
-            return (Verdict::Exempt, format!("it says too little to be told from others: {why}"));
+            return (Verdict::Exempt, format!("it says too little to be distinguished from others: {why}"));
         }
         Finding::Unknown(reason, detail) => return (Verdict::Unknown, format!("{reason} {detail}")),
         Finding::Counted(counted) => counted,

@@ -123,7 +123,7 @@ fn info(args: &Args, holder: &str) -> anyhow::Result<ExitCode> {
         writeln!(out, "  origin {origin}: counted up to update {version}")?;
     }
     if status.spool > 0 {
-        writeln!(out, "  spool: {} reports that no update shows yet", status.spool)?;
+        writeln!(out, "  spool: {} reports that no update includes yet", status.spool)?;
     }
     Ok(ExitCode::SUCCESS)
 }

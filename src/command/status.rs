@@ -91,7 +91,7 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
         writeln!(out, "  origin {origin}: counted up to update {version}")?;
     }
     if status.role == "milter" && !status.links.is_empty() {
-        writeln!(out, "\nspool: {} reports that no update shows yet", status.ledger.spool)?;
+        writeln!(out, "\nspool: {} reports that no update includes yet", status.ledger.spool)?;
     }
     let kind = if status.role == "milter" { "upstream" } else { "peer" };
     for link in &status.links {

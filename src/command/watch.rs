@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use sd_notify::NotifyState;
 use std::time::Duration;
 
-/// How often it is looked at.
+/// How often the writer is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Watches for as long as the tasks live.

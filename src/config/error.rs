@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Errors of the configuration, for the person who has to mend them.
+//! Errors of the configuration, for the person who has to correct them.
 
 use std::fmt;
 use std::ops::Range;

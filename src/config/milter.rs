@@ -135,10 +135,8 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     }
     if file.verdict_deadline.is_zero() || file.verdict_deadline > LONGEST_DEADLINE {
         let found = humantime_serde::re::humantime::format_duration(file.verdict_deadline);
-        return Err(source.error(
-            "verdict-deadline",
-            format!("found {found}, expected a time of 4m at most, for example \"10s\""),
-        ));
+        return Err(source
+            .error("verdict-deadline", format!("found {found}, expected at most 4m, for example \"10s\"")));
     }
     if file.sync.interval.is_zero() {
         return Err(source

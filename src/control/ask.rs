@@ -42,7 +42,7 @@ pub async fn status(path: &Path, threshold: u32) -> io::Result<DaemonStatus> {
 }
 
 fn unexpected() -> io::Error {
-    io::Error::other("it answered another question")
+    io::Error::other("the answer is for another request")
 }
 
 async fn ask(path: &Path, question: &Question) -> io::Result<Answer> {

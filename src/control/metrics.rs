@@ -66,7 +66,7 @@ impl Daemon {
         text.one(
             "bulkmark_spool_reports",
             "gauge",
-            "Own reports that no update shows yet.",
+            "Own reports that no update includes yet.",
             status.ledger.spool,
         );
         text.one(
@@ -87,12 +87,12 @@ impl Daemon {
 fn activity_metrics(activity: &Activity, text: &mut Text) {
     let connections = &activity.connections;
     text.one("bulkmark_connections", "gauge", "Open connections.", connections.open());
-    text.one("bulkmark_connections_total", "counter", "Connections that were taken.", connections.total());
+    text.one("bulkmark_connections_total", "counter", "Accepted connections.", connections.total());
     let reloads = [("success", true), ("failure", false)];
     text.family(
         "bulkmark_reloads_total",
         "counter",
-        "How often SIGHUP had the configuration read again.",
+        "Configuration reloads by SIGHUP.",
         reloads.map(|(result, well)| (vec![("result", result.to_owned())], activity.reloads(well))),
     );
     text.one(
@@ -173,7 +173,7 @@ impl DaemonStatus {
         text.family(
             "bulkmark_ledger_false_bulk_probability",
             "gauge",
-            "Estimated chance that a strange signature shows the threshold.",
+            "Estimated chance that a signature that was never seen shows the threshold.",
             slices().filter_map(|(i, slice)| Some((labels(i), slice.false_bulk?))),
         );
         text.family(

@@ -84,7 +84,7 @@ async fn answer_all(stream: Stream, daemon: &Daemon) -> io::Result<()> {
         }
         let answer = match serde_json::from_slice(&line) {
             Ok(question) => answer(question, daemon).await,
-            Err(e) => Answer::Error(format!("the question is not valid: {e}")),
+            Err(e) => Answer::Error(format!("the request is invalid: {e}")),
         };
         let mut line = serde_json::to_vec(&answer)?;
         line.push(b'\n');

@@ -60,7 +60,7 @@ pub enum MergeError {
     #[error("both hold counts of the origin {0}; their sum would count these twice")]
     Twice(Origin),
     /// They are not of one kind.
-    #[error("{name} is {ours} in the first and {theirs} in another")]
+    #[error("{name} is {ours} in the first ledger and {theirs} in another")]
     Unlike {
         /// The parameter.
         name: &'static str,
@@ -73,7 +73,7 @@ pub enum MergeError {
     #[error(transparent)]
     Parameter(#[from] ParameterError),
     /// There is a ledger already.
-    #[error("{0} is there already")]
+    #[error("{0} already exists")]
     Exists(PathBuf),
     /// The sum cannot be written.
     #[error(transparent)]

@@ -335,7 +335,7 @@ impl Writer {
         self.condition = failed(None);
         match self.opening.open_overlay() {
             Ok(loaded) => self.condition = failed(Some(Box::new(loaded))),
-            Err(e) => log::error!("{e}; nothing can be counted or looked at"),
+            Err(e) => log::error!("{e}; nothing can be counted or read"),
         }
         self.share();
     }

@@ -86,7 +86,7 @@ pub(super) fn name_and_value(field: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((field[..colon].trim_ascii(), field[colon + 1..].trim_ascii()))
 }
 
-/// Bytes of MIME fields of one part that are looked at; a long file name takes some hundreds.
+/// Bytes of MIME fields of one part that are read; a long file name takes some hundreds.
 const MAX_MIME: usize = 16 << 10;
 
 /// The fields that say how to read a part. The parser makes much of every field, of which a part may have millions.

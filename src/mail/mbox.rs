@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Where the messages of a file begin and end. Files are read as a stream: of a message only the header is kept, for as
-//! long as it is looked at.
+//! long as it is read.
 //!
 //! The mbox reader of `mail-parser` takes whole messages of any size into memory, tells no places, and takes every line
 //! that begins with "From " for the next message.
@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead};
 
-/// Bytes of a header that are kept to be looked at.
+/// Bytes of a header that are kept to be read.
 const MAX_HEAD: usize = 256 << 10;
 
 /// Bytes of a line that are kept.

@@ -185,7 +185,7 @@ fn refuse(reply: &mut indymilter::SmtpReply, outcome: Outcome) -> Status {
     if let Some(Reply { code, status, text }) = outcome.reply
         && let Err(e) = reply.set_error_reply(&code, Some(&status), [text])
     {
-        log::warn!("the text of the answer is not valid and was left out: {e}");
+        log::warn!("the reply text is invalid and was left out: {e}");
     }
     if outcome.action == Action::Reject { Status::Reject } else { Status::Tempfail }
 }

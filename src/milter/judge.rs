@@ -104,7 +104,7 @@ impl Case<'_> {
     async fn count(&self, content: &Content) -> (Finding, usize) {
         let Self { rules, envelope, now, .. } = *self;
         let ledger = &self.service.ledger;
-        // Keys cost a hash for each recipient; they are needed only where something is ever refused for the moment.
+        // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
         let tempfails = rules.actions.has_tempfail() || rules.on_failure == OnFailure::Tempfail;
         let is_retried = tempfails || ledger.remembers_refused();
         let keys = if is_retried { retry_keys(rules.per, envelope, content) } else { Vec::new() };
@@ -159,7 +159,7 @@ impl Case<'_> {
             Ok(Err(e)) => e.to_string(),
             Err(_) => "the ledger did not answer in time".to_owned(),
         };
-        log::warn!("a message is refused for the moment and may be counted again when it returns: {why}");
+        log::warn!("a message was refused temporarily and may be counted again when it returns: {why}");
     }
 
     fn timeout(&self, what: &str) -> Finding {

@@ -64,7 +64,7 @@ impl Socket {
     /// The socket that systemd passed; its mode is systemd's, too.
     ///
     /// # Errors
-    /// When there is none, or another thing.
+    /// When there is none, or it is no stream socket.
     pub fn passed(activation: Activation, connections: Arc<Connections>) -> Result<Self, ActivationError> {
         Ok(Self::new(activation.socket()?, connections))
     }

@@ -35,7 +35,7 @@ pub(super) struct Message {
     pub(super) rules: Arc<Rules>,
     pub(super) envelope: Envelope,
     recipient_bytes: usize,
-    /// Why the message is not looked at.
+    /// Why the message is neither counted nor judged.
     pub(super) exempt: Option<Exempt>,
     /// Why it cannot be judged.
     pub(super) unjudged: Option<Unknown>,

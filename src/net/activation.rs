@@ -61,7 +61,7 @@ impl Activation {
     pub fn ignore(self, path: &Path) {
         if self.sockets.len() > 0 {
             log::warn!(
-                "systemd passed {} that nobody answers on: write listen = \"{SYSTEMD}\" in {}, or systemctl disable --now \
+                "systemd passed {}, which this configuration does not use: write listen = \"{SYSTEMD}\" in {}, or systemctl disable --now \
                  {}.socket",
                 many(self.sockets.len()),
                 path.display(),

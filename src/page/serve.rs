@@ -124,14 +124,14 @@ impl Page {
     }
 }
 
-/// Refuses whoever came by a strange name.
+/// Refuses requests for an unknown host name.
 async fn guard(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     if let Some(hosts) = &hosts
         && !is_ours(host, hosts)
     {
         let why =
-            "this page is not known by that name; ask by its address, or add the name to hosts of [status]\n";
+            "this page does not have that name; use its address, or add the name to hosts in [status]\n";
         return (StatusCode::MISDIRECTED_REQUEST, why).into_response();
     }
     let mut response = next.run(request).await;

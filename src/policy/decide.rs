@@ -16,7 +16,7 @@ pub enum Verdict {
     Bulk,
     /// The white list wants it, whatever its count.
     Whitelisted,
-    /// It was not looked at.
+    /// It was neither counted nor judged.
     Exempt,
     /// Nothing could be found out.
     Unknown,

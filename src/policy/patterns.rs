@@ -21,7 +21,7 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
-    /// Adds a pattern; false when the text is none. Of two equal patterns the first keeps its place.
+    /// Adds a pattern; false when the text is not a pattern. Of two equal patterns the first keeps its place.
     pub(super) fn add(&mut self, text: &str, source: Source) -> bool {
         let text = text.to_lowercase();
         let (set, name) = match text.strip_prefix('.') {

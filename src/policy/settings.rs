@@ -63,9 +63,9 @@ pub enum Action {
     Mark,
     /// It is refused for good.
     Reject,
-    /// It is refused for the moment.
+    /// It is refused temporarily.
     Tempfail,
-    /// It is accepted and thrown away.
+    /// It is accepted and discarded.
     Discard,
     /// It is accepted and held in the MTA's queue.
     Quarantine,
@@ -103,7 +103,7 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// Whether anything is refused for the moment.
+    /// Whether anything is refused temporarily.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {
         self.bulk == Action::Tempfail || self.near == Action::Tempfail
@@ -123,7 +123,7 @@ pub enum OnFailure {
     /// It is delivered, with the verdict `unknown`.
     #[default]
     Accept,
-    /// It is refused for the moment.
+    /// It is refused temporarily.
     Tempfail,
 }
 

@@ -51,7 +51,7 @@ pub struct Service {
     daemon: Arc<Daemon>,
 }
 
-/// An answer that is none of success: why, for programs and for people.
+/// The answer to a request that failed: why, for programs and for people.
 struct Failure(Code, String);
 
 impl IntoResponse for Failure {
@@ -167,7 +167,7 @@ impl Service {
         result
     }
 
-    /// Refuses whoever counts otherwise, or by another clock. People with a browser or curl tell nothing and are let pass.
+    /// Refuses clients with other parameters or another clock. Browsers and curl send neither, and are not checked.
     fn compare(&self, headers: &HeaderMap) -> Result<(), Failure> {
         let Some(theirs) = headers.get(crate::sync::PARAMETERS_HEADER) else { return Ok(()) };
         let theirs = theirs.to_str().unwrap_or_default();
@@ -349,7 +349,7 @@ async fn snapshot(
     let (id, snapshot) = match id {
         Some(id) => {
             let gone =
-                || Failure(Code::SnapshotGone, "this snapshot is not kept any more; begin anew".to_owned());
+                || Failure(Code::SnapshotGone, "this snapshot is no longer kept; start again".to_owned());
             (id, service.snapshots.get(id).ok_or_else(gone)?)
         }
         None => {

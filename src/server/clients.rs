@@ -82,12 +82,12 @@ pub enum ClientsError {
         reason: serde_json::Error,
     },
     /// The name is taken.
-    #[error("there is a client {0:?} already; rotate gives it a new token")]
+    #[error("the client {0:?} already exists; use rotate for a new token")]
     Exists(String),
     /// There is no such client.
     #[error("there is no client {0:?}")]
     Unknown(String),
-    /// The name is none.
+    /// The name is invalid.
     #[error("found the name {0:?}, expected 1 to 64 letters, digits, dots, underscores or hyphens")]
     Name(String),
 }
@@ -151,7 +151,7 @@ impl Clients {
     /// Adds a client and returns its token, which is kept nowhere.
     ///
     /// # Errors
-    /// When there is one of this name, or the name is none.
+    /// When there is one of this name, or the name is invalid.
     pub fn add(
         &mut self,
         name: &str,

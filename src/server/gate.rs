@@ -31,13 +31,13 @@ pub(super) enum Refused {
     NoToken,
     #[error("the token is not valid")]
     Token,
-    #[error("too many tokens from this address were not valid; try again in a minute")]
+    #[error("too many invalid tokens from this address; try again in a minute")]
     Blocked,
     #[error("this client may only read")]
     Role,
     #[error("this client may read metrics and nothing else")]
     OnlyMetrics,
-    #[error("metrics are for clients of the role \"metrics\"")]
+    #[error("metrics need a client with the role \"metrics\"")]
     NoMetrics,
     #[error("more reports a second than this client may send; try again later")]
     Rate,

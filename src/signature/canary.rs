@@ -22,7 +22,7 @@ impl<'a> Watch<'a> {
         Self { visitor, enclosed: 0, found: false }
     }
 
-    /// Whether this text is worth to be looked at line by line. Of nearly all it is not, and that is known at once.
+    /// Whether this text must be read line by line. Nearly all need not be, and that is known at once.
     fn suspects(&self, text: &str) -> bool {
         !self.found && self.enclosed == 0 && memmem::find(text.as_bytes(), CANARY.as_bytes()).is_some()
     }

@@ -90,7 +90,7 @@ impl FromStr for Signature {
 
 /// The message says too little for a signature: unrelated messages would share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("low information: {words} distinct words and no attachment, {wanted} words are needed")]
+#[error("low information: {words} distinct words and no attachment; {wanted} words are needed")]
 pub struct LowInformation {
     /// Distinct words that were found.
     pub words: usize,

@@ -35,7 +35,7 @@ fn compare(time: u64, now: u64, theirs: &str, ours: &str) -> Result<(), String> 
     let side = if time > now { "ahead of" } else { "behind" };
     let most = TOLERATED.as_secs() / 60;
     Err(format!(
-        "other clock: that of {theirs} is {} {side} that of {ours}, and {most} minutes are tolerated",
+        "other clock: {theirs}'s is {} {side} {ours}'s; at most {most} minutes are tolerated",
         rounded(off)
     ))
 }
@@ -93,7 +93,7 @@ mod tests {
             (0, "20833 days behind"),
         ] {
             let expected = format!(
-                "other clock: that of the client is {expected} that of the server, and 5 minutes are tolerated"
+                "other clock: the client's is {expected} the server's; at most 5 minutes are tolerated"
             );
             assert_eq!(told(time), Err(expected));
         }

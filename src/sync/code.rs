@@ -110,7 +110,7 @@ impl Code {
     }
 
     /// What an answer without a code means, which a proxy may have given: nothing for which counts would be dropped or taken
-    /// anew, unless it cannot be otherwise.
+    /// again, unless it cannot be otherwise.
     #[must_use]
     pub fn of_status(status: StatusCode) -> Option<Self> {
         match status {

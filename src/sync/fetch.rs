@@ -28,7 +28,7 @@ pub enum Stopped {
     /// What came does not follow what is here.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// What came is none of what was asked for.
+    /// What came is not what was asked for.
     #[error("it sent {0}")]
     Nonsense(String),
 }
@@ -62,7 +62,7 @@ pub(super) async fn decode(bytes: Arc<[u8]>) -> Result<Update, Stopped> {
     let large = bytes.len() > LARGE;
     let work = move || Update::decode(&bytes).map_err(|e| Stopped::Nonsense(e.to_string()));
     if large {
-        let failed = |_| Stopped::Nonsense("what could not be read".to_owned());
+        let failed = |_| Stopped::Nonsense("something that cannot be read".to_owned());
         return tokio::task::spawn_blocking(work).await.map_err(failed)?;
     }
     work()
@@ -90,7 +90,7 @@ pub(super) async fn fetch_rows(
                 (backoff, tries) = (Backoff::default(), TRIES);
             }
             Ok(None) if tries == 0 => {
-                return Err(Stopped::Nonsense(format!("{rows} of {} rows of a snapshot", head.rows)));
+                return Err(Stopped::Nonsense(format!("a snapshot with {rows} of its {} rows", head.rows)));
             }
             Err(e) if tries == 0 => return Err(e.into()),
             cut => {
@@ -108,17 +108,17 @@ pub(super) async fn fetch_rows(
 }
 
 async fn head_of(stream: &mut Stream) -> Result<SnapshotHead, Stopped> {
-    let cut = || Stopped::Nonsense("a snapshot without a beginning".to_owned());
+    let cut = || Stopped::Nonsense("a snapshot without its first frame".to_owned());
     let bytes = stream.next().await?.ok_or_else(cut)?;
     SnapshotHead::decode(&bytes).ok_or_else(cut)
 }
 
 fn add_row(assembly: &mut Assembly, bytes: &[u8]) -> Result<(), Stopped> {
-    let nonsense = || Stopped::Nonsense("a row of a snapshot that does not fit".to_owned());
+    let nonsense = || Stopped::Nonsense("a snapshot row that does not fit".to_owned());
     let row = Row::decode(bytes).ok_or_else(nonsense)?;
     match assembly.add(&row) {
         Ok(true) => Ok(()),
         Ok(false) => Err(nonsense()),
-        Err(e) => Err(Stopped::Nonsense(format!("a row of a snapshot that cannot be: {e}"))),
+        Err(e) => Err(Stopped::Nonsense(format!("a snapshot row that is impossible: {e}"))),
     }
 }

@@ -126,7 +126,7 @@ async fn apply_all(ledger: &Ledger, mut stream: Stream, answers: impl Fn()) -> R
         }
         if !clock.is_steady() {
             return Err(
-                RemoteError::Clock("the clock of this machine was set; asking anew".to_owned()).into()
+                RemoteError::Clock("the clock of this machine was set; asking again".to_owned()).into()
             );
         }
         if bytes.is_empty() {
@@ -160,6 +160,6 @@ async fn take_snapshot(
     } else {
         ledger.adopt(assembly).await??;
     }
-    log::info!("{}: a snapshot of {rows} rows is in force", remote.url());
+    log::info!("{}: a snapshot of {rows} rows was taken over", remote.url());
     Ok(())
 }

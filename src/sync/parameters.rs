@@ -52,7 +52,7 @@ impl Parameters {
         };
         for (name, ours) in [("protocol", PROTOCOL.to_string()), ("layout", layout())] {
             if field(name)? != ours {
-                return Err(format!("{name} {}, where this program has {ours}", field(name)?));
+                return Err(format!("{name} is {}, but this program has {ours}", field(name)?));
             }
         }
         let invalid = |name| move || format!("parameters with an invalid {name}: {theirs:?}");

@@ -38,7 +38,7 @@ pub enum RemoteError {
         /// Why.
         reason: io::Error,
     },
-    /// The address or certificate authority is none.
+    /// The address or certificate authority is invalid.
     #[error("{0}")]
     Setup(String),
     /// It could not be reached, or the connection broke.
@@ -105,7 +105,7 @@ pub struct Remote {
     url: String,
     base: String,
     token: Option<header::HeaderValue>,
-    /// None where it is only looked at.
+    /// None where the server is only examined.
     parameters: Option<Parameters>,
     /// What is known of the connection.
     pub link: Arc<Link>,
@@ -115,7 +115,7 @@ impl Remote {
     /// Reads the files that the configuration names. Without `parameters` it takes those that the server has.
     ///
     /// # Errors
-    /// When they cannot be read, or the address is none.
+    /// When they cannot be read, or the address is invalid.
     pub fn new(
         upstream: &Upstream,
         parameters: Option<Parameters>,

@@ -13,7 +13,7 @@ pub struct Upstream {
     pub url: String,
     /// The file with the token that the server's administrator gave out.
     pub token_file: Option<PathBuf>,
-    /// The authority that signed the server's certificate, where it is none that the system trusts.
+    /// The authority that signed the server's certificate, if the system does not trust it.
     pub ca_file: Option<PathBuf>,
 }
 

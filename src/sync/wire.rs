@@ -98,10 +98,10 @@ impl Reports {
                 return Err(fault(offset, "more than 8,192 reports"));
             }
             let Some((signature, after)) = rest.split_first_chunk() else {
-                return Err(fault(offset, "cut off in a signature"));
+                return Err(fault(offset, "ends within a signature"));
             };
             let Some((times, after)) = take_number(after) else {
-                return Err(fault(offset, "a number of times that is none"));
+                return Err(fault(offset, "no count from 1 to 4294967295"));
             };
             reports.push((Signature::from_bytes(*signature), times));
             rest = after;
@@ -140,7 +140,7 @@ pub fn decode_receipt(bytes: &[u8]) -> Result<Receipt, WireError> {
     let expected = "a receipt";
     let content = unseal(bytes, RECEIPT, expected)?;
     let ([origin, version], []) = content.as_chunks::<8>() else {
-        return Err(WireError { expected, offset: 5, what: "of another length".into(), newer: false });
+        return Err(WireError { expected, offset: 5, what: "has the wrong length".into(), newer: false });
     };
     Ok(Receipt { origin: Origin(u64::from_le_bytes(*origin)), version: u64::from_le_bytes(*version) })
 }
@@ -208,7 +208,7 @@ impl Frames {
     /// The content of the next frame, when all of it is there.
     ///
     /// # Errors
-    /// When the stream is none, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
+    /// When it is not such a stream, or a frame is longer than [`MAX_FRAME`] or fails its checksum.
     pub fn take(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         let expected = "a stream of frames";
         let fault =
@@ -254,9 +254,9 @@ fn begins_with(magic: &[u8; 5], bytes: &[u8], expected: &'static str) -> Result<
     match (bytes.first_chunk::<5>(), magic) {
         (Some(found), _) if found == magic => Ok(()),
         (Some([kind @ .., found]), [ours @ .., known]) if kind == ours => {
-            fault(4, format!("its form has the version {found}, and {known} is known here").into(), true)
+            fault(4, format!("its format has version {found}, expected {known}").into(), true)
         }
-        _ => fault(0, "another beginning".into(), false),
+        _ => fault(0, "wrong first bytes".into(), false),
     }
 }
 

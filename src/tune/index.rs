@@ -55,7 +55,7 @@ struct Part {
 
 impl<'a> Index<'a> {
     /// Finds the messages in all files, on all cores. A message came at the time of its first Received field, or else of
-    /// its Date, or else at that of its file; never later than `now`. `tell` is told of bytes that were looked at.
+    /// its Date, or else at that of its file; never later than `now`. `tell` is told of bytes that were read.
     #[must_use]
     pub fn make(archive: &'a Archive, now: u64, tell: &(dyn Fn(u64) + Sync)) -> Self {
         let next = AtomicUsize::new(0);

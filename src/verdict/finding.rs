@@ -11,7 +11,7 @@ use crate::signature::Signature;
 /// How far the judging came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// It was not looked at.
+    /// It was neither counted nor judged.
     Exempt(Exempt),
     /// It was not judged; the text is for the log alone.
     Unknown(Unknown, String),

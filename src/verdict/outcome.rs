@@ -94,7 +94,7 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
     header.into_string()
 }
 
-/// Count and threshold of the kind by which it is bulk, for who is refused.
+/// Count and threshold of the kind by which it is bulk, for the reply to a refused message.
 fn reached(rules: &Rules, counted: &Counted) -> (u32, u32) {
     let (body, near) = (rules.thresholds.body.get(), rules.thresholds.near.get());
     match (counted.counts.body, counted.counts.near) {

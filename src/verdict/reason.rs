@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// Why a message is not looked at.
+/// Why a message is neither counted nor judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exempt {
     /// It was submitted on this machine.
@@ -12,7 +12,7 @@ pub enum Exempt {
     Network,
     /// Its client authenticated.
     Authenticated,
-    /// It says too little to be told from others.
+    /// It says too little to be distinguished from others.
     LowInformation,
 }
 

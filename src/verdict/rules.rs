@@ -67,7 +67,7 @@ impl Rules {
         }
     }
 
-    /// Why a message with this envelope is not looked at, if so. A client without an address is a local one.
+    /// Why a message with this envelope is neither counted nor judged, if so. A client without an address is a local one.
     #[must_use]
     pub fn exempt(&self, envelope: &Envelope) -> Option<Exempt> {
         if self.exempt_loopback && envelope.client.is_none_or(|ip| ip.is_loopback()) {

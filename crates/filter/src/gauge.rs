@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How full is this filter, and how often does it take a strange element for bulk?
+//! How full is this filter, and how often does it take a new element for bulk?
 
 use crate::layout::{CELL_MAX, CELLS_PER_BLOCK};
 use crate::split::Split;

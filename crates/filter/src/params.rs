@@ -38,7 +38,7 @@ impl ParameterError {
         Self { name, problem: Problem::Memory { found } }
     }
 
-    /// An error rate that is none.
+    /// An invalid error rate.
     pub(crate) const fn rate(found: f64) -> Self {
         Self { name: "f", problem: Problem::Rate { found } }
     }

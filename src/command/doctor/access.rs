@@ -24,7 +24,7 @@ pub(super) struct User {
 pub(super) enum Obstacle {
     /// The mode of this file or directory.
     Mode(PathBuf),
-    /// It cannot be looked at.
+    /// It cannot be examined.
     Unknown(io::Error),
 }
 

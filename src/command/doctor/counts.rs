@@ -11,7 +11,7 @@ use crate::sync::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// One strange message in so many that shows the threshold is worth a word.
+/// One new message in so many that shows the threshold is worth a word.
 const FALSE_BULK: f64 = 1e-6;
 
 /// A window that needed so many filters was made for too few signatures.
@@ -132,7 +132,7 @@ fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
     // An empty sum is a negative zero.
     let chance = if chance > 0.0 { format!("{chance:.0e}") } else { "0".to_owned() };
     let text = format!(
-        "{windows} windows, {newest} signatures counted here in the newest; a strange one shows {threshold} with \
+        "{windows} windows, {newest} signatures counted here in the newest; a new one shows {threshold} with \
          probability {chance}"
     );
     if doubtful || longest >= MANY_SLICES {

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 pub(super) enum Level {
     /// As it should be.
     Ok,
-    /// It works, and should be looked at.
+    /// It works, but needs attention.
     Warning,
     /// It does not work, or is a hole.
     Error,
@@ -37,7 +37,7 @@ struct Finding {
     advice: Option<String>,
 }
 
-/// All lines, in the order in which things were looked at.
+/// All lines, in the order in which things were examined.
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
 pub(super) struct Report(Vec<Finding>);

@@ -70,7 +70,9 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
             )
         }
         (_, Some(Code::Role)) => {
-            format!("the client has another role; have one with the right --role made, and {token}")
+            format!(
+                "the client has another role; have the server's administrator add one with the right --role, and {token}"
+            )
         }
         (_, Some(Code::TokenBlocked | Code::Rate)) => "wait a minute, and try again".to_owned(),
         (RemoteError::Parameters(_), _) | (_, Some(Code::Parameters)) => SAME.to_owned(),

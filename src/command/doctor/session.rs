@@ -71,7 +71,7 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
     }
 }
 
-/// Says whose mail is not looked at, and so whose canaries are not.
+/// Says whose mail is exempt, and so whose canaries are.
 fn examine_exempt(file: &MilterFile, report: &mut Report) {
     let mut exempt = Vec::new();
     if file.exempt_loopback {

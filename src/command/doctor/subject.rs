@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon that is looked at.
+//! The daemon that is examined.
 
 use crate::ledger;
 use crate::sync::Upstream;

@@ -252,7 +252,7 @@ fn replay(
         let (key, batch) = row?;
         let first = key.value();
         if first != next {
-            return Err(damaged(format!("the journal goes on at report {first} instead of {next}")));
+            return Err(damaged(format!("the journal continues at report {first} instead of {next}")));
         }
         for entry in decode_batch(unseal("journal", &first.to_le_bytes(), batch.value())?)? {
             if range.contains(&next) {
@@ -292,7 +292,7 @@ fn load_spool(txn: &WriteTransaction, settings: &Settings) -> Result<Option<Spoo
                 continue;
             }
             if number != stored.first + stored.reports.len() as u64 {
-                return Err(damaged(format!("the spool goes on at report {number}")));
+                return Err(damaged(format!("the spool continues at report {number}")));
             }
             stored.reports.push_back(report);
         }

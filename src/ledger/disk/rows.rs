@@ -43,7 +43,7 @@ impl Record {
             chunks: fields.u64()?,
             capacity: fields.u32()?,
         };
-        if record.capacity == 0 { Err(damaged("a slice of no size")) } else { Ok(record) }
+        if record.capacity == 0 { Err(damaged("a slice of size 0")) } else { Ok(record) }
     }
 }
 

@@ -9,7 +9,7 @@ use bulkmark_filter::ParameterError;
 pub enum Refusal {
     /// Updates before it are missing.
     #[error(
-        "origin {origin}: version {version} came, but only {have} is known here; those between are missing"
+        "origin {origin}: version {version} came, but {have} is the last one known here; those between are missing"
     )]
     Gap {
         /// The origin.

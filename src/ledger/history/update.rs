@@ -108,7 +108,7 @@ impl Update {
             let (capacity, slice) = (reader.u32().map_err(short)?, reader.u32().map_err(short)?);
             let length = reader.u32().map_err(short)? as usize;
             if capacity == 0 || slice >= MAX_SLICES || window.length == 0 {
-                return Err(fault(&reader, "a window or slice that cannot be"));
+                return Err(fault(&reader, "an impossible window or slice"));
             }
             let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
             let Some((coded, rest)) = reader.0.split_at_checked(length) else {
@@ -121,7 +121,7 @@ impl Update {
             parts.push(Part { window, capacity, slice, delta });
         }
         if version == 0 || parts.is_empty() {
-            return Err(fault(&reader, "an update of nothing"));
+            return Err(fault(&reader, "an empty update"));
         }
         Ok(Self { origin, version, before, parts })
     }

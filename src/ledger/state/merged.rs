@@ -192,12 +192,12 @@ impl MergedCounts {
             return Ok(Some(at));
         }
         if part.window != self.calendar.at(part.window.start) {
-            return Err(NoPlace::Clock("which begins where no window does"));
+            return Err(NoPlace::Clock("which does not begin at a window boundary"));
         }
         // A window that counts always has its place, however many there are that have yet to begin.
         let strays = self.windows.iter().filter(|w| w.window.start > now).count();
         if part.window.start > now && strays >= STRAY_WINDOWS {
-            return Err(NoPlace::Clock("which has yet to begin, as have others"));
+            return Err(NoPlace::Clock("which is in the future, like others"));
         }
         self.admit(part.window, part.capacity, part.slice).map_err(NoPlace::Parameter)?;
         self.windows.push(MergedWindow::new(part.window, part.capacity));
@@ -385,7 +385,10 @@ mod tests {
         assert_eq!(merged.count(signature(), NOW + 6 * DAY), 6);
         let odd = history(3, &[Window { start: NOW, length: DAY }]);
         let refusal = merged.apply(&odd[0].0, &odd[0].1, NOW).unwrap_err().to_string();
-        assert!(refusal.contains("which begins where no window does; is a clock wrong?"), "{refusal}");
+        assert!(
+            refusal.contains("which does not begin at a window boundary; is a clock wrong?"),
+            "{refusal}"
+        );
     }
 
     /// An update that is refused for one of its parts leaves nothing of the others behind, which would take up room and keep

@@ -217,7 +217,7 @@ function problems(overview, status) {
 
 function ledger(status) {
   const disk = status.disk ? ` The file has ${bytes(status.disk.ledger)}; ${bytes(status.disk.available)} of ${bytes(status.disk.size)} are left on its disk.` : "";
-  text($("ledger-note"), `False bulk is the estimated chance that a strange message shows ${status.threshold}.${disk}`, "note");
+  text($("ledger-note"), `False bulk is the estimated chance that a new message shows ${status.threshold}.${disk}`, "note");
   rows($("ledger"), slices(), (slice) => `${slice.window} ${slice.slice} ${slice.counted}`, (cells, slice) => {
     text(cells[0], new Date(slice.window * 1000).toISOString().slice(0, 16).replace("T", " ") + (slice.slice ? ` (${slice.slice + 1})` : ""), "number");
     text(cells[1], slice.counted === "own" ? "here" : "elsewhere");

@@ -15,7 +15,7 @@ const MAX_WORDS: usize = 1 << 16;
 /// Different links that are counted.
 const MAX_LINKS: usize = 64;
 
-/// Attached files that are looked at.
+/// Attached files that are read.
 pub(super) const MAX_FILES: usize = 2;
 
 /// Bytes of an attached file below which it is a mark or an icon.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the paper left as future work, measured: how often does a filter take for bulk what is none, when elements are
+//! What the paper left as future work, measured: how often does a filter mistake other elements for bulk, when elements are
 //! added as often as mail is, and which layout of cells does it least in the same memory?
 //!
 //! A [`Layout`] says which cells an element has, [`filter()`] makes a filter of it, a [`History`] is what is added to it,
