@@ -3,6 +3,7 @@
 
 use crate::ledger::{MAX_BATCH, Origin, Receipt, Vector};
 use crate::signature::Signature;
+use bulkmark_filter::varint;
 use std::borrow::Cow;
 
 /// The first bytes of a batch of reports: its kind and the version of its form.
@@ -68,14 +69,7 @@ impl Reports {
         bytes.extend_from_slice(&self.number.to_le_bytes());
         for (signature, times) in &self.reports {
             bytes.extend_from_slice(&signature.to_bytes());
-            let mut times = *times;
-            while let [low, ..] = times.to_le_bytes()
-                && times >= 0x80
-            {
-                bytes.push(low | 0x80);
-                times >>= 7;
-            }
-            bytes.push(times.to_le_bytes()[0]);
+            varint::put(&mut bytes, u64::from(*times));
         }
         seal(bytes)
     }
@@ -100,7 +94,7 @@ impl Reports {
             let Some((signature, after)) = rest.split_first_chunk() else {
                 return Err(fault(offset, "ends within a signature"));
             };
-            let Some((times, after)) = take_number(after) else {
+            let Some((times, after)) = take_times(after) else {
                 return Err(fault(offset, "no count from 1 to 4294967295"));
             };
             reports.push((Signature::from_bytes(*signature), times));
@@ -110,17 +104,11 @@ impl Reports {
     }
 }
 
-/// A number of up to 32 bits, not zero.
-fn take_number(bytes: &[u8]) -> Option<(u32, &[u8])> {
-    let mut number = 0u64;
-    for (i, byte) in bytes.iter().take(5).enumerate() {
-        number |= u64::from(byte & 0x7F) << (7 * i);
-        if byte & 0x80 == 0 {
-            let number = u32::try_from(number).ok().filter(|&number| number > 0)?;
-            return Some((number, &bytes[i + 1..]));
-        }
-    }
-    None
+/// How often a signature was seen: a number of up to 32 bits in five bytes at most, not zero.
+fn take_times(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let mut rest = &bytes[..bytes.len().min(5)];
+    let times = u32::try_from(varint::take(&mut rest)?).ok().filter(|&times| times > 0)?;
+    Some((times, &bytes[bytes.len().min(5) - rest.len()..]))
 }
 
 /// Magic, origin, version, CRC-32.

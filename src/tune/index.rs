@@ -4,6 +4,7 @@
 use super::archive::{Archive, Faults};
 use crate::mail::mbox::{self, SEPARATOR, Shape, delivered};
 use crate::mail::{MAX_BODY, Stored};
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -12,7 +13,6 @@ use std::os::unix::fs::FileExt as _;
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::UNIX_EPOCH;
 
@@ -70,12 +70,12 @@ impl<'a> Index<'a> {
                     {
                         part.file(archive, file, now, tell);
                     }
-                    parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+                    parts.lock().push(part);
                 });
             }
         });
         let mut index = Self { archive, entries: Vec::new(), faults: archive.faults.clone(), no_mail: 0 };
-        for part in parts.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        for part in parts.into_inner() {
             index.entries.extend(part.entries);
             index.no_mail += part.no_mail;
             index.faults.join(part.faults);

@@ -6,6 +6,7 @@ use crate::layout::CELLS_PER_BLOCK;
 use crate::params::ParameterError;
 use crate::range_coder::{Decoder, Encoder, Model};
 use crate::refined::Refined;
+use crate::varint;
 use std::sync::LazyLock;
 
 /// Increments of cells, none of them zero, in the order of the cells.
@@ -118,8 +119,8 @@ impl Delta {
         let mut bytes = Vec::new();
         let blocks = self.changes.chunk_by(|a, b| a.0 / CELLS_PER_BLOCK == b.0 / CELLS_PER_BLOCK);
         let changed = blocks.clone().count();
-        put_number(&mut bytes, self.changes.len() as u64);
-        put_number(&mut bytes, changed as u64);
+        varint::put(&mut bytes, self.changes.len() as u64);
+        varint::put(&mut bytes, changed as u64);
         let rice = rice_parameter(self.blocks, changed);
         bytes.push(rice);
         let (mut models, mut encoder) = (Models::new(rice), Encoder::new());
@@ -142,7 +143,7 @@ impl Delta {
     pub fn decode(bytes: &[u8], blocks: usize, limit: usize) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         let failed = |rest: &[u8], what| DecodeError { offset: bytes.len() - rest.len(), what };
-        let mut number = || take_number(&mut rest);
+        let mut number = || usize::try_from(varint::take(&mut rest)?).ok();
         let (Some(cells), Some(changed)) = (number(), number()) else {
             return Err(failed(rest, "cut off in its lengths"));
         };
@@ -323,28 +324,4 @@ fn take_tree(decoder: &mut Decoder<'_>, models: &mut [Model], depth: u32) -> usi
         node = node << 1 | usize::from(decoder.bit(&mut models[node]));
     }
     node - (1 << depth)
-}
-
-/// Seven bits a byte, the lowest first; the highest bit says that more follow.
-fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
-    while let [low, ..] = number.to_le_bytes()
-        && number >= 0x80
-    {
-        bytes.push(low | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number.to_le_bytes()[0]);
-}
-
-fn take_number(bytes: &mut &[u8]) -> Option<usize> {
-    let mut number = 0u64;
-    for shift in (0..63).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            return usize::try_from(number).ok();
-        }
-    }
-    None
 }

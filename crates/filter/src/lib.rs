@@ -58,6 +58,7 @@ mod rows;
 mod scaling;
 mod sharded;
 mod split;
+pub mod varint;
 
 pub use bloom::{Bloom, Nominations};
 pub use counting::{Counting, RemoveError};

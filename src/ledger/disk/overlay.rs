@@ -2,13 +2,13 @@
 //! A database file that is read while its disk takes nothing: what would be written to it is held in memory and forgotten.
 //! redb must write even to open a file that was not closed, which is what a disk that failed leaves.
 
+use parking_lot::Mutex;
 use redb::StorageBackend;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 const PAGE: usize = 4096;
 
@@ -64,11 +64,11 @@ impl Overlay {
 
 impl StorageBackend for Overlay {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.over.lock().unwrap_or_else(PoisonError::into_inner).length)
+        Ok(self.over.lock().length)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let over = self.over.lock();
         if offset.saturating_add(out.len() as u64) > over.length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -83,7 +83,7 @@ impl StorageBackend for Overlay {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        self.over.lock().unwrap_or_else(PoisonError::into_inner).length = length;
+        self.over.lock().length = length;
         Ok(())
     }
 
@@ -92,7 +92,7 @@ impl StorageBackend for Overlay {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut over = self.over.lock();
         Self::each_piece(offset, data.len(), |number, start, piece| {
             let piece = &data[piece];
             let page = match over.pages.entry(number) {
