@@ -13,7 +13,6 @@ use crate::signature::Signature;
 use crate::sync::clock::{self, ClockGuard};
 use crate::sync::wire::{self, Reports, SnapshotHead, frame};
 use crate::sync::{Code, ERROR_HEADER, Links, Parameters, Remote};
-
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};

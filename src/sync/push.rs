@@ -100,11 +100,13 @@ async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) ->
     };
     match refused.code() {
         Some(Code::BatchNumber) => {
+            let lost = ledger.renew_spool(remote.url().to_owned(), spool).await?;
             log::error!(
-                "{}: {refused}; this spool was restored from an old copy, and its reports were counted already",
+                "{}: {refused}; this spool was restored from an old copy, and {lost} of its reports are dropped, since \
+                 they were counted already",
                 remote.url()
             );
-            ledger.renew_spool(remote.url().to_owned(), spool).await?;
+            links.dropped(lost);
             Ok(true)
         }
         Some(Code::Body | Code::BodyTooLong) => {

@@ -112,7 +112,9 @@ fn load_server(
         replay(txn, checkpoint, checkpoint..cut_at, |id, e| own.add(e.window, id, e.signature, e.times))?;
     let mut local = Local::recording(own, origin, mark);
     // What was counted after the last update makes the next one.
-    let next = replay(txn, checkpoint, cut..u64::MAX, |id, e| local.add(e.window, id, e.signature, e.times))?;
+    let next = replay(txn, checkpoint, cut..u64::MAX, |id, e| {
+        local.generations.add(e.window, id, e.signature, e.times)
+    })?;
     let influence = Influence::new(local.generations.iter().map(|generation| generation.window).collect());
     let counts = Counts::new(local, load_merged(txn, settings, origin)?, next, settings);
     let receipts = Receipts::restore(load_receipts(txn)?, origin);

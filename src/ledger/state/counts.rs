@@ -56,7 +56,7 @@ impl Counts {
     /// Counts reports here.
     pub(crate) fn add(&mut self, signature: Signature, times: u32, now: u64) {
         let window = self.local.generations.window_at(now);
-        match self.local.add(window, self.next, signature, times) {
+        match self.local.generations.add(window, self.next, signature, times) {
             Ok(()) => {
                 self.next += 1;
                 self.changes.entries.push(Entry { window, signature, times });

@@ -3,11 +3,9 @@
 
 use crate::ledger::history::update::{MAX_CELLS, Part, Update};
 use crate::ledger::history::vector::{Mark, Origin};
-use crate::ledger::history::window::Window;
 use crate::ledger::state::generations::Generations;
 use crate::ledger::state::spool::MAX_BATCH;
-use crate::signature::Signature;
-use bulkmark_filter::{CELLS_PER_BLOCK, ParameterError};
+use bulkmark_filter::CELLS_PER_BLOCK;
 
 /// Changed blocks after which an update is cut before its time. A batch of reports changes at most 16,384 more; so no
 /// update exceeds its bound of cells, of which a block has 128.
@@ -38,17 +36,6 @@ impl Local {
 
     pub(crate) const fn mark(&self) -> Mark {
         self.mark
-    }
-
-    /// Adds reports to a window; `id` grows with each.
-    pub(crate) fn add(
-        &mut self,
-        window: Window,
-        id: u64,
-        signature: Signature,
-        times: u32,
-    ) -> Result<(), ParameterError> {
-        self.generations.add(window, id, signature, times)
     }
 
     /// The version from which on what is added now is in the updates.
@@ -102,6 +89,7 @@ mod tests {
     use super::*;
     use crate::ledger::history::update::CELLS_PER_BYTE;
     use crate::ledger::settings::Settings;
+    use crate::signature::Signature;
 
     /// What reports make stays far below the bound, however small and full the filters are.
     #[test]
@@ -113,7 +101,7 @@ mod tests {
                 let half = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
                 let mixed = (half ^ half >> 60).wrapping_mul(0xBF58_476D_1CE4_E5B9_94D0_49BB_1331_11EB);
                 let signature = Signature::from_bytes((mixed ^ mixed >> 64).to_le_bytes());
-                own.add(own.generations.window_at(1_800_000_000), n, signature, 1).unwrap();
+                own.generations.add(own.generations.window_at(1_800_000_000), n, signature, 1).unwrap();
             }
             let (update, bytes) = own.cut().unwrap();
             for delta in update.parts.iter().map(|part| &part.delta) {

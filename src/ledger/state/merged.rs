@@ -356,7 +356,7 @@ mod tests {
         let mut own =
             Local::recording(Generations::new(&Settings::default()), Origin(origin), Mark::default());
         let mut cut = |window: &Window| {
-            own.add(*window, 0, signature(), 1).unwrap();
+            own.generations.add(*window, 0, signature(), 1).unwrap();
             own.cut().unwrap()
         };
         windows.iter().map(&mut cut).collect()
@@ -398,8 +398,8 @@ mod tests {
         let mut merged = MergedCounts::new(&Settings::default());
         let (good, bad) = (&days(0..1)[0], Window { start: NOW, length: DAY });
         let mut own = Local::recording(Generations::new(&Settings::default()), Origin(1), Mark::default());
-        own.add(*good, 0, signature(), 1).unwrap();
-        own.add(bad, 1, signature(), 1).unwrap();
+        own.generations.add(*good, 0, signature(), 1).unwrap();
+        own.generations.add(bad, 1, signature(), 1).unwrap();
         let (update, bytes) = own.cut().unwrap();
         assert_eq!(update.parts.len(), 2);
         assert!(matches!(merged.apply(&update, &bytes, NOW), Err(Refusal::Clock { .. })));
