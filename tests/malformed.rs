@@ -3,7 +3,7 @@
 
 mod common;
 
-use bulkmark::mail::{MAX_DEPTH, RawMessage, Visitor};
+use bulkmark::mail::{File, MAX_DEPTH, RawMessage, Text, Visitor};
 use bulkmark::signature::{self, FederationKey, Settings};
 use common::milter::*;
 use common::{Daemon, Site, random::Random};
@@ -35,14 +35,14 @@ struct Look {
 }
 
 impl Visitor for Look {
-    fn text(&mut self, text: &str) {
-        self.bytes += text.len();
+    fn text(&mut self, text: Text<'_>) {
+        self.bytes += text.exact.len();
     }
-    fn html(&mut self, html: &str) {
-        self.bytes += html.len();
+    fn html(&mut self, html: Text<'_>) {
+        self.bytes += html.exact.len();
     }
-    fn attachment(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len();
+    fn file(&mut self, file: File<'_>) {
+        self.bytes += file.exact.len();
     }
     fn message(&mut self, _: &[&[u8]]) {
         self.depth += 1;

@@ -4,7 +4,7 @@
 use super::asker::{Asker, MessageArgs};
 use super::show::time;
 use crate::ledger::Shares;
-use crate::mail::{RawMessage, Visitor};
+use crate::mail::{File, RawMessage, Text, Visitor};
 use crate::policy::{Counts, Verdict};
 use crate::signature::near::{self, Passage, Position, Scheme, Seen, Thing};
 use crate::signature::{LowInformation, Signature};
@@ -227,16 +227,16 @@ fn outline(message: &RawMessage) -> String {
 struct Outline(Vec<String>);
 
 impl Visitor for Outline {
-    fn text(&mut self, text: &str) {
-        self.0.push(format!("text of {} lines", text.lines().count()));
+    fn text(&mut self, text: Text<'_>) {
+        self.0.push(format!("text of {} lines", text.shown.lines().count()));
     }
 
-    fn html(&mut self, html: &str) {
-        self.0.push(format!("HTML of {} bytes", html.len()));
+    fn html(&mut self, html: Text<'_>) {
+        self.0.push(format!("HTML of {} bytes", html.shown.len()));
     }
 
-    fn attachment(&mut self, bytes: &[u8]) {
-        self.0.push(format!("file of {} bytes", bytes.len()));
+    fn file(&mut self, file: File<'_>) {
+        self.0.push(format!("file of {} bytes", file.shown.len()));
     }
 
     fn message(&mut self, _fields: &[&[u8]]) {

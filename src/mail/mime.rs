@@ -2,6 +2,7 @@
 //! The MIME tree of a message, walked within bounds.
 
 use super::decode::{Mime, fields_of, name_and_value};
+use super::part::{File, Text};
 use memchr::memmem;
 
 /// Parts that are told apart; what follows the last of them is shown as one attachment. Real mail has some dozens, a
@@ -18,11 +19,11 @@ const SHOWN: [&[u8]; 5] = [b"from", b"to", b"cc", b"subject", b"date"];
 /// Is shown the content of a message, part by part, in order.
 pub trait Visitor {
     /// A text part that is not HTML, or an attached file of any text type, decoded.
-    fn text(&mut self, text: &str);
+    fn text(&mut self, text: Text<'_>);
     /// An HTML part, decoded, with its tags.
-    fn html(&mut self, html: &str);
-    /// Any other part, with its transfer encoding taken off.
-    fn attachment(&mut self, bytes: &[u8]);
+    fn html(&mut self, html: Text<'_>);
+    /// Any other part.
+    fn file(&mut self, file: File<'_>);
     /// An enclosed message begins; the values of the header fields that a reader sees, as they stand.
     fn message(&mut self, fields: &[&[u8]]);
     /// The enclosed message that began last ends.
@@ -33,6 +34,8 @@ pub trait Visitor {
     fn report_end(&mut self) {}
     /// Parts follow of which a reader is shown one, the last that his program can show (RFC 2046, 5.1.4).
     fn alternatives(&mut self) {}
+    /// The next of the alternatives begins; what is shown up to the next one, or to their end, belongs to it.
+    fn alternative(&mut self) {}
     /// The alternatives that began last end.
     fn alternatives_end(&mut self) {}
 }
@@ -55,7 +58,7 @@ impl Walk<'_> {
         let default = if in_digest { ("message", "rfc822") } else { ("text", "plain") };
         let media = mime.media.as_ref().map_or(default, |(kind, sub)| (kind, sub));
         match (media, &mime.boundary) {
-            (("multipart" | "message", _), _) if depth >= MAX_DEPTH => self.visitor.attachment(entity),
+            (("multipart" | "message", _), _) if depth >= MAX_DEPTH => self.visitor.file(bare(entity)),
             (("multipart", sub), Some(boundary)) => {
                 let (alternative, report) = (sub == "alternative", sub == "report");
                 if alternative {
@@ -64,7 +67,7 @@ impl Walk<'_> {
                 if report {
                     self.visitor.report();
                 }
-                let has_parts = self.multipart(body, boundary, depth, sub == "digest");
+                let has_parts = self.multipart(body, boundary, depth, sub);
                 if report {
                     self.visitor.report_end();
                 }
@@ -92,16 +95,30 @@ impl Walk<'_> {
     fn leaf(&mut self, mime: &Mime, kind: &str, sub: &str, body: &[u8]) {
         self.parts += 1;
         let bytes = mime.decoded(body);
+        let is_attachment = mime.is_attachment;
         match (kind, sub) {
-            ("text", "html") if !mime.is_attachment => self.visitor.html(&mime.text(&bytes)),
             // A multipart without a usable boundary is shown as text, as mail readers do.
-            ("text" | "multipart", _) => self.visitor.text(&mime.text(&bytes)),
-            _ => self.visitor.attachment(&bytes),
+            ("text" | "multipart", _) => {
+                let exact = &*mime.text(&bytes);
+                let text = Text { exact, shown: exact, subtype: sub, is_attachment };
+                if (kind, sub) == ("text", "html") && !is_attachment {
+                    self.visitor.html(text);
+                } else {
+                    self.visitor.text(text);
+                }
+            }
+            _ => self.visitor.file(File {
+                exact: &bytes,
+                shown: &bytes,
+                media: (kind, sub),
+                id: None,
+                is_attachment,
+            }),
         }
     }
 
     /// False when no delimiter line is found at all.
-    fn multipart(&mut self, body: &[u8], boundary: &str, depth: usize, digest: bool) -> bool {
+    fn multipart(&mut self, body: &[u8], boundary: &str, depth: usize, sub: &str) -> bool {
         let mut delimiters = Delimiters::new(body, boundary).peekable();
         if delimiters.peek().is_none() {
             return false;
@@ -111,14 +128,23 @@ impl Walk<'_> {
                 break;
             }
             if self.parts >= MAX_PARTS {
-                self.visitor.attachment(&body[delimiter.after..]);
+                self.visitor.file(bare(&body[delimiter.after..]));
                 break;
             }
+            if sub == "alternative" {
+                self.visitor.alternative();
+            }
             let end = delimiters.peek().map_or(body.len(), |next| next.before);
-            self.entity(&body[delimiter.after..end.max(delimiter.after)], depth + 1, digest);
+            self.entity(&body[delimiter.after..end.max(delimiter.after)], depth + 1, sub == "digest");
         }
         true
     }
+}
+
+/// What is not looked into.
+fn bare(bytes: &[u8]) -> File<'_> {
+    let media = ("application", "octet-stream");
+    File { exact: bytes, shown: bytes, media, id: None, is_attachment: true }
 }
 
 /// The value of the first field of that name, or nothing.
@@ -208,14 +234,14 @@ mod tests {
     struct Script(Vec<String>);
 
     impl Visitor for Script {
-        fn text(&mut self, text: &str) {
-            self.0.push(format!("text {text}"));
+        fn text(&mut self, text: Text<'_>) {
+            self.0.push(format!("text {}", text.exact));
         }
-        fn html(&mut self, html: &str) {
-            self.0.push(format!("html {html}"));
+        fn html(&mut self, html: Text<'_>) {
+            self.0.push(format!("html {}", html.exact));
         }
-        fn attachment(&mut self, bytes: &[u8]) {
-            self.0.push(format!("attachment {}", String::from_utf8_lossy(bytes)));
+        fn file(&mut self, file: File<'_>) {
+            self.0.push(format!("attachment {}", String::from_utf8_lossy(file.exact)));
         }
         fn message(&mut self, fields: &[&[u8]]) {
             self.0.push(format!("message {}", String::from_utf8_lossy(&fields.join(&b'|'))));

@@ -6,7 +6,7 @@ use super::key::FederationKey;
 use super::settings::Settings;
 use super::text::is_blank;
 use super::types::{Kind, LowInformation, Signature};
-use crate::mail::{self, Piece, RawMessage, Visitor};
+use crate::mail::{self, File, Piece, RawMessage, Text, Visitor};
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
@@ -101,21 +101,21 @@ impl Canonical {
 }
 
 impl Visitor for Canonical {
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: Text<'_>) {
         self.mark(mark::TEXT);
-        self.characters(text);
-        self.guard.text(text);
+        self.characters(text.exact);
+        self.guard.text(text.exact);
     }
 
-    fn html(&mut self, html: &str) {
+    fn html(&mut self, html: Text<'_>) {
         self.html_begin();
-        mail::pieces(html, &mut |piece| self.piece(piece));
+        mail::pieces(html.exact, &mut |piece| self.piece(piece));
     }
 
     /// Attachments enter by the SHA-256 of their bytes, with CRLF as LF and without line ends at the end: an unencoded
     /// text-like attachment has the line ends of its transport.
-    fn attachment(&mut self, bytes: &[u8]) {
-        let bytes = trim_line_ends(bytes);
+    fn file(&mut self, file: File<'_>) {
+        let bytes = trim_line_ends(file.exact);
         let mut hash = Sha256::new();
         let mut rest = bytes;
         while let Some(at) = memchr::memmem::find(rest, b"\r\n") {

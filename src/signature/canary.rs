@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The canary: a line that makes any message bulk, so that a whole mail chain can be tested (the idea of GTUBE).
 
-use crate::mail::{Piece, Visitor, pieces};
+use crate::mail::{File, Piece, Text, Visitor, pieces};
 use memchr::memmem;
 
 /// The line. It stands alone, so an answer that quotes it is no canary, and 160 random bits keep others from writing it
@@ -34,15 +34,15 @@ fn has_line(text: &str) -> bool {
 }
 
 impl Visitor for Watch<'_> {
-    fn text(&mut self, text: &str) {
-        self.found |= self.suspects(text) && has_line(text);
+    fn text(&mut self, text: Text<'_>) {
+        self.found |= self.suspects(text.exact) && has_line(text.exact);
         self.visitor.text(text);
     }
 
-    fn html(&mut self, html: &str) {
-        if self.suspects(html) {
+    fn html(&mut self, html: Text<'_>) {
+        if self.suspects(html.exact) {
             let mut shown = String::new();
-            pieces(html, &mut |piece| match piece {
+            pieces(html.exact, &mut |piece| match piece {
                 Piece::Text(text) => shown.push_str(text),
                 Piece::Break => shown.push('\n'),
                 Piece::Quoted(_) | Piece::Hidden(_) | Piece::Target(_) => (),
@@ -52,8 +52,8 @@ impl Visitor for Watch<'_> {
         self.visitor.html(html);
     }
 
-    fn attachment(&mut self, bytes: &[u8]) {
-        self.visitor.attachment(bytes);
+    fn file(&mut self, file: File<'_>) {
+        self.visitor.file(file);
     }
 
     fn message(&mut self, fields: &[&[u8]]) {
@@ -76,6 +76,10 @@ impl Visitor for Watch<'_> {
 
     fn alternatives(&mut self) {
         self.visitor.alternatives();
+    }
+
+    fn alternative(&mut self) {
+        self.visitor.alternative();
     }
 
     fn alternatives_end(&mut self) {

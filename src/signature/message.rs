@@ -7,7 +7,7 @@ use super::key::FederationKey;
 use super::near::{self, Near, Reader};
 use super::settings::Settings;
 use super::types::{LowInformation, Signature};
-use crate::mail::{RawMessage, Visitor, pieces};
+use crate::mail::{File, RawMessage, Text, Visitor, pieces};
 
 /// The signatures of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,23 +61,28 @@ struct Both {
 }
 
 impl Visitor for Both {
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: Text<'_>) {
         self.body.text(text);
         self.near.text(text);
     }
 
-    fn html(&mut self, html: &str) {
+    fn html(&mut self, html: Text<'_>) {
+        if !html.is_clean() {
+            self.body.html(html);
+            self.near.html(html);
+            return;
+        }
         self.body.html_begin();
-        pieces(html, &mut |piece| {
+        pieces(html.exact, &mut |piece| {
             self.body.piece(piece);
             self.near.piece(piece);
         });
         self.near.html_end();
     }
 
-    fn attachment(&mut self, bytes: &[u8]) {
-        self.body.attachment(bytes);
-        self.near.attachment(bytes);
+    fn file(&mut self, file: File<'_>) {
+        self.body.file(file);
+        self.near.file(file);
     }
 
     fn message(&mut self, fields: &[&[u8]]) {
@@ -100,6 +105,10 @@ impl Visitor for Both {
 
     fn alternatives(&mut self) {
         self.near.alternatives();
+    }
+
+    fn alternative(&mut self) {
+        self.near.alternative();
     }
 
     fn alternatives_end(&mut self) {

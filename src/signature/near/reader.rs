@@ -3,7 +3,7 @@
 
 use super::lines::own_lines;
 use super::words::{Token, domain_of, tokens};
-use crate::mail::{Piece, Visitor, pieces};
+use crate::mail::{File, Piece, Text, Visitor, pieces};
 use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
 use std::collections::BTreeSet;
@@ -192,17 +192,18 @@ impl Reader {
 }
 
 impl Visitor for Reader {
-    fn text(&mut self, text: &str) {
-        self.read_text(text, Content::default());
+    fn text(&mut self, text: Text<'_>) {
+        self.read_text(text.shown, Content::default());
     }
 
-    fn html(&mut self, html: &str) {
-        pieces(html, &mut |piece| self.piece(piece));
+    fn html(&mut self, html: Text<'_>) {
+        pieces(html.shown, &mut |piece| self.piece(piece));
         self.html_end();
     }
 
     /// Of files, the first half at least: noise at the end of a picture makes it no other one.
-    fn attachment(&mut self, bytes: &[u8]) {
+    fn file(&mut self, file: File<'_>) {
+        let bytes = file.shown;
         if bytes.len() < SMALL {
             return;
         }
