@@ -29,7 +29,7 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
                 .collect(),
         })
         .collect();
-    Near { slots, things }
+    Near { slots, things, rest: None }
 }
 
 /// Numbers in the place of a slot's, for what is no passage.
