@@ -6,6 +6,7 @@ mod count;
 mod fold;
 mod lines;
 mod make;
+mod product;
 mod reader;
 mod sample;
 mod slots;
