@@ -8,6 +8,7 @@ mod known;
 mod letter;
 mod lines;
 mod make;
+mod product;
 mod reader;
 mod sample;
 mod seen;
