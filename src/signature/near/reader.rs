@@ -182,6 +182,9 @@ impl Reader {
 
 impl Visitor for Reader {
     fn text(&mut self, text: Text<'_>) {
+        if text.is_html() {
+            return self.html(text);
+        }
         self.read_text(text.shown, Content::default());
     }
 
