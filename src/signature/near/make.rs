@@ -46,7 +46,7 @@ fn things(content: &Content, key: &FederationKey) -> Vec<(Thing, Signature)> {
     }
     // More links than words, two at least: who writes "look at this" sends one.
     let words = content.words.len();
-    if words < FEW && content.links.len() > words.max(1) && !content.domains.is_empty() {
+    if words < FEW && !content.was_cut && content.links.len() > words.max(1) && !content.domains.is_empty() {
         let domains = content.domains.iter().map(String::as_str).collect::<Vec<_>>().join("\0");
         things.push((Thing::Links, signature(key, number::LINKS, domains.as_bytes())));
     }

@@ -2,8 +2,10 @@
 //! The `near` signatures: some passages of a text stand for it, so that copies that differ here and there share some.
 //! docs/signatures.md says what they are made of, and why.
 
+mod characters;
 mod count;
 mod fold;
+mod frames;
 mod lines;
 mod make;
 mod reader;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a reader gets of a message: its words, its links, and what is attached.
 
-use super::lines::own_lines;
+use super::characters::{self, Lengths};
+use super::frames::{Frame, Shows};
+use super::lines::{Line, Lines, TOO_FEW, unfold};
 use super::words::{Token, domain_of, tokens};
+use crate::signature::text::stands_alone;
 use crate::mail::{File, Piece, Text, Visitor, pieces};
 use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
@@ -20,6 +23,16 @@ pub(super) const MAX_FILES: usize = 2;
 
 /// Bytes of an attached file below which it is a mark or an icon.
 const SMALL: usize = 1024;
+
+/// Words of its own with which a message is what it quotes: "FYI", or nothing. Who answers a letter with "yes, fine" did not
+/// write the letter.
+const NO_ANSWER: usize = 2;
+
+/// Words that are left out of a message before its links say nothing about it.
+const FEW_CUT: usize = 8;
+
+/// Hidden words that are read.
+const MAX_HIDDEN: usize = 1 << 10;
 
 /// Where a word stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +58,21 @@ pub(super) struct Content {
     pub(super) domains: BTreeSet<String>,
     /// Digests of the attached files, each once.
     pub(super) files: Vec<[u8; 32]>,
+    /// Whether words were left out as another message's or a footer's, more than a few: its links may be theirs.
+    pub(super) was_cut: bool,
+    /// Keyed hashes of the words that its style hides; a few hundred.
+    pub(super) hidden: Vec<u64>,
+    /// How well mail programs can show it.
+    shows: Shows,
+    /// Whether something is attached, however little is read of that.
+    has_files: bool,
+    /// What it quotes, and what stands behind rules, kept only while it has nearly no words.
+    quoted: Option<Box<Self>>,
+    footer: Option<Box<Self>>,
 }
 
 impl Content {
-    fn append(&mut self, mut other: Self) {
+    pub(super) fn append(&mut self, mut other: Self) {
         other.words.truncate(MAX_WORDS - self.words.len().min(MAX_WORDS));
         other.positions.truncate(other.words.len());
         self.words.append(&mut other.words);
@@ -56,6 +80,28 @@ impl Content {
         self.links.append(&mut other.links);
         self.domains.append(&mut other.domains);
         self.add_files(&other.files);
+        self.was_cut |= other.was_cut;
+        self.shows = self.shows.max(other.shows);
+        other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
+        self.hidden.append(&mut other.hidden);
+        self.has_files |= other.has_files;
+        append_kept(&mut self.quoted, other.quoted);
+        append_kept(&mut self.footer, other.footer);
+    }
+
+    /// Without a remainder: a message that has nearly no words of its own is what it quotes, or else what stands behind a rule.
+    fn whole(mut self) -> Self {
+        let (quoted, footer) = (self.quoted.take(), self.footer.take());
+        let own = self.words.len();
+        if let Some(quoted) = quoted.filter(|_| own <= NO_ANSWER) {
+            self.append(*quoted);
+        }
+        // Who sends a file without a word may have a signature.
+        let is_empty = own == 0 && self.words.len() < TOO_FEW && !self.has_files;
+        if let Some(footer) = footer.filter(|_| is_empty) {
+            self.append(*footer);
+        }
+        self
     }
 
     fn add_files(&mut self, files: &[[u8; 32]]) {
@@ -72,13 +118,32 @@ impl Content {
         }
     }
 
-    /// The next of several alternatives: it is shown instead if it shows anything. What is attached to any of them stays.
-    fn alternative(&mut self, mut next: Self) {
+    /// The next of several alternatives: it is shown instead if mail programs can show it at least as well. What is attached to
+    /// any of them stays.
+    pub(super) fn or_better(&mut self, mut next: Self) {
+        let has_files = self.has_files || next.has_files;
+        let rank = next.rank();
         self.add_files(&std::mem::take(&mut next.files));
-        if !next.words.is_empty() || !next.links.is_empty() {
+        if rank > Shows::Nothing && rank >= self.rank() {
             next.files = std::mem::take(&mut self.files);
             *self = next;
         }
+        self.has_files = has_files;
+    }
+
+    /// How well mail programs can show it, if there is anything to be shown.
+    fn rank(&self) -> Shows {
+        let has_words = !self.words.is_empty() || self.quoted.is_some() || self.footer.is_some();
+        let is_empty = !has_words && self.links.is_empty() && !self.has_files;
+        if is_empty { Shows::Nothing } else { self.shows }
+    }
+}
+
+fn append_kept(kept: &mut Option<Box<Content>>, other: Option<Box<Content>>) {
+    match (kept, other) {
+        (Some(kept), Some(other)) => kept.append(*other),
+        (kept @ None, other) => *kept = other,
+        (Some(_), None) => (),
     }
 }
 
@@ -86,14 +151,15 @@ impl Content {
 pub(in crate::signature) struct Reader {
     key: [u8; 16],
     traced: bool,
-    /// What is read of the message, and of the alternatives that are open, outermost first.
+    /// What is read of the message, and of the multiparts and messages that are open, outermost first.
     read: Content,
-    open: Vec<Content>,
-    /// Reports of programs that are open; what is in them was not written to anybody.
-    reports: usize,
+    open: Vec<Frame>,
     parts: usize,
     /// The text of the HTML part that is read, a line for each block.
     html: String,
+    /// The same of what it quotes, and of what it hides.
+    html_quoted: String,
+    html_hidden: String,
     html_links: Content,
     folded: String,
 }
@@ -106,9 +172,10 @@ impl Reader {
             traced,
             read: Content::default(),
             open: Vec::new(),
-            reports: 0,
             parts: 0,
             html: String::new(),
+            html_quoted: String::new(),
+            html_hidden: String::new(),
             html_links: Content::default(),
             folded: String::new(),
         }
@@ -116,7 +183,7 @@ impl Reader {
 
     /// What was read.
     pub(super) fn finish(self) -> Content {
-        self.read
+        self.read.whole()
     }
 
     fn hash(&self, bytes: &[u8]) -> u64 {
@@ -125,10 +192,38 @@ impl Reader {
         hasher.finish()
     }
 
-    fn read_text(&mut self, text: &str, mut part: Content) {
+    /// Reads a part; `quoted` is what is marked as another message's in it by other means than lines.
+    fn read_text(&mut self, text: &str, quoted: &str, mut part: Content) {
         self.parts += 1;
+        let mut lines = Lines::of(text);
+        if !quoted.is_empty() {
+            lines.quoted.extend(Lines::all(quoted));
+        }
+        part.was_cut = lines.leave_out(FEW_CUT);
+        self.read_lines(&lines.own, &mut part);
+        if part.words.len() <= NO_ANSWER {
+            part.quoted = self.kept(lines.quoted);
+        }
+        if part.words.is_empty() {
+            part.footer = self.kept(lines.footer);
+        }
+        self.keep(part);
+    }
+
+    /// What is read of lines that are read only if a message has no others.
+    fn kept(&mut self, lines: Vec<Line<'_>>) -> Option<Box<Content>> {
+        let lines = if lines.is_empty() { lines } else { unfold(lines) };
+        let mut content = Content::default();
+        self.read_lines(&lines, &mut content);
+        (!content.words.is_empty()).then(|| Box::new(content))
+    }
+
+    fn read_lines(&mut self, lines: &[Line<'_>], part: &mut Content) {
+        let start = part.words.len();
         let mut folded = std::mem::take(&mut self.folded);
-        for (line, text) in own_lines(text) {
+        let mut lengths = Lengths::default();
+        let mut apart = Apart::default();
+        for &(line, text) in lines {
             if part.words.len() >= MAX_WORDS {
                 break;
             }
@@ -136,64 +231,165 @@ impl Reader {
                 // A line may be a whole message long.
                 Token::Word(..) if part.words.len() >= MAX_WORDS => (),
                 Token::Word(word, token) => {
-                    part.words.push(self.hash(word.as_bytes()));
-                    if self.traced {
-                        // It is shown to people; what would control their terminal is no part of a word.
-                        let word = token.chars().filter(|c| !c.is_control()).collect();
-                        part.positions.push(Position { part: self.parts, line, word });
+                    lengths.word(word, token.len());
+                    if !apart.take(word, part.words.len()) {
+                        self.join(&mut apart, line, part);
                     }
+                    self.push(word, token, line, part);
                 }
-                Token::Link(link) => part.link(link, self.hash(link.as_bytes())),
+                Token::Link(link) => {
+                    lengths.link(link.len());
+                    part.link(link, self.hash(link.as_bytes()));
+                }
             });
         }
+        self.join(&mut apart, lines.last().map_or(0, |(line, _)| *line), part);
         self.folded = folded;
-        self.keep(part);
+        if lengths.say_little(lines) {
+            part.words.truncate(start);
+            part.positions.truncate(start);
+            characters::pieces(lines, &mut |piece, line| self.push(piece, piece, line, part));
+        }
+    }
+
+    /// A word of a line, folded and as it stands.
+    fn push(&self, word: &str, token: &str, line: usize, part: &mut Content) {
+        if part.words.len() >= MAX_WORDS {
+            return;
+        }
+        part.words.push(self.hash(word.as_bytes()));
+        if self.traced {
+            // It is shown to people; what would control their terminal is no part of a word.
+            let word = token.chars().filter(|c| !c.is_control()).collect();
+            part.positions.push(Position { part: self.parts, line, word });
+        }
+    }
+
+    /// Letters that stood apart end; enough of them are read as one row.
+    fn join(&self, apart: &mut Apart, line: usize, part: &mut Content) {
+        if apart.letters >= characters::APART {
+            part.words.truncate(apart.start);
+            part.positions.truncate(apart.start);
+            characters::pieces_of(&apart.row, &mut |piece| self.push(piece, piece, line, part));
+        }
+        apart.clear();
     }
 
     fn keep(&mut self, part: Content) {
-        if self.reports > 0 {
-            return;
-        }
         match self.open.last_mut() {
-            Some(shown) => shown.alternative(part),
+            Some(frame) => frame.add(part),
             None => self.read.append(part),
+        }
+    }
+
+    /// What was begun last ends.
+    fn close(&mut self) {
+        if let Some(frame) = self.open.pop() {
+            self.keep(frame.finish());
         }
     }
 
     /// A piece of an HTML part; [`html_end`](Self::html_end) comes after the last.
     pub(in crate::signature) fn piece(&mut self, piece: Piece<'_>) {
         match piece {
-            Piece::Text(text) => {
-                // Line ends in HTML are blanks.
-                for (i, line) in text.split('\n').enumerate() {
-                    if i > 0 {
-                        self.html.push(' ');
+            Piece::Text(text) => push_text(&mut self.html, text),
+            Piece::Quoted(text) => push_text(&mut self.html_quoted, text),
+            Piece::Hidden(text) => push_text(&mut self.html_hidden, text),
+            Piece::Break => {
+                self.html.push('\n');
+                for other in [&mut self.html_quoted, &mut self.html_hidden] {
+                    if !other.is_empty() && !other.ends_with('\n') {
+                        other.push('\n');
                     }
-                    self.html.push_str(line);
                 }
             }
-            Piece::Break => self.html.push('\n'),
             Piece::Target(target) => {
                 let hash = self.hash(target.as_bytes());
                 self.html_links.link(target, hash);
             }
-            Piece::Quoted(_) | Piece::Hidden(_) => (),
         }
     }
 
     /// The HTML part ends whose pieces were shown.
     pub(in crate::signature) fn html_end(&mut self) {
         let mut html = std::mem::take(&mut self.html);
-        let links = std::mem::take(&mut self.html_links);
-        self.read_text(&html, links);
+        let mut quoted = std::mem::take(&mut self.html_quoted);
+        let mut page = std::mem::take(&mut self.html_links);
+        page.shows = Shows::Page;
+        page.hidden = self.hidden();
+        self.read_text(&html, &quoted, page);
         html.clear();
-        self.html = html;
+        quoted.clear();
+        (self.html, self.html_quoted) = (html, quoted);
+    }
+
+    /// The hidden words of the HTML part.
+    fn hidden(&mut self) -> Vec<u64> {
+        let (mut words, mut folded) = (Vec::new(), std::mem::take(&mut self.folded));
+        for line in self.html_hidden.lines() {
+            if words.len() >= MAX_HIDDEN {
+                break;
+            }
+            tokens(line, &mut folded, &mut |token| match token {
+                Token::Word(word, _) if words.len() < MAX_HIDDEN => words.push(self.hash(word.as_bytes())),
+                Token::Word(..) | Token::Link(_) => (),
+            });
+        }
+        self.folded = folded;
+        self.html_hidden.clear();
+        words
+    }
+}
+
+/// Line ends in HTML are blanks.
+fn push_text(all: &mut String, text: &str) {
+    for (i, line) in text.split('\n').enumerate() {
+        if i > 0 {
+            all.push(' ');
+        }
+        all.push_str(line);
+    }
+}
+
+/// Words of one letter that stand in a row.
+#[derive(Debug, Default)]
+struct Apart {
+    row: String,
+    letters: usize,
+    /// The number of the first of them among the words.
+    start: usize,
+}
+
+impl Apart {
+    /// Takes the word, which will be the one of this number; false if it is none of the row, which ends before it.
+    fn take(&mut self, word: &str, number: usize) -> bool {
+        let mut chars = word.chars();
+        let is_letter = chars.next().is_some_and(|c| c.is_alphabetic() && !stands_alone(c));
+        if !is_letter || chars.next().is_some() {
+            return false;
+        }
+        if self.letters == 0 {
+            self.start = number;
+        }
+        self.row.push_str(word);
+        self.letters += 1;
+        true
+    }
+
+    fn clear(&mut self) {
+        self.row.clear();
+        self.letters = 0;
     }
 }
 
 impl Visitor for Reader {
     fn text(&mut self, text: Text<'_>) {
-        self.read_text(text.shown, Content::default());
+        // The header of the message that a report is about.
+        if text.subtype == "rfc822-headers" && matches!(self.open.last(), Some(Frame::Report { .. })) {
+            return;
+        }
+        let shows = Shows::text(text.subtype, text.is_attachment);
+        self.read_text(text.shown, "", Content { shows, ..Content::default() });
     }
 
     fn html(&mut self, html: Text<'_>) {
@@ -203,35 +399,53 @@ impl Visitor for Reader {
 
     /// Of files, the first half at least: noise at the end of a picture makes it no other one.
     fn file(&mut self, file: File<'_>) {
+        if let Some(frame) = self.open.last_mut() {
+            frame.see_type(file.media);
+        }
         let bytes = file.shown;
         if bytes.len() < SMALL {
             return;
         }
         let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
         let digest = Sha256::digest(&bytes[..length]);
-        self.keep(Content { files: vec![digest.into()], ..Content::default() });
+        let files = vec![digest.into()];
+        self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });
     }
 
-    fn message(&mut self, _fields: &[&[u8]]) {}
+    fn message(&mut self, _fields: &[&[u8]]) {
+        self.open.push(Frame::Message(Content::default()));
+    }
 
-    fn message_end(&mut self) {}
+    fn message_end(&mut self) {
+        let Some(message) = self.open.pop().map(Frame::finish) else {
+            return;
+        };
+        match self.open.last_mut() {
+            Some(frame) => frame.add_message(message),
+            None => self.read.append(message),
+        }
+    }
 
     fn report(&mut self) {
-        self.reports += 1;
+        self.open.push(Frame::report());
     }
 
     fn report_end(&mut self) {
-        self.reports = self.reports.saturating_sub(1);
+        self.close();
     }
 
     fn alternatives(&mut self) {
-        self.open.push(Content::default());
+        self.open.push(Frame::alternatives());
     }
 
-    /// Of alternatives, the last one that shows anything, as a reader would see it. What is attached in any of them counts.
-    fn alternatives_end(&mut self) {
-        if let Some(shown) = self.open.pop() {
-            self.keep(shown);
+    fn alternative(&mut self) {
+        if let Some(frame) = self.open.last_mut() {
+            frame.next_alternative();
         }
+    }
+
+    /// Of alternatives, the one that mail programs show best, the last of these. What is attached in any of them counts.
+    fn alternatives_end(&mut self) {
+        self.close();
     }
 }

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Text whose words say little: its letters stand apart (`F r e e`), or its words stand together (`Freemoney`), since the
+//! blanks that a reader sees are margins of a style sheet, or none. It is read as one row of letters, and cut where the
+//! letters themselves say, so that it is the same wherever the blanks are.
+
+use super::fold::fold;
+use super::lines::Line;
+use super::sample::mix;
+use crate::signature::text::stands_alone;
+
+/// Words of one letter in a row that are one word, at least.
+pub(super) const APART: usize = 4;
+
+/// Words below which a mean says nothing.
+const SOME: usize = 40;
+
+/// Letters that words have on average where they are split, at most, in halves. In languages written with blanks and letters
+/// it is four to eight.
+const SPLIT: usize = 5;
+
+/// Letters of a row that are many words: no language has so long a word often.
+const JOINED: usize = 20;
+
+/// Letters in such rows below which they are some names.
+const MANY: usize = 100;
+
+/// Letters on either side of one before which a piece begins.
+const AROUND: usize = 2;
+
+/// Letters of the longest piece.
+const LONGEST: usize = 16;
+
+/// Letters that are read of a text.
+const MAX_LETTERS: usize = 1 << 18;
+
+/// How long the words of a text are.
+#[derive(Debug, Default)]
+pub(super) struct Lengths {
+    words: usize,
+    letters: usize,
+    /// Bytes of the tokens that were read.
+    bytes: usize,
+}
+
+impl Lengths {
+    /// A word was read, folded, and so many bytes long as it stands.
+    pub(super) fn word(&mut self, folded: &str, bytes: usize) {
+        self.bytes += bytes;
+        let first = folded.as_bytes()[0];
+        if first.is_ascii_digit() {
+            return;
+        }
+        if first < 0x80 {
+            self.words += 1;
+            self.letters += folded.len();
+        } else if !folded.starts_with(stands_alone) {
+            self.words += 1;
+            self.letters += folded.chars().count();
+        }
+    }
+
+    /// A link was read.
+    pub(super) fn link(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
+    /// Whether the words of `lines` say so little that their letters are read.
+    pub(super) fn say_little(&self, lines: &[Line<'_>]) -> bool {
+        if self.words >= SOME && 2 * self.letters < SPLIT * self.words {
+            return true;
+        }
+        let all: usize = lines.iter().map(|(_, line)| line.len()).sum();
+        let (long, unread) = (self.letters > 10 * self.words, 2 * self.bytes < all);
+        (long || unread) && all >= MANY && are_joined(lines)
+    }
+}
+
+/// Whether most letters stand in rows that are longer than words.
+fn are_joined(lines: &[Line<'_>]) -> bool {
+    let (mut all, mut joined) = (0, 0);
+    for token in tokens(lines) {
+        let letters = token.chars().filter(|c| c.is_alphabetic()).count();
+        all += letters;
+        // No code, no path, no key: letters and the marks of sentences.
+        let is_text = |c: char| {
+            c.is_alphabetic() && !stands_alone(c)
+                || matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' | '\u{2010}'..='\u{2026}')
+        };
+        if letters >= JOINED && 8 * letters >= 7 * token.chars().count() && token.chars().all(is_text) {
+            joined += letters;
+        }
+    }
+    joined >= MANY && 2 * joined >= all
+}
+
+/// The tokens whose letters are read: not links, nor addresses.
+fn tokens<'a>(lines: &'a [Line<'a>]) -> impl Iterator<Item = &'a str> {
+    let all = lines.iter().flat_map(|(_, line)| line.split_whitespace());
+    all.filter(|token| !token.contains("://") && !token.starts_with("www.") && !token.contains('@'))
+}
+
+/// Shows the pieces into which the letters of `lines` are cut, each with the number of the line where it ends.
+pub(super) fn pieces(lines: &[Line<'_>], see: &mut dyn FnMut(&str, usize)) {
+    let (mut letters, mut ends) = (Vec::new(), Vec::new());
+    let mut reader = Letters::default();
+    for line in lines {
+        for token in tokens(std::slice::from_ref(line)) {
+            if letters.len() < MAX_LETTERS {
+                token.chars().for_each(|c| reader.read(c, &mut letters));
+            }
+        }
+        ends.push((letters.len(), line.0));
+    }
+    let mut line = 0;
+    cut(&letters, &mut |piece, end| {
+        while ends[line].0 < end {
+            line += 1;
+        }
+        see(piece, ends[line].1);
+    });
+}
+
+/// The pieces of a row of letters that stood apart.
+pub(super) fn pieces_of(row: &str, see: &mut dyn FnMut(&str)) {
+    let letters: Vec<char> = row.chars().collect();
+    cut(&letters, &mut |piece, _| see(piece));
+}
+
+/// Cuts before each letter that, with the two behind it, has the lowest [`mix`] of all within two letters. What stands
+/// further away does not matter.
+fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
+    let at = |i: usize| letters.get(i).map_or(0, |&c| u64::from(c));
+    let ranks: Vec<u64> =
+        (0..letters.len()).map(|i| mix(at(i) | at(i + 1) << 21 | at(i + 2) << 42)).collect();
+    let (mut piece, mut length) = (String::new(), 0);
+    for (i, &c) in letters.iter().enumerate() {
+        let before = &ranks[i.saturating_sub(AROUND)..i];
+        let behind = &ranks[i + 1..ranks.len().min(i + 1 + AROUND)];
+        let begins = before.iter().all(|&rank| ranks[i] < rank) && behind.iter().all(|&rank| ranks[i] <= rank);
+        if length > 0 && (begins || length == LONGEST) {
+            see(&piece, i);
+            piece.clear();
+            length = 0;
+        }
+        piece.push(c);
+        length += 1;
+    }
+    if length > 0 {
+        see(&piece, letters.len());
+    }
+}
+
+/// Reads characters one by one, whatever stands beside them.
+#[derive(Debug, Default)]
+struct Letters {
+    folded: String,
+}
+
+impl Letters {
+    /// Each as if it stood behind an `a`, so that a digit is the letter that it looks like.
+    fn read(&mut self, c: char, letters: &mut Vec<char>) {
+        if c.is_ascii_lowercase() && c != 'i' {
+            letters.push(c);
+            return;
+        }
+        let mut token = [b'a', 0, 0, 0, 0];
+        let length = c.encode_utf8(&mut token[1..]).len();
+        self.folded.clear();
+        fold(str::from_utf8(&token[..=length]).unwrap_or_default(), &mut self.folded);
+        letters.extend(self.folded.chars().skip(1));
+    }
+}
