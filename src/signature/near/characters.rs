@@ -75,6 +75,37 @@ impl Lengths {
     }
 }
 
+/// Words of one letter that stand in a row.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    pub(super) row: String,
+    pub(super) letters: usize,
+    /// The number of the first of them among the words.
+    pub(super) start: usize,
+}
+
+impl Apart {
+    /// Takes the word, which will be the one of this number; false if it is none of the row, which ends before it.
+    pub(super) fn take(&mut self, word: &str, number: usize) -> bool {
+        let mut chars = word.chars();
+        let is_letter = chars.next().is_some_and(|c| c.is_alphabetic() && !stands_alone(c));
+        if !is_letter || chars.next().is_some() {
+            return false;
+        }
+        if self.letters == 0 {
+            self.start = number;
+        }
+        self.row.push_str(word);
+        self.letters += 1;
+        true
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.row.clear();
+        self.letters = 0;
+    }
+}
+
 /// Whether most letters stand in rows that are longer than words.
 fn are_joined(lines: &[Line<'_>]) -> bool {
     let (mut all, mut joined) = (0, 0);
@@ -84,7 +115,11 @@ fn are_joined(lines: &[Line<'_>]) -> bool {
         // No code, no path, no key: letters and the marks of sentences.
         let is_text = |c: char| {
             c.is_alphabetic() && !stands_alone(c)
-                || matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' | '\u{2010}'..='\u{2026}')
+                || matches!(
+                    c,
+                    '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' | '\u{2010}'
+                        ..='\u{2026}'
+                )
         };
         if letters >= JOINED && 8 * letters >= 7 * token.chars().count() && token.chars().all(is_text) {
             joined += letters;
@@ -136,7 +171,8 @@ fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
     for (i, &c) in letters.iter().enumerate() {
         let before = &ranks[i.saturating_sub(AROUND)..i];
         let behind = &ranks[i + 1..ranks.len().min(i + 1 + AROUND)];
-        let begins = before.iter().all(|&rank| ranks[i] < rank) && behind.iter().all(|&rank| ranks[i] <= rank);
+        let begins =
+            before.iter().all(|&rank| ranks[i] < rank) && behind.iter().all(|&rank| ranks[i] <= rank);
         if length > 0 && (begins || length == LONGEST) {
             see(&piece, i);
             piece.clear();

@@ -1,29 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Of the parts of a message that are open: what of them will be read once they end.
 
-use super::reader::Content;
-
-/// How well a mail program can show something, the best last.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Shows {
-    /// Not at all.
-    #[default]
-    Nothing,
-    /// It is a file to it: a calendar entry, a type that it does not know.
-    AsFile,
-    /// As text.
-    Text,
-    /// With pictures and links.
-    Page,
-}
-
-impl Shows {
-    /// A text part of this subtype.
-    pub(super) fn text(subtype: &str, is_attachment: bool) -> Self {
-        let known = matches!(subtype, "plain" | "html" | "enriched" | "richtext");
-        if known && !is_attachment { Self::Text } else { Self::AsFile }
-    }
-}
+use super::content::Content;
 
 /// A multipart or message that is open.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From what was read of a message to its signatures.
 
-use super::reader::{Content, Position, Reader};
+use super::content::{Content, Position};
+use super::reader::Reader;
 use super::sample::{Scheme, sample};
 use super::slots::{Near, Slot, Thing};
 use crate::mail::RawMessage;

@@ -3,6 +3,7 @@
 //! docs/signatures.md says what they are made of, and why.
 
 mod characters;
+mod content;
 mod count;
 mod fold;
 mod frames;
@@ -13,10 +14,10 @@ mod sample;
 mod slots;
 mod words;
 
+pub use content::Position;
 pub use count::{Seen, Weights};
 pub(in crate::signature) use make::{finish, reader};
 pub use make::{traced, under};
-pub use reader::Position;
 pub(in crate::signature) use reader::Reader;
 pub use sample::{Passage, Scheme, sample};
 pub use slots::{Near, Slot, Thing, stray};

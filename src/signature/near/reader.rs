@@ -1,151 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a reader gets of a message: its words, its links, and what is attached.
 
-use super::characters::{self, Lengths};
-use super::frames::{Frame, Shows};
-use super::lines::{Line, Lines, TOO_FEW, unfold};
-use super::words::{Token, domain_of, tokens};
-use crate::signature::text::stands_alone;
+use super::characters::{self, Apart, Lengths};
+use super::content::{Content, MAX_HIDDEN, MAX_WORDS, NO_ANSWER, Position, Shows};
+use super::frames::Frame;
+use super::lines::{Line, Lines, unfold};
+use super::words::{Token, tokens};
 use crate::mail::{File, Piece, Text, Visitor, pieces};
 use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
-use std::collections::BTreeSet;
 use std::hash::Hasher;
-
-/// Words that are read of a message, some hundred pages; what follows is left out.
-const MAX_WORDS: usize = 1 << 16;
-
-/// Different links that are counted.
-const MAX_LINKS: usize = 64;
-
-/// Attached files that are read.
-pub(super) const MAX_FILES: usize = 2;
 
 /// Bytes of an attached file below which it is a mark or an icon.
 const SMALL: usize = 1024;
 
-/// Words of its own with which a message is what it quotes: "FYI", or nothing. Who answers a letter with "yes, fine" did not
-/// write the letter.
-const NO_ANSWER: usize = 2;
-
 /// Words that are left out of a message before its links say nothing about it.
 const FEW_CUT: usize = 8;
-
-/// Hidden words that are read.
-const MAX_HIDDEN: usize = 1 << 10;
-
-/// Where a word stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Position {
-    /// The number of the text or HTML part, from 1.
-    pub part: usize,
-    /// The line in it, from 1; in HTML, of what is shown.
-    pub line: usize,
-    /// The word as it stands, without control characters.
-    pub word: String,
-}
-
-/// The content of a message, or of some parts of it.
-#[derive(Debug, Default)]
-pub(super) struct Content {
-    /// Keyed hashes of the words.
-    pub(super) words: Vec<u64>,
-    /// Where each stands, when that is wanted.
-    pub(super) positions: Vec<Position>,
-    /// Keyed hashes of the links.
-    pub(super) links: BTreeSet<u64>,
-    /// The domains to which they lead.
-    pub(super) domains: BTreeSet<String>,
-    /// Digests of the attached files, each once.
-    pub(super) files: Vec<[u8; 32]>,
-    /// Whether words were left out as another message's or a footer's, more than a few: its links may be theirs.
-    pub(super) was_cut: bool,
-    /// Keyed hashes of the words that its style hides; a few hundred.
-    pub(super) hidden: Vec<u64>,
-    /// How well mail programs can show it.
-    shows: Shows,
-    /// Whether something is attached, however little is read of that.
-    has_files: bool,
-    /// What it quotes, and what stands behind rules, kept only while it has nearly no words.
-    quoted: Option<Box<Self>>,
-    footer: Option<Box<Self>>,
-}
-
-impl Content {
-    pub(super) fn append(&mut self, mut other: Self) {
-        other.words.truncate(MAX_WORDS - self.words.len().min(MAX_WORDS));
-        other.positions.truncate(other.words.len());
-        self.words.append(&mut other.words);
-        self.positions.append(&mut other.positions);
-        self.links.append(&mut other.links);
-        self.domains.append(&mut other.domains);
-        self.add_files(&other.files);
-        self.was_cut |= other.was_cut;
-        self.shows = self.shows.max(other.shows);
-        other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
-        self.hidden.append(&mut other.hidden);
-        self.has_files |= other.has_files;
-        append_kept(&mut self.quoted, other.quoted);
-        append_kept(&mut self.footer, other.footer);
-    }
-
-    /// Without a remainder: a message that has nearly no words of its own is what it quotes, or else what stands behind a rule.
-    fn whole(mut self) -> Self {
-        let (quoted, footer) = (self.quoted.take(), self.footer.take());
-        let own = self.words.len();
-        if let Some(quoted) = quoted.filter(|_| own <= NO_ANSWER) {
-            self.append(*quoted);
-        }
-        // Who sends a file without a word may have a signature.
-        let is_empty = own == 0 && self.words.len() < TOO_FEW && !self.has_files;
-        if let Some(footer) = footer.filter(|_| is_empty) {
-            self.append(*footer);
-        }
-        self
-    }
-
-    fn add_files(&mut self, files: &[[u8; 32]]) {
-        for file in files {
-            if self.files.len() < MAX_FILES && !self.files.contains(file) {
-                self.files.push(*file);
-            }
-        }
-    }
-
-    fn link(&mut self, link: &str, hash: u64) {
-        if self.links.len() < MAX_LINKS && self.links.insert(hash) {
-            self.domains.extend(domain_of(link));
-        }
-    }
-
-    /// The next of several alternatives: it is shown instead if mail programs can show it at least as well. What is attached to
-    /// any of them stays.
-    pub(super) fn or_better(&mut self, mut next: Self) {
-        let has_files = self.has_files || next.has_files;
-        let rank = next.rank();
-        self.add_files(&std::mem::take(&mut next.files));
-        if rank > Shows::Nothing && rank >= self.rank() {
-            next.files = std::mem::take(&mut self.files);
-            *self = next;
-        }
-        self.has_files = has_files;
-    }
-
-    /// How well mail programs can show it, if there is anything to be shown.
-    fn rank(&self) -> Shows {
-        let has_words = !self.words.is_empty() || self.quoted.is_some() || self.footer.is_some();
-        let is_empty = !has_words && self.links.is_empty() && !self.has_files;
-        if is_empty { Shows::Nothing } else { self.shows }
-    }
-}
-
-fn append_kept(kept: &mut Option<Box<Content>>, other: Option<Box<Content>>) {
-    match (kept, other) {
-        (Some(kept), Some(other)) => kept.append(*other),
-        (kept @ None, other) => *kept = other,
-        (Some(_), None) => (),
-    }
-}
 
 /// Reads a message.
 pub(in crate::signature) struct Reader {
@@ -348,37 +218,6 @@ fn push_text(all: &mut String, text: &str) {
             all.push(' ');
         }
         all.push_str(line);
-    }
-}
-
-/// Words of one letter that stand in a row.
-#[derive(Debug, Default)]
-struct Apart {
-    row: String,
-    letters: usize,
-    /// The number of the first of them among the words.
-    start: usize,
-}
-
-impl Apart {
-    /// Takes the word, which will be the one of this number; false if it is none of the row, which ends before it.
-    fn take(&mut self, word: &str, number: usize) -> bool {
-        let mut chars = word.chars();
-        let is_letter = chars.next().is_some_and(|c| c.is_alphabetic() && !stands_alone(c));
-        if !is_letter || chars.next().is_some() {
-            return false;
-        }
-        if self.letters == 0 {
-            self.start = number;
-        }
-        self.row.push_str(word);
-        self.letters += 1;
-        true
-    }
-
-    fn clear(&mut self) {
-        self.row.clear();
-        self.letters = 0;
     }
 }
 
