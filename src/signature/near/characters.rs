@@ -139,10 +139,11 @@ pub(super) fn pieces(lines: &[Line<'_>], see: &mut dyn FnMut(&str, usize)) {
     let (mut letters, mut ends) = (Vec::new(), Vec::new());
     let mut reader = Letters::default();
     for line in lines {
-        for token in tokens(std::slice::from_ref(line)) {
-            if letters.len() < MAX_LETTERS {
-                token.chars().for_each(|c| reader.read(c, &mut letters));
+        for c in tokens(std::slice::from_ref(line)).flat_map(str::chars) {
+            if letters.len() >= MAX_LETTERS {
+                break;
             }
+            reader.read(c, &mut letters);
         }
         ends.push((letters.len(), line.0));
     }
@@ -204,5 +205,63 @@ impl Letters {
         self.folded.clear();
         fold(str::from_utf8(&token[..=length]).unwrap_or_default(), &mut self.folded);
         letters.extend(self.folded.chars().skip(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut_up(row: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        pieces_of(row, &mut |piece| all.push(piece.to_owned()));
+        all
+    }
+
+    const ROW: &str =
+        "thebakerybytheoldmllopensasecondshoplnsprlngandeverybodywhocomesonthefirstdaygetsawarmloaf";
+
+    #[test]
+    fn pieces_are_those_of_the_letters_around() {
+        let all = cut_up(ROW);
+        assert_eq!(all.concat(), ROW);
+        assert!((12..=24).contains(&all.len()), "{all:?}");
+        let behind = cut_up(&format!("xqzvk{ROW}"));
+        assert!(behind.ends_with(&all[3..]), "{behind:?}");
+        let changed = cut_up(&ROW.replace("shop", "stall"));
+        let same = all.iter().filter(|piece| changed.contains(piece)).count();
+        assert!(same + 4 >= all.len(), "{all:?} {changed:?}");
+        // Where all letters are alike, none begins a piece.
+        assert_eq!(cut_up(&"a".repeat(40)).iter().map(String::len).collect::<Vec<_>>(), [16, 16, 8]);
+    }
+
+    fn little(text: &str) -> bool {
+        let lines: Vec<Line<'_>> = (1..).zip(text.lines()).collect();
+        let (mut lengths, mut folded) = (Lengths::default(), String::new());
+        for token in text.split_whitespace().filter(|token| token.len() <= 40) {
+            folded.clear();
+            fold(token, &mut folded);
+            if !folded.is_empty() {
+                lengths.word(&folded, token.len());
+            }
+        }
+        lengths.say_little(&lines)
+    }
+
+    #[test]
+    fn words_of_a_language_say_enough() {
+        for text in [
+            "Chúng tôi sẽ gửi cho bạn một lá thư về giá của cửa hàng ở Huế. ".repeat(9),
+            "Die Donaudampfschifffahrtsgesellschaft hat eine Rechtsschutzversicherung. ".repeat(9),
+            "/usr/share/java/org/example/application/configuration/implementation/Factory.class:7\n"
+                .repeat(9),
+            "mQENBFxyzABCADefGHIjklMNOpqrSTUvwxYZabcDEFghiJKLmnoPQRstuVWXyz0123\n".repeat(30),
+            "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 ".repeat(9),
+            "\u{4e70}\u{4e00}\u{9001} \u{4e00} ".repeat(30),
+        ] {
+            assert!(!little(&text), "{text}");
+        }
+        assert!(little(&"F re e mo ne y f o r al l of y ou ".repeat(9)));
+        assert!(little(&"Getallofthemoneythatyoueverwanted,inasingleday!".repeat(9)));
     }
 }
