@@ -7,9 +7,6 @@ use super::slots::{Near, Slot, stray};
 use crate::signature::key::FederationKey;
 use crate::signature::types::Signature;
 
-/// Slots in which a letter reports something new, at least.
-const NEW: usize = 3;
-
 impl Near {
     /// The signatures that are asked for and not reported.
     #[must_use]
@@ -37,16 +34,18 @@ impl Near {
         Known { count, strays: if count == 0 { 0 } else { seen.count(stray(key, signature)) } }
     }
 
-    /// Whether new text stands above known text: three passages or more that are reported were never seen, and each of these
-    /// stands before all that were. So looks a letter above a signature or a disclaimer, whatever mail program wrote it; a
-    /// copy with other words here and there does not.
+    /// Whether new text stands above known text: the head of the text was never seen, and of the passages that are reported,
+    /// each that was never seen stands before all that were. So looks a letter above a signature or a disclaimer, whatever
+    /// mail program wrote it. A copy with another greeting does not, nor one with other words here and there.
     #[must_use]
     pub fn is_letter(&self, seen: &Seen) -> bool {
-        let (new, known): (Vec<&Slot>, Vec<&Slot>) =
-            self.slots.iter().partition(|slot| !seen.has(slot.reported()));
-        let last_new = new.iter().map(|slot| slot.place()).max();
-        let first_known = known.iter().map(|slot| slot.place()).min();
-        new.len() >= NEW && first_known.is_none_or(|known| last_new < Some(known))
+        let is_new = |slot: &Slot| !seen.has(slot.reported());
+        let head_is_new = self.slots.first().is_some_and(is_new);
+        // What begins at the end goes on with the first words.
+        let new = self.slots.iter().filter(|slot| is_new(slot) && !slot.goes_round);
+        let last_new = new.map(Slot::place).max();
+        let first_known = self.slots.iter().filter(|slot| !is_new(slot)).map(Slot::place).min();
+        head_is_new && first_known.is_none_or(|known| last_new < Some(known))
     }
 
     /// What is reported once the counts are known, from the next message on: [`stray`] signatures of what stands below new

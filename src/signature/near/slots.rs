@@ -11,6 +11,8 @@ pub struct Slot {
     /// The passages that come first in the slot's order, and their signatures. The first one is reported; a count is the
     /// highest of all of them. Never empty.
     pub passages: Vec<(Passage, Signature)>,
+    /// Whether the one that is reported begins at the end of the text and goes on at its beginning.
+    pub goes_round: bool,
 }
 
 impl Slot {
