@@ -127,6 +127,8 @@ fn explain_near(message: &RawMessage, asker: &Asker, seen: &Seen) -> anyhow::Res
         let made_of = match thing {
             Thing::File(n) => format!("attached file {}, its beginning", n + 1),
             Thing::Links => "where all its links lead".to_owned(),
+            Thing::Path(n) => format!("picture {} on the net, its path", n + 1),
+            Thing::Band(n) => format!("what its picture looks like, {} of 7", n + 1),
         };
         all.push(explained(asker, signature, made_of, weight, seen.count(near::stray(key, signature)))?);
     }

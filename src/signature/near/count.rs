@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
 
-use super::slots::{Near, Slot, stray};
+use super::slots::{Near, Slot, Thing, stray};
 use crate::signature::key::FederationKey;
 use crate::signature::types::Signature;
 use std::cmp::Reverse;
@@ -42,21 +42,23 @@ impl Near {
     /// The signatures that are asked for and not reported.
     #[must_use]
     pub fn asked(&self) -> Vec<Signature> {
-        let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]);
-        further.map(|(_, signature)| *signature).collect()
+        let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]).map(|(_, signature)| *signature);
+        further.chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = Signature> + '_ {
         let passages = self.slots.iter().flat_map(|slot| &slot.passages).map(|(_, signature)| *signature);
-        passages.chain(self.things.iter().map(|(_, signature)| *signature))
+        let things = self.things.iter().map(|(_, signature)| *signature);
+        passages.chain(things).chain(self.unsure.iter().map(|(_, signature)| *signature))
     }
 
     /// The signatures that are to be reported as well, since what they stand for was found in a message whose text is new in
     /// most slots: [`stray`] ones of all that was seen before.
     #[must_use]
     pub fn strays(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
+        let other_text = self.rest.is_some_and(|rest| seen.count(rest) == 0);
         let known = self.slots.iter().filter(|slot| seen.count(slot.reported()) > 0).count();
-        if self.slots.is_empty() || 2 * known >= self.slots.len() {
+        if !other_text && (self.slots.is_empty() || 2 * known >= self.slots.len()) {
             return Vec::new();
         }
         self.all()
@@ -69,7 +71,7 @@ impl Near {
     #[must_use]
     pub fn doubts(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
         self.all()
-            .filter(|&signature| seen.count(signature) > GRACE)
+            .filter(|&signature| seen.count(signature) > 1)
             .map(|signature| stray(key, signature))
             .collect()
     }
@@ -81,7 +83,10 @@ impl Near {
         let Weights { mut slots, things } = self.weights(key, seen);
         slots.sort_unstable_by_key(|&(_, weight)| Reverse(weight));
         let text = slots.get(AGREEING).map_or(0, |&(_, weight)| weight);
-        things.into_iter().max().unwrap_or(0).max(text)
+        let things =
+            self.things.iter().zip(things).filter(|((thing, _), _)| !matches!(thing, Thing::Band(_)));
+        let picture = self.picture(|signature| of_thing(signature, key, seen)).unwrap_or(0);
+        things.map(|(_, weight)| weight).max().unwrap_or(0).max(text).max(picture)
     }
 
     /// What each slot and thing counts.
@@ -94,7 +99,7 @@ impl Near {
         };
         Weights {
             slots: self.slots.iter().map(best).collect(),
-            things: self.things.iter().map(|(_, signature)| weight(*signature, key, seen, 1)).collect(),
+            things: self.things.iter().map(|(_, signature)| of_thing(*signature, key, seen)).collect(),
         }
     }
 }
@@ -116,4 +121,14 @@ fn weight(signature: Signature, key: &FederationKey, seen: &Seen, share: u32) ->
     }
     let strays = seen.count(stray(key, signature));
     count.saturating_sub(strays.saturating_sub(GRACE) / share)
+}
+
+/// Messages with other text after which a thing is what stands below all of somebody's messages, and the share of them.
+const BLOCK: u32 = 2;
+const BLOCK_SHARE: u32 = 10;
+
+/// What a thing counts: nothing if it comes with ever other text.
+fn of_thing(signature: Signature, key: &FederationKey, seen: &Seen) -> u32 {
+    let (count, strays) = (seen.count(signature), seen.count(stray(key, signature)));
+    if strays >= BLOCK && strays >= count / BLOCK_SHARE { 0 } else { count }
 }

@@ -5,10 +5,14 @@
 mod count;
 mod fold;
 mod lines;
+mod links;
 mod make;
+mod picture;
+mod pixels;
 mod reader;
 mod sample;
 mod slots;
+mod things;
 mod words;
 
 pub use count::{Seen, Weights};

@@ -2,24 +2,15 @@
 //! What a reader gets of a message: its words, its links, and what is attached.
 
 use super::lines::own_lines;
-use super::words::{Token, domain_of, tokens};
+use super::links;
+use super::things::{Enclosed, FEW, MAX_DECODED, MAX_FILES, Page, Shown, Source, words_in};
+use super::words::{Token, tokens};
 use crate::mail::{File, Piece, Text, Visitor, pieces};
-use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
-use std::collections::BTreeSet;
 use std::hash::Hasher;
 
 /// Words that are read of a message, some hundred pages; what follows is left out.
 const MAX_WORDS: usize = 1 << 16;
-
-/// Different links that are counted.
-const MAX_LINKS: usize = 64;
-
-/// Attached files that are read.
-pub(super) const MAX_FILES: usize = 2;
-
-/// Bytes of an attached file below which it is a mark or an icon.
-const SMALL: usize = 1024;
 
 /// Where a word stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,12 +30,10 @@ pub(super) struct Content {
     pub(super) words: Vec<u64>,
     /// Where each stands, when that is wanted.
     pub(super) positions: Vec<Position>,
-    /// Keyed hashes of the links.
-    pub(super) links: BTreeSet<u64>,
-    /// The domains to which they lead.
-    pub(super) domains: BTreeSet<String>,
-    /// Digests of the attached files, each once.
-    pub(super) files: Vec<[u8; 32]>,
+    /// Links, and pictures that are shown.
+    pub(super) page: Page,
+    /// The attached files, each once.
+    pub(super) files: Vec<Enclosed>,
 }
 
 impl Content {
@@ -53,29 +42,22 @@ impl Content {
         other.positions.truncate(other.words.len());
         self.words.append(&mut other.words);
         self.positions.append(&mut other.positions);
-        self.links.append(&mut other.links);
-        self.domains.append(&mut other.domains);
-        self.add_files(&other.files);
+        self.page.append(other.page);
+        self.add_files(other.files);
     }
 
-    fn add_files(&mut self, files: &[[u8; 32]]) {
+    fn add_files(&mut self, files: Vec<Enclosed>) {
         for file in files {
-            if self.files.len() < MAX_FILES && !self.files.contains(file) {
-                self.files.push(*file);
+            if self.files.len() < MAX_FILES && self.files.iter().all(|known| known.digest != file.digest) {
+                self.files.push(file);
             }
-        }
-    }
-
-    fn link(&mut self, link: &str, hash: u64) {
-        if self.links.len() < MAX_LINKS && self.links.insert(hash) {
-            self.domains.extend(domain_of(link));
         }
     }
 
     /// The next of several alternatives: it is shown instead if it shows anything. What is attached to any of them stays.
     fn alternative(&mut self, mut next: Self) {
-        self.add_files(&std::mem::take(&mut next.files));
-        if !next.words.is_empty() || !next.links.is_empty() {
+        self.add_files(std::mem::take(&mut next.files));
+        if !next.words.is_empty() || !next.page.is_empty() {
             next.files = std::mem::take(&mut self.files);
             *self = next;
         }
@@ -94,7 +76,9 @@ pub(in crate::signature) struct Reader {
     parts: usize,
     /// The text of the HTML part that is read, a line for each block.
     html: String,
-    html_links: Content,
+    html_page: Page,
+    /// Pictures that were decoded.
+    decoded: usize,
     folded: String,
 }
 
@@ -109,7 +93,8 @@ impl Reader {
             reports: 0,
             parts: 0,
             html: String::new(),
-            html_links: Content::default(),
+            html_page: Page::default(),
+            decoded: 0,
             folded: String::new(),
         }
     }
@@ -143,10 +128,17 @@ impl Reader {
                         part.positions.push(Position { part: self.parts, line, word });
                     }
                 }
-                Token::Link(link) => part.link(link, self.hash(link.as_bytes())),
+                Token::Link(link) => {
+                    links::page_of(link)
+                        .into_iter()
+                        .for_each(|page| part.page.link(self.hash(page.as_bytes())));
+                }
             });
         }
         self.folded = folded;
+        if part.words.len() < FEW {
+            part.page.text(text);
+        }
         self.keep(part);
     }
 
@@ -174,18 +166,39 @@ impl Reader {
             }
             Piece::Break => self.html.push('\n'),
             Piece::Target(target) => {
-                let hash = self.hash(target.as_bytes());
-                self.html_links.link(target, hash);
+                links::page_of(target)
+                    .into_iter()
+                    .for_each(|page| self.html_page.link(self.hash(page.as_bytes())));
             }
-            Piece::Quoted(_) | Piece::Hidden(_) => (),
+            Piece::Picture { source, size } => self.picture(source, size),
+            Piece::Quoted(text) => self.html_page.text(text),
+            Piece::Hidden(_) => (),
+        }
+    }
+
+    fn picture(&mut self, source: &str, size: (Option<u32>, Option<u32>)) {
+        if let Some(page) = links::page_of(source) {
+            self.html_page.is_no_link(self.hash(page.as_bytes()));
+        }
+        let place = match source.split_at_checked(4) {
+            Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
+                Some(Source::Part(self.hash(id.as_bytes())))
+            }
+            _ => links::picture_of(source).map(|path| Source::Path(self.hash(path.as_bytes()))),
+        };
+        if let Some(source) = place
+            && self.html_page.shows_more()
+        {
+            let behind_text = words_in(&self.html, 1) > 0;
+            self.html_page.show(Shown { source, size, behind_text });
         }
     }
 
     /// The HTML part ends whose pieces were shown.
     pub(in crate::signature) fn html_end(&mut self) {
         let mut html = std::mem::take(&mut self.html);
-        let links = std::mem::take(&mut self.html_links);
-        self.read_text(&html, links);
+        let page = std::mem::take(&mut self.html_page);
+        self.read_text(&html, Content { page, ..Content::default() });
         html.clear();
         self.html = html;
     }
@@ -201,15 +214,17 @@ impl Visitor for Reader {
         self.html_end();
     }
 
-    /// Of files, the first half at least: noise at the end of a picture makes it no other one.
     fn file(&mut self, file: File<'_>) {
-        let bytes = file.shown;
-        if bytes.len() < SMALL {
+        // Where there is text, files say nothing.
+        if self.reports > 0 || self.read.words.len() >= FEW {
             return;
         }
-        let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
-        let digest = Sha256::digest(&bytes[..length]);
-        self.keep(Content { files: vec![digest.into()], ..Content::default() });
+        let id = file.id.map(|id| self.hash(id.as_bytes()));
+        let decode = self.decoded < MAX_DECODED;
+        if let Some(enclosed) = Enclosed::of(file.shown, id, decode) {
+            self.decoded += usize::from(enclosed.is_picture());
+            self.keep(Content { files: vec![enclosed], ..Content::default() });
+        }
     }
 
     fn message(&mut self, _fields: &[&[u8]]) {}
