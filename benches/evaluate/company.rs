@@ -42,6 +42,9 @@ impl About {
     }
 }
 
+/// A figure of one mailing.
+type OfMailing = fn(&[u32]) -> Share;
+
 /// Some of the mail that nobody sent to many.
 type Row = (&'static str, fn(&About) -> bool);
 
@@ -90,8 +93,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
 /// All mails under all keys.
 fn runs<'a>(bench: &Bench, mails: &'a [Mail], before: &str) -> Vec<Run<'a>> {
     let all: Vec<_> = mails.iter().flat_map(|mail| bench.keys.iter().map(move |key| (mail, key))).collect();
-    let job =
-        |(mail, key): &(&'a Mail, _)| Job { key: *key, parts: vec![mail.before(before), &mail.messages] };
+    let job = |&(mail, key): &(&'a Mail, _)| Job { key, parts: vec![mail.before(before), &mail.messages] };
     let counts = bench.highest(&all.iter().map(job).collect::<Vec<_>>());
     let of_mail = |(mail, counts): (&'a Mail, Vec<u32>)| Run {
         mail,
@@ -111,7 +113,7 @@ fn false_bulk(runs: &[Run<'_>]) {
 
 fn mailings(runs: &[Run<'_>]) {
     println!("{:<44}{:>9}{:>10}{:>10}", "mailings, %", "messages", "", "worst");
-    let rows: [(&str, fn(&[u32]) -> Share); 2] = [
+    let rows: [(&str, OfMailing); 2] = [
         ("copies that could be at 20 and are", Share::at_threshold),
         ("copies beyond the first, joined", Share::joined),
     ];
@@ -191,7 +193,7 @@ impl Run<'_> {
     }
 
     /// Of the copies of all mailings.
-    fn mailings(&self, share: fn(&[u32]) -> Share) -> Share {
+    fn mailings(&self, share: OfMailing) -> Share {
         let mut groups: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (about, &count) in self.mail.about.iter().zip(&self.counts) {
             if !about.group.is_empty() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Labelled mail on one ledger: unrelated ham, campaigns, other spam.
 
-use crate::counts::{AT, Share, number};
+use crate::counts::{AT, Counts, Share, number};
 use crate::figures::{Wish, mean, worst};
 use crate::labelled::Labelled;
 use crate::pyzor;
@@ -54,12 +54,13 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
         "", "messages", "body", "near", "both", "worst", "Pyzor"
     );
     for (name, wish, figure) in ROWS {
-        let way = |of: fn(&crate::counts::Counts) -> u32| -> Vec<f64> {
+        let way = |of: fn(&Counts) -> u32| -> Vec<f64> {
             let one = |counts: &Vec<_>| figure(&order, &counts.iter().map(of).collect::<Vec<u32>>());
             counts.iter().map(one).collect()
         };
         let both = way(|counts| counts.highest());
-        let pyzor = pyzor.as_ref().map_or("-".to_owned(), |counts| format!("{:.1}", figure(&order, counts)));
+        let pyzor =
+            pyzor.as_ref().map_or_else(|| "-".to_owned(), |counts| format!("{:.1}", figure(&order, counts)));
         println!(
             "{name:<44}{:>9}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{pyzor:>9}",
             messages_of(name, &order),

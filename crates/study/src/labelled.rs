@@ -36,6 +36,9 @@ pub enum LabelledError {
         /// The column.
         column: &'static str,
     },
+    /// Nothing can be rewritten, or nothing stand before it.
+    #[error("no spam in plain text has 80 to 400 words, or no ham has a sentence")]
+    NoText,
     /// The replicas cannot be made.
     #[error("cannot make replicas by {}: {reason}", path.display())]
     Replicas {
