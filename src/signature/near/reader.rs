@@ -2,12 +2,11 @@
 //! What a reader gets of a message: its words, its links, and what is attached.
 
 use super::lines::own_lines;
-use super::words::{Token, domain_of, tokens};
+use super::product::WordKey;
+use super::words::{Token, Word, Words, domain_of};
 use crate::mail::{File, Piece, Text, Visitor, pieces};
 use sha2::{Digest, Sha256};
-use siphasher::sip::SipHasher13;
 use std::collections::BTreeSet;
-use std::hash::Hasher;
 
 /// Words that are read of a message, some hundred pages; what follows is left out.
 const MAX_WORDS: usize = 1 << 16;
@@ -84,7 +83,7 @@ impl Content {
 
 /// Reads a message.
 pub(in crate::signature) struct Reader {
-    key: [u8; 16],
+    words: Words,
     traced: bool,
     /// What is read of the message, and of the alternatives that are open, outermost first.
     read: Content,
@@ -95,14 +94,13 @@ pub(in crate::signature) struct Reader {
     /// The text of the HTML part that is read, a line for each block.
     html: String,
     html_links: Content,
-    folded: String,
 }
 
 impl Reader {
     /// `key` is that of the words' hashes; `traced` keeps where each word stands.
-    pub(super) fn new(key: [u8; 16], traced: bool) -> Self {
+    pub(super) fn new(key: WordKey, traced: bool) -> Self {
         Self {
-            key,
+            words: Words::new(key),
             traced,
             read: Content::default(),
             open: Vec::new(),
@@ -110,7 +108,6 @@ impl Reader {
             parts: 0,
             html: String::new(),
             html_links: Content::default(),
-            folded: String::new(),
         }
     }
 
@@ -119,34 +116,26 @@ impl Reader {
         self.read
     }
 
-    fn hash(&self, bytes: &[u8]) -> u64 {
-        let mut hasher = SipHasher13::new_with_key(&self.key);
-        hasher.write(bytes);
-        hasher.finish()
-    }
-
     fn read_text(&mut self, text: &str, mut part: Content) {
         self.parts += 1;
-        let mut folded = std::mem::take(&mut self.folded);
         for (line, text) in own_lines(text) {
             if part.words.len() >= MAX_WORDS {
                 break;
             }
-            tokens(text, &mut folded, &mut |token| match token {
+            self.words.read(text, &mut |token| match token {
                 // A line may be a whole message long.
                 Token::Word(..) if part.words.len() >= MAX_WORDS => (),
-                Token::Word(word, token) => {
-                    part.words.push(self.hash(word.as_bytes()));
+                Token::Word(Word { hash, token, .. }) => {
+                    part.words.push(hash);
                     if self.traced {
                         // It is shown to people; what would control their terminal is no part of a word.
                         let word = token.chars().filter(|c| !c.is_control()).collect();
                         part.positions.push(Position { part: self.parts, line, word });
                     }
                 }
-                Token::Link(link) => part.link(link, self.hash(link.as_bytes())),
+                Token::Link(link, hash) => part.link(link, hash),
             });
         }
-        self.folded = folded;
         self.keep(part);
     }
 
@@ -174,7 +163,7 @@ impl Reader {
             }
             Piece::Break => self.html.push('\n'),
             Piece::Target(target) => {
-                let hash = self.hash(target.as_bytes());
+                let hash = self.words.hash(target.as_bytes());
                 self.html_links.link(target, hash);
             }
             Piece::Quoted(_) | Piece::Hidden(_) => (),
@@ -193,6 +182,9 @@ impl Reader {
 
 impl Visitor for Reader {
     fn text(&mut self, text: Text<'_>) {
+        if text.is_html() {
+            return self.html(text);
+        }
         self.read_text(text.shown, Content::default());
     }
 
