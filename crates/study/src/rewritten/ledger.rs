@@ -22,11 +22,13 @@ impl<'a> Ledger<'a> {
     pub(super) fn count(&mut self, message: &RawMessage) -> u32 {
         let signatures = signatures(message, self.key, &self.settings);
         let mut inquiry = Inquiry::new(&signatures, self.key, Mode::Report(1));
-        while let Some(Question { reported, asked, times }) = inquiry.ask() {
-            for signature in &reported {
-                *self.counts.entry(*signature).or_default() += times;
+        while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
+            for (signatures, times) in [(&reported, times), (&once, 1)] {
+                for signature in signatures {
+                    *self.counts.entry(*signature).or_default() += times;
+                }
             }
-            let all = reported.iter().chain(&asked);
+            let all = [&reported, &once, &asked].into_iter().flatten();
             let counts: Vec<u32> = all.map(|s| self.counts.get(s).copied().unwrap_or(0)).collect();
             inquiry.answer(&counts);
         }
