@@ -99,9 +99,8 @@ impl Reader {
                     }
                     trace.push(hash, token, line, part);
                 }
-                Token::Link(link, hash) => {
+                Token::Link(link) => {
                     lengths.link(link.len());
-                    _ = hash;
                     if let Some(page) = links::page_of(link) {
                         part.page.link(key.hash(page.as_bytes()));
                     }
@@ -196,7 +195,7 @@ impl Reader {
             }
             self.words.read(line, &mut |token| match token {
                 Token::Word(word) if words.len() < MAX_HIDDEN => words.push(word.hash),
-                Token::Word(..) | Token::Link(..) => (),
+                Token::Word(..) | Token::Link(_) => (),
             });
         }
         self.html_hidden.clear();
