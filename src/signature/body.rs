@@ -74,7 +74,7 @@ impl Canonical {
                 self.mark(mark::TARGET_END);
                 self.guard.target(target);
             }
-            Piece::Break => (),
+            Piece::Break | Piece::Swallowed(_) | Piece::SwallowedTarget(_) => (),
         }
     }
 

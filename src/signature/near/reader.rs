@@ -163,7 +163,7 @@ impl Reader {
     /// A piece of an HTML part; [`html_end`](Self::html_end) comes after the last.
     pub(in crate::signature) fn piece(&mut self, piece: Piece<'_>) {
         match piece {
-            Piece::Text(text) => {
+            Piece::Text(text) | Piece::Swallowed(text) => {
                 // Line ends in HTML are blanks.
                 for (i, line) in text.split('\n').enumerate() {
                     if i > 0 {
@@ -173,7 +173,7 @@ impl Reader {
                 }
             }
             Piece::Break => self.html.push('\n'),
-            Piece::Target(target) => {
+            Piece::Target(target) | Piece::SwallowedTarget(target) => {
                 let hash = self.hash(target.as_bytes());
                 self.html_links.link(target, hash);
             }
