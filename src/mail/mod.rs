@@ -12,6 +12,7 @@ mod html;
 pub mod mbox;
 mod meta;
 mod mime;
+mod names;
 mod part;
 mod raw;
 mod stored;

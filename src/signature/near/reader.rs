@@ -134,7 +134,7 @@ impl Reader {
     /// A piece of an HTML part; [`html_end`](Self::html_end) comes after the last.
     pub(in crate::signature) fn piece(&mut self, piece: Piece<'_>) {
         match piece {
-            Piece::Text(text) => push_text(&mut self.html, text),
+            Piece::Text(text) | Piece::Swallowed(text) => push_text(&mut self.html, text),
             Piece::Quoted(text) => {
                 self.html_page.text(text);
                 push_text(&mut self.html_quoted, text);
@@ -148,7 +148,7 @@ impl Reader {
                     }
                 }
             }
-            Piece::Target(target) => {
+            Piece::Target(target) | Piece::SwallowedTarget(target) => {
                 if let Some(page) = links::page_of(target) {
                     self.html_page.link(self.words.hash(page.as_bytes()));
                 }
