@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From what was read of a message to its signatures.
 
+use super::content::{Content, Position};
 use super::product::WordKey;
-use super::reader::{Content, Position, Reader};
+use super::reader::Reader;
 use super::sample::{Scheme, sample};
 use super::slots::{Near, Slot, Thing};
 use crate::mail::RawMessage;
@@ -24,13 +25,14 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
         .take(scheme.slots - things.len())
         .zip(0u8..)
         .map(|(passages, slot)| Slot {
+            goes_round: passages.first().is_some_and(|first| first.at + scheme.reach() > content.words.len()),
             passages: passages
                 .into_iter()
                 .map(|passage| (passage, key.passage(slot, passage.hash)))
                 .collect(),
         })
         .collect();
-    Near { slots, things }
+    Near { slots, things, rest: None }
 }
 
 /// Numbers in the place of a slot's, for what is no passage.
@@ -47,7 +49,7 @@ fn things(content: &Content, key: &FederationKey) -> Vec<(Thing, Signature)> {
     }
     // More links than words, two at least: who writes "look at this" sends one.
     let words = content.words.len();
-    if words < FEW && content.links.len() > words.max(1) && !content.domains.is_empty() {
+    if words < FEW && !content.was_cut && content.links.len() > words.max(1) && !content.domains.is_empty() {
         let domains = content.domains.iter().map(String::as_str).collect::<Vec<_>>().join("\0");
         things.push((Thing::Links, signature(key, number::LINKS, domains.as_bytes())));
     }

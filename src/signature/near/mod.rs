@@ -2,20 +2,28 @@
 //! The `near` signatures: some passages of a text stand for it, so that copies that differ here and there share some.
 //! docs/signatures.md says what they are made of, and why.
 
+mod characters;
+mod content;
 mod count;
 mod fold;
+mod frames;
+mod known;
+mod letter;
 mod lines;
 mod make;
 mod product;
 mod reader;
 mod sample;
+mod seen;
 mod slots;
 mod words;
 
-pub use count::{Seen, Weights};
+pub use content::Position;
+pub use count::{Bound, Judgement, Said};
+pub use known::Known;
 pub(in crate::signature) use make::{finish, reader};
 pub use make::{traced, under};
-pub use reader::Position;
 pub(in crate::signature) use reader::Reader;
 pub use sample::{Passage, Scheme, sample};
+pub use seen::Seen;
 pub use slots::{Near, Slot, Thing, stray};

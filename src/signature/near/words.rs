@@ -89,6 +89,11 @@ impl Words {
         Self { key, folded: String::new(), alone: Alone::default() }
     }
 
+    /// The key of their hashes.
+    pub(super) const fn key(&self) -> WordKey {
+        self.key
+    }
+
     /// The hash of what is no token of a text.
     pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
         self.key.hash(bytes)
