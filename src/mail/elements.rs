@@ -98,6 +98,12 @@ impl Elements {
         }
     }
 
+    /// Whether a picture that stands here is seen, and belongs to this message.
+    pub(super) fn shows_pictures(&self) -> bool {
+        let look = self.look();
+        !look.hidden && !look.quoted
+    }
+
     fn look(&self) -> Look {
         self.open.last().map_or(START, |element| element.look)
     }

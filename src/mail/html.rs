@@ -19,6 +19,13 @@ pub enum Piece<'a> {
     Hidden(&'a str),
     /// The target of a link, form or remote picture.
     Target(&'a str),
+    /// A picture that is shown; if it is remote, its [`Target`](Self::Target) came before it.
+    Picture {
+        /// Where it is: an address, or another part of the message by its Content-ID (`cid:`).
+        source: &'a str,
+        /// How wide and high its element says it is, in pixels.
+        size: (Option<u32>, Option<u32>),
+    },
     /// A word ends here: a line break, or the edge of a paragraph, cell or picture.
     Break,
 }
@@ -149,6 +156,18 @@ impl<'a> Sink<'a> {
         }
     }
 
+    fn picture(&self, tag: &Tag) {
+        let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
+        if tag.name != local_name!("img") || !self.elements.borrow().shows_pictures() {
+            return;
+        }
+        if let Some(source) = value(local_name!("src")).filter(|source| !source.is_empty()) {
+            let pixels = |text: &str| text.strip_suffix("px").unwrap_or(text).trim_end().parse().ok();
+            let size = [local_name!("width"), local_name!("height")].map(|name| value(name).and_then(pixels));
+            (self.see.borrow_mut())(Piece::Picture { source, size: size.into() });
+        }
+    }
+
     /// The way in which the tokenizer must read on after the start tag of `name`, as the tree builder of the HTML
     /// standard would tell it.
     fn content_of(name: &LocalName) -> TokenSinkResult<()> {
@@ -189,6 +208,7 @@ impl TokenSink for Sink<'_> {
                 self.elements.borrow_mut().open(&tag);
                 self.end_word(&tag.name);
                 self.targets(&tag);
+                self.picture(&tag);
                 self.silent.set(Self::is_silent(&tag.name));
                 return Self::content_of(&tag.name);
             }
@@ -215,6 +235,7 @@ mod tests {
             Piece::Quoted(text) => all.push_str(&format!(">{text}<")),
             Piece::Hidden(text) => all.push_str(&format!("({text})")),
             Piece::Target(target) => all.push_str(&format!("[{target}]")),
+            Piece::Picture { source, size } => all.push_str(&format!("{{{source} {size:?}}}")),
             Piece::Break => (),
         });
         all
@@ -253,6 +274,21 @@ mod tests {
             seen("<A HREF=' http://a.example/?x=1&amp;y=2 '>here</a>"),
             "[http://a.example/?x=1&y=2]here"
         );
-        assert_eq!(seen("<img src=\"cid:1@x\"><img src=http://b.example/i.png>"), "[http://b.example/i.png]");
+        assert_eq!(
+            seen("<img src=\"cid:1@x\"><input type=image src=http://b.example/i.png>"),
+            "{cid:1@x (None, None)}[http://b.example/i.png]"
+        );
+    }
+
+    #[test]
+    fn pictures() {
+        assert_eq!(
+            seen(
+                "<img src=' http://a.example/i.png ' width=120 HEIGHT='80px'><img width=50% src=cid:b><img>"
+            ),
+            "[http://a.example/i.png]{http://a.example/i.png (Some(120), Some(80))}{cid:b (None, None)}"
+        );
+        let hidden = "<div style='display:none'><img src=cid:a></div><blockquote type=cite><img src=cid:b></blockquote>";
+        assert_eq!(seen(&format!("{hidden}<font color=white><img src=cid:c>no")), "{cid:c (None, None)}(no)");
     }
 }

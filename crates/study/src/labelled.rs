@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A directory of labelled mail, and near-replicas of some of it. docs/evaluation.md describes the directory.
 //!
-//! `benches/evaluate.rs` includes this file, too: the program's package does not depend on the study's.
+//! `benches/evaluate` includes this file, too: the program's package does not depend on the study's.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
@@ -36,6 +36,9 @@ pub enum LabelledError {
         /// The column.
         column: &'static str,
     },
+    /// Nothing can be rewritten, or nothing stand before it.
+    #[error("no spam in plain text has 80 to 400 words, or no ham has a sentence")]
+    NoText,
     /// The replicas cannot be made.
     #[error("cannot make replicas by {}: {reason}", path.display())]
     Replicas {
@@ -154,13 +157,19 @@ fn mutations(directory: &Path, work: &Path, files: &str) -> std::io::Result<Opti
 }
 
 /// A table with tabs between its columns, whose first line names them.
-struct Table {
+#[derive(Debug)]
+pub struct Table {
     path: PathBuf,
-    rows: Vec<HashMap<String, String>>,
+    /// For each line below the first one what stands in each column.
+    pub rows: Vec<HashMap<String, String>>,
 }
 
 impl Table {
-    fn read(path: PathBuf) -> Result<Self, LabelledError> {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(path: PathBuf) -> Result<Self, LabelledError> {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) => return Err(LabelledError::Read { path, error }),
@@ -173,7 +182,11 @@ impl Table {
         Ok(Self { path, rows })
     }
 
-    fn field<'a>(
+    /// What stands in a column of a row.
+    ///
+    /// # Errors
+    /// When the table has no such column.
+    pub fn field<'a>(
         &self,
         row: &'a HashMap<String, String>,
         column: &'static str,

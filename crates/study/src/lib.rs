@@ -11,3 +11,4 @@ pub mod layouts;
 pub mod near;
 pub mod paper;
 mod random;
+pub mod rewritten;

@@ -78,6 +78,36 @@ fn the_sweep_joins_copies_only() {
     }
 }
 
+/// What is not rewritten is all found, copies that are rewritten more are found less, and no ham is. The curves are drawn.
+#[test]
+fn rewritten_copies_are_found_less() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    for (name, number) in [("ham1", 1), ("ham2", 2), ("spam1", 3), ("spam2", 3), ("spam3", 4)] {
+        // Sentences of two lines.
+        let text: String = text(number).lines().map(|line| format!("{line}\n")).collect();
+        let text = text.replace("7 \n", "7.\n");
+        write(name, &format!("Subject: {name}\n\n{text}"));
+    }
+    for (name, table) in TABLES {
+        write(name, table);
+    }
+    let figure = directory.path().join("curves.svg");
+    let table = printed(&format!("rewritten {} --plot {}", directory.path().display(), figure.display()));
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[0], "2 unrelated ham messages: 0.0 joined, 0.0 at 20");
+    assert!(lines.len() == 14 && lines[1].starts_with("copies of 1 texts"), "{table}");
+    let row = |line: &str| -> Vec<f64> {
+        let shares = line.split('%').nth(1).unwrap().split_whitespace();
+        shares.map(|share| share.parse().unwrap()).collect()
+    };
+    let (none, half) = (row(lines[3]), row(lines[13]));
+    assert_eq!((&none[..2], half[0], half[1]), (&[100.0, 100.0][..], 0.0, 0.0), "{table}");
+    assert!(none[3] < 100.0, "sentences in another order have other passages: {table}");
+    let shares: Vec<f64> = lines[3..].iter().map(|line| row(line)[0]).collect();
+    assert!(shares.is_sorted_by(|a, b| a >= b) && std::fs::read_to_string(figure).unwrap().contains("<svg"));
+}
+
 /// `bulkmark-study` with these arguments.
 fn study(options: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bulkmark-study"));

@@ -2,17 +2,10 @@
 //! The content of a message: what was read of all its parts, and what of that counts.
 
 use super::lines::TOO_FEW;
-use super::words::domain_of;
-use std::collections::BTreeSet;
+use super::things::{Enclosed, MAX_FILES, Page};
 
 /// Words that are read of a message, some hundred pages; what follows is left out.
 pub(super) const MAX_WORDS: usize = 1 << 16;
-
-/// Different links that are counted.
-const MAX_LINKS: usize = 64;
-
-/// Attached files that are read.
-const MAX_FILES: usize = 2;
 
 /// Words of its own with which a message is what it quotes: "FYI", or nothing. Who answers a letter with "yes, fine" did not
 /// write the letter.
@@ -61,14 +54,10 @@ pub(super) struct Content {
     pub(super) words: Vec<u64>,
     /// Where each stands, when that is wanted.
     pub(super) positions: Vec<Position>,
-    /// Keyed hashes of the links.
-    pub(super) links: BTreeSet<u64>,
-    /// The domains to which they lead.
-    pub(super) domains: BTreeSet<String>,
-    /// Digests of the attached files, each once.
-    pub(super) files: Vec<[u8; 32]>,
-    /// Whether words were left out as another message's or a footer's, more than a few: its links may be theirs.
-    pub(super) was_cut: bool,
+    /// Links, and pictures that are shown.
+    pub(super) page: Page,
+    /// The attached files, each once.
+    pub(super) files: Vec<Enclosed>,
     /// Keyed hashes of the words that its style hides; a few hundred.
     pub(super) hidden: Vec<u64>,
     /// How well mail programs can show it.
@@ -86,10 +75,8 @@ impl Content {
         other.positions.truncate(other.words.len());
         self.words.append(&mut other.words);
         self.positions.append(&mut other.positions);
-        self.links.append(&mut other.links);
-        self.domains.append(&mut other.domains);
-        self.add_files(&other.files);
-        self.was_cut |= other.was_cut;
+        self.page.append(other.page);
+        self.add_files(other.files);
         self.shows = self.shows.max(other.shows);
         other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
         self.hidden.append(&mut other.hidden);
@@ -113,17 +100,11 @@ impl Content {
         self
     }
 
-    fn add_files(&mut self, files: &[[u8; 32]]) {
+    fn add_files(&mut self, files: Vec<Enclosed>) {
         for file in files {
-            if self.files.len() < MAX_FILES && !self.files.contains(file) {
-                self.files.push(*file);
+            if self.files.len() < MAX_FILES && self.files.iter().all(|known| known.digest != file.digest) {
+                self.files.push(file);
             }
-        }
-    }
-
-    pub(super) fn link(&mut self, link: &str, hash: u64) {
-        if self.links.len() < MAX_LINKS && self.links.insert(hash) {
-            self.domains.extend(domain_of(link));
         }
     }
 
@@ -132,7 +113,7 @@ impl Content {
     pub(super) fn or_better(&mut self, mut next: Self) {
         let has_files = self.has_files || next.has_files;
         let rank = next.rank();
-        self.add_files(&std::mem::take(&mut next.files));
+        self.add_files(std::mem::take(&mut next.files));
         if rank > Shows::Nothing && rank >= self.rank() {
             next.files = std::mem::take(&mut self.files);
             *self = next;
@@ -143,7 +124,7 @@ impl Content {
     /// How well mail programs can show it, if there is anything to be shown.
     fn rank(&self) -> Shows {
         let has_words = !self.words.is_empty() || self.quoted.is_some() || self.footer.is_some();
-        let is_empty = !has_words && self.links.is_empty() && !self.has_files;
+        let is_empty = !has_words && self.page.is_empty() && !self.has_files;
         if is_empty { Shows::Nothing } else { self.shows }
     }
 }

@@ -11,14 +11,19 @@ impl Near {
     /// The signatures that are asked for and not reported.
     #[must_use]
     pub fn asked(&self) -> Vec<Signature> {
-        let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]);
-        further.map(|(_, signature)| *signature).collect()
+        let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]).map(|(_, signature)| *signature);
+        further.chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
     }
 
     /// Every signature that may count: passages and things.
     fn all(&self) -> impl Iterator<Item = Signature> + '_ {
         let passages = self.slots.iter().flat_map(|slot| &slot.passages).map(|(_, signature)| *signature);
-        passages.chain(self.things.iter().map(|(_, signature)| *signature))
+        passages.chain(self.all_things())
+    }
+
+    fn all_things(&self) -> impl Iterator<Item = Signature> + '_ {
+        let things = self.things.iter().map(|(_, signature)| *signature);
+        things.chain(self.unsure.iter().map(|(_, signature)| *signature))
     }
 
     /// The [`stray`] signatures whose counts matter for [`judge`](Self::judge): those of all that was seen before.
@@ -58,7 +63,7 @@ impl Near {
             strays.extend(passages.map(|(_, signature)| *signature));
         }
         if self.rest.is_some_and(|rest| !seen.has(rest)) {
-            strays.extend(self.things.iter().map(|(_, signature)| *signature));
+            strays.extend(self.all_things());
         }
         let strays = strays.into_iter().filter(|&signature| seen.has(signature));
         let mut all: Vec<Signature> = strays.map(|signature| stray(key, signature)).collect();

@@ -61,12 +61,6 @@ impl<'a> Lines<'a> {
         (1..).zip(text.split_inclusive('\n')).filter_map(full)
     }
 
-    /// Whether more than so many words are not the writer's own.
-    pub(super) fn leave_out(&self, words: usize) -> bool {
-        let mut left = self.quoted.iter().chain(&self.footer).flat_map(|(_, line)| line.split_whitespace());
-        left.nth(words.saturating_sub(self.names)).is_some() || self.names > words
-    }
-
     /// `length` is that of all lines, in bytes.
     fn sort(mut lines: impl Iterator<Item = Line<'a>> + Clone, length: usize) -> Self {
         let mut sorted = Self::default();

@@ -10,12 +10,16 @@ mod frames;
 mod known;
 mod letter;
 mod lines;
+mod links;
 mod make;
+mod picture;
+mod pixels;
 mod product;
 mod reader;
 mod sample;
 mod seen;
 mod slots;
+mod things;
 mod words;
 
 pub use content::Position;

@@ -5,16 +5,11 @@ use super::characters::{self, Apart, Lengths};
 use super::content::{Content, MAX_HIDDEN, MAX_WORDS, NO_ANSWER, Position, Shows};
 use super::frames::Frame;
 use super::lines::{Line, Lines, unfold};
+use super::links;
 use super::product::WordKey;
+use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
 use super::words::{Token, Word, Words};
 use crate::mail::{File, Piece, Text, Visitor, pieces};
-use sha2::{Digest, Sha256};
-
-/// Bytes of an attached file below which it is a mark or an icon.
-const SMALL: usize = 1024;
-
-/// Words that are left out of a message before its links say nothing about it.
-const FEW_CUT: usize = 8;
 
 /// Reads a message.
 pub(in crate::signature) struct Reader {
@@ -29,7 +24,9 @@ pub(in crate::signature) struct Reader {
     /// The same of what it quotes, and of what it hides.
     html_quoted: String,
     html_hidden: String,
-    html_links: Content,
+    html_page: Page,
+    /// Pictures that were decoded.
+    decoded: usize,
 }
 
 impl Reader {
@@ -44,7 +41,8 @@ impl Reader {
             html: String::new(),
             html_quoted: String::new(),
             html_hidden: String::new(),
-            html_links: Content::default(),
+            html_page: Page::default(),
+            decoded: 0,
         }
     }
 
@@ -60,13 +58,15 @@ impl Reader {
         if !quoted.is_empty() {
             lines.quoted.extend(Lines::all(quoted));
         }
-        part.was_cut = lines.leave_out(FEW_CUT);
         self.read_lines(&lines.own, &mut part);
         if part.words.len() <= NO_ANSWER {
             part.quoted = self.kept(lines.quoted);
         }
         if part.words.is_empty() {
             part.footer = self.kept(lines.footer);
+        }
+        if part.words.len() < FEW {
+            part.page.text(text);
         }
         self.keep(part);
     }
@@ -101,7 +101,10 @@ impl Reader {
                 }
                 Token::Link(link, hash) => {
                     lengths.link(link.len());
-                    part.link(link, hash);
+                    _ = hash;
+                    if let Some(page) = links::page_of(link) {
+                        part.page.link(key.hash(page.as_bytes()));
+                    }
                 }
             });
         }
@@ -133,7 +136,10 @@ impl Reader {
     pub(in crate::signature) fn piece(&mut self, piece: Piece<'_>) {
         match piece {
             Piece::Text(text) => push_text(&mut self.html, text),
-            Piece::Quoted(text) => push_text(&mut self.html_quoted, text),
+            Piece::Quoted(text) => {
+                self.html_page.text(text);
+                push_text(&mut self.html_quoted, text);
+            }
             Piece::Hidden(text) => push_text(&mut self.html_hidden, text),
             Piece::Break => {
                 self.html.push('\n');
@@ -144,9 +150,29 @@ impl Reader {
                 }
             }
             Piece::Target(target) => {
-                let hash = self.words.hash(target.as_bytes());
-                self.html_links.link(target, hash);
+                if let Some(page) = links::page_of(target) {
+                    self.html_page.link(self.words.hash(page.as_bytes()));
+                }
             }
+            Piece::Picture { source, size } => self.picture(source, size),
+        }
+    }
+
+    fn picture(&mut self, source: &str, size: (Option<u32>, Option<u32>)) {
+        if let Some(page) = links::page_of(source) {
+            self.html_page.is_no_link(self.words.hash(page.as_bytes()));
+        }
+        let place = match source.split_at_checked(4) {
+            Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
+                Some(Source::Part(self.words.hash(id.as_bytes())))
+            }
+            _ => links::picture_of(source).map(|path| Source::Path(self.words.hash(path.as_bytes()))),
+        };
+        if let Some(source) = place
+            && self.html_page.shows_more()
+        {
+            let behind_text = words_in(&self.html, 1) > 0;
+            self.html_page.show(Shown { source, size, behind_text });
         }
     }
 
@@ -154,10 +180,8 @@ impl Reader {
     pub(in crate::signature) fn html_end(&mut self) {
         let mut html = std::mem::take(&mut self.html);
         let mut quoted = std::mem::take(&mut self.html_quoted);
-        let mut page = std::mem::take(&mut self.html_links);
-        page.shows = Shows::Page;
-        page.hidden = self.hidden();
-        self.read_text(&html, &quoted, page);
+        let (page, hidden) = (std::mem::take(&mut self.html_page), self.hidden());
+        self.read_text(&html, &quoted, Content { page, hidden, shows: Shows::Page, ..Content::default() });
         html.clear();
         quoted.clear();
         (self.html, self.html_quoted) = (html, quoted);
@@ -244,19 +268,20 @@ impl Visitor for Reader {
         self.html_end();
     }
 
-    /// Of files, the first half at least: noise at the end of a picture makes it no other one.
     fn file(&mut self, file: File<'_>) {
         if let Some(frame) = self.open.last_mut() {
             frame.see_type(file.media);
         }
-        let bytes = file.shown;
-        if bytes.len() < SMALL {
+        // Where there is text, files say nothing.
+        if self.read.words.len() >= FEW {
             return;
         }
-        let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
-        let digest = Sha256::digest(&bytes[..length]);
-        let files = vec![digest.into()];
-        self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });
+        let id = file.id.map(|id| self.words.hash(id.as_bytes()));
+        if let Some(enclosed) = Enclosed::of(file.shown, id, self.decoded < MAX_DECODED) {
+            self.decoded += usize::from(enclosed.is_picture());
+            let files = vec![enclosed];
+            self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });
+        }
     }
 
     fn message(&mut self, _fields: &[&[u8]]) {

@@ -36,6 +36,12 @@ pub enum Thing {
     File(usize),
     /// All links together.
     Links,
+    /// The path of a picture on the net, by its number.
+    Path(usize),
+    /// One of the numbers of an enclosed picture. It says nothing alone: see [`Near::picture`].
+    Band(u8),
+    /// What its style hides.
+    Hidden,
 }
 
 impl Thing {
@@ -43,19 +49,26 @@ impl Thing {
     #[must_use]
     pub const fn is_weak(self) -> bool {
         match self {
-            Self::File(_) | Self::Links => false,
+            Self::Hidden => true,
+            Self::File(_) | Self::Links | Self::Path(_) | Self::Band(_) => false,
         }
     }
 }
+
+/// Bands of a picture that must agree, of seven.
+const BANDS: usize = 3;
 
 /// The `near` signatures of a message; all empty when it says too little.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Near {
     /// Those of its text.
     pub slots: Vec<Slot>,
-    /// Those of what is attached or linked, where there is little text.
+    /// Those of what is attached or linked, where there is next to no text.
     pub things: Vec<(Thing, Signature)>,
-    /// That of the few words beside the things, by which it is noticed when they come with ever other words.
+    /// What else is asked for the [bands](Thing::Band) of a picture: as they would be if their least certain bits were others.
+    pub unsure: Vec<(u8, Signature)>,
+    /// That of the few words beside the things, where other words would mean another message. A thing that was seen while this
+    /// was not stands beside ever other text. It is reported too.
     pub rest: Option<Signature>,
 }
 
@@ -66,10 +79,28 @@ impl Near {
         self.slots.is_empty() && self.things.is_empty()
     }
 
-    /// The signatures that a message reports, eight at most and that of the [`rest`](Self::rest).
+    /// The signatures that a message reports, eight at most.
     pub fn reported(&self) -> impl Iterator<Item = Signature> + '_ {
         let things = self.things.iter().map(|(_, signature)| *signature);
         self.slots.iter().map(Slot::reported).chain(things).chain(self.rest)
+    }
+
+    /// What its picture counts, if each signature counts `weight`: a band counts the most of its forms, and the picture as its
+    /// third highest band. Nothing where there is none.
+    #[must_use]
+    pub fn picture(&self, weight: impl Fn(Signature) -> u32) -> u32 {
+        let mut bands: Vec<u32> = self
+            .things
+            .iter()
+            .filter_map(|&(thing, signature)| {
+                let Thing::Band(band) = thing else { return None };
+                let unsure =
+                    self.unsure.iter().filter(|&&(of, _)| of == band).map(|&(_, signature)| signature);
+                unsure.chain([signature]).map(&weight).max()
+            })
+            .collect();
+        bands.sort_unstable_by(|a, b| b.cmp(a));
+        bands.get(BANDS - 1).copied().unwrap_or(0)
     }
 }
 

@@ -6,6 +6,7 @@ mod format;
 mod layouts;
 mod near;
 mod paper;
+mod rewritten;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ enum Command {
     Paper(paper::Args),
     Layouts(layouts::Args),
     Near(near::Args),
+    Rewritten(rewritten::Args),
 }
 
 impl Cli {
@@ -35,6 +37,7 @@ impl Cli {
             Command::Paper(args) => paper::run(&args),
             Command::Layouts(args) => layouts::run(&args),
             Command::Near(args) => near::run(&args),
+            Command::Rewritten(args) => rewritten::run(&args),
         }
     }
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Letters that have nothing in common but a block: as they come, and after one message with that block to 25 recipients.
+
+use crate::counts::{AT, number};
+use crate::figures::{Wish, both};
+use crate::generated::python;
+use crate::runs::{Bench, Job};
+use crate::stream;
+use std::path::PathBuf;
+
+/// Recipients of the message that comes before.
+const RECIPIENTS: usize = 25;
+
+pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
+    let out = std::env::var_os("EXAMPLES").map_or_else(|| bench.work("letters"), PathBuf::from);
+    let rows = python("letters.py", &[&out], "")?;
+    println!(
+        "100 letters to one recipient each that share only a block: at 20; {} keys, mean and worst",
+        bench.keys.len()
+    );
+    println!("{:<34}{:>20}{:>20}", "block, own words", "", "after one to 25");
+    for row in rows {
+        let mut letters = stream::directory(&out.join(&row));
+        // The last one by its name is the one to many.
+        let many: Vec<_> = letters.pop().into_iter().map(|message| message.to(RECIPIENTS)).collect();
+        let before = |many| {
+            let jobs = bench.keys.iter().map(|key| Job { key, parts: vec![many, &letters] });
+            let counts = bench.highest(&jobs.collect::<Vec<_>>());
+            let at = |counts: &Vec<u32>| number(&counts[many.len()..], AT) as f64;
+            both(&counts.iter().map(at).collect::<Vec<_>>(), Wish::Low, 1)
+        };
+        println!("{row:<34}{}{}", before(&[]), before(&many));
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A milter with an empty ledger, and the counts that it tells.
+
+use crate::common::milter::{Client, Mail};
+use crate::common::{Daemon, Site};
+use crate::counts::Counts;
+use crate::stream::Message;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Messages on one connection.
+const SESSION: usize = 50;
+
+/// Nothing that is counted here must outlive a crash.
+const CONFIGURATION: &str = "exempt-loopback = false\n[ledger]\ndurability = \"relaxed\"\n";
+
+/// The file of a federation key; none for the public one.
+pub(crate) type Key = Option<PathBuf>;
+
+/// What a milter that has seen nothing counts of these messages, one after the other.
+pub(crate) fn count<'a>(
+    binary: &Path,
+    key: &Key,
+    messages: impl IntoIterator<Item = &'a Message>,
+) -> Vec<Counts> {
+    let key = key.as_ref().map(|path| format!("federation-key-file = \"{}\"\n", path.display()));
+    let site = Site::new(&format!("{CONFIGURATION}{}", key.unwrap_or_default()));
+    let daemon =
+        site.spawn_by(Command::new(binary).args(["milter", "--config"]).arg(site.config())).listening();
+    let mut milter = Milter { daemon, client: None, sent: 0 };
+    messages.into_iter().map(|message| milter.send(message)).collect()
+}
+
+struct Milter {
+    daemon: Daemon,
+    client: Option<Client>,
+    sent: usize,
+}
+
+impl Milter {
+    /// Sends a message, from and to people who had none before.
+    fn send(&mut self, message: &Message) -> Counts {
+        if self.sent.is_multiple_of(SESSION) {
+            self.client = None;
+        }
+        self.sent += 1;
+        let client = self.client.get_or_insert_with(|| {
+            let mut client = Client::connect(&self.daemon);
+            client.client("client.test", "192.0.2.7");
+            client
+        });
+        let mut mail = Mail::raw(&message.raw());
+        mail.sender = format!("sender{}@example.net", self.sent);
+        let reader = |n| format!("reader{}x{n}@example.org", self.sent);
+        mail.recipients = (0..message.recipients).map(reader).collect();
+        let answer = client.message(&mail);
+        let header = answer.added.iter().find(|(name, _)| name == "X-Bulkmark");
+        header.map(|(_, value)| Counts::of_header(value)).unwrap_or_default()
+    }
+}
