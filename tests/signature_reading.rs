@@ -117,6 +117,11 @@ fn an_answer_is_not_what_it_answers() {
             paragraphs(TEXT)
         )));
     }
+    // An answer need not have words.
+    for answer in ["http://docs.example.org/baking", "cumsum(c(x[1],pmax(0,diff(x))))*x"] {
+        let raw = plain(&format!("{answer}\n\n{}", quoted(TEXT, "> ")));
+        reads_nothing_of_it(&raw);
+    }
     // Below a text, a quote in its middle.
     assert_eq!(near(plain(&format!("{}{OTHER}", quoted(TEXT, "> ")))), near(plain(OTHER)));
     // The answer may be in another part than the quote.
@@ -145,6 +150,7 @@ fn what_begins_with_a_rule_is_the_message() {
 fn a_footer_is_not_the_message() {
     let footer = format!("-- \nTim Tester, Head of Sales, Example Corporation\n{LEGAL}");
     assert!(near(plain(&format!("Thanks!\n{footer}"))).is_empty());
+    assert!(near(plain(&format!("http://docs.example.org/baking\n{footer}"))).slots.is_empty());
     let of_list = text_part(&format!("{}\n{LEGAL}", "_".repeat(40)));
     assert!(near(multi("multipart/mixed", &[&text_part("Yes, fine."), &of_list])).is_empty());
     assert_eq!(near(multi("multipart/mixed", &[&text_part(TEXT), &of_list])), near(plain(TEXT)));

@@ -17,6 +17,9 @@ const SMALL: usize = 1024;
 /// Words that are left out of a message before its links say nothing about it.
 const FEW_CUT: usize = 8;
 
+/// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
+const SHORT: usize = 24;
+
 /// Reads a message.
 pub(in crate::signature) struct Reader {
     key: [u8; 16],
@@ -70,6 +73,8 @@ impl Reader {
             lines.quoted.extend(Lines::all(quoted));
         }
         part.was_cut = lines.leave_out(FEW_CUT);
+        // Who answers with a link or a line of code has answered, though it has no words.
+        part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
         if part.words.len() <= NO_ANSWER {
             part.quoted = self.kept(lines.quoted);
