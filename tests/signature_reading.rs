@@ -2,7 +2,7 @@
 //! Which text of a message its near signatures are made from.
 
 use bulkmark::mail::RawMessage;
-use bulkmark::signature::near::{Near, Thing};
+use bulkmark::signature::near::{Near, Thing, traced};
 use bulkmark::signature::{FederationKey, Settings, Signatures, signatures};
 
 const TEXT: &str = "Dear friend,\n\
@@ -299,6 +299,10 @@ fn letters_that_stand_apart_are_a_word() {
     let with = |word: &str| near(plain(&TEXT.replace("bakery", word)));
     assert_eq!(with("b a k e r y"), with("B. a. k. e. r. y."));
     assert!(shared(&with("b a k e r y"), &near(plain(TEXT))) >= 5);
+    let message = RawMessage::from_bytes(plain(&TEXT.replace("bakery", "b a k e r y")).as_bytes()).unwrap();
+    let (_, positions) = traced(&message, &FederationKey::public());
+    let letters = positions.iter().filter(|position| position.word.len() == 1);
+    assert_eq!(letters.map(|position| &*position.word).collect::<String>(), "aaa", "the words");
     // Numbers and tables are what they are.
     let table = "a 1 2 3 b 4 5 6 and c 7 8 9 then d\n".repeat(3);
     let other = "a 3 2 1 b 6 5 4 and c 9 8 7 then d\n".repeat(3);
