@@ -2,7 +2,7 @@
 //! Which text of a message its near signatures are made from.
 
 use bulkmark::mail::RawMessage;
-use bulkmark::signature::near::{Near, Thing};
+use bulkmark::signature::near::{Near, Thing, traced};
 use bulkmark::signature::{FederationKey, Settings, Signatures, signatures};
 
 const TEXT: &str = "Dear friend,\n\
@@ -117,6 +117,11 @@ fn an_answer_is_not_what_it_answers() {
             paragraphs(TEXT)
         )));
     }
+    // An answer need not have words.
+    for answer in ["http://docs.example.org/baking", "cumsum(c(x[1],pmax(0,diff(x))))*x"] {
+        let raw = plain(&format!("{answer}\n\n{}", quoted(TEXT, "> ")));
+        reads_nothing_of_it(&raw);
+    }
     // Below a text, a quote in its middle.
     assert_eq!(near(plain(&format!("{}{OTHER}", quoted(TEXT, "> ")))), near(plain(OTHER)));
     // The answer may be in another part than the quote.
@@ -145,6 +150,7 @@ fn what_begins_with_a_rule_is_the_message() {
 fn a_footer_is_not_the_message() {
     let footer = format!("-- \nTim Tester, Head of Sales, Example Corporation\n{LEGAL}");
     assert!(near(plain(&format!("Thanks!\n{footer}"))).is_empty());
+    assert!(near(plain(&format!("http://docs.example.org/baking\n{footer}"))).slots.is_empty());
     let of_list = text_part(&format!("{}\n{LEGAL}", "_".repeat(40)));
     assert!(near(multi("multipart/mixed", &[&text_part("Yes, fine."), &of_list])).is_empty());
     assert_eq!(near(multi("multipart/mixed", &[&text_part(TEXT), &of_list])), near(plain(TEXT)));
@@ -293,6 +299,10 @@ fn letters_that_stand_apart_are_a_word() {
     let with = |word: &str| near(plain(&TEXT.replace("bakery", word)));
     assert_eq!(with("b a k e r y"), with("B. a. k. e. r. y."));
     assert!(shared(&with("b a k e r y"), &near(plain(TEXT))) >= 5);
+    let message = RawMessage::from_bytes(plain(&TEXT.replace("bakery", "b a k e r y")).as_bytes()).unwrap();
+    let (_, positions) = traced(&message, &FederationKey::public());
+    let letters = positions.iter().filter(|position| position.word.len() == 1);
+    assert_eq!(letters.map(|position| &*position.word).collect::<String>(), "aaa", "the words");
     // Numbers and tables are what they are.
     let table = "a 1 2 3 b 4 5 6 and c 7 8 9 then d\n".repeat(3);
     let other = "a 3 2 1 b 6 5 4 and c 9 8 7 then d\n".repeat(3);

@@ -110,7 +110,7 @@ impl Apart {
     }
 }
 
-/// Whether most letters stand in rows that are longer than words.
+/// Whether three of four letters stand in rows that are longer than words.
 fn are_joined(lines: &[Line<'_>]) -> bool {
     let (mut all, mut joined) = (0, 0);
     for token in tokens(lines) {
@@ -129,7 +129,7 @@ fn are_joined(lines: &[Line<'_>]) -> bool {
             joined += letters;
         }
     }
-    joined >= MANY && 2 * joined >= all
+    joined >= MANY && 4 * joined >= 3 * all
 }
 
 /// The tokens whose letters are read: not links, nor addresses.
@@ -261,7 +261,7 @@ mod tests {
     fn words_of_a_language_say_enough() {
         for text in [
             "Chúng tôi sẽ gửi cho bạn một lá thư về giá của cửa hàng ở Huế. ".repeat(9),
-            "Die Donaudampfschifffahrtsgesellschaft hat eine Rechtsschutzversicherung. ".repeat(9),
+            "Die Donaudampfschifffahrtsgesellschaft hat eine Rechtsschutzversicherung für ihre Fahrgäste auf der Donau abgeschlossen. ".repeat(9),
             "/usr/share/java/org/example/application/configuration/implementation/Factory.class:7\n"
                 .repeat(9),
             "mQENBFxyzABCADefGHIjklMNOpqrSTUvwxYZabcDEFghiJKLmnoPQRstuVWXyz0123\n".repeat(30),

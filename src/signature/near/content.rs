@@ -64,6 +64,8 @@ pub(super) struct Content {
     pub(super) shows: Shows,
     /// Whether something is attached, however little is read of that.
     pub(super) has_files: bool,
+    /// Whether its own lines say something, however few words it has.
+    pub(super) speaks: bool,
     /// What it quotes, and what stands behind rules, kept only while it has nearly no words.
     pub(super) quoted: Option<Box<Self>>,
     pub(super) footer: Option<Box<Self>>,
@@ -81,6 +83,7 @@ impl Content {
         other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
         self.hidden.append(&mut other.hidden);
         self.has_files |= other.has_files;
+        self.speaks |= other.speaks;
         append_kept(&mut self.quoted, other.quoted);
         append_kept(&mut self.footer, other.footer);
     }
@@ -89,7 +92,10 @@ impl Content {
     pub(super) fn whole(mut self) -> Self {
         let (quoted, footer) = (self.quoted.take(), self.footer.take());
         let own = self.words.len();
-        if let Some(quoted) = quoted.filter(|_| own <= NO_ANSWER) {
+        if self.speaks || own > NO_ANSWER {
+            return self;
+        }
+        if let Some(quoted) = quoted {
             self.append(*quoted);
         }
         // Who sends a file without a word may have a signature.

@@ -11,6 +11,9 @@ use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
 use super::words::{Token, Word, Words};
 use crate::mail::{File, Piece, Text, Visitor, pieces};
 
+/// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
+const SHORT: usize = 24;
+
 /// Reads a message.
 pub(in crate::signature) struct Reader {
     words: Words,
@@ -58,6 +61,8 @@ impl Reader {
         if !quoted.is_empty() {
             lines.quoted.extend(Lines::all(quoted));
         }
+        // Who answers with a link or a line of code has answered, though it has no words.
+        part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
         if part.words.len() <= NO_ANSWER {
             part.quoted = self.kept(lines.quoted);
@@ -318,5 +323,41 @@ impl Visitor for Reader {
     /// Of alternatives, the one that mail programs show best, the last of these. What is attached in any of them counts.
     fn alternatives_end(&mut self) {
         self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::RawMessage;
+
+    fn read(html: &str) -> Content {
+        let raw = format!("Content-Type: text/html\n\n{html}");
+        let mut reader = Reader::new([7; 16], false);
+        RawMessage::from_bytes(raw.as_bytes()).unwrap().visit(&mut reader);
+        reader.finish()
+    }
+
+    #[test]
+    fn hidden_words_are_kept_apart() {
+        let shown = read("<p>One two three</p>");
+        let both = read(
+            "<p>One <i style='display:none'>four<br>five</i>two three</p><p hidden>six\nseven http://a.example</p>",
+        );
+        assert_eq!((both.words, both.links.len()), (shown.words, 0));
+        assert_eq!(both.hidden, read("<p>four five six seven</p>").words);
+        let many = read(&format!("<p hidden>{}</p>yes", "word ".repeat(5000)));
+        assert_eq!((many.words.len(), many.hidden.len()), (1, MAX_HIDDEN));
+    }
+
+    #[test]
+    fn what_was_left_out_is_known() {
+        let quote =
+            "<blockquote type=cite>This has been written by somebody else, and at another time.</blockquote>";
+        assert!(read(&format!("yes {quote}")).was_cut);
+        assert!(!read("yes <blockquote type=cite>see you there</blockquote>").was_cut);
+        assert!(
+            !read("<p hidden>This is by nobody else, and was never written at another time.</p>").was_cut
+        );
     }
 }
