@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
 .PHONY: all build demo test guides-test lint check-aarch64 miri deny stage deb rpm lint-packages package-test study exactness \
-	evaluate fuzz bench bench-filter bench-instructions install clean
+	evaluate vectors fuzz bench bench-filter bench-instructions install clean
 
 all: build
 
@@ -78,6 +78,14 @@ evaluate:
 		{ rm -rf $(PYZOR); echo "evaluate: without Pyzor, which could not be installed" >&2; }
 	CORPUS="$(abspath $(CORPUS))" MUTATE=$(MUTATE) PYZOR=$$(ls $(PYZOR)/bin/python 2>/dev/null) \
 		$(CARGO) bench --locked --bench evaluate
+
+# Test vectors of signatures, from the messages beside them. Lines of a released form must stay: look at the difference.
+VECTORS := tests/data/signatures.tsv
+
+vectors:
+	$(CARGO) build --locked
+	{ grep '^#' $(VECTORS); cd tests/data/mail && LC_ALL=C && $(abspath $(TARGET))/debug/bulkmark signature *.eml; } >$(VECTORS).new
+	mv $(VECTORS).new $(VECTORS)
 
 fuzz:
 	fuzz/run $(FUZZ_SECONDS)

@@ -248,8 +248,7 @@ fn thresholds_far_beyond_the_cells() {
             let ledger = open(&site.path("state"), &settings(20_000));
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
             let signatures = vec![signature];
-            let report =
-                Report { signatures, asked: Vec::new(), times: threshold - 3, keys: Vec::new(), now };
+            let report = Report { signatures, times: threshold - 3, now, ..Report::default() };
             ledger.report(report).await.unwrap();
             ledger.close().await.unwrap();
         });

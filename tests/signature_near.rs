@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Near signatures: copies that differ share them, and other messages do not.
 
+#[path = "common/memory.rs"]
+mod memory;
+
 use bulkmark::mail::RawMessage;
 use bulkmark::signature::near::{Near, stray};
 use bulkmark::signature::{FederationKey, Settings, Signature, Signatures, signatures};
-use bulkmark::verdict::{Inquiry, Mode, Question};
-use std::collections::HashMap;
+use memory::Ledger;
 
 const TEXT: &str = "Dear friend,\n\
     our autumn sale has begun, and as one of our best customers you are invited to look at it before anybody else.\n\
@@ -20,26 +22,6 @@ const OTHER: &str = "The committee met again on Tuesday to discuss the repairs o
     The treasurer explained that the money is there for one of them only, and that the county has to agree first.\n\
     It was decided to ask for a third plan, with wooden beams, and to meet once more before the end of November.\n\
     Meanwhile school buses go round by the mill, as the children know well enough by now.\n";
-
-/// A ledger in memory.
-#[derive(Default)]
-struct Ledger(HashMap<Signature, u32>);
-
-impl Ledger {
-    /// How often it was seen, this one included; 0 where it has no `near` signatures.
-    fn see(&mut self, raw: &[u8]) -> u32 {
-        let (signatures, key) = (all(raw), FederationKey::public());
-        let mut inquiry = Inquiry::new(&signatures, &key, Mode::Report(1));
-        while let Some(Question { reported, asked, times }) = inquiry.ask() {
-            for signature in &reported {
-                *self.0.entry(*signature).or_default() += times;
-            }
-            let count = |signature| self.0.get(signature).copied().unwrap_or(0);
-            inquiry.answer(&reported.iter().chain(&asked).map(count).collect::<Vec<_>>());
-        }
-        inquiry.counts().near.unwrap_or(0)
-    }
-}
 
 fn all(raw: &[u8]) -> Signatures {
     signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default())

@@ -6,7 +6,7 @@ use super::show::time;
 use crate::ledger::Shares;
 use crate::mail::{File, RawMessage, Text, Visitor};
 use crate::policy::{Counts, Verdict};
-use crate::signature::near::{self, Passage, Position, Scheme, Seen, Thing};
+use crate::signature::near::{self, Bound, Judgement, Known, Passage, Position, Scheme, Thing};
 use crate::signature::{LowInformation, Signature};
 use crate::verdict::{Content, Finding};
 use serde::Serialize;
@@ -54,12 +54,14 @@ struct Counted {
 struct Explained {
     signature: String,
     made_of: String,
-    /// What it counts for.
+    /// How often it was seen.
     count: u32,
     /// Of what the count is made up.
     seen: Shares,
-    /// Messages with other text in which it was found.
+    /// Messages in which it was found below new text.
     strays: u32,
+    /// Whether it says anything of this message.
+    counts: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -78,19 +80,28 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
     let content = Content::of(message, &asker.rules);
     let signatures = &content.signatures;
     let (finding, inquiry) = asker.judge(&content)?;
-    let (counts, seen) = (inquiry.counts(), inquiry.seen());
+    let (counts, judged) = (inquiry.counts(), inquiry.near());
     let limits = &asker.rules.thresholds;
     let thresholds = Thresholds { body: limits.body.get(), near: limits.near.get() };
-    let (verdict, because) = sentence(&finding, &thresholds, signatures.body.err());
+    let (verdict, mut because) = sentence(&finding, &thresholds, signatures.body.err());
+    if verdict == Verdict::Clean
+        && let Some(bound) = judged.and_then(|judged| judged.bound)
+    {
+        because.push_str("; ");
+        because.push_str(why(bound));
+    }
     let whitelist = match &finding {
         Finding::Counted(counted) => counted.decision.whitelist.as_ref().map(ToString::to_string),
         Finding::Canary(_) | Finding::Exempt(_) | Finding::Unknown(..) => None,
     };
     let body = match signatures.body {
-        Ok(signature) => Some(explained(asker, signature, outline(message), counts.body.unwrap_or(0), 0)?),
+        Ok(signature) => {
+            let known = Known { count: counts.body.unwrap_or(0), strays: 0 };
+            Some(explained(asker, signature, outline(message), known, true)?)
+        }
         Err(_) => None,
     };
-    let near = if signatures.near.is_empty() { Vec::new() } else { explain_near(message, asker, seen)? };
+    let near = judged.map_or_else(|| Ok(Vec::new()), |judged| explain_near(message, asker, judged))?;
     Ok(Explanation {
         verdict: verdict.to_string(),
         because,
@@ -106,31 +117,42 @@ fn explained(
     asker: &Asker,
     signature: Signature,
     made_of: String,
-    count: u32,
-    strays: u32,
+    Known { count, strays }: Known,
+    counts: bool,
 ) -> anyhow::Result<Explained> {
     let seen = asker.shares(&[signature])?.pop().unwrap_or_default();
-    Ok(Explained { signature: signature.to_string(), made_of, count, seen, strays })
+    Ok(Explained { signature: signature.to_string(), made_of, count, seen, strays, counts })
 }
 
-fn explain_near(message: &RawMessage, asker: &Asker, seen: &Seen) -> anyhow::Result<Vec<Explained>> {
+/// Why text that was seen often does not make a message bulk, for a postmaster.
+const fn why(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Letter => {
+            "new text stands above what was seen before, as in a letter above a signature or a disclaimer"
+        }
+        Bound::Block => {
+            "what it shares with others keeps coming below new text, as a signature, a disclaimer or a form does"
+        }
+        Bound::Part => "what it shares with others is too small a part of it",
+    }
+}
+
+fn explain_near(message: &RawMessage, asker: &Asker, judged: &Judgement) -> anyhow::Result<Vec<Explained>> {
     let key = &asker.rules.key;
     let (near, positions) = near::traced(message, key);
-    let weights = near.weights(key, seen);
     let mut all = Vec::new();
-    for (slot, (best, weight)) in near.slots.iter().zip(weights.slots) {
-        let (passage, signature) = slot.passages[best];
-        let strays = seen.count(near::stray(key, signature));
-        all.push(explained(asker, signature, words(&passage, &positions), weight, strays)?);
+    for (slot, said) in near.slots.iter().zip(&judged.slots) {
+        let (passage, signature) = slot.passages[said.passage];
+        all.push(explained(asker, signature, words(&passage, &positions), said.known, said.counts)?);
     }
-    for (&(thing, signature), weight) in near.things.iter().zip(weights.things) {
+    for (&(thing, signature), &known) in near.things.iter().zip(&judged.things) {
         let made_of = match thing {
             Thing::File(n) => format!("attached file {}, its beginning", n + 1),
             Thing::Links => "where all its links lead".to_owned(),
             Thing::Path(n) => format!("picture {} on the net, its path", n + 1),
             Thing::Band(n) => format!("what its picture looks like, {} of 7", n + 1),
         };
-        all.push(explained(asker, signature, made_of, weight, seen.count(near::stray(key, signature)))?);
+        all.push(explained(asker, signature, made_of, known, !known.is_block())?);
     }
     Ok(all)
 }
@@ -197,7 +219,10 @@ fn for_people(explanation: &Explanation) -> String {
                 let _ = writeln!(text, "  waiting for a server: {}", explained.seen.waiting);
             }
             if explained.strays > 0 {
-                let _ = writeln!(text, "  found in messages with other text: {}", explained.strays);
+                let _ = writeln!(text, "  of these below new text: {}", explained.strays);
+            }
+            if !explained.counts {
+                text.push_str("  so it does not count\n");
             }
         }
     };

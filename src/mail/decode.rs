@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Header fields, transfer encodings and charsets. The only file that knows the `mail-parser` crate, but for its dates.
+//! Header fields: who sent a message, and how its parts are to be read.
 
-use mail_parser::decoders::base64::base64_decode;
-use mail_parser::decoders::charsets::map::charset_decoder;
-use mail_parser::decoders::quoted_printable::quoted_printable_decode;
+use super::transfer::Encoding;
 use mail_parser::{Header, HeaderName, HeaderValue, MessageParser};
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 static MIME_PARSER: LazyLock<MessageParser> = LazyLock::new(|| MessageParser::new().with_mime_headers());
@@ -89,6 +86,9 @@ pub(super) fn name_and_value(field: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Bytes of MIME fields of one part that are read; a long file name takes some hundreds.
 const MAX_MIME: usize = 16 << 10;
 
+/// Bytes of a Content-ID, as long as a line may be (RFC 5322, 2.1.1).
+const MAX_ID: usize = 998;
+
 /// The fields that say how to read a part. The parser makes much of every field, of which a part may have millions.
 fn mime_fields(head: &[u8]) -> Vec<u8> {
     let mut kept = Vec::new();
@@ -106,12 +106,12 @@ fn mime_fields(head: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// How the transfer encoding wraps a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    Identity,
-    QuotedPrintable,
-    Base64,
+/// The Content-ID without angle brackets. It is compared with what HTML calls it, and nobody writes a long one there.
+fn content_id(head: &[u8]) -> Option<String> {
+    let mut fields = fields_of(head).filter_map(name_and_value);
+    let (_, value) = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"content-id"))?;
+    let id = str::from_utf8(value).ok()?.trim_start_matches('<').trim_end_matches('>').trim();
+    (!id.is_empty() && id.len() <= MAX_ID).then(|| id.to_owned())
 }
 
 /// What the MIME header of one entity says. All names are in lower case.
@@ -120,8 +120,10 @@ pub(super) struct Mime {
     /// Type and subtype, where given.
     pub(super) media: Option<(String, String)>,
     pub(super) boundary: Option<String>,
-    charset: Option<String>,
-    encoding: Encoding,
+    pub(super) charset: Option<String>,
+    pub(super) encoding: Encoding,
+    /// The Content-ID without angle brackets.
+    pub(super) id: Option<String>,
     pub(super) is_attachment: bool,
 }
 
@@ -133,11 +135,13 @@ impl Mime {
             boundary: None,
             charset: None,
             encoding: Encoding::Identity,
+            id: None,
             is_attachment: false,
         };
         if head.is_empty() {
             return mime;
         }
+        mime.id = content_id(head);
         let head = mime_fields(head);
         let message = MIME_PARSER.parse_headers(&head);
         let headers: &[Header<'_>] = message.as_ref().map_or(&[], |m| m.headers());
@@ -150,11 +154,7 @@ impl Mime {
                     mime.charset = ct.attribute("charset").map(str::to_owned);
                 }
                 (HeaderName::ContentTransferEncoding, HeaderValue::Text(name)) => {
-                    mime.encoding = match name.trim() {
-                        n if n.eq_ignore_ascii_case("base64") => Encoding::Base64,
-                        n if n.eq_ignore_ascii_case("quoted-printable") => Encoding::QuotedPrintable,
-                        _ => Encoding::Identity,
-                    };
+                    mime.encoding = Encoding::named(name);
                 }
                 (HeaderName::ContentDisposition, HeaderValue::ContentType(d)) => {
                     mime.is_attachment = d.is_attachment();
@@ -164,50 +164,16 @@ impl Mime {
         }
         mime
     }
-
-    /// Takes the transfer encoding off. What is not validly encoded stays as it is.
-    pub(super) fn decoded<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
-        match self.encoding {
-            Encoding::Identity => None,
-            Encoding::QuotedPrintable => quoted_printable_decode(body),
-            Encoding::Base64 => base64_decode(body),
-        }
-        .map_or(Cow::Borrowed(body), Cow::Owned)
-    }
-
-    /// The text in the declared charset; UTF-8 where none is declared.
-    ///
-    /// Bytes that are not valid in it become one character each (as in ISO 8859-1), never a replacement character:
-    /// texts in an undeclared charset would otherwise all look alike.
-    pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
-        let charset = self.charset.as_deref().unwrap_or("utf-8");
-        if let Ok(text) = str::from_utf8(bytes)
-            && (charset.eq_ignore_ascii_case("utf-8") || text.is_ascii() && is_ascii_superset(charset))
-        {
-            return Cow::Borrowed(text);
-        }
-        charset_decoder(charset.as_bytes())
-            .map(|decode| decode(bytes))
-            .filter(|text| !text.contains(char::REPLACEMENT_CHARACTER))
-            .map_or_else(|| bytes.iter().map(|&b| char::from(b)).collect(), Cow::Owned)
-    }
-}
-
-/// Whether ASCII bytes mean themselves in `charset`. Not so in those that use escapes or two bytes for everything.
-fn is_ascii_superset(charset: &str) -> bool {
-    let name = charset.to_ascii_lowercase();
-    !["utf-7", "utf-16", "utf-32", "iso-2022", "iso2022", "csiso2022", "hz", "ucs", "unicode-1-1"]
-        .iter()
-        .any(|prefix| name.replace('_', "-").starts_with(prefix))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mail::charset;
 
     fn decode(head: &str, body: &[u8]) -> String {
         let mime = Mime::of(head.as_bytes());
-        mime.text(&mime.decoded(body)).into_owned()
+        charset::exact(&mime.encoding.exact(body), mime.charset.as_deref()).0.into_owned()
     }
 
     #[test]
@@ -224,19 +190,22 @@ mod tests {
         assert_eq!(decode(jis, b"\x1b$B4A;z\x1b(B"), "漢字");
     }
 
-    /// Two texts in an undeclared charset must not become one row of replacement characters.
-    #[test]
-    fn undeclared_charsets_stay_apart() {
-        assert_ne!(decode("\r\n", b"\xc4\xe3\xba\xc3"), decode("\r\n", b"\xd0\xbb\xd0\xbb"));
-        let unknown = "Content-Type: text/plain; charset=x-nonsense\r\n\r\n";
-        assert_ne!(decode(unknown, b"\xc4\xe3"), decode(unknown, b"\xd0\xbb"));
-    }
-
     #[test]
     fn damaged_encodings_are_shown_as_they_are() {
         let base64 = "Content-Transfer-Encoding: base64\r\n\r\n";
         assert_eq!(decode(base64, b"not <base64> at all!"), "not <base64> at all!");
         let qp = "Content-Transfer-Encoding: quoted-printable\r\n\r\n";
         assert_eq!(decode(qp, b"5 = 6 =ZZ"), "5 = 6 =ZZ");
+    }
+
+    #[test]
+    fn the_content_id_is_read() {
+        let id = |head: &str| Mime::of(head.as_bytes()).id;
+        assert_eq!(id("Content-Type: image/png\r\ncontent-id:\r\n <a@b>\r\n\r\n").as_deref(), Some("a@b"));
+        assert_eq!(id("Content-ID: <>\r\n\r\n"), None);
+        assert_eq!(id(&format!("Content-ID: {}\r\n\r\n", "x".repeat(2000))), None);
+        // It takes no room from the fields that say how the part is read.
+        let head = format!("Content-ID: {}\r\nContent-Type: text/html\r\n\r\n", "x".repeat(MAX_MIME));
+        assert_eq!(Mime::of(head.as_bytes()).media, Some(("text".to_owned(), "html".to_owned())));
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The MIME tree of a message, walked within bounds.
 
+use super::charset;
 use super::decode::{Mime, fields_of, name_and_value};
-use super::part::{File, Text};
+use super::part::{File, Text, begins_html};
 use memchr::memmem;
 
 /// Parts that are told apart; what follows the last of them is shown as one attachment. Real mail has some dozens, a
@@ -80,7 +81,7 @@ impl Walk<'_> {
                 }
             }
             (("message", "rfc822" | "global"), _) => {
-                let message = mime.decoded(body);
+                let message = mime.encoding.exact(body);
                 let (head, _) = split_entity(&message);
                 self.visitor.message(&SHOWN.map(|wanted| first_value(head, wanted)));
                 self.entity(&message, depth + 1, false);
@@ -94,13 +95,18 @@ impl Walk<'_> {
 
     fn leaf(&mut self, mime: &Mime, kind: &str, sub: &str, body: &[u8]) {
         self.parts += 1;
-        let bytes = mime.decoded(body);
+        let bytes = mime.encoding.decoded(body);
         let is_attachment = mime.is_attachment;
         match (kind, sub) {
             // A multipart without a usable boundary is shown as text, as mail readers do.
             ("text" | "multipart", _) => {
-                let exact = &*mime.text(&bytes);
-                let text = Text { exact, shown: exact, subtype: sub, is_attachment };
+                let declared = mime.charset.as_deref();
+                let (exact, is_sure) = charset::exact(&bytes.exact, declared);
+                let shown = (!is_sure || !bytes.is_clean()).then(|| {
+                    charset::shown(bytes.shown(), declared, sub == "html" || begins_html(bytes.shown()))
+                });
+                let shown = shown.as_deref().unwrap_or(&exact);
+                let text = Text { exact: &exact, shown, subtype: sub, is_attachment };
                 if (kind, sub) == ("text", "html") && !is_attachment {
                     self.visitor.html(text);
                 } else {
@@ -108,10 +114,10 @@ impl Walk<'_> {
                 }
             }
             _ => self.visitor.file(File {
-                exact: &bytes,
-                shown: &bytes,
+                exact: &bytes.exact,
+                shown: bytes.shown(),
                 media: (kind, sub),
-                id: None,
+                id: mime.id.as_deref(),
                 is_attachment,
             }),
         }

@@ -5,15 +5,18 @@
 //! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes. [`mbox`] tells where the
 //! messages of a file begin and end.
 
+mod charset;
 mod decode;
 mod elements;
 mod html;
 pub mod mbox;
+mod meta;
 mod mime;
 mod part;
 mod raw;
 mod stored;
 mod style;
+mod transfer;
 
 pub use decode::{Fields, subject};
 pub use html::{Piece, pieces};

@@ -22,6 +22,23 @@ impl Text<'_> {
     pub fn is_clean(&self) -> bool {
         std::ptr::eq(self.exact, self.shown) || self.exact == self.shown
     }
+
+    /// Whether it is read as HTML: it is called so, attached or not, or begins like it. Mail programs and those that open
+    /// attached files look at the beginning.
+    #[must_use]
+    pub fn is_html(&self) -> bool {
+        self.subtype == "html" || begins_html(self.shown.as_bytes())
+    }
+}
+
+/// Whether a text begins as only HTML does.
+pub(super) fn begins_html(text: &[u8]) -> bool {
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text).trim_ascii_start();
+    ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| {
+        let (start, rest) = text.split_at(tag.len().min(text.len()));
+        let ends = rest.first().is_some_and(|&b| b == b'>' || b.is_ascii_whitespace());
+        start.eq_ignore_ascii_case(tag.as_bytes()) && ends
+    })
 }
 
 /// A part that is neither text nor HTML.
@@ -37,4 +54,21 @@ pub struct File<'a> {
     pub id: Option<&'a str>,
     /// Whether it is to be stored and not shown (Content-Disposition).
     pub is_attachment: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn html_is_known_by_its_beginning() {
+        let is_html = |shown, subtype| Text { exact: "", shown, subtype, is_attachment: false }.is_html();
+        for text in ["\u{feff}\r\n <!DOCTYPE HTML>", "<html>", "<HTML lang=en>", "<head\n>", "<body>"] {
+            assert!(is_html(text, "plain"), "{text}");
+        }
+        for text in ["", "<", "<html", "<htmlx>", "<p>", "<header>", "a <html>"] {
+            assert!(!is_html(text, "plain"), "{text}");
+            assert!(is_html(text, "html"), "{text}");
+        }
+    }
 }

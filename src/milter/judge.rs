@@ -135,8 +135,9 @@ impl Case<'_> {
 
     /// Puts the questions of an inquiry to the ledger.
     async fn ask(&self, inquiry: &mut Inquiry<'_>, keys: &[RetryKey]) -> Result<Counts, Uncounted> {
-        while let Some(Question { reported, asked, times }) = inquiry.ask() {
-            let report = Report { signatures: reported, asked, times, keys: keys.to_vec(), now: self.now };
+        while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
+            let report =
+                Report { signatures: reported, once, asked, times, keys: keys.to_vec(), now: self.now };
             let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
                 Ok(Ok(counts)) => {
                     inquiry.answer(&counts);

@@ -4,6 +4,7 @@
 use super::types::{Kind, Signature};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use siphasher::sip128::SipHasher24;
 use std::fmt;
 
 /// The key of a site that shares its counts with nobody. It is public: with it, anybody can compute signatures, which
@@ -13,11 +14,13 @@ const PUBLIC: &[u8] = b"bulkmark: the public key of sites without a federation, 
 /// Bytes that a key must have at least: the strength of a signature.
 const MIN_LEN: usize = 16;
 
-/// A key, and its precomputed HMAC state.
+/// A key, and what is made from it once: its HMAC state, and the keys of the cheaper hashes of which a message needs many.
 #[derive(Clone)]
 pub struct FederationKey {
     mac: Hmac<Sha256>,
     id: u64,
+    passages: SipHasher24,
+    words: [u8; 16],
 }
 
 /// A key cannot be used.
@@ -48,7 +51,10 @@ impl FederationKey {
         // HMAC takes keys of any length (RFC 2104, section 2).
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(bytes).unwrap_or_else(|_| unreachable!());
         let digest = mac.clone().chain_update(b"key id").finalize().into_bytes();
-        Self { mac, id: u64::from_le_bytes(std::array::from_fn(|i| digest[i])) }
+        let id = u64::from_le_bytes(std::array::from_fn(|i| digest[i]));
+        let derived = |purpose: &[u8]| signature(&mac, Kind::Near, &[purpose]).to_bytes();
+        let passages = SipHasher24::new_with_key(&derived(b"passages"));
+        Self { id, passages, words: derived(b"words"), mac }
     }
 
     /// Names the key without giving it away; holders of filters compare it before they exchange anything.
@@ -59,14 +65,34 @@ impl FederationKey {
 
     /// A fresh HMAC-SHA-256 under this key, to which the name of a kind was shown.
     pub(super) fn mac(&self, kind: Kind) -> Hmac<Sha256> {
-        self.mac.clone().chain_update(kind.domain()).chain_update([0])
+        mac_of(&self.mac, kind)
     }
 
     /// The signature of content that is at hand.
     pub(super) fn signature(&self, kind: Kind, content: &[&[u8]]) -> Signature {
-        let mac = content.iter().fold(self.mac(kind), |mac, piece| mac.chain_update(piece));
-        Signature::from_digest(&mac.finalize().into_bytes().into())
+        signature(&self.mac, kind, content)
     }
+
+    /// The `near` signature of a passage in a slot.
+    pub(super) fn passage(&self, slot: u8, passage: u64) -> Signature {
+        let mut content = [slot; 9];
+        content[1..].copy_from_slice(&passage.to_le_bytes());
+        Signature::from_bytes(self.passages.hash(&content).as_bytes())
+    }
+
+    /// The key of the words' hashes.
+    pub(super) const fn words(&self) -> [u8; 16] {
+        self.words
+    }
+}
+
+fn mac_of(mac: &Hmac<Sha256>, kind: Kind) -> Hmac<Sha256> {
+    mac.clone().chain_update(kind.domain()).chain_update([0])
+}
+
+fn signature(mac: &Hmac<Sha256>, kind: Kind, content: &[&[u8]]) -> Signature {
+    let mac = content.iter().fold(mac_of(mac, kind), |mac, piece| mac.chain_update(piece));
+    Signature::from_digest(&mac.finalize().into_bytes().into())
 }
 
 impl fmt::Debug for FederationKey {

@@ -134,7 +134,7 @@ mod tests {
             Ledger::open(directory.path(), Role::Cache, &settings, &FederationKey::public()).unwrap();
         let signatures = vec![Signature::from_bytes([7; 16])];
         let then = now() - 2 * settings.federation.spool_age.as_secs();
-        let report = Report { signatures, asked: Vec::new(), times: 3, keys: Vec::new(), now: then };
+        let report = Report { signatures, times: 3, now: then, ..Report::default() };
         ledger.report(report).await.unwrap();
         let links = Links::new(&["a", "b"], false);
         links.get(0).unwrap().set_clocks_agree(false);

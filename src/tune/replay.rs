@@ -121,9 +121,9 @@ async fn count_all(
 /// Reports a message at the time when it came.
 async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Counts, LedgerError> {
     let mut inquiry = Inquiry::new(&letter.content.signatures, &rules.key, Mode::Report(1));
-    while let Some(Question { reported, asked, times }) = inquiry.ask() {
+    while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
         let report =
-            ledger::Report { signatures: reported, asked, times, keys: Vec::new(), now: letter.time };
+            ledger::Report { signatures: reported, once, asked, times, keys: Vec::new(), now: letter.time };
         inquiry.answer(&ledger.report(report).await?);
     }
     Ok(inquiry.counts())

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From the signatures of a message to its counts, by questions that the caller puts to a ledger.
 //!
-//! A message takes one question, or two where the answer to the first says that more is to be known: whether what it shares
-//! with others was found in messages with other text. docs/signatures.md has the reasons.
+//! A message takes one question. Where the answer says that something of it was seen before, a second one asks what it was seen
+//! with, and a third one reports what follows. docs/signatures.md has the reasons.
 
 use crate::policy::Counts;
-use crate::signature::near::Seen;
+use crate::signature::near::{Judgement, Seen};
 use crate::signature::{FederationKey, Signature, Signatures};
 
 /// Whether a message is counted.
@@ -17,23 +17,44 @@ pub enum Mode {
     Ask,
 }
 
-/// What to put to the ledger. The answer has a count for each signature, first for those that are reported; theirs include this
-/// report.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What to put to the ledger. The answer has a count for each signature, in the order of the fields; those of what is reported
+/// include this report.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
-    /// What was seen; no signature twice.
+    /// What was seen `times` times.
     pub reported: Vec<Signature>,
+    /// What was seen once, to however many recipients the message goes. No signature is in both, or twice in one.
+    pub once: Vec<Signature>,
     /// What is only asked for.
     pub asked: Vec<Signature>,
-    /// How often it was seen.
+    /// How often `reported` was seen; nothing is reported if it is zero.
     pub times: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    First,
-    Second,
+    /// What the message says, and what it is like.
+    Counts,
+    /// Where what it is like was found.
+    Doubts,
+    /// What follows for others.
+    Afterwards,
     Done,
+}
+
+impl Question {
+    fn is_empty(&self) -> bool {
+        self.reported.is_empty() && self.once.is_empty() && self.asked.is_empty()
+    }
+}
+
+/// What the open question is about.
+#[derive(Debug, Default)]
+struct Open {
+    /// The signatures besides that of the body, in the order of the answer.
+    near: Vec<Signature>,
+    /// How many of them are reported with it, the first ones.
+    reported: usize,
 }
 
 /// The questions about one message. Put each to a ledger, [`answer`](Self::answer) it, until there is none.
@@ -43,11 +64,11 @@ pub struct Inquiry<'a> {
     key: &'a FederationKey,
     mode: Mode,
     step: Step,
-    /// What the open question is about, and how much of it is reported.
-    open: (Vec<Signature>, usize),
+    open: Open,
     seen: Seen,
     body: Option<u32>,
-    knows_near: bool,
+    /// None until they are known.
+    near: Option<Judgement>,
     reported: usize,
 }
 
@@ -55,86 +76,107 @@ impl<'a> Inquiry<'a> {
     /// About a message with these signatures, which were made under `key`.
     #[must_use]
     pub fn new(signatures: &'a Signatures, key: &'a FederationKey, mode: Mode) -> Self {
-        let step = if signatures.is_empty() { Step::Done } else { Step::First };
+        let step = if signatures.is_empty() { Step::Done } else { Step::Counts };
         Self {
             signatures,
             key,
             mode,
             step,
-            open: (Vec::new(), 0),
+            open: Open::default(),
             seen: Seen::default(),
             body: None,
-            knows_near: !signatures.near.is_empty(),
+            near: None,
             reported: 0,
         }
     }
 
-    /// The next question; none when the counts are known.
+    /// The next question; none when the counts are known and all is said.
     pub fn ask(&mut self) -> Option<Question> {
-        let near = &self.signatures.near;
-        let (reported, asked) = match self.step {
-            Step::First => (self.signatures.reported(), near.asked()),
-            Step::Second => (near.strays(self.key, &self.seen), near.doubts(self.key, &self.seen)),
-            Step::Done => return None,
-        };
-        let question = match self.mode {
-            Mode::Report(times) => Question { reported: distinct(reported), asked: distinct(asked), times },
-            // Nothing is reported, and so no strays are: they would only be added.
-            Mode::Ask if self.step == Step::Second => {
-                Question { reported: Vec::new(), asked: distinct(asked), times: 0 }
+        loop {
+            let (reported, once, asked) = self.next()?;
+            self.open = Open { near: [&once[..], &asked].concat(), reported: once.len() };
+            let question = match self.mode {
+                Mode::Report(times) => Question { reported, once, asked, times },
+                Mode::Ask => {
+                    self.open.reported = 0;
+                    Question { asked: [reported, once, asked].concat(), ..Question::default() }
+                }
+            };
+            if !question.is_empty() {
+                self.reported += question.reported.len() + question.once.len();
+                return Some(question);
             }
-            Mode::Ask => {
-                Question { reported: Vec::new(), asked: distinct([reported, asked].concat()), times: 0 }
-            }
-        };
-        if question.reported.is_empty() && question.asked.is_empty() {
-            self.step = Step::Done;
-            return None;
+            self.answer(&[]);
         }
-        self.open = ([&question.reported[..], &question.asked].concat(), question.reported.len());
-        Some(question)
+    }
+
+    /// What is to be reported, what of it once, and what to be asked.
+    fn next(&self) -> Option<(Vec<Signature>, Vec<Signature>, Vec<Signature>)> {
+        let near = &self.signatures.near;
+        match self.step {
+            Step::Counts => {
+                let body = self.signatures.body.ok().into_iter().collect();
+                let once = distinct(near.reported());
+                let asked = near.asked().into_iter().filter(|signature| !once.contains(signature));
+                let asked = distinct(asked);
+                Some((body, once, asked))
+            }
+            Step::Doubts => {
+                Some((Vec::new(), Vec::new(), distinct(near.doubts(self.key, &self.seen).into_iter())))
+            }
+            // Who only asks adds nothing.
+            Step::Afterwards if self.mode == Mode::Ask => Some((Vec::new(), Vec::new(), Vec::new())),
+            Step::Afterwards => {
+                let afterwards = near.afterwards(self.key, &self.seen);
+                Some((Vec::new(), distinct(afterwards.into_iter()), Vec::new()))
+            }
+            Step::Done => None,
+        }
     }
 
     /// Takes the answer to the question that [`ask`](Self::ask) gave last.
     pub fn answer(&mut self, counts: &[u32]) {
-        let (signatures, reported) = std::mem::take(&mut self.open);
-        let times = self.times();
-        let before = counts.iter().enumerate().map(|(i, &count)| {
-            // What this report added is taken off again: near-replicas are judged by what was seen before.
-            if i < reported { count.saturating_sub(times) } else { count }
-        });
-        self.reported += reported;
-        let before: Vec<u32> = before.collect();
+        let Open { near, reported } = std::mem::take(&mut self.open);
+        let mut counts = counts;
+        if self.step == Step::Counts && self.signatures.body.is_ok() {
+            self.body = counts.split_off_first().copied();
+        }
+        // What this report added is taken off again: near-replicas are judged by what was seen before.
+        let before = |(i, &count): (usize, &u32)| if i < reported { count.saturating_sub(1) } else { count };
+        let before: Vec<u32> = counts.iter().enumerate().map(before).collect();
         match self.step {
-            Step::First => {
-                // The body signature is the first of all.
-                self.body = self.signatures.body.ok().and_then(|_| counts.first().copied());
-                self.seen.add(&signatures, &before);
-                self.step = Step::Second;
+            Step::Counts => {
+                self.seen.add(&near, &before);
+                self.step = Step::Doubts;
             }
-            Step::Second => {
-                // Strays count from the next message on, doubts for this one.
-                self.seen.add(&signatures[reported..], before.get(reported..).unwrap_or(&[]));
-                self.step = Step::Done;
+            Step::Doubts => {
+                self.seen.add(&near, &before);
+                let all = &self.signatures.near;
+                self.near = (!all.is_empty()).then(|| all.judge(self.key, &self.seen));
+                self.step = Step::Afterwards;
             }
-            Step::Done => (),
+            Step::Afterwards | Step::Done => self.step = Step::Done,
         }
     }
 
-    /// The open question has no answer and will have none. True when the message can be judged nevertheless, by its body
-    /// alone: what is known of its near-replicas may be too much.
+    /// The open question has no answer and will have none. True when the message can be judged nevertheless, by what is known
+    /// by now: of its near-replicas that may be nothing, since what is known of them in part may be too much.
     pub fn fail(&mut self) -> bool {
-        let is_counted = self.step == Step::Second && self.body.is_some();
         self.step = Step::Done;
-        self.knows_near = false;
-        is_counted
+        self.body.is_some() || self.near.is_some()
     }
 
     /// The counts.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let near = || self.signatures.near.count(self.key, &self.seen).saturating_add(self.times());
-        Counts { body: self.body, near: self.knows_near.then(near) }
+        let this = u32::from(self.mode != Mode::Ask);
+        Counts { body: self.body, near: self.near.as_ref().map(|near| near.count.saturating_add(this)) }
+    }
+
+    /// What is known of its near-replicas, once it is.
+    #[must_use]
+    pub const fn near(&self) -> Option<&Judgement> {
+        self.near.as_ref()
     }
 
     /// How many signatures were reported.
@@ -142,24 +184,11 @@ impl<'a> Inquiry<'a> {
     pub const fn reported(&self) -> usize {
         self.reported
     }
-
-    /// What is known of the signatures.
-    #[must_use]
-    pub const fn seen(&self) -> &Seen {
-        &self.seen
-    }
-
-    const fn times(&self) -> u32 {
-        match self.mode {
-            Mode::Report(times) => times,
-            Mode::Ask => 0,
-        }
-    }
 }
 
 /// The same without what stands there a second time: one message says everything once.
-fn distinct(signatures: Vec<Signature>) -> Vec<Signature> {
-    let mut seen = Vec::with_capacity(signatures.len());
+fn distinct(signatures: impl Iterator<Item = Signature>) -> Vec<Signature> {
+    let mut seen = Vec::with_capacity(signatures.size_hint().0);
     for signature in signatures {
         if !seen.contains(&signature) {
             seen.push(signature);
@@ -189,15 +218,17 @@ mod tests {
             let key = FederationKey::public();
             let mut inquiry = Inquiry::new(signatures, &key, mode);
             let mut left = after;
-            while let Some(Question { reported, asked, times }) = inquiry.ask() {
+            while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
                 if left == 0 {
                     return inquiry.fail().then(|| inquiry.counts());
                 }
                 left -= 1;
-                for signature in &reported {
-                    *self.0.entry(*signature).or_default() += times;
+                for (signatures, times) in [(&reported, times), (&once, 1)] {
+                    for signature in signatures {
+                        *self.0.entry(*signature).or_default() += times;
+                    }
                 }
-                let all = reported.iter().chain(&asked);
+                let all = [&reported, &once, &asked].into_iter().flatten();
                 let counts: Vec<_> = all.map(|s| self.0.get(s).copied().unwrap_or(0)).collect();
                 inquiry.answer(&counts);
             }
@@ -241,8 +272,9 @@ mod tests {
         let asked = |ledger: &mut Ledger| ledger.judge(&letter, Mode::Ask, 2).unwrap();
         assert_eq!(asked(&mut ledger), Counts { body: Some(0), near: Some(0) });
         for n in 1..=9 {
+            // To three recipients: three of the one, one of the other.
             let counts = ledger.judge(&letter, Mode::Report(3), 2).unwrap();
-            assert_eq!(counts, Counts { body: Some(3 * n), near: Some(3 * n) });
+            assert_eq!(counts, Counts { body: Some(3 * n), near: Some(n) });
             assert_eq!(asked(&mut ledger), counts);
         }
     }
@@ -263,10 +295,11 @@ mod tests {
             [1, 1, 2].map(|n| (signature::near::Thing::Links, Signature::from_bytes([n; 16]))).into();
         let key = FederationKey::public();
         let question = Inquiry::new(&twice, &key, Mode::Report(1)).ask().unwrap();
-        let mut sorted = question.reported.clone();
+        let all = [question.reported, question.once, question.asked].concat();
+        let mut sorted = all.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        assert_eq!(sorted.len(), question.reported.len());
+        assert_eq!(sorted.len(), all.len());
         let mut ledger = Ledger::default();
         for n in 1..=5 {
             let counts = ledger.judge(&twice, Mode::Report(1), 2).unwrap();

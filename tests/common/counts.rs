@@ -28,7 +28,7 @@ pub fn key(number: u64) -> RetryKey {
 }
 
 pub fn report(number: u64, times: u32, now: u64) -> Report {
-    Report { signatures: vec![signature(number)], asked: Vec::new(), times, keys: Vec::new(), now }
+    Report { signatures: vec![signature(number)], times, now, ..Report::default() }
 }
 
 /// Makes all reports at once, so that they share commits.

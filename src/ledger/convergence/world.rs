@@ -112,13 +112,8 @@ impl World {
         self.made.push(made);
         self.by_signature.insert(made.own, number);
         let milter = &mut self.milters[m];
-        let report = Report {
-            signatures: vec![shared, made.own],
-            asked: Vec::new(),
-            times: made.times,
-            keys: Vec::new(),
-            now: NOW,
-        };
+        let report =
+            Report { signatures: vec![shared, made.own], times: made.times, now: NOW, ..Report::default() };
         milter.node.state().report(&report).unwrap();
         milter.node.commit();
         milter.has.insert(number);

@@ -4,7 +4,7 @@
 use super::*;
 
 fn report(signature: Signature, times: u32, now: u64) -> Report {
-    Report { signatures: vec![signature], asked: Vec::new(), times, keys: Vec::new(), now }
+    Report { signatures: vec![signature], times, now, ..Report::default() }
 }
 
 #[tokio::test]

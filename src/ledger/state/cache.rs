@@ -22,8 +22,8 @@ impl Cache {
     /// Puts a message's report into the spool.
     pub(crate) fn report(&mut self, report: &Report) {
         self.counts.clock = report.now;
-        let times = self.retries.times(&mut self.counts.changes, report);
-        for &signature in report.signatures.iter().filter(|_| times > 0) {
+        let again = self.retries.again(&mut self.counts.changes, report);
+        for (signature, times) in report.additions(again) {
             let waiting = Waiting { signature, times, at: report.now };
             self.spool.push(waiting);
             self.counts.changes.waiting.push(waiting);

@@ -5,19 +5,36 @@ use crate::signature::Signature;
 use sha2::{Digest, Sha256};
 
 /// "I saw these signatures": what a message adds to the ledger, and what it asks for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// What was seen.
+    /// What was seen, once for each recipient, or what else counts as one.
     pub signatures: Vec<Signature>,
+    /// What was seen once, to however many recipients the message goes.
+    pub once: Vec<Signature>,
     /// What is only asked for.
     pub asked: Vec<Signature>,
-    /// How often it was seen; zero only asks.
+    /// How often `signatures` were seen; zero only asks.
     pub times: u32,
     /// For each time, who it was for, as far as the caller knows: those that were [refused](crate::ledger::Ledger::refused) within
     /// the last hour are not counted again.
     pub keys: Vec<RetryKey>,
     /// The time, in seconds since 1970 (UTC).
     pub now: u64,
+}
+
+impl Report {
+    /// What is added, and how often, when so many of its times are those of a message that comes again.
+    pub(crate) fn additions(&self, again: u32) -> impl Iterator<Item = (Signature, u32)> {
+        let each = self.times.saturating_sub(again);
+        let once = u32::from(self.times > 0 && again == 0);
+        let all = self.signatures.iter().map(move |&signature| (signature, each));
+        all.chain(self.once.iter().map(move |&signature| (signature, once))).filter(|&(_, times)| times > 0)
+    }
+
+    /// What it asks for: the counts of these, in this order, are the answer.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = Signature> {
+        [&self.signatures, &self.once, &self.asked].into_iter().flatten().copied()
+    }
 }
 
 /// Names one message to one recipient, over all tries of the same sender.

@@ -32,11 +32,11 @@ impl Retries {
         self.order.insert((now, key));
     }
 
-    /// How many of a report's times are not those of messages that come again.
-    pub(crate) fn times(&mut self, changes: &mut Changes, report: &Report) -> u32 {
+    /// How many of a report's times are those of a message that comes again.
+    pub(crate) fn again(&mut self, changes: &mut Changes, report: &Report) -> u32 {
         self.expire(changes, report.now);
         let again = report.keys.iter().filter(|key| self.contains(key, report.now)).count();
-        report.times.saturating_sub(u32::try_from(again).unwrap_or(u32::MAX))
+        u32::try_from(again).unwrap_or(u32::MAX)
     }
 
     /// Remembers what is refused now.

@@ -121,7 +121,7 @@ impl State {
             Self::Cache(cache) => cache.report(report),
             Self::Server(_) => return Err(WrongRole),
         }
-        Ok(report.signatures.iter().chain(&report.asked).map(|&s| self.count(s, report.now)).collect())
+        Ok(report.wanted().map(|signature| self.count(signature, report.now)).collect())
     }
 
     /// Remembers what was refused for the moment.

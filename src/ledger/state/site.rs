@@ -18,8 +18,8 @@ impl Site {
     /// Counts a message's report.
     pub(crate) fn report(&mut self, report: &Report) {
         self.counts.clock = report.now;
-        let times = self.retries.times(&mut self.counts.changes, report);
-        for &signature in report.signatures.iter().filter(|_| times > 0) {
+        let again = self.retries.again(&mut self.counts.changes, report);
+        for (signature, times) in report.additions(again) {
             self.counts.add(signature, times, report.now);
         }
     }

@@ -1,134 +1,127 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
 
-use super::slots::{Near, Slot, Thing, stray};
+use super::known::{ALIKE, Known};
+use super::seen::Seen;
+use super::slots::{Near, Slot, Thing};
 use crate::signature::key::FederationKey;
-use crate::signature::types::Signature;
-use std::cmp::Reverse;
-use std::collections::HashMap;
 
 /// The place of the slot whose count is that of the text, from the highest, 0: three passages agree.
 const AGREEING: usize = 2;
 
-/// Messages with other text in which a signature may be found before it loses weight.
-const GRACE: u32 = 3;
+/// Of the slots that say something, so many in ten must have been seen ...
+const COVERED: usize = 6;
 
-/// How often signatures were seen before this message.
-#[derive(Debug, Default)]
-pub struct Seen(HashMap<Signature, u32>);
+/// ... at least one in so many times as often as the third.
+const QUARTER: u32 = 4;
 
-impl Seen {
-    /// Of these signatures, so many times each.
-    #[must_use]
-    pub fn new(signatures: &[Signature], counts: &[u32]) -> Self {
-        let mut seen = Self::default();
-        seen.add(signatures, counts);
-        seen
-    }
+/// What is known of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// How often messages like it were seen before. What is more than a few is what a verdict may stand on.
+    pub count: u32,
+    /// What each slot says.
+    pub slots: Vec<Said>,
+    /// What each thing says.
+    pub things: Vec<Known>,
+    /// What keeps the count of the text low.
+    pub bound: Option<Bound>,
+}
 
-    /// The same of others.
-    pub fn add(&mut self, signatures: &[Signature], counts: &[u32]) {
-        self.0.extend(signatures.iter().copied().zip(counts.iter().copied()));
-    }
+/// What a slot says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said {
+    /// Which of its passages it is about.
+    pub passage: usize,
+    /// What is known of that.
+    pub known: Known,
+    /// Whether it says anything of this message. It does not if the passage is a block, or would never have been reported for
+    /// a block that comes before it.
+    pub counts: bool,
+}
 
-    /// How often; what was not asked for was never seen.
-    #[must_use]
-    pub fn count(&self, signature: Signature) -> u32 {
-        self.0.get(&signature).copied().unwrap_or(0)
-    }
+/// Why text that was seen often does not make a message bulk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// New text stands above it.
+    Letter,
+    /// It is what comes below ever other text.
+    Block,
+    /// It is too little of the message.
+    Part,
 }
 
 impl Near {
-    /// The signatures that are asked for and not reported.
-    #[must_use]
-    pub fn asked(&self) -> Vec<Signature> {
-        let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]).map(|(_, signature)| *signature);
-        further.chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
-    }
-
-    fn all(&self) -> impl Iterator<Item = Signature> + '_ {
-        let passages = self.slots.iter().flat_map(|slot| &slot.passages).map(|(_, signature)| *signature);
-        let things = self.things.iter().map(|(_, signature)| *signature);
-        passages.chain(things).chain(self.unsure.iter().map(|(_, signature)| *signature))
-    }
-
-    /// The signatures that are to be reported as well, since what they stand for was found in a message whose text is new in
-    /// most slots: [`stray`] ones of all that was seen before.
-    #[must_use]
-    pub fn strays(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
-        let other_text = self.rest.is_some_and(|rest| seen.count(rest) == 0);
-        let known = self.slots.iter().filter(|slot| seen.count(slot.reported()) > 0).count();
-        if !other_text && (self.slots.is_empty() || 2 * known >= self.slots.len()) {
-            return Vec::new();
-        }
-        self.all()
-            .filter(|&signature| seen.count(signature) > 0)
-            .map(|signature| stray(key, signature))
-            .collect()
-    }
-
-    /// The [`stray`] signatures whose counts matter for [`count`](Self::count).
-    #[must_use]
-    pub fn doubts(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
-        self.all()
-            .filter(|&signature| seen.count(signature) > 1)
-            .map(|signature| stray(key, signature))
-            .collect()
-    }
-
     /// How often messages like this one were seen before; `seen` knows the counts of all its signatures and of the
     /// [doubts](Self::doubts) about them.
     #[must_use]
-    pub fn count(&self, key: &FederationKey, seen: &Seen) -> u32 {
-        let Weights { mut slots, things } = self.weights(key, seen);
-        slots.sort_unstable_by_key(|&(_, weight)| Reverse(weight));
-        let text = slots.get(AGREEING).map_or(0, |&(_, weight)| weight);
-        let things =
-            self.things.iter().zip(things).filter(|((thing, _), _)| !matches!(thing, Thing::Band(_)));
-        let picture = self.picture(|signature| of_thing(signature, key, seen)).unwrap_or(0);
-        things.map(|(_, weight)| weight).max().unwrap_or(0).max(text).max(picture)
+    pub fn judge(&self, key: &FederationKey, seen: &Seen) -> Judgement {
+        let slots: Vec<Said> = self.slots.iter().map(|slot| said(slot, key, seen)).collect();
+        let things: Vec<Known> =
+            self.things.iter().map(|(_, signature)| Self::known(key, seen, *signature)).collect();
+        let (text, bound) = self.text(&slots, seen);
+        let alike = self.alike(key, seen);
+        let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
+        let of_things = self.things.iter().zip(&things).map(|((thing, _), known)| match thing {
+            Thing::Band(_) => 0,
+            _ if thing.is_weak() => known.alike(),
+            _ => says(*known),
+        });
+        let picture = self.picture(|signature| says(Self::known(key, seen, signature))).unwrap_or(0);
+        let count = of_things.max().unwrap_or(0).max(picture).max(text).max(alike);
+        Judgement { count, slots, things, bound }
     }
 
-    /// What each slot and thing counts.
-    #[must_use]
-    pub fn weights(&self, key: &FederationKey, seen: &Seen) -> Weights {
-        let best = |slot: &Slot| {
-            let weights = slot.passages.iter().map(|(_, signature)| weight(*signature, key, seen, 2));
-            // Of equal ones the first.
-            weights.enumerate().max_by_key(|&(i, weight)| (weight, Reverse(i))).unwrap_or_default()
+    /// The count of the text, as far as it may be bulk, and what keeps it from being more.
+    fn text(&self, slots: &[Said], seen: &Seen) -> (u32, Option<Bound>) {
+        let known = third(slots.iter().map(|said| said.known.count));
+        let informative: Vec<u32> =
+            slots.iter().filter(|said| said.counts).map(|said| said.known.count).collect();
+        let count = third(informative.iter().copied());
+        let enough = (count / QUARTER).max(1);
+        let covered = informative.iter().filter(|&&seen| seen >= enough).count();
+        let bound = if known <= ALIKE {
+            None
+        } else if self.is_letter(seen) {
+            Some(Bound::Letter)
+        } else if count <= ALIKE {
+            Some(Bound::Block)
+        } else {
+            (10 * covered < COVERED * informative.len()).then_some(Bound::Part)
         };
-        Weights {
-            slots: self.slots.iter().map(best).collect(),
-            things: self.things.iter().map(|(_, signature)| of_thing(*signature, key, seen)).collect(),
-        }
+        (if bound.is_some() { count.min(ALIKE) } else { count }, bound)
+    }
+
+    /// The same, as far as it tells that messages are alike and no more.
+    fn alike(&self, key: &FederationKey, seen: &Seen) -> u32 {
+        let of = |slot: &Slot| {
+            let passages =
+                slot.passages.iter().map(|(_, signature)| Self::known(key, seen, *signature).alike());
+            passages.max().unwrap_or(0)
+        };
+        third(self.slots.iter().map(of))
     }
 }
 
-/// What the parts of a count weigh.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Weights {
-    /// For each slot, which of its passages was seen most often, and how often.
-    pub slots: Vec<(usize, u32)>,
-    /// For each thing, how often it was seen.
-    pub things: Vec<u32>,
+/// The third highest, or nothing where there are fewer.
+fn third(counts: impl Iterator<Item = u32>) -> u32 {
+    let mut counts: Vec<u32> = counts.collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts.get(AGREEING).copied().unwrap_or(0)
 }
 
-/// What a signature counts: `share` messages with other text take one from it.
-fn weight(signature: Signature, key: &FederationKey, seen: &Seen, share: u32) -> u32 {
-    let count = seen.count(signature);
-    if count <= GRACE {
-        return count;
-    }
-    let strays = seen.count(stray(key, signature));
-    count.saturating_sub(strays.saturating_sub(GRACE) / share)
-}
-
-/// Messages with other text after which a thing is what stands below all of somebody's messages, and the share of them.
-const BLOCK: u32 = 2;
-const BLOCK_SHARE: u32 = 10;
-
-/// What a thing counts: nothing if it comes with ever other text.
-fn of_thing(signature: Signature, key: &FederationKey, seen: &Seen) -> u32 {
-    let (count, strays) = (seen.count(signature), seen.count(stray(key, signature)));
-    if strays >= BLOCK && strays >= count / BLOCK_SHARE { 0 } else { count }
+/// The passage that was seen most often of those that are no blocks, or of all where all are.
+fn said(slot: &Slot, key: &FederationKey, seen: &Seen) -> Said {
+    let known: Vec<Known> =
+        slot.passages.iter().map(|(_, signature)| Near::known(key, seen, *signature)).collect();
+    let most = |wanted: &dyn Fn(&Known) -> bool| {
+        let wanted = known.iter().copied().enumerate().filter(|(_, known)| wanted(known));
+        // Of equal ones the first.
+        wanted.rev().max_by_key(|(_, known)| known.count)
+    };
+    let own = most(&|known| !known.is_block());
+    // Where a block comes first, copies report that; that the next one was never seen tells nothing.
+    let counts = own.filter(|(_, own)| own.count > 0 || !known.first().is_some_and(|first| first.is_block()));
+    let (passage, of) = counts.or_else(|| most(&|_| true)).unwrap_or_default();
+    Said { passage, known: of, counts: counts.is_some() }
 }

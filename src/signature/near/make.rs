@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From what was read of a message to its signatures.
 
+use super::product::WordKey;
 use super::reader::{Content, Position, Reader};
 use super::sample::{Scheme, sample};
 use super::slots::{Near, Slot, Thing};
@@ -17,7 +18,7 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
         .map(|(passages, slot)| Slot {
             passages: passages
                 .into_iter()
-                .map(|passage| (passage, signature(key, slot, &passage.hash.to_le_bytes())))
+                .map(|passage| (passage, key.passage(slot, passage.hash)))
                 .collect(),
         })
         .collect();
@@ -68,8 +69,7 @@ fn signature(key: &FederationKey, number: u8, content: &[u8]) -> Signature {
 
 /// Makes a reader of messages under `key`.
 pub(in crate::signature) fn reader(key: &FederationKey, traced: bool) -> Reader {
-    let words = key.signature(Kind::Near, &[b"words"]).to_bytes();
-    Reader::new(words, traced)
+    Reader::new(WordKey::new(key.words()), traced)
 }
 
 /// The signatures of what `reader` read.

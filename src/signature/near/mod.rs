@@ -4,21 +4,27 @@
 
 mod count;
 mod fold;
+mod known;
+mod letter;
 mod lines;
 mod links;
 mod make;
 mod picture;
 mod pixels;
+mod product;
 mod reader;
 mod sample;
+mod seen;
 mod slots;
 mod things;
 mod words;
 
-pub use count::{Seen, Weights};
+pub use count::{Bound, Judgement, Said};
+pub use known::Known;
 pub(in crate::signature) use make::{finish, reader};
 pub use make::{traced, under};
 pub use reader::Position;
 pub(in crate::signature) use reader::Reader;
 pub use sample::{Passage, Scheme, sample};
+pub use seen::Seen;
 pub use slots::{Near, Slot, Thing, stray};

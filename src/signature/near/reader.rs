@@ -3,11 +3,10 @@
 
 use super::lines::own_lines;
 use super::links;
+use super::product::WordKey;
 use super::things::{Enclosed, FEW, MAX_DECODED, MAX_FILES, Page, Shown, Source, words_in};
-use super::words::{Token, tokens};
+use super::words::{Token, Word, Words};
 use crate::mail::{File, Piece, Text, Visitor, pieces};
-use siphasher::sip::SipHasher13;
-use std::hash::Hasher;
 
 /// Words that are read of a message, some hundred pages; what follows is left out.
 const MAX_WORDS: usize = 1 << 16;
@@ -66,7 +65,8 @@ impl Content {
 
 /// Reads a message.
 pub(in crate::signature) struct Reader {
-    key: [u8; 16],
+    key: WordKey,
+    words: Words,
     traced: bool,
     /// What is read of the message, and of the alternatives that are open, outermost first.
     read: Content,
@@ -79,14 +79,14 @@ pub(in crate::signature) struct Reader {
     html_page: Page,
     /// Pictures that were decoded.
     decoded: usize,
-    folded: String,
 }
 
 impl Reader {
     /// `key` is that of the words' hashes; `traced` keeps where each word stands.
-    pub(super) fn new(key: [u8; 16], traced: bool) -> Self {
+    pub(super) fn new(key: WordKey, traced: bool) -> Self {
         Self {
             key,
+            words: Words::new(key),
             traced,
             read: Content::default(),
             open: Vec::new(),
@@ -95,7 +95,6 @@ impl Reader {
             html: String::new(),
             html_page: Page::default(),
             decoded: 0,
-            folded: String::new(),
         }
     }
 
@@ -104,24 +103,17 @@ impl Reader {
         self.read
     }
 
-    fn hash(&self, bytes: &[u8]) -> u64 {
-        let mut hasher = SipHasher13::new_with_key(&self.key);
-        hasher.write(bytes);
-        hasher.finish()
-    }
-
     fn read_text(&mut self, text: &str, mut part: Content) {
         self.parts += 1;
-        let mut folded = std::mem::take(&mut self.folded);
         for (line, text) in own_lines(text) {
             if part.words.len() >= MAX_WORDS {
                 break;
             }
-            tokens(text, &mut folded, &mut |token| match token {
+            self.words.read(text, &mut |token| match token {
                 // A line may be a whole message long.
                 Token::Word(..) if part.words.len() >= MAX_WORDS => (),
-                Token::Word(word, token) => {
-                    part.words.push(self.hash(word.as_bytes()));
+                Token::Word(Word { hash, token, .. }) => {
+                    part.words.push(hash);
                     if self.traced {
                         // It is shown to people; what would control their terminal is no part of a word.
                         let word = token.chars().filter(|c| !c.is_control()).collect();
@@ -129,13 +121,12 @@ impl Reader {
                     }
                 }
                 Token::Link(link) => {
-                    links::page_of(link)
-                        .into_iter()
-                        .for_each(|page| part.page.link(self.hash(page.as_bytes())));
+                    if let Some(page) = links::page_of(link) {
+                        part.page.link(self.key.hash(page.as_bytes()));
+                    }
                 }
             });
         }
-        self.folded = folded;
         if part.words.len() < FEW {
             part.page.text(text);
         }
@@ -166,9 +157,9 @@ impl Reader {
             }
             Piece::Break => self.html.push('\n'),
             Piece::Target(target) => {
-                links::page_of(target)
-                    .into_iter()
-                    .for_each(|page| self.html_page.link(self.hash(page.as_bytes())));
+                if let Some(page) = links::page_of(target) {
+                    self.html_page.link(self.key.hash(page.as_bytes()));
+                }
             }
             Piece::Picture { source, size } => self.picture(source, size),
             Piece::Quoted(text) => self.html_page.text(text),
@@ -178,13 +169,13 @@ impl Reader {
 
     fn picture(&mut self, source: &str, size: (Option<u32>, Option<u32>)) {
         if let Some(page) = links::page_of(source) {
-            self.html_page.is_no_link(self.hash(page.as_bytes()));
+            self.html_page.is_no_link(self.key.hash(page.as_bytes()));
         }
         let place = match source.split_at_checked(4) {
             Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
-                Some(Source::Part(self.hash(id.as_bytes())))
+                Some(Source::Part(self.key.hash(id.as_bytes())))
             }
-            _ => links::picture_of(source).map(|path| Source::Path(self.hash(path.as_bytes()))),
+            _ => links::picture_of(source).map(|path| Source::Path(self.key.hash(path.as_bytes()))),
         };
         if let Some(source) = place
             && self.html_page.shows_more()
@@ -206,6 +197,9 @@ impl Reader {
 
 impl Visitor for Reader {
     fn text(&mut self, text: Text<'_>) {
+        if text.is_html() {
+            return self.html(text);
+        }
         self.read_text(text.shown, Content::default());
     }
 
@@ -219,7 +213,7 @@ impl Visitor for Reader {
         if self.reports > 0 || self.read.words.len() >= FEW {
             return;
         }
-        let id = file.id.map(|id| self.hash(id.as_bytes()));
+        let id = file.id.map(|id| self.key.hash(id.as_bytes()));
         let decode = self.decoded < MAX_DECODED;
         if let Some(enclosed) = Enclosed::of(file.shown, id, decode) {
             self.decoded += usize::from(enclosed.is_picture());

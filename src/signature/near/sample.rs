@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From the words of a text to the few of its passages that stand for it: weighted min-hash, with runners-up.
 
+use super::product::{constant, folded_product};
+
 /// How passages are made and chosen. [`Scheme::SHIPPED`] is what `near/1` is; others exist for the sweep in
-/// `benches/near.rs` alone.
+/// `bulkmark-study near` alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheme {
     /// Times that a passage is chosen, each time by another order of all of them.
@@ -55,53 +57,96 @@ pub fn sample(words: &[u64], scheme: &Scheme) -> Vec<Vec<Passage>> {
     if !are_enough(&passages) {
         return Vec::new();
     }
+    let mut slots = Vec::with_capacity(scheme.slots);
+    for group in 0..scheme.slots.div_ceil(GROUP) {
+        let first = first_of_group(group, &passages, scheme);
+        slots.extend(
+            first.map(|first| first.found.into_iter().map(|(_, passage)| passage).collect::<Vec<_>>()),
+        );
+    }
+    slots.truncate(scheme.slots);
+    slots
+}
+
+/// Slots whose draws are made together.
+const GROUP: usize = 8;
+
+/// What comes first in the slots of a group: one pass over the passages for all of them.
+fn first_of_group(group: usize, passages: &[u64], scheme: &Scheme) -> [First; GROUP] {
     let weight = |i: usize| Scheme::FULL - (Scheme::FULL - scheme.last) * i as u64 / passages.len() as u64;
-    (0..scheme.slots as u64)
-        .map(|slot| {
-            let seed = mix(slot.wrapping_add(1).wrapping_mul(GOLDEN));
-            let mut first = First::new(scheme.probes);
-            for (at, &hash) in passages.iter().enumerate() {
-                first.see(mix(hash ^ seed), || weight(at), Passage { hash, at });
+    // Two slots share a product; a seed for each.
+    let seeds: [[u64; 2]; GROUP / 2] = std::array::from_fn(|pair| {
+        let n = 2 * (group * GROUP / 2 + pair) as u64 + 2;
+        [constant(n), constant(n + 1) | 1]
+    });
+    let mut first: [First; GROUP] = std::array::from_fn(|_| First::new(scheme.probes));
+    let mut least = [0; GROUP];
+    for (at, &hash) in passages.iter().enumerate() {
+        let drawn = draw(hash, &seeds);
+        // Of all passages few come first anywhere.
+        if drawn.iter().zip(&least).fold(false, |any, (drawn, least)| any | (drawn >= least)) {
+            let weight = weight(at);
+            for ((first, least), drawn) in first.iter_mut().zip(&mut least).zip(drawn) {
+                if drawn >= *least {
+                    first.insert(key_of(drawn, weight), Passage { hash, at });
+                    *least = first.least;
+                }
             }
-            first.found.into_iter().map(|(_, passage)| passage).collect()
-        })
-        .collect()
+        }
+    }
+    first
+}
+
+/// What a passage draws in each slot of a group.
+#[inline]
+fn draw(hash: u64, seeds: &[[u64; 2]; GROUP / 2]) -> [u32; GROUP] {
+    let mut drawn = [0; GROUP];
+    for (drawn, [seed, factor]) in drawn.as_chunks_mut::<2>().0.iter_mut().zip(seeds) {
+        let product = folded_product(hash ^ seed, *factor);
+        *drawn = [product as u32, (product >> 32) as u32];
+    }
+    drawn
 }
 
 /// The hash of the passage that begins at each word. Texts are read in a circle, so that each word begins one.
 fn passages(words: &[u64], scheme: &Scheme) -> Vec<u64> {
-    let mut runs: Vec<u64> =
-        words.windows(scheme.run).map(|run| run.iter().fold(0, |hash, &word| mix(hash ^ word))).collect();
-    let count = runs.len();
-    go_round(&mut runs, scheme.window);
+    let count = (words.len() + 1).saturating_sub(scheme.run);
+    if count == 0 {
+        return Vec::new();
+    }
+    let mut runs = words[..count].to_vec();
+    for further in 1..scheme.run {
+        chain(&mut runs, &words[further..]);
+    }
     // Of the runs at `window` places, the one whose hash is lowest: it stays the same when a word is put in before it.
-    let ranks: Vec<u64> = runs.iter().map(|&run| mix(run)).collect();
-    let mut chosen: Vec<u64> = ranks[..]
-        .windows(scheme.window)
-        .take(count)
-        .zip(runs.windows(scheme.window))
-        .map(|(ranks, runs)| {
-            let lowest = ranks.iter().zip(runs).min_by_key(|(rank, _)| **rank);
-            lowest.map_or(0, |(_, &run)| run)
-        })
-        .collect();
-    go_round(&mut chosen, scheme.gap + scheme.runs * scheme.window);
-    (0..count)
-        .map(|at| {
-            let further = (1..scheme.runs).map(|n| chosen[at + scheme.gap + (n - 1) * scheme.window]);
-            further.fold(mix(runs[at]), |hash, run| mix(hash ^ run))
-        })
-        .collect()
-}
-
-/// Appends so many places from the beginning.
-fn go_round(circle: &mut Vec<u64>, places: usize) {
-    let length = circle.len();
-    if length > 0 {
-        for i in 0..places {
-            circle.push(circle[i % length]);
+    let mut chosen = in_circle(&runs, count + scheme.window);
+    for _ in 1..scheme.window {
+        for i in 1..chosen.len() {
+            chosen[i - 1] = chosen[i - 1].min(chosen[i]);
         }
     }
+    chosen.truncate(count);
+    let chosen = in_circle(&chosen, count + scheme.gap + scheme.runs * scheme.window);
+    for further in 1..scheme.runs {
+        chain(&mut runs, &chosen[scheme.gap + (further - 1) * scheme.window..]);
+    }
+    runs
+}
+
+/// Puts another hash behind what each of these stands for.
+fn chain(hashes: &mut [u64], further: &[u64]) {
+    for (hash, further) in hashes.iter_mut().zip(further) {
+        *hash = folded_product(*hash ^ const { constant(0) }, further ^ const { constant(1) });
+    }
+}
+
+/// So many places of a circle.
+fn in_circle(circle: &[u64], places: usize) -> Vec<u64> {
+    let mut long = Vec::with_capacity(places);
+    while long.len() < places {
+        long.extend_from_slice(&circle[..circle.len().min(places - long.len())]);
+    }
+    long
 }
 
 fn are_enough(passages: &[u64]) -> bool {
@@ -123,19 +168,12 @@ struct First {
     probes: usize,
     found: Vec<(u64, Passage)>,
     /// What a passage of full weight draws below this does not come first.
-    least: u64,
+    least: u32,
 }
 
 impl First {
     fn new(probes: usize) -> Self {
         Self { probes, found: Vec::with_capacity(probes + 1), least: 0 }
-    }
-
-    #[inline]
-    fn see(&mut self, drawn: u64, weight: impl FnOnce() -> u64, passage: Passage) {
-        if drawn >= self.least {
-            self.insert(minus_log2(drawn) / weight(), passage);
-        }
     }
 
     fn insert(&mut self, key: u64, passage: Passage) {
@@ -149,38 +187,33 @@ impl First {
         if self.found.len() == self.probes
             && let Some((key, _)) = self.found.last()
         {
-            self.least = least_drawn(key.saturating_mul(Scheme::FULL).min(64 << FRACTION));
+            self.least = least_drawn(key.saturating_mul(Scheme::FULL).min(32 << FRACTION));
         }
     }
+}
+
+/// By what a passage is put in order: the lower, the earlier.
+fn key_of(drawn: u32, weight: u64) -> u64 {
+    minus_log2(drawn) / weight
 }
 
 /// Bits behind the point of [`minus_log2`].
 const FRACTION: u32 = 48;
 
-/// `-log2(u / 2^64)` in units of 2^-48, with the logarithm of the mantissa taken for linear: whole numbers, so that every
+/// `-log2(u / 2^32)` in units of 2^-48, with the logarithm of the mantissa taken for linear: whole numbers, so that every
 /// machine finds the same.
-fn minus_log2(u: u64) -> u64 {
+fn minus_log2(u: u32) -> u64 {
     let u = u.max(1);
     let exponent = u64::from(u.ilog2());
-    let mantissa = (u << u.leading_zeros()) << 1;
-    (64 << FRACTION) - (exponent << FRACTION) - (mantissa >> (64 - FRACTION))
+    let mantissa = u64::from(u << u.leading_zeros() << 1);
+    (32 << FRACTION) - (exponent << FRACTION) - (mantissa << (FRACTION - 32))
 }
 
-/// The least `u` for which [`minus_log2`] is at most `bound`: its inverse, `(2 - fraction) * 2^(63 - whole)`.
-fn least_drawn(bound: u64) -> u64 {
+/// The least `u` for which [`minus_log2`] is at most `bound`: its inverse, `(2 - fraction) * 2^(31 - whole)`.
+fn least_drawn(bound: u64) -> u32 {
     let (whole, fraction) = (bound >> FRACTION, bound & ((1 << FRACTION) - 1));
-    let mantissa = u128::from((2 << FRACTION) - fraction);
-    u64::try_from((mantissa << (63 - FRACTION)) >> whole).unwrap_or(u64::MAX)
-}
-
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// The finaliser of SplitMix64.
-pub(super) const fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(GOLDEN);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
+    let mantissa = (2 << FRACTION) - fraction;
+    u32::try_from(mantissa >> (FRACTION - 31 + whole as u32)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -188,7 +221,7 @@ mod tests {
     use super::*;
 
     fn words(range: std::ops::Range<u64>) -> Vec<u64> {
-        range.map(|n| mix(n ^ 0xABCD)).collect()
+        range.map(|n| constant(n ^ 0xABCD)).collect()
     }
 
     /// The share of slots in which something that is asked for is what the other reported.
@@ -239,7 +272,7 @@ mod tests {
             let mut first = First::new(2);
             for i in 0..5 {
                 let weight = if i == 0 { 10 } else { 20 };
-                first.see(mix(n * 5 + i), || weight, Passage { hash: i, at: 0 });
+                first.insert(key_of(constant(n * 5 + i) as u32, weight), Passage { hash: i, at: 0 });
             }
             light += u64::from(first.found[0].1.hash == 0);
         }
@@ -249,15 +282,14 @@ mod tests {
 
     #[test]
     fn bounds_of_the_logarithm() {
-        for u in [1, 2, 3, 1 << 20, u64::MAX / 3, u64::MAX - 1, u64::MAX] {
+        for u in [1, 2, 3, 1 << 20, u32::MAX / 3, u32::MAX - 1, u32::MAX] {
             let bits = minus_log2(u) as f64 / (1u64 << FRACTION) as f64;
-            let exact = 64.0 - (u as f64).log2();
+            let exact = 32.0 - f64::from(u).log2();
             assert!((bits - exact).abs() < 0.09, "{u}: {bits} {exact}");
         }
-        let mut random = 1;
-        for _ in 0..100_000 {
-            random = mix(random);
-            let (u, bound) = (random >> (random % 40), minus_log2(mix(random ^ 7)));
+        for n in 0..100_000 {
+            let random = constant(n);
+            let (u, bound) = (random as u32 >> (n % 30), minus_log2((random >> 32) as u32));
             assert!(u >= least_drawn(bound) || minus_log2(u) >= bound, "{u} {bound}");
         }
     }

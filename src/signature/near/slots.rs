@@ -19,6 +19,12 @@ impl Slot {
     pub fn reported(&self) -> Signature {
         self.passages[0].1
     }
+
+    /// Where its passage stands, by the number of its first word.
+    #[must_use]
+    pub fn place(&self) -> usize {
+        self.passages[0].0.at
+    }
 }
 
 /// From what else than text a signature was made.
@@ -32,6 +38,18 @@ pub enum Thing {
     Path(usize),
     /// One of the numbers of an enclosed picture. It says nothing alone: see [`Near::picture`].
     Band(u8),
+}
+
+impl Thing {
+    /// Whether it tells that messages are alike, but not that they are bulk.
+    #[must_use]
+    pub const fn is_weak(self) -> bool {
+        match self {
+            Self::File(_) | Self::Links | Self::Path(_) => false,
+            // One of seven.
+            Self::Band(_) => true,
+        }
+    }
 }
 
 /// The `near` signatures of a message; all empty when it says too little.
@@ -82,7 +100,7 @@ impl Near {
     }
 }
 
-/// The signature that says of another: the rest of the message in which it was found was new.
+/// The signature that says of another: it was found below new text.
 #[must_use]
 pub fn stray(key: &FederationKey, of: Signature) -> Signature {
     key.signature(Kind::Stray, &[&of.to_bytes()])

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From lines to words, and to the links among them.
 
-use super::fold::fold;
+use super::fold::{READ_AS, fold};
+use super::product::{BLOCK, WordKey};
 use crate::signature::text::stands_alone;
 
 /// Letters and digits of a string that makes each copy another, at least.
@@ -15,32 +16,53 @@ const LONGEST: usize = 40;
 
 /// What a token of a text is.
 pub(super) enum Token<'a> {
-    /// A word, folded and as it stands.
-    Word(&'a str, &'a str),
+    /// A word.
+    Word(Word<'a>),
     /// Where a link leads.
     Link(&'a str),
 }
 
-/// What stands in a token, a bit for each.
-mod class {
-    pub(super) const DIGIT: u8 = 1;
-    pub(super) const COLON: u8 = 2;
-    pub(super) const AT: u8 = 4;
-    pub(super) const DOT: u8 = 8;
-    pub(super) const WIDE: u8 = 16;
+/// A word of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word<'a> {
+    /// Its keyed hash.
+    pub(super) hash: u64,
+    /// Its folded form, as UTF-8; never empty.
+    pub(super) folded: &'a [u8],
+    /// The word as it stands.
+    pub(super) token: &'a str,
 }
 
-const CLASSES: [u8; 256] = {
-    let mut table = [0; 256];
+/// What stands in a token, a bit for each.
+mod class {
+    /// What ends a token.
+    pub(super) const SPACE: u8 = 1;
+    pub(super) const LETTER: u8 = 2;
+    pub(super) const DIGIT: u8 = 4;
+    /// What may be read as a letter, where it stands among some.
+    pub(super) const SIGN: u8 = 8;
+    pub(super) const COLON: u8 = 16;
+    pub(super) const AT: u8 = 32;
+    pub(super) const DOT: u8 = 64;
+    pub(super) const WIDE: u8 = 128;
+}
+
+/// Of each byte what it is, and the letter as which a letter or digit is read.
+const TABLE: [(u8, u8); 256] = {
+    let mut table = [(0, 0); 256];
     let mut b = 0u8;
     loop {
         table[b as usize] = match b {
-            b'0'..=b'9' => class::DIGIT,
-            b':' => class::COLON,
-            b'@' => class::AT,
-            b'.' => class::DOT,
-            0x80.. => class::WIDE,
-            _ => 0,
+            0..=b' ' => (class::SPACE, 0),
+            b'a'..=b'z' | b'A'..=b'Z' => (class::LETTER, READ_AS[b as usize]),
+            b'0'..=b'9' => (class::DIGIT, READ_AS[b as usize]),
+            b'@' => (class::AT, 0),
+            b':' => (class::COLON, 0),
+            b'.' => (class::DOT, 0),
+            b'\\' => (class::SIGN, 0),
+            0x80.. => (class::WIDE, 0),
+            _ if READ_AS[b as usize] != 0 => (class::SIGN, 0),
+            _ => (0, 0),
         };
         if b == u8::MAX {
             break table;
@@ -49,48 +71,139 @@ const CLASSES: [u8; 256] = {
     }
 };
 
-/// Shows the words and links of a line. Addresses of people and strings that look random are left out: they differ in each copy.
-pub(super) fn tokens(line: &str, folded: &mut String, see: &mut dyn FnMut(Token<'_>)) {
-    if line.is_ascii() {
+/// Room for the letters of a token; a power of two.
+const ROOM: usize = 64;
+
+const _: () = assert!(LONGEST < ROOM);
+
+/// Reads texts: finds their words, and folds and hashes them.
+#[derive(Debug)]
+pub(super) struct Words {
+    key: WordKey,
+    folded: String,
+    alone: Alone,
+}
+
+impl Words {
+    pub(super) fn new(key: WordKey) -> Self {
+        Self { key, folded: String::new(), alone: Alone::default() }
+    }
+
+    /// Shows the words and links of a line. Addresses of people and strings that look random are left out: they differ in each
+    /// copy.
+    pub(super) fn read(&mut self, line: &str, see: &mut impl FnMut(Token<'_>)) {
         let mut start = 0;
-        for (end, _) in line.bytes().enumerate().filter(|&(_, b)| b <= b' ').chain([(line.len(), 0)]) {
-            if start < end {
-                token(&line[start..end], folded, see);
+        while start < line.len() {
+            let (mut letters, mut count, mut has, mut end) = ([0; ROOM], 0, 0, line.len());
+            // The letters of the token are folded on the way to its end. Nearly all tokens have nothing else of note.
+            for (at, &b) in line.as_bytes().iter().enumerate().skip(start) {
+                let (class, letter) = TABLE[usize::from(b)];
+                if class == class::SPACE {
+                    end = at;
+                    break;
+                }
+                has |= class;
+                letters[count % ROOM] = letter;
+                count += usize::from(letter != 0);
             }
+            let token = &line[start..end];
             start = end + 1;
+            if has & !(class::DOT | class::DIGIT) == class::LETTER && token.len() <= LONGEST {
+                if has & class::DIGIT != 0 && is_random(token) {
+                    continue;
+                }
+                if has & class::DOT != 0 && token.starts_with("www.") {
+                    see(Token::Link(token));
+                    continue;
+                }
+                let folded = &letters[..count];
+                let hash = match letters.first_chunk() {
+                    Some(block) if count <= BLOCK => self.key.add(count as u64, block),
+                    _ => self.key.hash(folded),
+                };
+                see(Token::Word(Word { hash, folded, token }));
+            } else if has & class::WIDE != 0 {
+                token.split_whitespace().for_each(|token| self.token(token, has, see));
+            } else if has != 0 {
+                self.token(token, has, see);
+            }
         }
-    } else {
-        line.split_whitespace().for_each(|piece| token(piece, folded, see));
+    }
+
+    /// Shows what a token is, whatever stands in it: nothing but what `has` says.
+    fn token(&mut self, token: &str, has: u8, see: &mut impl FnMut(Token<'_>)) {
+        let is_url = has & class::COLON != 0 && token.contains("://");
+        if is_url || has & class::DOT != 0 && token.starts_with("www.") {
+            see(Token::Link(token));
+            return;
+        }
+        let is_wide = has & class::WIDE != 0 && !token.is_ascii();
+        let is_address = has & class::AT != 0 && is_address(token);
+        if is_address || !is_wide && (token.len() > LONGEST || has & class::DIGIT != 0 && is_random(token)) {
+            return;
+        }
+        if is_wide && (token.len() > LONGEST || token.contains(stands_alone)) {
+            // A text without spaces, or one in a charset that is not told: each character is a word.
+            for (at, c) in token.char_indices() {
+                let token = &token[at..at + c.len_utf8()];
+                let entry = self.alone.entry(c, token, self.key);
+                if !entry.folded().is_empty() {
+                    see(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token }));
+                }
+            }
+            return;
+        }
+        self.folded.clear();
+        fold(token, &mut self.folded);
+        if !self.folded.is_empty() {
+            let folded = self.folded.as_bytes();
+            see(Token::Word(Word { hash: self.key.hash(folded), folded, token }));
+        }
     }
 }
 
-fn token(token: &str, folded: &mut String, see: &mut dyn FnMut(Token<'_>)) {
-    let has = token.bytes().fold(0, |has, b| has | CLASSES[usize::from(b)]);
-    if has & class::COLON != 0 && token.contains("://") || has & class::DOT != 0 && token.starts_with("www.")
-    {
-        see(Token::Link(token));
-        return;
-    }
-    let is_wide = has & class::WIDE != 0;
-    let is_address = has & class::AT != 0 && is_address(token);
-    if is_address || !is_wide && (token.len() > LONGEST || has & class::DIGIT != 0 && is_random(token)) {
-        return;
-    }
-    if is_wide && (token.len() > LONGEST || token.contains(stands_alone)) {
-        // A text without spaces, or one in a charset that is not told: each character is a word.
-        for c in token.chars() {
-            word(c.encode_utf8(&mut [0; 4]), folded, see);
-        }
-    } else {
-        word(token, folded, see);
+/// Characters that are kept with what was made of them; a text without spaces has some hundred different ones.
+const KEPT: usize = 512;
+
+/// What was made of characters that are words of their own, each at its place.
+#[derive(Debug, Default)]
+struct Alone {
+    kept: Vec<Kept>,
+    folded: String,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    c: char,
+    length: u8,
+    folded: [u8; BLOCK],
+    hash: u64,
+}
+
+impl Kept {
+    fn folded(&self) -> &[u8] {
+        &self.folded[..usize::from(self.length)]
     }
 }
 
-fn word(token: &str, folded: &mut String, see: &mut dyn FnMut(Token<'_>)) {
-    folded.clear();
-    fold(token, folded);
-    if !folded.is_empty() {
-        see(Token::Word(folded, token));
+impl Alone {
+    /// What is made of a character, which stands in `token`. The folded form of one has four characters at most.
+    fn entry(&mut self, c: char, token: &str, key: WordKey) -> &Kept {
+        if self.kept.is_empty() {
+            // The first character is none that stands here.
+            self.kept.resize(KEPT, Kept::default());
+        }
+        let entry = &mut self.kept[c as usize % KEPT];
+        if entry.c != c {
+            self.folded.clear();
+            fold(token, &mut self.folded);
+            let length = self.folded.floor_char_boundary(BLOCK);
+            let mut folded = [0; BLOCK];
+            folded[..length].copy_from_slice(&self.folded.as_bytes()[..length]);
+            let hash = key.hash(&folded[..length]);
+            *entry = Kept { c, length: length as u8, folded, hash };
+        }
+        entry
     }
 }
 
@@ -116,9 +229,13 @@ mod tests {
 
     fn seen(line: &str) -> String {
         let mut all = Vec::new();
-        tokens(line, &mut String::new(), &mut |token| {
+        let key = WordKey::new([7; BLOCK]);
+        Words::new(key).read(line, &mut |token| {
             all.push(match token {
-                Token::Word(word, _) => word.to_owned(),
+                Token::Word(Word { hash, folded, .. }) => {
+                    assert_eq!(hash, key.hash(folded), "{line}");
+                    String::from_utf8(folded.to_vec()).unwrap()
+                }
                 Token::Link(link) => format!("<{link}>"),
             });
         });
