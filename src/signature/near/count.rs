@@ -67,7 +67,7 @@ impl Near {
             _ if thing.is_weak() => known.alike(),
             _ => says(*known),
         });
-        let picture = self.picture(|signature| says(Self::known(key, seen, signature))).unwrap_or(0);
+        let picture = self.picture(|signature| Self::known(key, seen, signature), says).unwrap_or(0);
         let count = of_things.max().unwrap_or(0).max(picture).max(text).max(alike);
         Judgement { count, slots, things, bound }
     }
