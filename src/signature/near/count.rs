@@ -61,11 +61,13 @@ impl Near {
             self.things.iter().map(|(_, signature)| Self::known(key, seen, *signature)).collect();
         let (text, bound) = self.text(&slots, seen);
         let alike = self.alike(key, seen);
-        let of_things =
-            self.things.iter().zip(&things).filter(|((thing, _), _)| !matches!(thing, Thing::Band(_)));
-        let of_things =
-            of_things.map(|((thing, _), known)| if thing.is_weak() { known.alike() } else { known.strict() });
-        let picture = self.picture(|signature| Self::known(key, seen, signature).strict());
+        let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
+        let of_things = self.things.iter().zip(&things).map(|(&(thing, _), known)| match thing {
+            Thing::Band(_) => 0,
+            _ if thing.is_weak() => known.alike(),
+            _ => says(*known),
+        });
+        let picture = self.picture(|signature| Self::known(key, seen, signature), says);
         let count = of_things.max().unwrap_or(0).max(picture).max(text).max(alike);
         Judgement { count, slots, things, bound }
     }
@@ -98,7 +100,6 @@ impl Near {
             passages.max().unwrap_or(0)
         };
         third(self.slots.iter().map(of))
-            .max(self.picture(|signature| Self::known(key, seen, signature).alike()))
     }
 }
 

@@ -27,11 +27,6 @@ impl Known {
         self.strays >= FEW_STRAYS && self.strays.saturating_mul(ONE_IN) >= self.count
     }
 
-    /// What it counts for a verdict: nothing where it is a block.
-    pub(super) const fn strict(self) -> u32 {
-        if self.is_block() { 0 } else { self.count }
-    }
-
     /// What it says of messages being alike, which is less than that they are bulk.
     pub(super) fn alike(self) -> u32 {
         self.count.saturating_sub(self.strays.saturating_sub(ALIKE) / 2).min(ALIKE)

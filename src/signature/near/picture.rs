@@ -16,8 +16,11 @@ const STEP: u32 = 16;
 /// How far a cell's surroundings reach. What stands in all of them, such as a dark frame, then says nothing.
 const REACH: usize = 3;
 
-/// Grey by which a cell must differ from its surroundings on average to be more than noise.
+/// Added to what is usual around a cell, so that small differences stay small.
 const FLOOR: i64 = 6 * STEP as i64;
+
+/// Grey by which a cell must differ from its surroundings to be more than noise, or the grain of paper.
+const FAINT: i64 = 2 * STEP as i64;
 
 /// What a reader sees as an edge between two fine cells, and how many of these make a row or column more than dust.
 const EDGE: u32 = 24 * STEP;
@@ -173,7 +176,7 @@ fn relief(cells: &[u32]) -> Option<Vec<i64>> {
     let means = surroundings(&cells);
     let differences: Vec<i64> = cells.iter().zip(&means).map(|(cell, mean)| cell - mean).collect();
     let sizes: Vec<i64> = differences.iter().map(|difference| difference.abs()).collect();
-    if sizes.iter().filter(|&&size| size >= FLOOR).count() < LEAST {
+    if sizes.iter().filter(|&&size| size >= FAINT).count() < LEAST {
         return None;
     }
     let usual = surroundings(&sizes);

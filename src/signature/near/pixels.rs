@@ -169,6 +169,17 @@ fn gif(bytes: &[u8], decode: bool) -> Option<Pixels> {
     grey(width, height, indices.iter().map(shade).collect())
 }
 
+/// Whether a lossy frame says that it is larger than the bounds, whatever the header of the picture says: its decoder compares the
+/// two only when it is done.
+fn larger_inside(bytes: &[u8]) -> bool {
+    let side = |low: u8, high: u8| usize::from(u16::from_le_bytes([low, high]) & 0x3FFF);
+    memchr::memmem::find_iter(bytes, b"VP8 ").any(|at| match bytes[at + 4..] {
+        // Bytes of the chunk, the frame's tag, a mark, width and height.
+        [_, _, _, _, _, _, _, 0x9D, 0x01, 0x2A, w, x, h, y, ..] => side(w, x) * side(h, y) > MAX_PIXELS,
+        _ => false,
+    })
+}
+
 fn webp(bytes: &[u8], decode: bool) -> Option<Pixels> {
     let mut decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).ok()?;
     let (width, height) = decoder.dimensions();
@@ -176,7 +187,9 @@ fn webp(bytes: &[u8], decode: bool) -> Option<Pixels> {
     if let Some(known) = by_size(width, height, decode) {
         return Some(known);
     }
-    decoder.set_memory_limit(MAX_BYTES);
+    if larger_inside(bytes) {
+        return Some(Pixels::Unread);
+    }
     let each = if decoder.has_alpha() { 4 } else { 3 };
     let mut samples = vec![0xFF; decoder.output_buffer_size()?];
     decoder.read_image(&mut samples).ok()?;

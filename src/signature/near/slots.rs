@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The signatures of a message, each in its slot.
 
+use super::known::Known;
 use super::sample::Passage;
 use crate::signature::key::FederationKey;
 use crate::signature::types::{Kind, Signature};
@@ -38,7 +39,7 @@ pub enum Thing {
     Links,
     /// The path of a picture on the net, by its number.
     Path(usize),
-    /// One of the numbers of an enclosed picture. It says nothing alone: see [`Near::picture`].
+    /// One of the numbers of an enclosed picture. One alone says nothing.
     Band(u8),
     /// What its style hides.
     Hidden,
@@ -49,8 +50,9 @@ impl Thing {
     #[must_use]
     pub const fn is_weak(self) -> bool {
         match self {
-            Self::Hidden => true,
-            Self::File(_) | Self::Links | Self::Path(_) | Self::Band(_) => false,
+            // One of seven, and what nobody sees.
+            Self::Band(_) | Self::Hidden => true,
+            Self::File(_) | Self::Links | Self::Path(_) => false,
         }
     }
 }
@@ -85,20 +87,20 @@ impl Near {
         self.slots.iter().map(Slot::reported).chain(things).chain(self.rest)
     }
 
-    /// What its picture counts, if each signature counts `weight`: a band counts the most of its forms, and the picture as its
-    /// third highest band. Nothing where there is none.
-    #[must_use]
-    pub fn picture(&self, weight: impl Fn(Signature) -> u32) -> u32 {
-        let mut bands: Vec<u32> = self
-            .things
-            .iter()
-            .filter_map(|&(thing, signature)| {
-                let Thing::Band(band) = thing else { return None };
-                let unsure =
-                    self.unsure.iter().filter(|&&(of, _)| of == band).map(|&(_, signature)| signature);
-                unsure.chain([signature]).map(&weight).max()
-            })
-            .collect();
+    /// What its picture counts: `known` says of a signature how often it was seen, and `says` what that counts. A message reports
+    /// each band in one form, so all forms together are the messages with this band; the picture counts as its third highest
+    /// band. Nothing where there is no picture.
+    pub(super) fn picture(&self, known: impl Fn(Signature) -> Known, says: impl Fn(Known) -> u32) -> u32 {
+        let of_band = |&(thing, signature): &(Thing, Signature)| {
+            let Thing::Band(band) = thing else { return None };
+            let forms = self.unsure.iter().filter(|&&(of, _)| of == band).map(|&(_, signature)| signature);
+            let all = forms.chain([signature]).map(&known);
+            Some(says(all.fold(Known::default(), |sum, form| Known {
+                count: sum.count.saturating_add(form.count),
+                strays: sum.strays.saturating_add(form.strays),
+            })))
+        };
+        let mut bands: Vec<u32> = self.things.iter().filter_map(of_band).collect();
         bands.sort_unstable_by(|a, b| b.cmp(a));
         bands.get(BANDS - 1).copied().unwrap_or(0)
     }
