@@ -2,6 +2,7 @@
 //! The text of HTML, what of it a reader sees, and where its links lead.
 
 use super::elements::{Elements, How, is_inline};
+use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
@@ -52,10 +53,6 @@ pub fn pieces(html: &str, see: &mut dyn FnMut(Piece<'_>)) {
 /// Bytes that are tokenised at a time.
 const PIECE: usize = 4 << 10;
 
-/// What may end an attribute, in one tag. The tokenizer compares each attribute of a tag with all before it, so a tag
-/// of a million would take minutes; of a tag with more than so many, the rest of the HTML is shown as it stands.
-const MAX_SEPARATORS: usize = 4096;
-
 /// How far [`tokenize`] came, and what it left.
 enum Stopped<'a> {
     AtEnd,
@@ -66,13 +63,28 @@ enum Stopped<'a> {
 /// Tokenises `html` until its end, or until so much of it made no token that it may be a tag without bounds.
 fn tokenize<'a>(html: &'a str, see: &mut dyn FnMut(Piece<'_>)) -> Stopped<'a> {
     let sink = Sink::new(see);
+    let ordinary = ordinary(html, &sink);
+    if ordinary == html.len() {
+        sink.end_text();
+        return Stopped::AtEnd;
+    }
+    // The tokenizer goes on where its piece would be cut if it had begun at the beginning.
+    let mut rest = html;
+    let mut known = ordinary;
+    while rest.ceil_char_boundary(PIECE) <= known {
+        let length = rest.ceil_char_boundary(PIECE);
+        rest = &rest[length..];
+        known -= length;
+    }
     let tokenizer = Tokenizer::new(sink, html5ever::tokenizer::TokenizerOpts::default());
     let input = BufferQueue::default();
-    let mut rest = html;
     while !rest.is_empty() && tokenizer.sink.separators.get() <= MAX_SEPARATORS {
         let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE));
-        tokenizer.sink.separate(piece);
-        input.push_back(StrTendril::from_slice(piece));
+        // In a piece with a token before, what stands before is none of its own.
+        if known == 0 {
+            tokenizer.sink.separate(piece);
+        }
+        input.push_back(StrTendril::from_slice(&piece[std::mem::take(&mut known)..]));
         // The sink never asks to stop at a script, so one feed takes all of the piece.
         let _ = tokenizer.feed(&input);
         rest = after;
@@ -119,7 +131,7 @@ impl<'a> Sink<'a> {
     }
 
     fn separate(&self, piece: &str) {
-        let new = piece.bytes().filter(|b| b" \t\r\n\x0c/\"'".contains(b)).count();
+        let new = piece.bytes().filter(|b| SEPARATORS.contains(b)).count();
         self.separators.set(self.separators.get() + new);
     }
 
@@ -186,6 +198,22 @@ impl<'a> Sink<'a> {
 
     fn is_silent(name: &LocalName) -> bool {
         matches!(*name, local_name!("script") | local_name!("style") | local_name!("title"))
+    }
+}
+
+impl Tokens for Sink<'_> {
+    fn characters(&self, text: &str) {
+        if !self.silent.get() {
+            self.text.borrow_mut().push_str(text);
+        }
+    }
+
+    fn tag(&self, tag: Tag) {
+        let _ = self.process_token(Token::TagToken(tag), 0);
+    }
+
+    fn content_of(&self, name: &LocalName) -> TokenSinkResult<()> {
+        Self::content_of(name)
     }
 }
 
