@@ -41,7 +41,7 @@ pub(super) fn ordinary(html: &str, sink: &impl Tokens) -> usize {
     }
     let mut lexer = Lexer { html, at: start, sink, names: Atoms::default() };
     while lexer.at < html.len() && lexer.token().is_some() {}
-    lexer.at
+    if lexer.at > start { lexer.at } else { 0 }
 }
 
 struct Lexer<'a, S> {
@@ -63,12 +63,13 @@ impl<S: Tokens> Lexer<'_, S> {
                 self.at = end;
                 Some(())
             }
+            // The second of these makes no token, which would matter to who counts what comes since the last.
+            [b'<'] | [b'<', b'/', b'>', ..] => None,
             [b'<', b'!' | b'?' | b'/', ..] => {
                 let length = comment(rest).filter(|&length| is_bounded(&rest[..length]))?;
                 self.at += length;
                 Some(())
             }
-            [b'<'] => None,
             _ => self.text(),
         }
     }

@@ -14,6 +14,7 @@ mod lexer;
 pub mod mbox;
 mod meta;
 mod mime;
+mod names;
 mod part;
 mod raw;
 mod reference;

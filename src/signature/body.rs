@@ -75,7 +75,7 @@ impl Canonical {
                 self.guard.target(target);
             }
             // Its target is content; what is enclosed enters as an attachment.
-            Piece::Picture { .. } | Piece::Break => (),
+            Piece::Picture { .. } | Piece::Break | Piece::Swallowed(_) | Piece::SwallowedTarget(_) => (),
         }
     }
 

@@ -99,9 +99,8 @@ impl Reader {
                     }
                     trace.push(hash, token, line, part);
                 }
-                Token::Link(link, hash) => {
+                Token::Link(link) => {
                     lengths.link(link.len());
-                    _ = hash;
                     if let Some(page) = links::page_of(link) {
                         part.page.link(key.hash(page.as_bytes()));
                     }
@@ -135,7 +134,7 @@ impl Reader {
     /// A piece of an HTML part; [`html_end`](Self::html_end) comes after the last.
     pub(in crate::signature) fn piece(&mut self, piece: Piece<'_>) {
         match piece {
-            Piece::Text(text) => push_text(&mut self.html, text),
+            Piece::Text(text) | Piece::Swallowed(text) => push_text(&mut self.html, text),
             Piece::Quoted(text) => {
                 self.html_page.text(text);
                 push_text(&mut self.html_quoted, text);
@@ -149,7 +148,7 @@ impl Reader {
                     }
                 }
             }
-            Piece::Target(target) => {
+            Piece::Target(target) | Piece::SwallowedTarget(target) => {
                 if let Some(page) = links::page_of(target) {
                     self.html_page.link(self.words.hash(page.as_bytes()));
                 }
@@ -196,7 +195,7 @@ impl Reader {
             }
             self.words.read(line, &mut |token| match token {
                 Token::Word(word) if words.len() < MAX_HIDDEN => words.push(word.hash),
-                Token::Word(..) | Token::Link(..) => (),
+                Token::Word(..) | Token::Link(_) => (),
             });
         }
         self.html_hidden.clear();

@@ -238,7 +238,7 @@ fn least_drawn(bound: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn words(range: std::ops::Range<u64>) -> Vec<u64> {
+    fn words(range: Range<u64>) -> Vec<u64> {
         range.map(|n| constant(n ^ 0xABCD)).collect()
     }
 
