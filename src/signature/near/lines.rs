@@ -131,7 +131,9 @@ pub(super) fn unfold(mut lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
     let mut own = Vec::new();
     for _ in 0..LEVELS {
         let length = lines.iter().map(|(_, line)| line.len()).sum();
-        let mut sorted = Lines::sort(std::mem::take(&mut lines).into_iter(), length);
+        // A copy of this iterator is made for each line, so it must not own them.
+        let whole = std::mem::take(&mut lines);
+        let mut sorted = Lines::sort(whole.iter().copied(), length);
         own.append(&mut sorted.own);
         lines = if sorted.quoted.is_empty() { sorted.footer } else { sorted.quoted };
         if lines.is_empty() || words_of(&own) >= TOO_FEW {
