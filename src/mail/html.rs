@@ -2,6 +2,7 @@
 //! The text of HTML, what of it a reader sees, and where its links lead.
 
 use super::elements::{Elements, How};
+use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
 use super::names::is_inline;
 use super::style::Sheet;
 use html5ever::tendril::StrTendril;
@@ -129,11 +130,8 @@ fn tokenize_all<'a>(
 /// Bytes that are tokenised at a time.
 const PIECE: usize = 4 << 10;
 
-/// What may end an attribute, in one tag. The tokenizer compares each attribute of a tag with all before it, so a tag
-/// of a million would take minutes; of a tag with more than so many, the rest of the HTML is shown as it stands.
-const MAX_SEPARATORS: usize = 4096;
-
 /// How far [`tokenize`] came, and what it left.
+#[derive(Debug)]
 enum Stopped<'a> {
     AtEnd,
     /// At the end, in an element whose text is no content.
@@ -150,13 +148,32 @@ fn tokenize<'a>(
     see: &mut dyn FnMut(Piece<'_>),
 ) -> Stopped<'a> {
     let sink = Sink::new(passed, elements, see);
+    let ordinary = ordinary(html, &sink);
+    read_on(html, ordinary, sink)
+}
+
+/// Tokenises what is behind the first bytes, which were read.
+fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
+    if known == html.len() {
+        sink.end_text();
+        return Stopped::AtEnd;
+    }
+    // The tokenizer goes on where its piece would be cut if it had begun at the beginning.
+    let (mut rest, mut known) = (html, known);
+    while rest.ceil_char_boundary(PIECE) <= known {
+        let length = rest.ceil_char_boundary(PIECE);
+        rest = &rest[length..];
+        known -= length;
+    }
     let tokenizer = Tokenizer::new(sink, html5ever::tokenizer::TokenizerOpts::default());
     let input = BufferQueue::default();
-    let mut rest = html;
     while !rest.is_empty() && tokenizer.sink.separators.get() <= MAX_SEPARATORS {
         let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE));
-        tokenizer.sink.separate(piece);
-        input.push_back(StrTendril::from_slice(piece));
+        // In a piece with a token before, what stands before is none of its own.
+        if known == 0 {
+            tokenizer.sink.separate(piece);
+        }
+        input.push_back(StrTendril::from_slice(&piece[std::mem::take(&mut known)..]));
         // The sink never asks to stop at a script, so one feed takes all of the piece.
         let _ = tokenizer.feed(&input);
         rest = after;
@@ -210,7 +227,7 @@ impl<'a, 's> Sink<'a, 's> {
     }
 
     fn separate(&self, piece: &str) {
-        let new = piece.bytes().filter(|b| b" \t\r\n\x0c/\"'".contains(b)).count();
+        let new = piece.bytes().filter(|b| SEPARATORS.contains(b)).count();
         self.separators.set(self.separators.get() + new);
     }
 
@@ -280,6 +297,22 @@ impl<'a, 's> Sink<'a, 's> {
     }
 }
 
+impl Tokens for Sink<'_, '_> {
+    fn characters(&self, text: &str) {
+        if self.silent.borrow().is_none() {
+            self.text.borrow_mut().push_str(text);
+        }
+    }
+
+    fn tag(&self, tag: Tag) {
+        let _ = self.process_token(Token::TagToken(tag), 0);
+    }
+
+    fn content_of(&self, name: &LocalName) -> TokenSinkResult<()> {
+        if self.passed.contains(name) { TokenSinkResult::Continue } else { Self::content_of(name) }
+    }
+}
+
 impl TokenSink for Sink<'_, '_> {
     type Handle = ();
 
@@ -321,6 +354,7 @@ impl TokenSink for Sink<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn seen(html: &str) -> String {
         let mut all = String::new();
@@ -344,6 +378,36 @@ mod tests {
         assert_eq!(seen("<head>no end <p title=\"a>b\">yes"), "no end yes");
         assert_eq!(seen("<textarea>a<b</textarea>c"), "a<bc");
         assert_eq!(seen("<script>never closed"), "");
+    }
+
+    /// Pieces of HTML that are ordinary, and such that are not.
+    const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a0}href=' \" ' = / \t \n \r \r\n & &amp; &amp \
+        &ampx &not &notit; &notin; &copy= &#65; &#x41 &# &#0; &#150; &#x80; &#xD800; &#1114112; &#99999999999; &x; \0 a b \
+        wort\u{a0} é \u{feff} <style> </style> </STYLE\u{a0} <title> </title> <script> </script> <textarea> </textarea> \
+        <br/> <?xml?> <!DOCTYPE\u{a0}html> <![endif]--> <!--[if\u{a0}mso]> <b> </b> <span\u{a0}style='display:none'> \
+        </span> <td\u{a0}class=x\u{a0}y=z\u{a0}y=w> <img\u{a0}src=http://a.example/?a=b&c=d> <> </> </\u{a0}x> <a\"b> \
+        <a=b> <a\u{a0}b=> <a\u{a0}b\u{a0}=\u{a0}c> <a\u{a0}b/c> <plaintext> <a\u{a0}b='c'd=\"e&lt\"> LONG";
+
+    proptest! {
+        /// Whether HTML is found to be ordinary or not, the same is seen.
+        #[test]
+        fn what_is_ordinary_is_read_as_by_the_tokenizer(soup in prop::collection::vec(0..1000usize, 0..40)) {
+            let pieces: Vec<String> = SOUP.split(' ').filter(|s| !s.is_empty()).map(|s| s.replace('\u{a0}', " ")).collect();
+            let long = "a=b ".repeat(1030);
+            let html: String = soup.iter().map(|&n| &*pieces[n % pieces.len()]).map(|s| if s == "LONG" { &long } else { s }).collect();
+            let sheet = Sheet::default();
+            let read = |whole: bool| {
+                let (mut seen, elements) = (String::new(), RefCell::new(Elements::new(&sheet)));
+                let mut see = |piece: Piece<'_>| seen.push_str(&format!("{piece:?}"));
+                let stopped = if whole {
+                    read_on(&html, 0, Sink::new(&[], &elements, &mut see))
+                } else {
+                    tokenize(&html, &[], &elements, &mut see)
+                };
+                seen + &format!("{stopped:?}")
+            };
+            prop_assert_eq!(read(true), read(false), "{}", html);
+        }
     }
 
     #[test]

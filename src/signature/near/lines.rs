@@ -3,6 +3,9 @@
 //! below every message of a list, a company or a person. Nothing is thrown away: what is not the writer's own is kept by
 //! its kind, since a message that has nothing else is that.
 
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
 /// Bytes that a footer has at most; what is longer is content behind a line.
 const FOOTER: usize = 1500;
 
@@ -128,7 +131,9 @@ pub(super) fn unfold(mut lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
     let mut own = Vec::new();
     for _ in 0..LEVELS {
         let length = lines.iter().map(|(_, line)| line.len()).sum();
-        let mut sorted = Lines::sort(std::mem::take(&mut lines).into_iter(), length);
+        // A copy of this iterator is made for each line, so it must not own them.
+        let whole = std::mem::take(&mut lines);
+        let mut sorted = Lines::sort(whole.iter().copied(), length);
         own.append(&mut sorted.own);
         lines = if sorted.quoted.is_empty() { sorted.footer } else { sorted.quoted };
         if lines.is_empty() || words_of(&own) >= TOO_FEW {
@@ -182,20 +187,24 @@ fn is_rule(line: &str) -> bool {
 
 /// A line that says how to get no more of such mail, in the languages of much mail.
 fn leaves_list(line: &str) -> bool {
-    const WORDS: [&str; 10] = [
-        "unsubscribe",
-        "abbestellen",
-        "abmelden",
-        "désabonner",
-        "désinscrire",
-        "darse de baja",
-        "disiscriver",
-        "uitschrijven",
-        "cancelar a inscrição",
-        "отписаться",
-    ];
+    // Made once: most of the time would go to making them.
+    static WORDS: LazyLock<[Finder<'static>; 10]> = LazyLock::new(|| {
+        [
+            "unsubscribe",
+            "abbestellen",
+            "abmelden",
+            "désabonner",
+            "désinscrire",
+            "darse de baja",
+            "disiscriver",
+            "uitschrijven",
+            "cancelar a inscrição",
+            "отписаться",
+        ]
+        .map(Finder::new)
+    });
     let line = line.to_lowercase();
-    WORDS.iter().any(|word| line.contains(word))
+    WORDS.iter().any(|word| word.find(line.as_bytes()).is_some())
 }
 
 /// A line with which the message that is answered or handed on begins, in full below it.

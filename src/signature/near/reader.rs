@@ -246,12 +246,13 @@ impl Trace {
 
 /// Line ends in HTML are blanks.
 fn push_text(all: &mut String, text: &str) {
-    for (i, line) in text.split('\n').enumerate() {
-        if i > 0 {
-            all.push(' ');
-        }
-        all.push_str(line);
+    let mut rest = text;
+    while let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) {
+        all.push_str(&rest[..end]);
+        all.push(' ');
+        rest = &rest[end + 1..];
     }
+    all.push_str(rest);
 }
 
 impl Visitor for Reader {
