@@ -88,12 +88,14 @@ fn grey(width: usize, height: usize, pixels: Vec<u8>) -> Option<Pixels> {
 
 /// How bright a colour is, by ITU-R BT.601.
 fn brightness(red: u8, green: u8, blue: u8) -> u8 {
-    ((77 * u32::from(red) + 150 * u32::from(green) + 29 * u32::from(blue)) >> 8) as u8
+    let sum = 77 * u32::from(red) + 150 * u32::from(green) + 29 * u32::from(blue);
+    u8::try_from(sum >> 8).unwrap_or(u8::MAX)
 }
 
 /// The same on a white page.
 fn on_white(brightness: u8, alpha: u8) -> u8 {
-    255 - (u32::from(255 - brightness) * u32::from(alpha) / 255) as u8
+    let ink = u32::from(255 - brightness) * u32::from(alpha) / 255;
+    255 - u8::try_from(ink).unwrap_or(u8::MAX)
 }
 
 /// The brightness of pixels with so many samples each: grey, grey and alpha, red with green and blue, the same with alpha.
