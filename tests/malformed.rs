@@ -36,13 +36,13 @@ struct Look {
 
 impl Visitor for Look {
     fn text(&mut self, text: Text<'_>) {
-        self.bytes += text.exact.len();
+        self.bytes += text.exact.len() + text.shown.len();
     }
     fn html(&mut self, html: Text<'_>) {
-        self.bytes += html.exact.len();
+        self.bytes += html.exact.len() + html.shown.len();
     }
     fn file(&mut self, file: File<'_>) {
-        self.bytes += file.exact.len();
+        self.bytes += file.exact.len() + file.shown.len();
     }
     fn message(&mut self, _: &[&[u8]]) {
         self.depth += 1;
@@ -344,9 +344,42 @@ fn hostile_html_takes_linear_time() {
         ("comments that never end", many("<!--", 200_000)),
         ("half an end tag", format!("<script>{}", many("</scrip", 100_000))),
         ("attributes", format!("<p {attributes}>")),
+        (
+            "rules",
+            format!("<style>{}</style>{}", many(".a.b{top:0}", 20_000), many("<p class='a c'>", 20_000)),
+        ),
+        ("more rules than are read", format!("<style>{}</style>x", many(".a{top:0}", 1_000_000))),
+        ("rules in rules", format!("<style>{}</style>x", many("@media all{", 20_000))),
+        ("comments in styles", format!("<style>{}</style>x", many("/*", 100_000))),
+        ("styles", many("<style></style>", 100_000)),
+        ("styles that never end", many("<title><style><script>", 100_000)),
+        ("declarations", format!("<p style=\"{}\">x", many("top:(;", 300_000))),
     ] {
         let before = Instant::now();
         read(format!("Content-Type: text/html; charset=utf-8\r\n\r\n{html}").as_bytes());
+        println!("{name}: {:?}", before.elapsed());
+        assert!(before.elapsed() < ONE_HANG, "{name} took {:?}", before.elapsed());
+    }
+}
+
+/// The same for encodings and charsets.
+#[test]
+fn damaged_text_takes_linear_time() {
+    let base64 = "Content-Type: text/plain\r\nContent-Transfer-Encoding: base64";
+    let printable = "Content-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable";
+    for (name, head, body) in [
+        ("groups of base64", base64, b"AA=!".repeat(100_000)),
+        ("bytes that base64 does not have", base64, b"\x00\xffA".repeat(100_000)),
+        ("escapes", printable, b"=z".repeat(100_000)),
+        (
+            "runs of two charsets",
+            "Content-Type: text/plain; charset=iso-2022-jp",
+            b"\x1b(J\x8a\xbf".repeat(300_000),
+        ),
+        ("bytes without a charset", "Content-Type: text/html", b"<meta charset=x>\xff".repeat(30_000)),
+    ] {
+        let before = Instant::now();
+        read(&[head.as_bytes(), b"\r\n\r\n", &body].concat());
         println!("{name}: {:?}", before.elapsed());
         assert!(before.elapsed() < ONE_HANG, "{name} took {:?}", before.elapsed());
     }

@@ -17,12 +17,16 @@ fuzz_target!(|data: &[u8]| {
     let mut part = || parts.next().unwrap_or("");
     let (before, piece, after) = (part(), part(), part());
     let html = [before, &piece.repeat(REPEATED / piece.len().max(1)), after].concat();
-    let mut seen = 0;
-    pieces(&html, &mut |piece| {
-        if let Piece::Text(text) | Piece::Quoted(text) | Piece::Hidden(text) | Piece::Target(text) = piece {
+    let (mut seen, mut swallowed) = (0, 0);
+    pieces(&html, &mut |piece| match piece {
+        Piece::Text(text) | Piece::Quoted(text) | Piece::Hidden(text) | Piece::Target(text) => {
             seen += text.len();
         }
+        Piece::Swallowed(text) | Piece::SwallowedTarget(text) => swallowed += text.len(),
+        Piece::Break => (),
     });
     // A byte that cannot stand in HTML becomes a character of three.
     assert!(seen <= 3 * html.len(), "{seen} bytes of {}", html.len());
+    // Each of three elements may swallow once.
+    assert!(swallowed <= 9 * html.len(), "{swallowed} swallowed bytes of {}", html.len());
 });

@@ -15,18 +15,23 @@ static KEY: LazyLock<FederationKey> = LazyLock::new(FederationKey::public);
 #[derive(Default)]
 struct Look {
     bytes: usize,
+    /// The same as mail programs show it.
+    shown: usize,
     depth: usize,
 }
 
 impl Visitor for Look {
     fn text(&mut self, text: Text<'_>) {
         self.bytes += text.exact.len();
+        self.shown += text.shown.len();
     }
     fn html(&mut self, html: Text<'_>) {
         self.bytes += html.exact.len();
+        self.shown += html.shown.len();
     }
     fn file(&mut self, file: File<'_>) {
         self.bytes += file.exact.len();
+        self.shown += file.shown.len();
     }
     fn message(&mut self, _: &[&[u8]]) {
         self.depth += 1;
@@ -53,6 +58,7 @@ fuzz_target!(|raw: &[u8]| {
     assert_eq!(look.depth, 0, "each enclosed message that began must end");
     // A byte of an old charset may become three or four in UTF-8.
     assert!(look.bytes <= 4 * raw.len(), "{} bytes of {}", look.bytes, raw.len());
+    assert!(look.shown <= 4 * raw.len(), "{} shown bytes of {}", look.shown, raw.len());
 
     let (head, rest) = raw.split_at(body_of(raw));
     let mut pieces = RawMessage::from_bytes(head).expect("far below the bounds");

@@ -3,7 +3,7 @@
 
 use super::meta;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, ISO_2022_JP, REPLACEMENT, SHIFT_JIS, UTF_8, X_USER_DEFINED};
+use encoding_rs::{CoderResult, Encoding, ISO_2022_JP, REPLACEMENT, SHIFT_JIS, UTF_8, X_USER_DEFINED};
 use mail_parser::decoders::charsets::map::charset_decoder;
 use std::borrow::Cow;
 
@@ -116,10 +116,17 @@ fn decode<'a>(encoding: &'static Encoding, bytes: &'a [u8]) -> Cow<'a, str> {
 fn japanese(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     let mut decoder = ISO_2022_JP.new_decoder_without_bom_handling();
-    let mut feed = |text: &mut String, bytes: &[u8], is_last: bool| {
-        // There is room for all, so one call takes all; a count that overflows is far beyond a message's bounds.
-        text.reserve(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(0));
-        let _ = decoder.decode_to_string(bytes, text, is_last);
+    // A buffer of its own, since the decoder clears all the room that it is given.
+    let mut buffer = [0; 1024];
+    let mut feed = |text: &mut String, mut bytes: &[u8], is_last: bool| {
+        loop {
+            let (result, read, written, _) = decoder.decode_to_utf8(bytes, &mut buffer, is_last);
+            text.push_str(str::from_utf8(&buffer[..written]).unwrap_or_default());
+            bytes = &bytes[read..];
+            if result == CoderResult::InputEmpty {
+                return;
+            }
+        }
     };
     let mut rest = bytes;
     while !rest.is_empty() {

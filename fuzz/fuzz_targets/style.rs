@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Any style sheet: it decides whether text is hidden, and changes nothing of the text, in bounded time even when a piece of
+//! it comes very often.
+
+#![no_main]
+
+use bulkmark::mail::{Piece, pieces};
+use libfuzzer_sys::fuzz_target;
+
+/// Bytes of the piece that is repeated.
+const REPEATED: usize = 8 << 10;
+
+/// Elements that many rules fit.
+const BODY: &str = "<div id=a class='a b c'><p class=a>one<b style='color:#fff'>two</b></p></div><span id=b class=b>three</span>";
+
+/// All text of a page, hidden or not.
+fn text(html: &str) -> String {
+    let mut all = String::new();
+    pieces(html, &mut |piece| {
+        if let Piece::Text(text) | Piece::Quoted(text) | Piece::Hidden(text) = piece {
+            all.push_str(text);
+        }
+    });
+    all
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(css) = str::from_utf8(data) else { return };
+    // Before, what is repeated, after; most inputs have no NUL and are taken as they are.
+    let mut parts = css.splitn(3, '\0');
+    let mut part = || parts.next().unwrap_or("");
+    let (before, piece, after) = (part(), part(), part());
+    let css = [before, &piece.repeat(REPEATED / piece.len().max(1)), after].concat();
+    // It must be a sheet to its end, and no more.
+    if css.contains('<') {
+        return;
+    }
+    let found = text(&format!("<style>{css}</style>{BODY}"));
+    assert_eq!(found, text(BODY));
+    // The same in an attribute.
+    let quoted = css.replace('&', "&amp;").replace('"', "&quot;");
+    assert_eq!(text(&format!("<p style=\"{quoted}\">one</p>")), "one");
+});
