@@ -1,66 +1,154 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Microseconds a message for `mail` + `signature`: all signatures, and `body` alone, beside SHA-256 over the same bytes in the
-//! same run.
+//! Microseconds a message for `mail` + `signature`: all signatures, `body` alone, what `near` adds to it, and SHA-256 over the
+//! same bytes.
 //!
 //!     cargo bench --bench signature
+//!     BASELINE=other/target/release/deps/signature-0123456789abcdef cargo bench --bench signature
 //!
-//! Each case takes them in turn, and prints the medians of many rounds.
+//! `BASELINE` names this benchmark as another version of the program built it (`cargo bench --bench signature --no-run`). Both
+//! are processes that wait for orders: in each round each of them gets the same message to do, in turn, so what the machine
+//! does beside this hits both. Printed are medians: of times, and of the ratios of the rounds.
 
 use bulkmark::mail::RawMessage;
 use bulkmark::signature::{FederationKey, Settings, body, signatures};
 use sha2::{Digest, Sha256};
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
 
-/// Rounds of each pair; odd, so that the median is one of them.
+/// Rounds of each case; odd, so that the median is one of them.
 const ROUNDS: usize = 41;
 
+/// The argument that makes this a process that waits for orders.
+const WORKER: &str = "--worker";
+
 fn main() {
-    println!(
-        "{:<24} {:>9} {:>11} {:>9} {:>11} {:>12}",
-        "message", "bytes", "us/message", "all MB/s", "body MB/s", "SHA-256 MB/s"
+    if std::env::args().any(|argument| argument == WORKER) {
+        work(&mut std::io::stdin().lock(), &mut std::io::stdout());
+        return;
+    }
+    let mut workers = vec![Worker::start(&std::env::current_exe().expect("a path"))];
+    workers.extend(std::env::var_os("BASELINE").map(|path| Worker::start(Path::new(&path))));
+    print!(
+        "{:<23} {:>8} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}",
+        "message", "bytes", "us, all", "MB/s", "us, body", "us, near", "near/body", "us, SHA"
     );
+    let more = if workers.len() > 1 { "  baseline: all, times; near, times" } else { "" };
+    println!("{more}");
     for size in [5_000, 50_000, 1_000_000] {
-        case("plain text", &plain(size));
-        case("plain text, base64", &base64(size));
-        case("plain text, quoted-pr.", &quoted_printable(size));
-        case("HTML", &html(size));
+        case(&mut workers, "plain text", &plain(size));
+        case(&mut workers, "plain text, base64", &base64(size));
+        case(&mut workers, "plain text, quoted-pr.", &quoted_printable(size));
+        case(&mut workers, "HTML", &html(size));
+    }
+    for mut worker in workers {
+        drop(worker.orders);
+        worker.process.wait().expect("it ends");
     }
 }
 
-fn case(name: &str, raw: &[u8]) {
-    let (key, settings) = (FederationKey::public(), Settings::default());
-    let message = || RawMessage::from_bytes(black_box(raw)).expect("within bounds");
-    let all = || drop(black_box(signatures(&message(), &key, &settings)));
-    let body = || _ = black_box(body(&message(), &key, &settings).expect("has information"));
-    let sha = || _ = black_box(Sha256::digest(black_box(raw)));
+/// Microseconds of one message: all signatures, `body`, SHA-256.
+type Times = [f64; 3];
+
+fn case(workers: &mut [Worker], name: &str, raw: &[u8]) {
     let repeats = (1_000_000 / raw.len()).max(1);
-    let mut times: [Vec<Duration>; 3] = Default::default();
-    for _ in 0..ROUNDS {
-        for (times, run) in times.iter_mut().zip([&all as &dyn Fn(), &body, &sha]) {
-            times.push(time(repeats, run));
+    workers.iter_mut().for_each(|worker| worker.message(raw));
+    let mut rounds: Vec<Vec<Times>> = vec![Vec::new(); workers.len()];
+    for round in 0..ROUNDS {
+        for i in 0..workers.len() {
+            // Who begins has the colder caches.
+            let at = (i + round) % workers.len();
+            rounds[at].push(["all", "body", "sha"].map(|what| workers[at].time(what, repeats)));
         }
     }
-    let [all, body, sha] = times.map(|mut times| {
-        times.sort();
-        times[ROUNDS / 2].as_secs_f64() * 1e6 / repeats as f64
-    });
-    let rate = |micros: f64| raw.len() as f64 / micros;
-    println!(
-        "{name:<24} {:>9} {all:>11.1} {:>9.0} {:>11.0} {:>12.0}",
+    let median_of = |times: &[Times], f: fn(&Times) -> f64| median(times.iter().map(f).collect());
+    let (all, near): (fn(&Times) -> f64, fn(&Times) -> f64) = (|t| t[0], |t| t[0] - t[1]);
+    let [all_us, body_us, near_us, sha_us] =
+        [all, |t: &Times| t[1], near, |t: &Times| t[2]].map(|f| median_of(&rounds[0], f));
+    print!(
+        "{name:<23} {:>8} {all_us:>9.1} {:>7.0} {body_us:>9.1} {near_us:>9.1} {:>9.1} {sha_us:>9.1}",
         raw.len(),
-        rate(all),
-        rate(body),
-        rate(sha)
+        raw.len() as f64 / all_us,
+        near_us / body_us
     );
+    if let [new, old] = &rounds[..] {
+        let times =
+            |f: fn(&Times) -> f64| median(new.iter().zip(old).map(|(new, old)| f(old) / f(new)).collect());
+        let (all_us, near_us) = (median_of(old, all), median_of(old, near));
+        print!(" {all_us:>14.1} {:>6.2} {near_us:>9.1} {:>6.2}", times(all), times(near));
+    }
+    println!();
 }
 
-fn time(repeats: usize, f: &dyn Fn()) -> Duration {
-    let start = Instant::now();
-    for _ in 0..repeats {
-        f();
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+/// A process that measures one version of the program.
+struct Worker {
+    process: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Worker {
+    fn start(program: &Path) -> Self {
+        let mut process = Command::new(program)
+            .arg(WORKER)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        let (orders, answers) =
+            (process.stdin.take().expect("a pipe"), process.stdout.take().expect("a pipe"));
+        Self { process, orders, answers: BufReader::new(answers) }
     }
-    start.elapsed()
+
+    fn message(&mut self, raw: &[u8]) {
+        writeln!(self.orders, "message {}", raw.len()).expect("it runs");
+        self.orders.write_all(raw).expect("it runs");
+    }
+
+    /// Microseconds that it takes to do this for the message, on average over so many times.
+    fn time(&mut self, what: &str, repeats: usize) -> f64 {
+        writeln!(self.orders, "{what} {repeats}").expect("it runs");
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).expect("it runs");
+        answer.trim().parse::<f64>().expect("nanoseconds") / 1e3 / repeats as f64
+    }
+}
+
+/// Obeys orders: `message BYTES` with these bytes behind it, and `all TIMES`, `body TIMES` or `sha TIMES`, each answered with
+/// nanoseconds.
+fn work(orders: &mut impl BufRead, answers: &mut impl Write) {
+    let (key, settings) = (FederationKey::public(), Settings::default());
+    let (mut raw, mut order) = (Vec::new(), String::new());
+    while orders.read_line(&mut order).expect("orders") > 0 {
+        let (what, number) = order.trim().split_once(' ').expect("two words");
+        let number: usize = number.parse().expect("a number");
+        if what == "message" {
+            raw.resize(number, 0);
+            orders.read_exact(&mut raw).expect("a message");
+        } else {
+            let message = || RawMessage::from_bytes(black_box(&raw)).expect("within bounds");
+            let all = || drop(black_box(signatures(&message(), &key, &settings)));
+            let body = || _ = black_box(body(&message(), &key, &settings).expect("has information"));
+            let sha = || _ = black_box(Sha256::digest(black_box(&raw)));
+            let run: &dyn Fn() = match what {
+                "all" => &all,
+                "body" => &body,
+                _ => &sha,
+            };
+            let start = Instant::now();
+            (0..number).for_each(|_| run());
+            writeln!(answers, "{}", start.elapsed().as_nanos()).expect("somebody listens");
+            answers.flush().expect("somebody listens");
+        }
+        order.clear();
+    }
 }
 
 const WORDS: &str = "the quick brown fox jumps over a lazy dog while our newsletter tells of autumn prices, new arrivals \

@@ -282,14 +282,16 @@ fn the_same_file_twice_counts_once() {
 }
 
 #[test]
-fn pictures_and_links_count_where_there_is_little_text() {
-    joined(&picture("wow", 1, ""), &picture("kmdf ejrw", 1, "noise at the end"));
+fn files_and_links_count_where_there_is_no_text() {
+    joined(&picture("", 1, ""), &picture("", 1, "noise at the end"));
+    joined(&picture("buy now", 1, ""), &picture("buy now", 1, "noise at the end"));
     apart(&picture("wow", 1, ""), &picture("wow", 2, ""));
-    // Where there is text, the picture is a logo.
+    // Where there is text, the file only comes with it.
     apart(&picture(TEXT, 1, ""), &picture(OTHER, 1, ""));
     let links = |id: usize| {
         html(&format!(
-            "<a href='http://{id}.pills.example/{id}'>x</a><img src='http://y{id}.pills.example/{id}.png'>"
+            "<a href='http://pills.example/autumn-sale-of-pills?u={id}'>x</a>\
+             <a href='http://pills.example/to-the-order-form?u={id}'>y</a><img src='http://pills.example/{id}.png'>"
         ))
     };
     joined(&links(1), &links(2));
@@ -298,20 +300,46 @@ fn pictures_and_links_count_where_there_is_little_text() {
     apart(&link("look"), &link("interesting"));
 }
 
-/// A logo below letters: after a few, it counts for nothing.
+/// Different people send links to the same large sites.
+#[test]
+fn links_to_other_pages_of_one_site_are_other_links() {
+    let films = |a: &str, b: &str| {
+        plain(&format!("look https://video.example/watch?v={a} https://video.example/watch?v={b}\n"))
+    };
+    apart(&films("a1", "b1"), &films("a2", "b2"));
+    joined(&films("a1", "b1"), &films("a1", "b1"));
+}
+
+/// Where the links of a footer lead says nothing of the few words above it.
+#[test]
+fn links_below_a_text_are_no_message() {
+    let mut ledger = Ledger::default();
+    let footer: String =
+        (0..5).map(|n| format!("<a href='https://site{n}.example/the-company-itself'>s</a> ")).collect();
+    let words: Vec<&str> = OTHER.split_whitespace().collect();
+    let counts: Vec<u32> = words
+        .chunks_exact(4)
+        .map(|own| ledger.see(&html(&format!("<p>{}</p>{footer}", own.join(" ")))))
+        .collect();
+    assert!(counts.iter().all(|&count| count <= 4), "{counts:?}");
+}
+
+/// A file that comes with ever other words: after a few, it counts for nothing.
 #[test]
 fn what_comes_with_ever_other_text_loses_its_weight() {
-    let mut ledger = Ledger::default();
-    let words: Vec<&str> = OTHER.split_whitespace().collect();
-    let counts: Vec<u32> = (0..60)
-        .map(|n| {
-            let mut text: Vec<String> =
-                (0..20).map(|i| words[(n * 7 + i * (n + 3)) % words.len()].to_owned()).collect();
-            text.insert(3, format!("word{n}"));
-            ledger.see(&picture(&text.join(" "), 1, ""))
-        })
-        .collect();
-    assert!(counts.iter().all(|&count| count <= 6), "{counts:?}");
+    for length in [3, 20] {
+        let mut ledger = Ledger::default();
+        let words: Vec<&str> = OTHER.split_whitespace().collect();
+        let counts: Vec<u32> = (0..60)
+            .map(|n| {
+                let mut text: Vec<String> =
+                    (0..length).map(|i| words[(n * 7 + i * (n + 3)) % words.len()].to_owned()).collect();
+                text.insert(3, format!("word{n}"));
+                ledger.see(&picture(&text.join(" "), 1, ""))
+            })
+            .collect();
+        assert!(counts.iter().all(|&count| count <= 6), "{counts:?}");
+    }
     // The same picture with the same few words goes on counting.
     let mut ledger = Ledger::default();
     let last = (0..60).map(|_| ledger.see(&picture("buy now", 1, ""))).last();

@@ -149,6 +149,9 @@ fn explain_near(message: &RawMessage, asker: &Asker, judged: &Judgement) -> anyh
         let made_of = match thing {
             Thing::File(n) => format!("attached file {}, its beginning", n + 1),
             Thing::Links => "where all its links lead".to_owned(),
+            Thing::Path(n) => format!("picture {} on the net, its path", n + 1),
+            Thing::Hidden => "text that its style hides".to_owned(),
+            Thing::Band(n) => format!("what its picture looks like, {} of 7", n + 1),
         };
         all.push(explained(asker, signature, made_of, known, !known.is_block())?);
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The open elements of an HTML part, as far as they say whether their text is seen.
 
-use super::style::{self, Colour, PAGE, Style};
+use super::names::{closes_its_like, holds_its_own, is_void};
+use super::style::{Colour, Ink, PAGE, Sheet, Style, alike};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
@@ -21,13 +22,23 @@ pub(super) enum How {
 #[derive(Debug, Clone, Copy)]
 struct Look {
     hidden: bool,
+    invisible: bool,
     tiny: bool,
+    squeezed: bool,
     quoted: bool,
-    colour: Option<Colour>,
+    ink: Ink,
     background: Option<Colour>,
 }
 
-const START: Look = Look { hidden: false, tiny: false, quoted: false, colour: None, background: Some(PAGE) };
+const START: Look = Look {
+    hidden: false,
+    invisible: false,
+    tiny: false,
+    squeezed: false,
+    quoted: false,
+    ink: Ink::Unknown,
+    background: Some(PAGE),
+};
 
 /// An open element.
 #[derive(Debug)]
@@ -42,14 +53,20 @@ struct Element {
 
 /// The open elements, outermost first. None is looked for one by one: a message may have millions of tags that close
 /// nothing.
-#[derive(Debug, Default)]
-pub(super) struct Elements {
+#[derive(Debug)]
+pub(super) struct Elements<'a> {
+    sheet: &'a Sheet,
     open: Vec<Element>,
     /// For each name that is open, the innermost element.
     innermost: HashMap<LocalName, usize>,
 }
 
-impl Elements {
+impl<'a> Elements<'a> {
+    /// None, on a page with these style sheets.
+    pub(super) fn new(sheet: &'a Sheet) -> Self {
+        Self { sheet, open: Vec::new(), innermost: HashMap::new() }
+    }
+
     /// A start tag was read.
     pub(super) fn open(&mut self, tag: &Tag) {
         if is_void(&tag.name) {
@@ -60,12 +77,14 @@ impl Elements {
         }
         if self.open.len() < MAX_OPEN {
             let outer = self.look();
-            let style = Style::of(tag);
+            let style = Style::of(tag, self.sheet);
             let look = Look {
                 hidden: outer.hidden || style.hidden,
+                invisible: style.invisible.unwrap_or(outer.invisible),
                 tiny: style.tiny.unwrap_or(outer.tiny),
-                quoted: outer.quoted || style::is_quote(tag),
-                colour: style.colour.or(outer.colour),
+                squeezed: style.squeezed.unwrap_or(outer.squeezed),
+                quoted: outer.quoted || is_quote(tag),
+                ink: style.ink.unwrap_or(outer.ink),
                 background: style.background.unwrap_or(outer.background),
             };
             let at = self.open.len();
@@ -88,14 +107,24 @@ impl Elements {
     /// How text that stands here is shown.
     pub(super) fn how(&self) -> How {
         let look = self.look();
-        let invisible = look.colour.zip(look.background).is_some_and(|(a, b)| style::alike(a, b));
-        if look.hidden || look.tiny || invisible {
+        let is_drawn = match (look.ink, look.background) {
+            (Ink::Of(ink), Some(background)) => !alike(ink, background),
+            (Ink::Transparent, _) => false,
+            _ => true,
+        };
+        if look.hidden || look.invisible || look.tiny || look.squeezed || !is_drawn {
             How::Hidden
         } else if look.quoted {
             How::Quoted
         } else {
             How::Shown
         }
+    }
+
+    /// Whether a picture that stands here is seen, and belongs to this message.
+    pub(super) fn shows_pictures(&self) -> bool {
+        let look = self.look();
+        !look.hidden && !look.quoted
     }
 
     fn look(&self) -> Look {
@@ -123,85 +152,18 @@ impl Elements {
     }
 }
 
-/// Elements without content and end tag.
-fn is_void(name: &LocalName) -> bool {
-    matches!(
-        *name,
-        local_name!("area")
-            | local_name!("base")
-            | local_name!("br")
-            | local_name!("col")
-            | local_name!("embed")
-            | local_name!("hr")
-            | local_name!("img")
-            | local_name!("input")
-            | local_name!("link")
-            | local_name!("meta")
-            | local_name!("param")
-            | local_name!("source")
-            | local_name!("track")
-            | local_name!("wbr")
-    )
-}
-
-/// Elements that end where the next of the same name begins.
-fn closes_its_like(name: &LocalName) -> bool {
-    matches!(
-        *name,
-        local_name!("p")
-            | local_name!("li")
-            | local_name!("dt")
-            | local_name!("dd")
-            | local_name!("td")
-            | local_name!("th")
-            | local_name!("tr")
-            | local_name!("option")
-    )
-}
-
-/// Elements in which others of the name of an outer one may stand.
-fn holds_its_own(name: &LocalName) -> bool {
-    matches!(
-        *name,
-        local_name!("table")
-            | local_name!("ul")
-            | local_name!("ol")
-            | local_name!("dl")
-            | local_name!("div")
-            | local_name!("blockquote")
-    )
-}
-
-/// Elements in the middle of a word.
-pub(super) fn is_inline(name: &LocalName) -> bool {
-    matches!(
-        *name,
-        local_name!("a")
-            | local_name!("abbr")
-            | local_name!("b")
-            | local_name!("bdo")
-            | local_name!("big")
-            | local_name!("code")
-            | local_name!("del")
-            | local_name!("em")
-            | local_name!("font")
-            | local_name!("i")
-            | local_name!("ins")
-            | local_name!("kbd")
-            | local_name!("label")
-            | local_name!("mark")
-            | local_name!("nobr")
-            | local_name!("s")
-            | local_name!("small")
-            | local_name!("span")
-            | local_name!("strike")
-            | local_name!("strong")
-            | local_name!("sub")
-            | local_name!("sup")
-            | local_name!("tt")
-            | local_name!("u")
-            | local_name!("wbr")
-    )
+/// Quotes of an answered message, as mail programs mark them.
+fn is_quote(tag: &Tag) -> bool {
+    if tag.name != local_name!("blockquote") && tag.name != local_name!("div") {
+        return false;
+    }
+    let value = |name: &LocalName| tag.attrs.iter().find(|a| a.name.local == *name).map(|a| &a.value);
+    let cited = value(&local_name!("type")).is_some_and(|v| v.eq_ignore_ascii_case("cite"));
+    let class = value(&local_name!("class"));
+    cited
+        || class.is_some_and(|v| {
+            v.split_whitespace().any(|c| matches!(c, "gmail_quote" | "yahoo_quoted" | "moz-cite-prefix"))
+        })
 }
 
 #[cfg(test)]
@@ -238,8 +200,9 @@ mod tests {
             closing in 0..8u8,
             tags in prop::collection::vec((0..9usize, 0..20u8), 0..3000),
         ) {
+            let sheet = Sheet::default();
             const NAMES: [&str; 9] = ["p", "td", "tr", "li", "table", "ul", "div", "span", "x-unknown"];
-            let (mut elements, mut expected) = (Elements::default(), OneByOne::default());
+            let (mut elements, mut expected) = (Elements::new(&sheet), OneByOne::default());
             for (name, way) in tags {
                 let name = LocalName::from(NAMES[name]);
                 if way < closing {
@@ -288,6 +251,27 @@ mod tests {
             "<p hidden>x</p>",
             "<table bgcolor='#ff0000'><tr><td style='color:#fe0202'>x</td></tr></table>",
             "<div style='display:none'><table><tr><td>x</table></div>",
+            "<div style='height:0;overflow:hidden'>x</div>",
+            "<div style='line-height:0;overflow:hidden'>x</div>",
+            "<span style='display:inline-block;width:0;overflow:hidden'>x</span>",
+            "<span style='float:left;max-width:0px;overflow-x:hidden'>x</span>",
+            "<span style='position:absolute;clip:rect(0 0 0 0)'>x</span>",
+            "<p style='clip-path:inset(50%)'>x</p>",
+            "<p style='transform: rotate(3deg) scale(0)'>x</p>",
+            "<p style='transform:translateX(-9999px)'>x</p>",
+            "<p style='margin:0 0 0 -9999px'>x</p>",
+            "<p style='text-indent:-9999px'>x</p>",
+            "<p style='letter-spacing:-99px'>x</p>",
+            "<p style='font:0/0 a'>x</p>",
+            "<p style='font-size:.01em'>x<b style='font-size:1em'>x</b></p>",
+            "<p style='visibility:hidden'>x</p>",
+            "<p style='color:rgba(0,0,0,0)'>x</p>",
+            "<p style='color:#0000'>x</p>",
+            "<p style='color:transparent'>x<b>x</b></p>",
+            "<p style='dis\\70lay:none'>x</p>",
+            "<p style=\"font-family:'a;b';display:none\">x</p>",
+            "<p style='display:block;display:none'>x</p>",
+            "<div style='background:#123456 none'><p style='color:#123456'>x</p></div>",
         ] {
             assert_eq!(shown(&format!("one {span}two")), "one two", "{span}");
         }
@@ -303,6 +287,23 @@ mod tests {
             "<div style='font-size:0'><p style='font-size:14px'>x</p></div>",
             "<span style='color:#777'>x</span>",
             "<p style='display:none'><p>x</p>",
+            "<p style='display:none;display:block'>x</p>",
+            "<p style='visibility:hidden'><b style='visibility:visible'>x</b></p>",
+            "<span style='height:0;overflow:hidden'>x</span>",
+            "<td style='height:0;width:0;overflow:hidden'>x</td>",
+            "<div style='max-height:0'>x</div>",
+            "<p style='left:-9999px'>x</p>",
+            "<p style='line-height:0'>x</p>",
+            "<p style='clip:rect(0 0 0 0)'>x</p>",
+            "<p style='mso-hide:all'>x</p>",
+            "<p style='font:bold 12px/0 Arial'>x</p>",
+            "<div style='font:0/0 a'><p style='font:12px a'>x</p></div>",
+            "<p style=\"font-family:'a;display:none'\">x</p>",
+            "<p style='letter-spacing:-1px;opacity:.5;margin-left:-20px'>x</p>",
+            "<div style='color:white'><a href=u:>x</a></div>",
+            "<div style='background-image:url(x)'><b style='color:white'>x</b></div>",
+            "<p style='color:hotpink;background:white'>x</p>",
+            "<p style='transform:scale(1.5)'>x</p>",
             "<br style='display:none'>x",
             "</span></b></nonsense>x",
         ] {

@@ -5,15 +5,19 @@
 //! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes. [`mbox`] tells where the
 //! messages of a file begin and end.
 
+mod atoms;
 mod charset;
 mod decode;
 mod elements;
 mod html;
+mod lexer;
 pub mod mbox;
 mod meta;
 mod mime;
+mod names;
 mod part;
 mod raw;
+mod reference;
 mod stored;
 mod style;
 mod transfer;

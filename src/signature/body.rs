@@ -74,7 +74,8 @@ impl Canonical {
                 self.mark(mark::TARGET_END);
                 self.guard.target(target);
             }
-            Piece::Break => (),
+            // Its target is content; what is enclosed enters as an attachment.
+            Piece::Picture { .. } | Piece::Break | Piece::Swallowed(_) | Piece::SwallowedTarget(_) => (),
         }
     }
 

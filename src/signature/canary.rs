@@ -45,7 +45,7 @@ impl Visitor for Watch<'_> {
             pieces(html.exact, &mut |piece| match piece {
                 Piece::Text(text) => shown.push_str(text),
                 Piece::Break => shown.push('\n'),
-                Piece::Quoted(_) | Piece::Hidden(_) | Piece::Target(_) => (),
+                _ => (),
             });
             self.found |= has_line(&shown);
         }

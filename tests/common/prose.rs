@@ -16,21 +16,21 @@ const USUAL: [&str; 20] = [
 ];
 
 /// A writer.
-pub struct Prose(SplitMix64);
+pub(crate) struct Prose(SplitMix64);
 
 impl Prose {
     /// One who writes what no other number does.
-    pub fn new(number: u64) -> Self {
+    pub(crate) fn new(number: u64) -> Self {
         Self(SplitMix64::seed_from_u64(number))
     }
 
     /// A number below `n`.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.0.next_u64() % n as u64).unwrap()
     }
 
     /// A word.
-    pub fn word(&mut self) -> String {
+    pub(crate) fn word(&mut self) -> String {
         if self.below(2) == 0 {
             return USUAL[self.below(USUAL.len())].to_owned();
         }
@@ -38,7 +38,7 @@ impl Prose {
     }
 
     /// So many words, in sentences and in lines of twelve words.
-    pub fn text(&mut self, words: usize) -> String {
+    pub(crate) fn text(&mut self, words: usize) -> String {
         let mut text = String::new();
         let mut left = 0;
         for n in 0..words {

@@ -3,7 +3,7 @@
 
 use super::known::{ALIKE, Known};
 use super::seen::Seen;
-use super::slots::{Near, Slot};
+use super::slots::{Near, Slot, Thing};
 use crate::signature::key::FederationKey;
 
 /// The place of the slot whose count is that of the text, from the highest, 0: three passages agree.
@@ -61,10 +61,15 @@ impl Near {
             self.things.iter().map(|(_, signature)| Self::known(key, seen, *signature)).collect();
         let (text, bound) = self.text(&slots, seen);
         let alike = self.alike(key, seen);
-        let of_things = self.things.iter().zip(&things).map(|((thing, _), known)| {
-            if thing.is_weak() || known.is_block() { known.alike() } else { known.count }
+        let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
+        let of_things = self.things.iter().zip(&things).map(|(&(thing, _), known)| match thing {
+            Thing::Band(_) => 0,
+            _ if thing.is_weak() => known.alike(),
+            _ => says(*known),
         });
-        Judgement { count: of_things.max().unwrap_or(0).max(text).max(alike), slots, things, bound }
+        let picture = self.picture(|signature| Self::known(key, seen, signature), says);
+        let count = of_things.max().unwrap_or(0).max(picture).max(text).max(alike);
+        Judgement { count, slots, things, bound }
     }
 
     /// The count of the text, as far as it may be bulk, and what keeps it from being more.

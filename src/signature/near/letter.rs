@@ -7,21 +7,23 @@ use super::slots::{Near, Slot, stray};
 use crate::signature::key::FederationKey;
 use crate::signature::types::Signature;
 
-/// Slots in which a letter reports something new, at least.
-const NEW: usize = 3;
-
 impl Near {
     /// The signatures that are asked for and not reported.
     #[must_use]
     pub fn asked(&self) -> Vec<Signature> {
-        let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]);
-        further.map(|(_, signature)| *signature).collect()
+        let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]).map(|(_, signature)| *signature);
+        further.chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
     }
 
     /// Every signature that may count: passages and things.
     fn all(&self) -> impl Iterator<Item = Signature> + '_ {
         let passages = self.slots.iter().flat_map(|slot| &slot.passages).map(|(_, signature)| *signature);
-        passages.chain(self.things.iter().map(|(_, signature)| *signature))
+        passages.chain(self.all_things())
+    }
+
+    fn all_things(&self) -> impl Iterator<Item = Signature> + '_ {
+        let things = self.things.iter().map(|(_, signature)| *signature);
+        things.chain(self.unsure.iter().map(|(_, signature)| *signature))
     }
 
     /// The [`stray`] signatures whose counts matter for [`judge`](Self::judge): those of all that was seen before.
@@ -37,16 +39,18 @@ impl Near {
         Known { count, strays: if count == 0 { 0 } else { seen.count(stray(key, signature)) } }
     }
 
-    /// Whether new text stands above known text: three passages or more that are reported were never seen, and each of these
-    /// stands before all that were. So looks a letter above a signature or a disclaimer, whatever mail program wrote it; a
-    /// copy with other words here and there does not.
+    /// Whether new text stands above known text: the head of the text was never seen, and of the passages that are reported,
+    /// each that was never seen stands before all that were. So looks a letter above a signature or a disclaimer, whatever
+    /// mail program wrote it. A copy with another greeting does not, nor one with other words here and there.
     #[must_use]
     pub fn is_letter(&self, seen: &Seen) -> bool {
-        let (new, known): (Vec<&Slot>, Vec<&Slot>) =
-            self.slots.iter().partition(|slot| !seen.has(slot.reported()));
-        let last_new = new.iter().map(|slot| slot.place()).max();
-        let first_known = known.iter().map(|slot| slot.place()).min();
-        new.len() >= NEW && first_known.is_none_or(|known| last_new < Some(known))
+        let is_new = |slot: &Slot| !seen.has(slot.reported());
+        let head_is_new = self.slots.first().is_some_and(is_new);
+        // What begins at the end goes on with the first words.
+        let new = self.slots.iter().filter(|slot| is_new(slot) && !slot.goes_round);
+        let last_new = new.map(Slot::place).max();
+        let first_known = self.slots.iter().filter(|slot| !is_new(slot)).map(Slot::place).min();
+        head_is_new && first_known.is_none_or(|known| last_new < Some(known))
     }
 
     /// What is reported once the counts are known, from the next message on: [`stray`] signatures of what stands below new
@@ -59,7 +63,7 @@ impl Near {
             strays.extend(passages.map(|(_, signature)| *signature));
         }
         if self.rest.is_some_and(|rest| !seen.has(rest)) {
-            strays.extend(self.things.iter().map(|(_, signature)| *signature));
+            strays.extend(self.all_things());
         }
         let strays = strays.into_iter().filter(|&signature| seen.has(signature));
         let mut all: Vec<Signature> = strays.map(|signature| stray(key, signature)).collect();

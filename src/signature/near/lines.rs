@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Which lines of a text were written for this message: not those of the message that is answered, nor footers that stand
-//! below every message of a list, a company or a person.
+//! below every message of a list, a company or a person. Nothing is thrown away: what is not the writer's own is kept by
+//! its kind, since a message that has nothing else is that.
+
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// Bytes that a footer has at most; what is longer is content behind a line.
 const FOOTER: usize = 1500;
@@ -17,35 +21,161 @@ const SIGN_OFF: usize = 10;
 /// Letters and digits before the `>` of a quoted line (`Tim> text`).
 const QUOTED_BY: usize = 8;
 
-/// The lines that were written for this message, without blanks around them, and their numbers from 1.
-pub(super) fn own_lines(text: &str) -> Vec<(usize, &str)> {
-    let mut own = Vec::new();
-    let mut rest = text;
-    let mut number = 0;
-    while let Some(line) = rest.split_inclusive('\n').next() {
-        rest = &rest[line.len()..];
-        number += 1;
-        let line = line.trim();
-        if line.is_empty() || is_quoted(line) {
-            continue;
+/// Lines that say who wrote what is quoted, at most: mail programs wrap them.
+const ATTRIBUTION: usize = 3;
+
+/// Header fields that are shown above an answered message.
+const FIELDS: usize = 8;
+
+/// Bytes of the name of such a field, in most languages.
+const FIELD: usize = 20;
+
+/// Levels of quoting and footers that are taken off.
+const LEVELS: usize = 16;
+
+/// Words below which a text has too few passages, whatever they are.
+pub(super) const TOO_FEW: usize = 9;
+
+/// A line without blanks around it, and its number from 1.
+pub(super) type Line<'a> = (usize, &'a str);
+
+/// The lines of a text that are not empty, by what they are.
+#[derive(Debug, Default)]
+pub(super) struct Lines<'a> {
+    /// What was written for this message.
+    pub(super) own: Vec<Line<'a>>,
+    /// The message that is answered or handed on, without its quote marks.
+    pub(super) quoted: Vec<Line<'a>>,
+    /// What stands behind a rule or the mark of a signature, or says how to leave a list.
+    pub(super) footer: Vec<Line<'a>>,
+    /// Words that say who wrote: above what is quoted, and at the end.
+    pub(super) names: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines of a text.
+    pub(super) fn of(text: &'a str) -> Self {
+        let numbered = (1..).zip(text.split_inclusive('\n'));
+        Self::sort(numbered, text.len())
+    }
+
+    /// All lines of a text that are not empty, in the place of those behind what goes before.
+    pub(super) fn all(text: &'a str) -> impl Iterator<Item = Line<'a>> {
+        (1..).zip(text.split_inclusive('\n')).filter_map(full)
+    }
+
+    /// `length` is that of all lines, in bytes.
+    fn sort(mut lines: impl Iterator<Item = Line<'a>> + Clone, length: usize) -> Self {
+        let mut sorted = Self::default();
+        let mut before = 0;
+        // The first line of the paragraph that is read, by its place among the own ones.
+        let (mut paragraph, mut in_quote) = (0, false);
+        while let Some((number, line)) = lines.next() {
+            before += line.len();
+            let line = line.trim();
+            if line.is_empty() {
+                paragraph = sorted.own.len();
+                continue;
+            }
+            if let Some(quoted) = quoted(line) {
+                if !in_quote {
+                    sorted.leave_out_attribution(paragraph);
+                }
+                in_quote = true;
+                sorted.quoted.push((number, quoted));
+                continue;
+            }
+            if in_quote {
+                paragraph = sorted.own.len();
+                in_quote = false;
+            }
+            let rest = length.saturating_sub(before);
+            if rest <= FOOTER && is_rule(line) {
+                sorted.footer.extend(lines.filter_map(full));
+                break;
+            }
+            if rest <= FOOTER.min(before / 2) && leaves_list(line) {
+                sorted.footer.push((number, line));
+                sorted.footer.extend(lines.filter_map(full));
+                break;
+            }
+            if begins_answered(line, lines.clone()) {
+                sorted.quoted.extend(without_fields(lines));
+                break;
+            }
+            sorted.own.push((number, line));
         }
-        let before = text.len() - rest.len();
-        let footer = rest.len() <= FOOTER && is_rule(line)
-            || rest.len() <= FOOTER.min(before / 2) && leaves_list(line);
-        if footer || begins_answered(line, rest) {
+        let own_end = sorted.own.len() - sign_off(&sorted.own);
+        sorted.names += words_of(&sorted.own[own_end..]);
+        sorted.own.truncate(own_end);
+        sorted
+    }
+
+    /// The paragraph before a quote that ends with a colon says who wrote what follows, and when: `On ... wrote:`.
+    fn leave_out_attribution(&mut self, paragraph: usize) {
+        let start = if paragraph < self.own.len() { paragraph } else { self.own.len().saturating_sub(1) };
+        let lines = &self.own[start..];
+        let names = lines.len() <= ATTRIBUTION
+            && lines.last().is_some_and(|(_, line)| line.ends_with(':'))
+            && lines.iter().any(|(_, line)| line.contains(|c: char| c.is_ascii_digit() || c == '@'));
+        if names {
+            self.names += words_of(lines);
+            self.own.truncate(start);
+        }
+    }
+}
+
+/// What was written for a message whose lines these are, when they are all that another one has: its own lines, and if these
+/// are too few also what is quoted in it, or else what is behind a rule.
+pub(super) fn unfold(mut lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
+    let mut own = Vec::new();
+    for _ in 0..LEVELS {
+        let length = lines.iter().map(|(_, line)| line.len()).sum();
+        // A copy of this iterator is made for each line, so it must not own them.
+        let whole = std::mem::take(&mut lines);
+        let mut sorted = Lines::sort(whole.iter().copied(), length);
+        own.append(&mut sorted.own);
+        lines = if sorted.quoted.is_empty() { sorted.footer } else { sorted.quoted };
+        if lines.is_empty() || words_of(&own) >= TOO_FEW {
             break;
         }
-        own.push((number, line));
     }
-    let own_end = own.len() - sign_off(&own);
-    own.truncate(own_end);
     own
 }
 
-/// A line of the message that is answered: `> text`, `Tim> text`.
-fn is_quoted(line: &str) -> bool {
+fn full((number, line): Line<'_>) -> Option<Line<'_>> {
+    let line = line.trim();
+    (!line.is_empty()).then_some((number, line))
+}
+
+fn words_of(lines: &[Line<'_>]) -> usize {
+    lines.iter().map(|(_, line)| line.split_whitespace().count()).sum()
+}
+
+/// The lines of an answered message, without the fields of its header that stand on top.
+fn without_fields<'a>(lines: impl Iterator<Item = Line<'a>>) -> impl Iterator<Item = Line<'a>> {
+    let mut fields = 0;
+    lines.filter_map(full).skip_while(move |(_, line)| {
+        fields += 1;
+        fields <= FIELDS && is_field(line)
+    })
+}
+
+/// `Subject: text`, in any language.
+fn is_field(line: &str) -> bool {
+    let name = line.trim_start_matches('*').split_once(':').map(|(name, _)| name.trim_end_matches('*'));
+    name.is_some_and(|name| {
+        !name.is_empty()
+            && name.len() <= FIELD
+            && name.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | ' ' | '\u{A0}'))
+    })
+}
+
+/// What is behind the marks of a line of the message that is answered: `> text`, `Tim> text`.
+fn quoted(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(char::is_alphanumeric);
-    line.len() - rest.len() <= QUOTED_BY && rest.starts_with('>')
+    let rest = if line.len() - rest.len() <= QUOTED_BY { rest.strip_prefix('>') } else { None };
+    rest.map(str::trim_start)
 }
 
 /// A line that parts a footer from the text: RFC 3676's `-- `, or one that is mostly dashes or the like.
@@ -57,38 +187,42 @@ fn is_rule(line: &str) -> bool {
 
 /// A line that says how to get no more of such mail, in the languages of much mail.
 fn leaves_list(line: &str) -> bool {
-    const WORDS: [&str; 10] = [
-        "unsubscribe",
-        "abbestellen",
-        "abmelden",
-        "désabonner",
-        "désinscrire",
-        "darse de baja",
-        "disiscriver",
-        "uitschrijven",
-        "cancelar a inscrição",
-        "отписаться",
-    ];
+    // Made once: most of the time would go to making them.
+    static WORDS: LazyLock<[Finder<'static>; 10]> = LazyLock::new(|| {
+        [
+            "unsubscribe",
+            "abbestellen",
+            "abmelden",
+            "désabonner",
+            "désinscrire",
+            "darse de baja",
+            "disiscriver",
+            "uitschrijven",
+            "cancelar a inscrição",
+            "отписаться",
+        ]
+        .map(Finder::new)
+    });
     let line = line.to_lowercase();
-    WORDS.iter().any(|word| line.contains(word))
+    WORDS.iter().any(|word| word.find(line.as_bytes()).is_some())
 }
 
 /// A line with which the message that is answered or handed on begins, in full below it.
-fn begins_answered(line: &str, rest: &str) -> bool {
+fn begins_answered<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> bool {
     if line.starts_with("---") {
         let bare = line.trim_matches(['-', ' ']).to_ascii_lowercase();
         return bare == "original message" || bare.starts_with("forwarded");
     }
     // Outlook's way: some fields of the other message's header.
     line.starts_with("From:") && {
-        let next = rest.lines().map(str::trim).find(|line| !line.is_empty());
-        next.is_some_and(|next| ["Sent:", "Date:", "To:"].iter().any(|field| next.starts_with(field)))
+        let next = rest.filter_map(full).next();
+        next.is_some_and(|(_, next)| ["Sent:", "Date:", "To:"].iter().any(|field| next.starts_with(field)))
     }
 }
 
 /// How many lines at the end say who wrote: short ones, behind a longer one.
-fn sign_off(lines: &[(usize, &str)]) -> usize {
-    let is_short = |(_, line): &&(usize, &str)| line.split_whitespace().nth(SHORT).is_none();
+fn sign_off(lines: &[Line<'_>]) -> usize {
+    let is_short = |(_, line): &&Line<'_>| line.split_whitespace().nth(SHORT).is_none();
     let run = lines.iter().rev().take_while(is_short).count();
     if run > SIGN_OFF || run == lines.len() { 0 } else { run }
 }
@@ -98,7 +232,7 @@ mod tests {
     use super::*;
 
     fn own(text: &str) -> String {
-        own_lines(text).iter().map(|(_, line)| *line).collect::<Vec<_>>().join("|")
+        Lines::of(text).own.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("|")
     }
 
     const LONG: &str = "This line has more words than those of a name.";
@@ -125,7 +259,7 @@ mod tests {
         );
         // What is long is no footer.
         let content = format!("{LONG}\n").repeat(50);
-        assert_eq!(own_lines(&format!("{LONG}\n-- \n{content}")).len(), 52);
+        assert_eq!(Lines::of(&format!("{LONG}\n-- \n{content}")).own.len(), 52);
     }
 
     #[test]
@@ -133,11 +267,11 @@ mod tests {
         assert_eq!(own(&format!("{LONG}\nRegards\n\nTim Tester\nPhone 555 1234\n")), LONG);
         // Lines that are all short are a text of short lines.
         assert_eq!(own("Buy now\nCheap pills\nClick here\n"), "Buy now|Cheap pills|Click here");
-        assert_eq!(own_lines(&format!("{LONG}\n{}", "item\n".repeat(11))).len(), 12);
+        assert_eq!(Lines::of(&format!("{LONG}\n{}", "item\n".repeat(11))).own.len(), 12);
     }
 
     #[test]
     fn numbers_are_those_of_the_text() {
-        assert_eq!(own_lines("> no\n\n  yes\nyes").iter().map(|(n, _)| *n).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(Lines::of("> no\n\n  yes\nyes").own.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [3, 4]);
     }
 }

@@ -1,99 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a reader gets of a message: its words, its links, and what is attached.
 
-use super::lines::own_lines;
+use super::characters::{self, Apart, Lengths};
+use super::content::{Content, MAX_HIDDEN, MAX_WORDS, NO_ANSWER, Position, Shows};
+use super::frames::Frame;
+use super::lines::{Line, Lines, unfold};
+use super::links;
 use super::product::WordKey;
-use super::words::{Token, Word, Words, domain_of};
+use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
+use super::words::{Token, Word, Words};
 use crate::mail::{File, Piece, Text, Visitor, pieces};
-use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
 
-/// Words that are read of a message, some hundred pages; what follows is left out.
-const MAX_WORDS: usize = 1 << 16;
-
-/// Different links that are counted.
-const MAX_LINKS: usize = 64;
-
-/// Attached files that are read.
-pub(super) const MAX_FILES: usize = 2;
-
-/// Bytes of an attached file below which it is a mark or an icon.
-const SMALL: usize = 1024;
-
-/// Where a word stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Position {
-    /// The number of the text or HTML part, from 1.
-    pub part: usize,
-    /// The line in it, from 1; in HTML, of what is shown.
-    pub line: usize,
-    /// The word as it stands, without control characters.
-    pub word: String,
-}
-
-/// The content of a message, or of some parts of it.
-#[derive(Debug, Default)]
-pub(super) struct Content {
-    /// Keyed hashes of the words.
-    pub(super) words: Vec<u64>,
-    /// Where each stands, when that is wanted.
-    pub(super) positions: Vec<Position>,
-    /// Keyed hashes of the links.
-    pub(super) links: BTreeSet<u64>,
-    /// The domains to which they lead.
-    pub(super) domains: BTreeSet<String>,
-    /// Digests of the attached files, each once.
-    pub(super) files: Vec<[u8; 32]>,
-}
-
-impl Content {
-    fn append(&mut self, mut other: Self) {
-        other.words.truncate(MAX_WORDS - self.words.len().min(MAX_WORDS));
-        other.positions.truncate(other.words.len());
-        self.words.append(&mut other.words);
-        self.positions.append(&mut other.positions);
-        self.links.append(&mut other.links);
-        self.domains.append(&mut other.domains);
-        self.add_files(&other.files);
-    }
-
-    fn add_files(&mut self, files: &[[u8; 32]]) {
-        for file in files {
-            if self.files.len() < MAX_FILES && !self.files.contains(file) {
-                self.files.push(*file);
-            }
-        }
-    }
-
-    fn link(&mut self, link: &str, hash: u64) {
-        if self.links.len() < MAX_LINKS && self.links.insert(hash) {
-            self.domains.extend(domain_of(link));
-        }
-    }
-
-    /// The next of several alternatives: it is shown instead if it shows anything. What is attached to any of them stays.
-    fn alternative(&mut self, mut next: Self) {
-        self.add_files(&std::mem::take(&mut next.files));
-        if !next.words.is_empty() || !next.links.is_empty() {
-            next.files = std::mem::take(&mut self.files);
-            *self = next;
-        }
-    }
-}
+/// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
+const SHORT: usize = 24;
 
 /// Reads a message.
 pub(in crate::signature) struct Reader {
     words: Words,
     traced: bool,
-    /// What is read of the message, and of the alternatives that are open, outermost first.
+    /// What is read of the message, and of the multiparts and messages that are open, outermost first.
     read: Content,
-    open: Vec<Content>,
-    /// Reports of programs that are open; what is in them was not written to anybody.
-    reports: usize,
+    open: Vec<Frame>,
     parts: usize,
     /// The text of the HTML part that is read, a line for each block.
     html: String,
-    html_links: Content,
+    /// The same of what it quotes, and of what it hides.
+    html_quoted: String,
+    html_hidden: String,
+    html_page: Page,
+    /// Pictures that were decoded.
+    decoded: usize,
 }
 
 impl Reader {
@@ -104,88 +40,232 @@ impl Reader {
             traced,
             read: Content::default(),
             open: Vec::new(),
-            reports: 0,
             parts: 0,
             html: String::new(),
-            html_links: Content::default(),
+            html_quoted: String::new(),
+            html_hidden: String::new(),
+            html_page: Page::default(),
+            decoded: 0,
         }
     }
 
     /// What was read.
     pub(super) fn finish(self) -> Content {
-        self.read
+        self.read.whole()
     }
 
-    fn read_text(&mut self, text: &str, mut part: Content) {
+    /// Reads a part; `quoted` is what is marked as another message's in it by other means than lines.
+    fn read_text(&mut self, text: &str, quoted: &str, mut part: Content) {
         self.parts += 1;
-        for (line, text) in own_lines(text) {
-            if part.words.len() >= MAX_WORDS {
-                break;
-            }
-            self.words.read(text, &mut |token| match token {
-                // A line may be a whole message long.
-                Token::Word(..) if part.words.len() >= MAX_WORDS => (),
-                Token::Word(Word { hash, token, .. }) => {
-                    part.words.push(hash);
-                    if self.traced {
-                        // It is shown to people; what would control their terminal is no part of a word.
-                        let word = token.chars().filter(|c| !c.is_control()).collect();
-                        part.positions.push(Position { part: self.parts, line, word });
-                    }
-                }
-                Token::Link(link, hash) => part.link(link, hash),
-            });
+        let mut lines = Lines::of(text);
+        if !quoted.is_empty() {
+            lines.quoted.extend(Lines::all(quoted));
+        }
+        // Who answers with a link or a line of code has answered, though it has no words.
+        part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
+        self.read_lines(&lines.own, &mut part);
+        if part.words.len() <= NO_ANSWER {
+            part.quoted = self.kept(lines.quoted);
+        }
+        if part.words.is_empty() {
+            part.footer = self.kept(lines.footer);
+        }
+        if part.words.len() < FEW {
+            part.page.text(text);
         }
         self.keep(part);
     }
 
-    fn keep(&mut self, part: Content) {
-        if self.reports > 0 {
-            return;
+    /// What is read of lines that are read only if a message has no others.
+    fn kept(&mut self, lines: Vec<Line<'_>>) -> Option<Box<Content>> {
+        let lines = if lines.is_empty() { lines } else { unfold(lines) };
+        let mut content = Content::default();
+        self.read_lines(&lines, &mut content);
+        (!content.words.is_empty()).then(|| Box::new(content))
+    }
+
+    fn read_lines(&mut self, lines: &[Line<'_>], part: &mut Content) {
+        let start = part.words.len();
+        let mut lengths = Lengths::default();
+        let mut apart = Apart::default();
+        let (words, trace) = (&mut self.words, Trace { part: self.parts, traced: self.traced });
+        let key = words.key();
+        for &(line, text) in lines {
+            if part.words.len() >= MAX_WORDS {
+                break;
+            }
+            words.read(text, &mut |token| match token {
+                // A line may be a whole message long.
+                Token::Word(..) if part.words.len() >= MAX_WORDS => (),
+                Token::Word(Word { hash, folded, token }) => {
+                    lengths.word(folded, token.len());
+                    if !apart.take(folded, part.words.len()) {
+                        trace.join(key, &mut apart, line, part);
+                    }
+                    trace.push(hash, token, line, part);
+                }
+                Token::Link(link) => {
+                    lengths.link(link.len());
+                    if let Some(page) = links::page_of(link) {
+                        part.page.link(key.hash(page.as_bytes()));
+                    }
+                }
+            });
         }
+        trace.join(key, &mut apart, lines.last().map_or(0, |(line, _)| *line), part);
+        if lengths.say_little(lines) {
+            part.words.truncate(start);
+            part.positions.truncate(start);
+            characters::pieces(lines, &mut |piece, line| {
+                trace.push(key.hash(piece.as_bytes()), piece, line, part)
+            });
+        }
+    }
+
+    fn keep(&mut self, part: Content) {
         match self.open.last_mut() {
-            Some(shown) => shown.alternative(part),
+            Some(frame) => frame.add(part),
             None => self.read.append(part),
+        }
+    }
+
+    /// What was begun last ends.
+    fn close(&mut self) {
+        if let Some(frame) = self.open.pop() {
+            self.keep(frame.finish());
         }
     }
 
     /// A piece of an HTML part; [`html_end`](Self::html_end) comes after the last.
     pub(in crate::signature) fn piece(&mut self, piece: Piece<'_>) {
         match piece {
-            Piece::Text(text) => {
-                // Line ends in HTML are blanks.
-                for (i, line) in text.split('\n').enumerate() {
-                    if i > 0 {
-                        self.html.push(' ');
+            Piece::Text(text) | Piece::Swallowed(text) => push_text(&mut self.html, text),
+            Piece::Quoted(text) => {
+                self.html_page.text(text);
+                push_text(&mut self.html_quoted, text);
+            }
+            Piece::Hidden(text) => push_text(&mut self.html_hidden, text),
+            Piece::Break => {
+                self.html.push('\n');
+                for other in [&mut self.html_quoted, &mut self.html_hidden] {
+                    if !other.is_empty() && !other.ends_with('\n') {
+                        other.push('\n');
                     }
-                    self.html.push_str(line);
                 }
             }
-            Piece::Break => self.html.push('\n'),
-            Piece::Target(target) => {
-                let hash = self.words.hash(target.as_bytes());
-                self.html_links.link(target, hash);
+            Piece::Target(target) | Piece::SwallowedTarget(target) => {
+                if let Some(page) = links::page_of(target) {
+                    self.html_page.link(self.words.hash(page.as_bytes()));
+                }
             }
-            Piece::Quoted(_) | Piece::Hidden(_) => (),
+            Piece::Picture { source, size } => self.picture(source, size),
+        }
+    }
+
+    fn picture(&mut self, source: &str, size: (Option<u32>, Option<u32>)) {
+        if let Some(page) = links::page_of(source) {
+            self.html_page.is_no_link(self.words.hash(page.as_bytes()));
+        }
+        let place = match source.split_at_checked(4) {
+            Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
+                Some(Source::Part(self.words.hash(id.as_bytes())))
+            }
+            _ => links::picture_of(source).map(|path| Source::Path(self.words.hash(path.as_bytes()))),
+        };
+        if let Some(source) = place
+            && self.html_page.shows_more()
+        {
+            let behind_text = words_in(&self.html, 1) > 0;
+            self.html_page.show(Shown { source, size, behind_text });
         }
     }
 
     /// The HTML part ends whose pieces were shown.
     pub(in crate::signature) fn html_end(&mut self) {
         let mut html = std::mem::take(&mut self.html);
-        let links = std::mem::take(&mut self.html_links);
-        self.read_text(&html, links);
+        let mut quoted = std::mem::take(&mut self.html_quoted);
+        let (page, hidden) = (std::mem::take(&mut self.html_page), self.hidden());
+        self.read_text(&html, &quoted, Content { page, hidden, shows: Shows::Page, ..Content::default() });
         html.clear();
-        self.html = html;
+        quoted.clear();
+        (self.html, self.html_quoted) = (html, quoted);
     }
+
+    /// The hidden words of the HTML part.
+    fn hidden(&mut self) -> Vec<u64> {
+        let mut words = Vec::new();
+        for line in self.html_hidden.lines() {
+            if words.len() >= MAX_HIDDEN {
+                break;
+            }
+            self.words.read(line, &mut |token| match token {
+                Token::Word(word) if words.len() < MAX_HIDDEN => words.push(word.hash),
+                Token::Word(..) | Token::Link(_) => (),
+            });
+        }
+        self.html_hidden.clear();
+        words
+    }
+}
+
+/// Writes words down.
+#[derive(Clone, Copy)]
+struct Trace {
+    /// The number of the part that is read.
+    part: usize,
+    /// Whether it is kept where each word stands.
+    traced: bool,
+}
+
+impl Trace {
+    /// A word of a line, by its hash and as it stands.
+    fn push(self, hash: u64, token: &str, line: usize, part: &mut Content) {
+        if part.words.len() >= MAX_WORDS {
+            return;
+        }
+        part.words.push(hash);
+        if self.traced {
+            // It is shown to people; what would control their terminal is no part of a word.
+            let word = token.chars().filter(|c| !c.is_control()).collect();
+            part.positions.push(Position { part: self.part, line, word });
+        }
+    }
+
+    /// Letters that stood apart end; enough of them are read as one row.
+    fn join(self, key: WordKey, apart: &mut Apart, line: usize, part: &mut Content) {
+        if apart.letters >= characters::APART {
+            part.words.truncate(apart.start);
+            part.positions.truncate(apart.start);
+            characters::pieces_of(&apart.row, &mut |piece| {
+                self.push(key.hash(piece.as_bytes()), piece, line, part)
+            });
+        }
+        apart.clear();
+    }
+}
+
+/// Line ends in HTML are blanks.
+fn push_text(all: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) {
+        all.push_str(&rest[..end]);
+        all.push(' ');
+        rest = &rest[end + 1..];
+    }
+    all.push_str(rest);
 }
 
 impl Visitor for Reader {
     fn text(&mut self, text: Text<'_>) {
+        // The header of the message that a report is about.
+        if text.subtype == "rfc822-headers" && matches!(self.open.last(), Some(Frame::Report { .. })) {
+            return;
+        }
         if text.is_html() {
             return self.html(text);
         }
-        self.read_text(text.shown, Content::default());
+        let shows = Shows::text(text.subtype, text.is_attachment);
+        self.read_text(text.shown, "", Content { shows, ..Content::default() });
     }
 
     fn html(&mut self, html: Text<'_>) {
@@ -193,37 +273,92 @@ impl Visitor for Reader {
         self.html_end();
     }
 
-    /// Of files, the first half at least: noise at the end of a picture makes it no other one.
     fn file(&mut self, file: File<'_>) {
-        let bytes = file.shown;
-        if bytes.len() < SMALL {
+        if let Some(frame) = self.open.last_mut() {
+            frame.see_type(file.media);
+        }
+        // Where there is text, files say nothing.
+        if self.read.words.len() >= FEW {
             return;
         }
-        let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
-        let digest = Sha256::digest(&bytes[..length]);
-        self.keep(Content { files: vec![digest.into()], ..Content::default() });
+        let id = file.id.map(|id| self.words.hash(id.as_bytes()));
+        if let Some(enclosed) = Enclosed::of(file.shown, id, self.decoded < MAX_DECODED) {
+            self.decoded += usize::from(enclosed.is_picture());
+            let files = vec![enclosed];
+            self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });
+        }
     }
 
-    fn message(&mut self, _fields: &[&[u8]]) {}
+    fn message(&mut self, _fields: &[&[u8]]) {
+        self.open.push(Frame::Message(Content::default()));
+    }
 
-    fn message_end(&mut self) {}
+    fn message_end(&mut self) {
+        let Some(message) = self.open.pop().map(Frame::finish) else {
+            return;
+        };
+        match self.open.last_mut() {
+            Some(frame) => frame.add_message(message),
+            None => self.read.append(message),
+        }
+    }
 
     fn report(&mut self) {
-        self.reports += 1;
+        self.open.push(Frame::report());
     }
 
     fn report_end(&mut self) {
-        self.reports = self.reports.saturating_sub(1);
+        self.close();
     }
 
     fn alternatives(&mut self) {
-        self.open.push(Content::default());
+        self.open.push(Frame::alternatives());
     }
 
-    /// Of alternatives, the last one that shows anything, as a reader would see it. What is attached in any of them counts.
-    fn alternatives_end(&mut self) {
-        if let Some(shown) = self.open.pop() {
-            self.keep(shown);
+    fn alternative(&mut self) {
+        if let Some(frame) = self.open.last_mut() {
+            frame.next_alternative();
         }
+    }
+
+    /// Of alternatives, the one that mail programs show best, the last of these. What is attached in any of them counts.
+    fn alternatives_end(&mut self) {
+        self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::RawMessage;
+
+    fn read(html: &str) -> Content {
+        let raw = format!("Content-Type: text/html\n\n{html}");
+        let mut reader = Reader::new([7; 16], false);
+        RawMessage::from_bytes(raw.as_bytes()).unwrap().visit(&mut reader);
+        reader.finish()
+    }
+
+    #[test]
+    fn hidden_words_are_kept_apart() {
+        let shown = read("<p>One two three</p>");
+        let both = read(
+            "<p>One <i style='display:none'>four<br>five</i>two three</p><p hidden>six\nseven http://a.example</p>",
+        );
+        assert_eq!((both.words, both.links.len()), (shown.words, 0));
+        assert_eq!(both.hidden, read("<p>four five six seven</p>").words);
+        let many = read(&format!("<p hidden>{}</p>yes", "word ".repeat(5000)));
+        assert_eq!((many.words.len(), many.hidden.len()), (1, MAX_HIDDEN));
+    }
+
+    #[test]
+    fn what_was_left_out_is_known() {
+        let quote =
+            "<blockquote type=cite>This has been written by somebody else, and at another time.</blockquote>";
+        assert!(read(&format!("yes {quote}")).was_cut);
+        assert!(!read("yes <blockquote type=cite>see you there</blockquote>").was_cut);
+        assert!(
+            !read("<p hidden>This is by nobody else, and was never written at another time.</p>").was_cut
+        );
     }
 }

@@ -2,6 +2,7 @@
 //! From the words of a text to the few of its passages that stand for it: weighted min-hash, with runners-up.
 
 use super::product::{constant, folded_product};
+use std::ops::Range;
 
 /// How passages are made and chosen. [`Scheme::SHIPPED`] is what `near/1` is; others exist for the sweep in
 /// `bulkmark-study near` alone.
@@ -21,6 +22,8 @@ pub struct Scheme {
     pub window: usize,
     /// What the last passage weighs, in parts of [`Scheme::FULL`]; from the first to it weights fall evenly.
     pub last: u64,
+    /// Whether the first slot has a passage of the head of the text.
+    pub head: bool,
 }
 
 impl Scheme {
@@ -30,11 +33,18 @@ impl Scheme {
         self.gap + (self.runs - 1) * self.window + self.run - 1
     }
 
+    /// The passages from which the first slot takes its own, of so many: from the sixteenth part of the text to the eighth. A
+    /// greeting by name stands before it. Whoever writes more than that above a text that he did not write, writes this.
+    fn head(&self, passages: usize) -> Range<usize> {
+        if self.head { (passages / 16).max(4)..passages.div_ceil(8).max(8) } else { 0..passages }
+    }
+
     /// The weight of the first passage.
     pub const FULL: u64 = 20;
 
     /// The scheme of `near/1`. docs/signatures.md has the reasons.
-    pub const SHIPPED: Self = Self { slots: 8, probes: 3, run: 2, runs: 4, gap: 2, window: 3, last: 1 };
+    pub const SHIPPED: Self =
+        Self { slots: 8, probes: 3, run: 2, runs: 4, gap: 2, window: 3, last: 1, head: true };
 }
 
 /// A passage: some words near one another, by their hash and where they stand.
@@ -80,15 +90,23 @@ fn first_of_group(group: usize, passages: &[u64], scheme: &Scheme) -> [First; GR
         [constant(n), constant(n + 1) | 1]
     });
     let mut first: [First; GROUP] = std::array::from_fn(|_| First::new(scheme.probes));
-    let mut least = [0; GROUP];
+    let mut least = [1; GROUP];
+    let head = scheme.head(passages.len());
     for (at, &hash) in passages.iter().enumerate() {
-        let drawn = draw(hash, &seeds);
+        let mut drawn = draw(hash, &seeds);
+        if group == 0 && !head.contains(&at) {
+            drawn[0] = 0;
+        }
         // Of all passages few come first anywhere.
         if drawn.iter().zip(&least).fold(false, |any, (drawn, least)| any | (drawn >= least)) {
             let weight = weight(at);
-            for ((first, least), drawn) in first.iter_mut().zip(&mut least).zip(drawn) {
+            for (slot, ((first, least), drawn)) in first.iter_mut().zip(&mut least).zip(drawn).enumerate() {
                 if drawn >= *least {
-                    first.insert(key_of(drawn, weight), Passage { hash, at });
+                    let is_head = scheme.head && group == 0 && slot == 0;
+                    first.insert(
+                        key_of(drawn, if is_head { Scheme::FULL } else { weight }),
+                        Passage { hash, at },
+                    );
                     *least = first.least;
                 }
             }
@@ -167,13 +185,13 @@ fn are_enough(passages: &[u64]) -> bool {
 struct First {
     probes: usize,
     found: Vec<(u64, Passage)>,
-    /// What a passage of full weight draws below this does not come first.
+    /// What a passage of full weight draws below this does not come first; a draw of 0 is none.
     least: u32,
 }
 
 impl First {
     fn new(probes: usize) -> Self {
-        Self { probes, found: Vec::with_capacity(probes + 1), least: 0 }
+        Self { probes, found: Vec::with_capacity(probes + 1), least: 1 }
     }
 
     fn insert(&mut self, key: u64, passage: Passage) {
@@ -220,7 +238,7 @@ fn least_drawn(bound: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn words(range: std::ops::Range<u64>) -> Vec<u64> {
+    fn words(range: Range<u64>) -> Vec<u64> {
         range.map(|n| constant(n ^ 0xABCD)).collect()
     }
 

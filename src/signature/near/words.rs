@@ -18,8 +18,8 @@ const LONGEST: usize = 40;
 pub(super) enum Token<'a> {
     /// A word.
     Word(Word<'a>),
-    /// Where a link leads, and a keyed hash of that.
-    Link(&'a str, u64),
+    /// Where a link leads.
+    Link(&'a str),
 }
 
 /// A word of a text.
@@ -89,6 +89,11 @@ impl Words {
         Self { key, folded: String::new(), alone: Alone::default() }
     }
 
+    /// The key of their hashes.
+    pub(super) const fn key(&self) -> WordKey {
+        self.key
+    }
+
     /// The hash of what is no token of a text.
     pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
         self.key.hash(bytes)
@@ -136,7 +141,7 @@ impl Words {
     }
 
     fn link(&self, token: &str, see: &mut impl FnMut(Token<'_>)) {
-        see(Token::Link(token, self.hash(token.as_bytes())));
+        see(Token::Link(token));
     }
 
     /// Shows what a token is, whatever stands in it: nothing but what `has` says.
@@ -232,31 +237,6 @@ fn is_random(token: &str) -> bool {
     kinds >= RANDOM && turns >= TURNS
 }
 
-/// The domain that a link leads to, as far as it is one owner's: the last two labels of its host, or three where the last is of a
-/// country and the one before it short (`example.co.uk`). A list of public suffixes would know better, and would be
-/// another one in each version. None where there is no host.
-pub(super) fn domain_of(link: &str) -> Option<String> {
-    let rest = match link.split_once("://") {
-        Some((scheme, rest)) if !scheme.eq_ignore_ascii_case("mailto") => rest,
-        Some(_) => return None,
-        None if link.starts_with("www.") => link,
-        None => return None,
-    };
-    let authority = rest.split(['/', '?', '#', '\\']).next()?;
-    let host = authority.rsplit('@').next()?.split(':').next()?.to_lowercase();
-    let host = host.trim_matches(|c: char| !c.is_alphanumeric());
-    let labels: Vec<&str> = host.split('.').collect();
-    if labels.len() < 2 || labels.iter().any(|label| label.is_empty()) {
-        return None;
-    }
-    if labels.iter().all(|label| label.bytes().all(|b| b.is_ascii_digit())) {
-        return Some(host.to_owned());
-    }
-    let n = labels.len();
-    let owned = if n > 2 && labels[n - 1].len() == 2 && labels[n - 2].len() <= 3 { 3 } else { 2 };
-    Some(labels[n - owned..].join("."))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,7 +250,7 @@ mod tests {
                     assert_eq!(hash, key.hash(folded), "{line}");
                     String::from_utf8(folded.to_vec()).unwrap()
                 }
-                Token::Link(link, _) => format!("<{link}>"),
+                Token::Link(link) => format!("<{link}>"),
             });
         });
         all.join(" ")
@@ -285,20 +265,5 @@ mod tests {
             "see <http://a.example/x> or <www.b.example>"
         );
         assert_eq!(seen("买一送一 ok"), "买 一 送 一 ok");
-    }
-
-    #[test]
-    fn domains() {
-        for (link, domain) in [
-            ("http://a.b.example.com/x?y", Some("example.com")),
-            ("https://user@Shop.Example.co.uk:8080/", Some("example.co.uk")),
-            ("www.example.de.", Some("example.de")),
-            ("http://192.0.2.7/x", Some("192.0.2.7")),
-            ("http://localhost/", None),
-            ("mailto:x@example.org", None),
-            ("/relative", None),
-        ] {
-            assert_eq!(domain_of(link).as_deref(), domain, "{link}");
-        }
     }
 }

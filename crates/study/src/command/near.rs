@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn row(Variant { what, scheme, agreeing }: &Variant, found: &Found) -> String {
-    let Scheme { slots, probes, run, runs, gap, window, last } = scheme;
+    let Scheme { slots, probes, run, runs, gap, window, last, .. } = scheme;
     let name =
         format!("{slots}x{probes}, {agreeing}; {runs} of {run}, {gap}+{window}; {last}/{}", Scheme::FULL);
     let Found { ham, campaigns, whole, hard } = found;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Any bytes as an enclosed picture: read without a panic, in bounded time and memory, and the same picture whatever the header
+//! calls it.
+
+#![no_main]
+
+use bulkmark::mail::RawMessage;
+use bulkmark::signature::near::{Near, traced};
+use bulkmark::signature::FederationKey;
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+static KEY: LazyLock<FederationKey> = LazyLock::new(FederationKey::public);
+
+/// Bytes below which a file is not looked at.
+const SMALL: usize = 1024;
+
+/// Between the parts; an input that has it is two parts, which is as good.
+const BOUNDARY: &str = "-a-boundary-that-no-picture-has-";
+
+fn near(bytes: &[u8], media: &str) -> Near {
+    let page = "Content-Type: text/html\n\n<img src='cid:p'>";
+    let head = format!(
+        "Content-Type: multipart/related; boundary=\"{BOUNDARY}\"\n\n--{BOUNDARY}\n{page}\n--{BOUNDARY}\n\
+         Content-Type: {media}\nContent-ID: <p>\n\n"
+    );
+    // Of one that ends too soon, what there is counts.
+    let rest = vec![0; SMALL.saturating_sub(bytes.len())];
+    let end = format!("\n--{BOUNDARY}--\n");
+    let raw = [head.as_bytes(), bytes, &rest, end.as_bytes()].concat();
+    let message = RawMessage::from_bytes(&raw).expect("far below the bounds");
+    traced(&message, &KEY).0
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let found = near(bytes, "image/png");
+    assert!(found.reported().count() <= 8);
+    assert_eq!(near(bytes, "application/octet-stream"), found);
+});

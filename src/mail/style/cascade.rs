@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which of several declarations for one element counts.
+
+use super::colour::Colour;
+
+/// What a declaration is about. Some properties are about two of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// It is not displayed.
+    NotDisplayed,
+    /// It is a box of its own, to which sizes apply.
+    Block,
+    Float,
+    Invisible,
+    Faint,
+    Height,
+    MaxHeight,
+    Width,
+    MaxWidth,
+    LineHeight,
+    /// What does not fit into its box is cut off.
+    Clips,
+    /// It may be moved from its place.
+    Moved,
+    /// It is taken out of its place.
+    OutOfFlow,
+    Left,
+    Right,
+    Top,
+    Bottom,
+    Indent,
+    MarginLeft,
+    Clip,
+    ClipPath,
+    Transform,
+    FontSize,
+    LetterSpacing,
+    Colour,
+    Background,
+    Picture,
+}
+
+/// As many as there are.
+const SLOTS: usize = Slot::Picture as usize + 1;
+
+/// What a declaration says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Whether it does its part in hiding the text.
+    Hides(bool),
+    Colour(Colour),
+    Transparent,
+    /// A colour that cannot be told, a picture.
+    Unknown,
+    /// As it is around the element.
+    Inherit,
+}
+
+/// One of two declarations counts: the important one, then the element's own, then the more specific one, then the later
+/// one (CSS Cascading and Inheritance, 6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    pub(super) is_important: bool,
+    pub(super) origin: Origin,
+    /// Ids, classes and types in the selector, eight bits each but for the ids.
+    pub(super) specificity: u32,
+    /// The number of the rule.
+    pub(super) order: u32,
+}
+
+/// Where a declaration stands, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    /// An attribute such as `bgcolor`.
+    Hint,
+    Sheet,
+    Inline,
+}
+
+impl Rank {
+    pub(super) const HINT: Self =
+        Self { is_important: false, origin: Origin::Hint, specificity: 0, order: 0 };
+
+    pub(super) const fn inline(is_important: bool) -> Self {
+        Self { is_important, origin: Origin::Inline, specificity: 0, order: 0 }
+    }
+}
+
+/// What a declaration says that may not apply: it hides nothing, but may show what another one hides.
+pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
+    match (slot, value) {
+        (Slot::Colour | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
+        (_, Value::Hides(true)) => None,
+        _ => Some(Value::Hides(false)),
+    }
+}
+
+/// The declarations that count for one element.
+#[derive(Debug)]
+pub(super) struct Cascade([Option<(Rank, Value)>; SLOTS]);
+
+impl Default for Cascade {
+    fn default() -> Self {
+        Self([None; SLOTS])
+    }
+}
+
+impl Cascade {
+    /// Adds a declaration, which counts unless a higher one is there.
+    pub(super) fn add(&mut self, slot: Slot, rank: Rank, value: Value) {
+        let entry = &mut self.0[slot as usize];
+        if entry.is_none_or(|(there, _)| there <= rank) {
+            *entry = Some((rank, value));
+        }
+    }
+
+    pub(super) fn get(&self, slot: Slot) -> Option<Value> {
+        self.0[slot as usize].map(|(_, value)| value)
+    }
+
+    /// Whether something does its part in hiding the text.
+    pub(super) fn hides(&self, slot: Slot) -> bool {
+        self.get(slot) == Some(Value::Hides(true))
+    }
+}

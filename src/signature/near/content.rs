@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The content of a message: what was read of all its parts, and what of that counts.
+
+use super::lines::TOO_FEW;
+use super::things::{Enclosed, MAX_FILES, Page};
+
+/// Words that are read of a message, some hundred pages; what follows is left out.
+pub(super) const MAX_WORDS: usize = 1 << 16;
+
+/// Words of its own with which a message is what it quotes: "FYI", or nothing. Who answers a letter with "yes, fine" did not
+/// write the letter.
+pub(super) const NO_ANSWER: usize = 2;
+
+/// Hidden words that are read.
+pub(super) const MAX_HIDDEN: usize = 1 << 10;
+
+/// How well a mail program can show something, the best last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shows {
+    /// Not at all.
+    #[default]
+    Nothing,
+    /// It is a file to it: a calendar entry, a type that it does not know.
+    AsFile,
+    /// As text.
+    Text,
+    /// With pictures and links.
+    Page,
+}
+
+impl Shows {
+    /// A text part of this subtype.
+    pub(super) fn text(subtype: &str, is_attachment: bool) -> Self {
+        let known = matches!(subtype, "plain" | "html" | "enriched" | "richtext");
+        if known && !is_attachment { Self::Text } else { Self::AsFile }
+    }
+}
+
+/// Where a word stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// The number of the text or HTML part, from 1.
+    pub part: usize,
+    /// The line in it, from 1; in HTML, of what is shown.
+    pub line: usize,
+    /// The word as it stands, without control characters.
+    pub word: String,
+}
+
+/// The content of a message, or of some parts of it.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    /// Keyed hashes of the words.
+    pub(super) words: Vec<u64>,
+    /// Where each stands, when that is wanted.
+    pub(super) positions: Vec<Position>,
+    /// Links, and pictures that are shown.
+    pub(super) page: Page,
+    /// The attached files, each once.
+    pub(super) files: Vec<Enclosed>,
+    /// Keyed hashes of the words that its style hides; a few hundred.
+    pub(super) hidden: Vec<u64>,
+    /// How well mail programs can show it.
+    pub(super) shows: Shows,
+    /// Whether something is attached, however little is read of that.
+    pub(super) has_files: bool,
+    /// Whether its own lines say something, however few words it has.
+    pub(super) speaks: bool,
+    /// What it quotes, and what stands behind rules, kept only while it has nearly no words.
+    pub(super) quoted: Option<Box<Self>>,
+    pub(super) footer: Option<Box<Self>>,
+}
+
+impl Content {
+    pub(super) fn append(&mut self, mut other: Self) {
+        other.words.truncate(MAX_WORDS - self.words.len().min(MAX_WORDS));
+        other.positions.truncate(other.words.len());
+        self.words.append(&mut other.words);
+        self.positions.append(&mut other.positions);
+        self.page.append(other.page);
+        self.add_files(other.files);
+        self.shows = self.shows.max(other.shows);
+        other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
+        self.hidden.append(&mut other.hidden);
+        self.has_files |= other.has_files;
+        self.speaks |= other.speaks;
+        append_kept(&mut self.quoted, other.quoted);
+        append_kept(&mut self.footer, other.footer);
+    }
+
+    /// Without a remainder: a message that has nearly no words of its own is what it quotes, or else what stands behind a rule.
+    pub(super) fn whole(mut self) -> Self {
+        let (quoted, footer) = (self.quoted.take(), self.footer.take());
+        let own = self.words.len();
+        if self.speaks || own > NO_ANSWER {
+            return self;
+        }
+        if let Some(quoted) = quoted {
+            self.append(*quoted);
+        }
+        // Who sends a file without a word may have a signature.
+        let is_empty = own == 0 && self.words.len() < TOO_FEW && !self.has_files;
+        if let Some(footer) = footer.filter(|_| is_empty) {
+            self.append(*footer);
+        }
+        self
+    }
+
+    fn add_files(&mut self, files: Vec<Enclosed>) {
+        for file in files {
+            if self.files.len() < MAX_FILES && self.files.iter().all(|known| known.digest != file.digest) {
+                self.files.push(file);
+            }
+        }
+    }
+
+    /// The next of several alternatives: it is shown instead if mail programs can show it at least as well. What is attached to
+    /// any of them stays.
+    pub(super) fn or_better(&mut self, mut next: Self) {
+        let has_files = self.has_files || next.has_files;
+        let rank = next.rank();
+        self.add_files(std::mem::take(&mut next.files));
+        if rank > Shows::Nothing && rank >= self.rank() {
+            next.files = std::mem::take(&mut self.files);
+            *self = next;
+        }
+        self.has_files = has_files;
+    }
+
+    /// How well mail programs can show it, if there is anything to be shown.
+    fn rank(&self) -> Shows {
+        let has_words = !self.words.is_empty() || self.quoted.is_some() || self.footer.is_some();
+        let is_empty = !has_words && self.page.is_empty() && !self.has_files;
+        if is_empty { Shows::Nothing } else { self.shows }
+    }
+}
+
+fn append_kept(kept: &mut Option<Box<Content>>, other: Option<Box<Content>>) {
+    match (kept, other) {
+        (Some(kept), Some(other)) => kept.append(*other),
+        (kept @ None, other) => *kept = other,
+        (Some(_), None) => (),
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From the bytes of a picture to the brightness of its pixels, within bounds. The only file that knows the decoders.
+
+use super::picture::Grey;
+use std::io::Cursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+/// Pixels of the largest picture that is decoded: four times what a large screen has. At four bytes each they take 64 MB.
+const MAX_PIXELS: usize = 16 << 20;
+
+/// Pixels on a side of the longest; beyond it a picture is a line.
+const MAX_SIDE: usize = 1 << 14;
+
+/// Bytes that a decoder may take for itself.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Passes over a progressive JPEG: programs write ten or so, and each one costs as much as a picture.
+const MAX_SCANS: usize = 24;
+
+/// Pixels on a side, and in all, below which a picture is a logo, an icon or a line.
+const SMALL_SIDE: usize = 64;
+const SMALL: usize = 8_000;
+
+/// Whether a picture of this size is too small to be a message.
+pub(super) const fn is_small(width: usize, height: usize) -> bool {
+    width < SMALL_SIDE || height < SMALL_SIDE || width.saturating_mul(height) < SMALL
+}
+
+/// What the bytes of a file are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pixels {
+    /// No picture of a kind that is read.
+    Other,
+    /// A picture that is damaged, larger than the bounds, or not to be decoded.
+    Unread,
+    /// A picture of a logo's size.
+    Small,
+    /// A picture, the first one where it moves.
+    Grey(Grey),
+}
+
+/// The kinds of pictures that mail programs show, by how they begin: what a header calls them does not matter to these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Png,
+    Jpeg,
+    Gif,
+    WebP,
+}
+
+fn format(bytes: &[u8]) -> Option<Format> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some(Format::Png),
+        [0xFF, 0xD8, 0xFF, ..] => Some(Format::Jpeg),
+        [b'G', b'I', b'F', b'8', ..] => Some(Format::Gif),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Format::WebP),
+        _ => None,
+    }
+}
+
+/// Reads a picture, and decodes it if that is wanted.
+pub(super) fn pixels(bytes: &[u8], decode: bool) -> Pixels {
+    let read = match format(bytes) {
+        Some(Format::Png) => png(bytes, decode),
+        Some(Format::Jpeg) => jpeg(bytes, decode),
+        Some(Format::Gif) => gif(bytes, decode),
+        Some(Format::WebP) => webp(bytes, decode),
+        None => return Pixels::Other,
+    };
+    read.unwrap_or(Pixels::Unread)
+}
+
+/// What its size says of a picture that is not decoded yet; none when it is to be decoded.
+fn by_size(width: usize, height: usize, decode: bool) -> Option<Pixels> {
+    if is_small(width, height) {
+        Some(Pixels::Small)
+    } else if !decode || width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS {
+        Some(Pixels::Unread)
+    } else {
+        None
+    }
+}
+
+fn grey(width: usize, height: usize, pixels: Vec<u8>) -> Option<Pixels> {
+    (pixels.len() >= width * height).then_some(Pixels::Grey(Grey { width, height, pixels }))
+}
+
+/// How bright a colour is, by ITU-R BT.601.
+fn brightness(red: u8, green: u8, blue: u8) -> u8 {
+    let sum = 77 * u32::from(red) + 150 * u32::from(green) + 29 * u32::from(blue);
+    u8::try_from(sum >> 8).unwrap_or(u8::MAX)
+}
+
+/// The same on a white page.
+fn on_white(brightness: u8, alpha: u8) -> u8 {
+    let ink = u32::from(255 - brightness) * u32::from(alpha) / 255;
+    255 - u8::try_from(ink).unwrap_or(u8::MAX)
+}
+
+/// The brightness of pixels with so many samples each: grey, grey and alpha, red with green and blue, the same with alpha.
+fn brightnesses(samples: Vec<u8>, each: usize) -> Vec<u8> {
+    match each {
+        1 => samples,
+        2 => samples.chunks_exact(2).map(|p| on_white(p[0], p[1])).collect(),
+        3 => samples.chunks_exact(3).map(|p| brightness(p[0], p[1], p[2])).collect(),
+        4 => samples.chunks_exact(4).map(|p| on_white(brightness(p[0], p[1], p[2]), p[3])).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn png(bytes: &[u8], decode: bool) -> Option<Pixels> {
+    let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: MAX_BYTES });
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    decoder.ignore_checksums(true);
+    let header = decoder.read_header_info().ok()?;
+    let (width, height) = (header.width as usize, header.height as usize);
+    if let Some(known) = by_size(width, height, decode) {
+        return Some(known);
+    }
+    let mut reader = decoder.read_info().ok()?;
+    let mut samples = vec![0xFF; reader.output_buffer_size()?];
+    // Of one that ends too soon, what there is, as mail programs show it.
+    let _ = reader.next_frame(&mut samples);
+    let each = reader.output_color_type().0.samples();
+    samples.truncate(width * height * each);
+    grey(width, height, brightnesses(samples, each))
+}
+
+fn jpeg(bytes: &[u8], decode: bool) -> Option<Pixels> {
+    let options = DecoderOptions::default()
+        .set_strict_mode(false)
+        .set_max_width(MAX_SIDE)
+        .set_max_height(MAX_SIDE)
+        .jpeg_set_max_scans(MAX_SCANS);
+    let mut decoder = zune_jpeg::JpegDecoder::new_with_options(Cursor::new(bytes), options);
+    decoder.decode_headers().ok()?;
+    let (width, height) = decoder.dimensions()?;
+    if let Some(known) = by_size(width, height, decode) {
+        return Some(known);
+    }
+    if let Some(ColorSpace::YCbCr | ColorSpace::Luma) = decoder.input_colorspace() {
+        decoder.set_options(options.jpeg_set_out_colorspace(ColorSpace::Luma));
+    }
+    let samples = decoder.decode().ok()?;
+    let each = decoder.output_colorspace()?.num_components();
+    grey(width, height, brightnesses(samples, each))
+}
+
+fn gif(bytes: &[u8], decode: bool) -> Option<Pixels> {
+    let mut options = gif::DecodeOptions::new();
+    options.set_color_output(gif::ColorOutput::Indexed);
+    options.set_memory_limit(gif::MemoryLimit::Bytes(std::num::NonZero::new(MAX_BYTES as u64)?));
+    let mut decoder = options.read_info(Cursor::new(bytes)).ok()?;
+    let frame = decoder.next_frame_info().ok()??;
+    let (width, height, transparent) =
+        (usize::from(frame.width), usize::from(frame.height), frame.transparent);
+    if let Some(known) = by_size(width, height, decode) {
+        return Some(known);
+    }
+    let palette: Vec<u8> =
+        decoder.palette().ok()?.chunks_exact(3).map(|p| brightness(p[0], p[1], p[2])).collect();
+    let mut indices = vec![transparent.unwrap_or_default(); decoder.buffer_size()];
+    let _ = decoder.read_into_buffer(&mut indices);
+    let shade = |index: &u8| {
+        let shown = Some(*index) != transparent;
+        palette.get(usize::from(*index)).filter(|_| shown).copied().unwrap_or(0xFF)
+    };
+    grey(width, height, indices.iter().map(shade).collect())
+}
+
+/// Whether a lossy frame says that it is larger than the bounds, whatever the header of the picture says: its decoder compares the
+/// two only when it is done.
+fn larger_inside(bytes: &[u8]) -> bool {
+    let side = |low: u8, high: u8| usize::from(u16::from_le_bytes([low, high]) & 0x3FFF);
+    memchr::memmem::find_iter(bytes, b"VP8 ").any(|at| match bytes[at + 4..] {
+        // Bytes of the chunk, the frame's tag, a mark, width and height.
+        [_, _, _, _, _, _, _, 0x9D, 0x01, 0x2A, w, x, h, y, ..] => side(w, x) * side(h, y) > MAX_PIXELS,
+        _ => false,
+    })
+}
+
+fn webp(bytes: &[u8], decode: bool) -> Option<Pixels> {
+    let mut decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).ok()?;
+    let (width, height) = decoder.dimensions();
+    let (width, height) = (width as usize, height as usize);
+    if let Some(known) = by_size(width, height, decode) {
+        return Some(known);
+    }
+    if larger_inside(bytes) {
+        return Some(Pixels::Unread);
+    }
+    let each = if decoder.has_alpha() { 4 } else { 3 };
+    let mut samples = vec![0xFF; decoder.output_buffer_size()?];
+    decoder.read_image(&mut samples).ok()?;
+    grey(width, height, brightnesses(samples, each))
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What else than text a message is made of, where it has next to none: pictures, files and links. docs/signatures.md says which of
+//! them is the message, and which only stands below it.
+
+use super::picture::Band;
+use super::pixels::{self, Pixels};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+
+/// Words from which on a message is its text, whatever comes with it.
+pub(super) const FEW: usize = 8;
+
+/// Words beside a picture that is alone nevertheless: a name, a number.
+const ALONE: usize = 2;
+
+/// Pixels on a side, and in all, of a picture that fills the page: no logo or banner of a signature is so large.
+const PAGE_SIDE: usize = 200;
+const PAGE: usize = 90_000;
+
+/// Bytes of an attached file below which it is a mark or an icon.
+const SMALL: usize = 1024;
+
+/// Attached files that are kept, and those of which signatures are made.
+pub(super) const MAX_FILES: usize = 4;
+const MAX_SIGNED: usize = 2;
+
+/// Pictures that are decoded: each may take a tenth of a second.
+pub(super) const MAX_DECODED: usize = 2;
+
+/// Pictures on a page that are looked at.
+const MAX_SHOWN: usize = 16;
+
+/// Links that are kept.
+const MAX_LINKS: usize = 64;
+
+/// An attached file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Enclosed {
+    /// A digest of its beginning.
+    pub(super) digest: [u8; 32],
+    /// The hash of the name by which HTML shows it.
+    id: Option<u64>,
+    look: Look,
+}
+
+/// What an attached file is to a reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Look {
+    /// A document, or a picture that cannot be read.
+    File,
+    /// A picture of a logo's size.
+    Logo,
+    Picture {
+        width: usize,
+        height: usize,
+        bands: Vec<Band>,
+    },
+}
+
+impl Enclosed {
+    /// None when it is too small to be anything. A picture is only decoded if that is wanted.
+    pub(super) fn of(bytes: &[u8], id: Option<u64>, decode: bool) -> Option<Self> {
+        if bytes.len() < SMALL {
+            return None;
+        }
+        // The first half at least: noise at the end makes it no other one.
+        let length = 1 << (bytes.len() - bytes.len() / 8).ilog2();
+        let digest = Sha256::digest(&bytes[..length]).into();
+        let look = match pixels::pixels(bytes, decode) {
+            Pixels::Other | Pixels::Unread => Look::File,
+            Pixels::Small => Look::Logo,
+            Pixels::Grey(grey) => {
+                let bands = super::picture::bands(&grey);
+                // On a plain area there is nothing to look at; that file is as good as any.
+                if bands.is_empty() {
+                    Look::File
+                } else {
+                    Look::Picture { width: grey.width, height: grey.height, bands }
+                }
+            }
+        };
+        Some(Self { digest, id, look })
+    }
+
+    /// Whether its pixels were looked at.
+    pub(super) const fn is_picture(&self) -> bool {
+        matches!(self.look, Look::Picture { .. })
+    }
+}
+
+/// A picture on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) source: Source,
+    /// As its element says.
+    pub(super) size: (Option<u32>, Option<u32>),
+    /// Whether a word stands before it.
+    pub(super) behind_text: bool,
+}
+
+/// Where a picture is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// In the message, by the hash of its name.
+    Part(u64),
+    /// On the net, by the hash of its path.
+    Path(u64),
+}
+
+impl Shown {
+    /// Its size on the page, as far as its element or the picture itself says.
+    fn size(&self, own: Option<(usize, usize)>) -> Option<(usize, usize)> {
+        let side = |said: Option<u32>| said.map(|pixels| pixels as usize);
+        match ((side(self.size.0), side(self.size.1)), own) {
+            ((Some(width), Some(height)), _) => Some((width, height)),
+            // The other side follows in proportion.
+            ((Some(width), None), Some((w, h))) => Some((width, width.saturating_mul(h) / w.max(1))),
+            ((None, Some(height)), Some((w, h))) => Some((height.saturating_mul(w) / h.max(1), height)),
+            (_, own) => own,
+        }
+    }
+}
+
+/// The pictures and links that were read, and how much text stands beside them.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    shown: Vec<Shown>,
+    /// Hashes of the pages to which links lead.
+    pages: BTreeSet<u64>,
+    /// Words as they stand, also those that are not read since they are quoted or below a rule; up to [`FEW`].
+    standing: usize,
+}
+
+impl Page {
+    /// What comes after it in the message.
+    pub(super) fn append(&mut self, other: Self) {
+        let behind_text = self.standing > 0;
+        for picture in other.shown {
+            self.show(Shown { behind_text: picture.behind_text || behind_text, ..picture });
+        }
+        other.pages.into_iter().for_each(|page| self.link(page));
+        self.standing = FEW.min(self.standing + other.standing);
+    }
+
+    pub(super) fn show(&mut self, picture: Shown) {
+        if self.shows_more() {
+            self.shown.push(picture);
+        }
+    }
+
+    /// Whether another picture would be kept.
+    pub(super) fn shows_more(&self) -> bool {
+        self.shown.len() < MAX_SHOWN
+    }
+
+    pub(super) fn link(&mut self, page: u64) {
+        if self.pages.len() < MAX_LINKS {
+            self.pages.insert(page);
+        }
+    }
+
+    /// It was the source of a picture.
+    pub(super) fn is_no_link(&mut self, page: u64) {
+        self.pages.remove(&page);
+    }
+
+    /// Words that stand beside the rest, whether they are read or not.
+    pub(super) fn text(&mut self, text: &str) {
+        self.standing += words_in(text, FEW - self.standing);
+    }
+
+    /// Whether there is anything on it but text.
+    pub(super) fn is_empty(&self) -> bool {
+        self.shown.is_empty() && self.pages.is_empty()
+    }
+}
+
+/// How many words stand in a text, as far as anybody wants to know; links are none.
+pub(super) fn words_in(text: &str, at_most: usize) -> usize {
+    let is_word = |token: &&str| token.contains(char::is_alphanumeric) && !token.contains("://");
+    text.split_whitespace().filter(is_word).take(at_most).count()
+}
+
+/// That which is the message, and whether it is so whatever stands beside it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chosen<'a> {
+    pub(super) bands: &'a [Band],
+    /// Hashes of the paths of pictures on the net.
+    pub(super) paths: Vec<u64>,
+    pub(super) files: Vec<&'a [u8; 32]>,
+    /// Hashes of all pages to which links lead, in order.
+    pub(super) links: Option<Vec<u64>>,
+    /// Nothing that could stand beside it would make it another message.
+    pub(super) alone: bool,
+}
+
+/// Chooses what a message with so few words is.
+pub(super) fn choose<'a>(words: usize, page: &Page, files: &'a [Enclosed]) -> Chosen<'a> {
+    let mut chosen = Chosen { bands: &[], paths: Vec::new(), files: Vec::new(), links: None, alone: false };
+    if words >= FEW {
+        return chosen;
+    }
+    let documents = files.iter().filter(|file| file.look == Look::File);
+    let documents: Vec<_> = documents.take(MAX_SIGNED).map(|file| &file.digest).collect();
+    let alone = page.standing <= ALONE && documents.is_empty();
+    if let Some((bands, first)) = largest(page, files, alone) {
+        chosen.bands = bands;
+        chosen.alone = alone || first && documents.is_empty();
+    }
+    if chosen.alone {
+        return chosen;
+    }
+    chosen.files = documents;
+    for picture in &page.shown {
+        if let Source::Path(path) = picture.source
+            && chosen.paths.len() < MAX_SIGNED
+            && !chosen.paths.contains(&path)
+            && picture.size(None).is_none_or(|(width, height)| !pixels::is_small(width, height))
+            && (alone || !picture.behind_text)
+        {
+            chosen.paths.push(path);
+        }
+    }
+    // What stands below a text that was not read leads where all of its writer's messages lead.
+    if page.pages.len() > words.max(1) && page.standing <= words + ALONE {
+        chosen.links = Some(page.pages.iter().copied().collect());
+    }
+    chosen
+}
+
+/// The largest of the enclosed pictures, and whether it fills the page before the text, if it may be the message at all.
+fn largest<'a>(page: &Page, files: &'a [Enclosed], alone: bool) -> Option<(&'a [Band], bool)> {
+    let pictures = files.iter().filter_map(|file| {
+        let Look::Picture { width, height, bands } = &file.look else { return None };
+        let shown =
+            page.shown.iter().find(|shown| file.id.is_some_and(|id| shown.source == Source::Part(id)));
+        let (width, height) = shown.map_or(Some((*width, *height)), |s| s.size(Some((*width, *height))))?;
+        let behind_text = shown.map_or(page.standing > 0, |shown| shown.behind_text);
+        Some((width.saturating_mul(height), width.min(height), bands, behind_text))
+    });
+    let (area, side, bands, behind_text) = pictures.max_by_key(|&(area, ..)| area)?;
+    let fills_page = area >= PAGE && side >= PAGE_SIDE;
+    (alone && !pixels::is_small(side, area / side.max(1)) || fills_page)
+        .then_some((&bands[..], fills_page && !behind_text))
+}
