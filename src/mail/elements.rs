@@ -6,6 +6,7 @@ use super::style::{Colour, Ink, PAGE, Sheet, Style, alike};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Elements that are remembered; what is deeper is shown like the last of them. Real mail has some dozens.
 const MAX_OPEN: usize = 512;
@@ -51,6 +52,24 @@ struct Element {
     holder: Option<usize>,
 }
 
+/// Names bring a hash of their own. Whoever finds names with equal ones makes [`MAX_OPEN`] of them meet, no more.
+#[derive(Default)]
+struct ByOwnHash(u64);
+
+impl Hasher for ByOwnHash {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u32(u32::from(*b)));
+    }
+
+    fn write_u32(&mut self, hash: u32) {
+        self.0 = (self.0.rotate_left(32) ^ u64::from(hash)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// The open elements, outermost first. None is looked for one by one: a message may have millions of tags that close
 /// nothing.
 #[derive(Debug)]
@@ -58,13 +77,13 @@ pub(super) struct Elements<'a> {
     sheet: &'a Sheet,
     open: Vec<Element>,
     /// For each name that is open, the innermost element.
-    innermost: HashMap<LocalName, usize>,
+    innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
 }
 
 impl<'a> Elements<'a> {
     /// None, on a page with these style sheets.
     pub(super) fn new(sheet: &'a Sheet) -> Self {
-        Self { sheet, open: Vec::new(), innermost: HashMap::new() }
+        Self { sheet, open: Vec::new(), innermost: HashMap::default() }
     }
 
     /// A start tag was read.
