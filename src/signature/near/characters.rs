@@ -241,7 +241,7 @@ mod tests {
         let same = all.iter().filter(|piece| changed.contains(piece)).count();
         assert!(same + 4 >= all.len(), "{all:?} {changed:?}");
         // Where all letters are alike, none begins a piece.
-        assert_eq!(cut_up(&"a".repeat(40)).iter().map(String::len).collect::<Vec<_>>(), [16, 16, 8]);
+        assert_eq!(cut_up(&"a".repeat(40))[..2].iter().map(String::len).collect::<Vec<_>>(), [LONGEST; 2]);
     }
 
     fn little(text: &str) -> bool {
