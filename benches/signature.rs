@@ -52,6 +52,9 @@ fn main() {
 /// Microseconds of one message: all signatures, `body`, SHA-256.
 type Times = [f64; 3];
 
+/// One number of some times.
+type Read = fn(&Times) -> f64;
+
 fn case(workers: &mut [Worker], name: &str, raw: &[u8]) {
     let repeats = (1_000_000 / raw.len()).max(1);
     workers.iter_mut().for_each(|worker| worker.message(raw));
@@ -63,8 +66,8 @@ fn case(workers: &mut [Worker], name: &str, raw: &[u8]) {
             rounds[at].push(["all", "body", "sha"].map(|what| workers[at].time(what, repeats)));
         }
     }
-    let median_of = |times: &[Times], f: fn(&Times) -> f64| median(times.iter().map(f).collect());
-    let (all, near): (fn(&Times) -> f64, fn(&Times) -> f64) = (|t| t[0], |t| t[0] - t[1]);
+    let median_of = |times: &[Times], f: Read| median(times.iter().map(f).collect());
+    let (all, near): (Read, Read) = (|t| t[0], |t| t[0] - t[1]);
     let [all_us, body_us, near_us, sha_us] =
         [all, |t: &Times| t[1], near, |t: &Times| t[2]].map(|f| median_of(&rounds[0], f));
     print!(
@@ -74,8 +77,7 @@ fn case(workers: &mut [Worker], name: &str, raw: &[u8]) {
         near_us / body_us
     );
     if let [new, old] = &rounds[..] {
-        let times =
-            |f: fn(&Times) -> f64| median(new.iter().zip(old).map(|(new, old)| f(old) / f(new)).collect());
+        let times = |f: Read| median(new.iter().zip(old).map(|(new, old)| f(old) / f(new)).collect());
         let (all_us, near_us) = (median_of(old, all), median_of(old, near));
         print!(" {all_us:>14.1} {:>6.2} {near_us:>9.1} {:>6.2}", times(all), times(near));
     }

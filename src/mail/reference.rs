@@ -39,7 +39,10 @@ fn number(rest: &[u8]) -> Option<Reference> {
     let length = at + usize::from(rest[at] == b';');
     let c = match number {
         0 => char::REPLACEMENT_CHARACTER,
-        0x80..=0x9F => C1_REPLACEMENTS[number as usize - 0x80].unwrap_or(char::from(number as u8)),
+        0x80..=0x9F => {
+            let replaced = C1_REPLACEMENTS[number as usize - 0x80].or_else(|| char::from_u32(number));
+            replaced.unwrap_or(char::REPLACEMENT_CHARACTER)
+        }
         _ => char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER),
     };
     Some(Reference::To { chars: [c, '\0'], length })

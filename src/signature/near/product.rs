@@ -5,7 +5,7 @@
 #[inline]
 pub(super) const fn folded_product(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
-    (product >> 64) as u64 ^ product as u64
+    (product >> 64) as u64 ^ a.wrapping_mul(b)
 }
 
 /// The numbers of SplitMix64 that starts at 0, from number 0. Nobody chose them.
@@ -51,8 +51,7 @@ impl WordKey {
 }
 
 fn words_of(block: &[u8; BLOCK]) -> [u64; 2] {
-    let bits = u128::from_le_bytes(*block);
-    [bits as u64, (bits >> 64) as u64]
+    [0, BLOCK / 2].map(|half| u64::from_le_bytes(std::array::from_fn(|i| block[half + i])))
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ fn draw(hash: u64, seeds: &[[u64; 2]; GROUP / 2]) -> [u32; GROUP] {
     let mut drawn = [0; GROUP];
     for (drawn, [seed, factor]) in drawn.as_chunks_mut::<2>().0.iter_mut().zip(seeds) {
         let product = folded_product(hash ^ seed, *factor);
-        *drawn = [product as u32, (product >> 32) as u32];
+        *drawn = [(product & 0xFFFF_FFFF) as u32, (product >> 32) as u32];
     }
     drawn
 }
@@ -231,7 +231,7 @@ fn minus_log2(u: u32) -> u64 {
 fn least_drawn(bound: u64) -> u32 {
     let (whole, fraction) = (bound >> FRACTION, bound & ((1 << FRACTION) - 1));
     let mantissa = (2 << FRACTION) - fraction;
-    u32::try_from(mantissa >> (FRACTION - 31 + whole as u32)).unwrap_or(u32::MAX)
+    u32::try_from(mantissa >> (u64::from(FRACTION) - 31 + whole)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -290,7 +290,7 @@ mod tests {
             let mut first = First::new(2);
             for i in 0..5 {
                 let weight = if i == 0 { 10 } else { 20 };
-                first.insert(key_of(constant(n * 5 + i) as u32, weight), Passage { hash: i, at: 0 });
+                first.insert(key_of((constant(n * 5 + i) >> 32) as u32, weight), Passage { hash: i, at: 0 });
             }
             light += u64::from(first.found[0].1.hash == 0);
         }
@@ -307,7 +307,7 @@ mod tests {
         }
         for n in 0..100_000 {
             let random = constant(n);
-            let (u, bound) = (random as u32 >> (n % 30), minus_log2((random >> 32) as u32));
+            let (u, bound) = ((random & 0xFFFF_FFFF) as u32 >> (n % 30), minus_log2((random >> 32) as u32));
             assert!(u >= least_drawn(bound) || minus_log2(u) >= bound, "{u} {bound}");
         }
     }

@@ -189,14 +189,14 @@ struct Alone {
 #[derive(Debug, Clone, Default)]
 struct Kept {
     c: char,
-    length: u8,
+    length: usize,
     folded: [u8; BLOCK],
     hash: u64,
 }
 
 impl Kept {
     fn folded(&self) -> &[u8] {
-        &self.folded[..usize::from(self.length)]
+        &self.folded[..self.length]
     }
 }
 
@@ -215,7 +215,7 @@ impl Alone {
             let mut folded = [0; BLOCK];
             folded[..length].copy_from_slice(&self.folded.as_bytes()[..length]);
             let hash = key.hash(&folded[..length]);
-            *entry = Kept { c, length: length as u8, folded, hash };
+            *entry = Kept { c, length, folded, hash };
         }
         entry
     }
