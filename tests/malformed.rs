@@ -374,7 +374,7 @@ fn damaged_text_takes_linear_time() {
         (
             "runs of two charsets",
             "Content-Type: text/plain; charset=iso-2022-jp",
-            b"\x1b(J\x8a\xbf".repeat(300_000),
+            b"\x1b(J\x8a\xbf".repeat(30_000),
         ),
         ("bytes without a charset", "Content-Type: text/html", b"<meta charset=x>\xff".repeat(30_000)),
     ] {

@@ -37,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let found = text(&format!("<style>{css}</style>{BODY}"));
     assert_eq!(found, text(BODY));
-    // The same in an attribute.
-    let quoted = css.replace('&', "&amp;").replace('"', "&quot;");
+    // The same in an attribute; a tag with too many separators is no tag.
+    let quoted = css.chars().take(3000).collect::<String>().replace('&', "&amp;").replace('"', "&quot;");
     assert_eq!(text(&format!("<p style=\"{quoted}\">one</p>")), "one");
 });
