@@ -89,24 +89,37 @@ pub(super) struct Apart {
 impl Apart {
     /// Takes the word, which will be the one of this number; false if it is none of the row, which ends before it.
     pub(super) fn take(&mut self, word: &[u8], number: usize) -> bool {
-        // No character is longer.
-        let Some(word) = (word.len() <= 4).then(|| str::from_utf8(word).ok()).flatten() else { return false };
-        let mut chars = word.chars();
-        let is_letter = chars.next().is_some_and(|c| c.is_alphabetic() && !stands_alone(c));
-        if !is_letter || chars.next().is_some() {
-            return false;
-        }
+        let Some(letter) = only_letter(word) else { return false };
         if self.letters == 0 {
             self.start = number;
         }
-        self.row.push_str(word);
+        self.row.push(letter);
         self.letters += 1;
         true
+    }
+
+    /// Whether there is none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.letters == 0
     }
 
     pub(super) fn clear(&mut self) {
         self.row.clear();
         self.letters = 0;
+    }
+}
+
+/// The letter that a word is, if it is no more.
+fn only_letter(word: &[u8]) -> Option<char> {
+    match word {
+        [letter] => Some(char::from(*letter)).filter(char::is_ascii_alphabetic),
+        // No character is longer.
+        [0x80..=u8::MAX, ..] if word.len() <= 4 => {
+            let mut chars = str::from_utf8(word).ok()?.chars();
+            let letter = chars.next().filter(|&c| c.is_alphabetic() && !stands_alone(c))?;
+            chars.next().is_none().then_some(letter)
+        }
+        _ => None,
     }
 }
 

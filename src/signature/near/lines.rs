@@ -48,8 +48,6 @@ pub(super) struct Lines<'a> {
     pub(super) quoted: Vec<Line<'a>>,
     /// What stands behind a rule or the mark of a signature, or says how to leave a list.
     pub(super) footer: Vec<Line<'a>>,
-    /// Words that say who wrote: above what is quoted, and at the end.
-    pub(super) names: usize,
 }
 
 impl<'a> Lines<'a> {
@@ -106,7 +104,6 @@ impl<'a> Lines<'a> {
             sorted.own.push((number, line));
         }
         let own_end = sorted.own.len() - sign_off(&sorted.own);
-        sorted.names += words_of(&sorted.own[own_end..]);
         sorted.own.truncate(own_end);
         sorted
     }
@@ -119,7 +116,6 @@ impl<'a> Lines<'a> {
             && lines.last().is_some_and(|(_, line)| line.ends_with(':'))
             && lines.iter().any(|(_, line)| line.contains(|c: char| c.is_ascii_digit() || c == '@'));
         if names {
-            self.names += words_of(lines);
             self.own.truncate(start);
         }
     }

@@ -99,7 +99,7 @@ impl Reader {
                 Token::Word(..) if part.words.len() >= MAX_WORDS => (),
                 Token::Word(Word { hash, folded, token }) => {
                     lengths.word(folded, token.len());
-                    if !apart.take(folded, part.words.len()) {
+                    if !apart.take(folded, part.words.len()) && !apart.is_empty() {
                         trace.join(key, &mut apart, line, part);
                     }
                     trace.push(hash, token, line, part);
