@@ -33,10 +33,10 @@ impl Scheme {
         self.gap + (self.runs - 1) * self.window + self.run - 1
     }
 
-    /// The passages from which the first slot takes its own, of so many: from the sixteenth part of the text to the eighth. A
+    /// The passages from which the first slot takes its own, of so many: from the sixteenth part of the text to the twelfth. A
     /// greeting by name stands before it. Whoever writes more than that above a text that he did not write, writes this.
     fn head(&self, passages: usize) -> Range<usize> {
-        if self.head { (passages / 16).max(4)..passages.div_ceil(8).max(8) } else { 0..passages }
+        if self.head { (passages / 16).max(4)..passages.div_ceil(12).max(8) } else { 0..passages }
     }
 
     /// The weight of the first passage.
