@@ -84,11 +84,12 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
     let limits = &asker.rules.thresholds;
     let thresholds = Thresholds { body: limits.body.get(), near: limits.near.get() };
     let (verdict, mut because) = sentence(&finding, &thresholds, signatures.body.err());
-    if verdict == Verdict::Clean
-        && let Some(bound) = judged.and_then(|judged| judged.bound)
-    {
-        because.push_str("; ");
-        because.push_str(why(bound));
+    if verdict == Verdict::Clean {
+        let why = match judged {
+            Some(judged) => judged.bound.map(why),
+            None => asker.rules.signature.near.then_some(NO_NEAR),
+        };
+        because.extend(why.into_iter().flat_map(|why| ["; ", why]));
     }
     let whitelist = match &finding {
         Finding::Counted(counted) => counted.decision.whitelist.as_ref().map(ToString::to_string),
@@ -123,6 +124,10 @@ fn explained(
     let seen = asker.shares(&[signature])?.pop().unwrap_or_default();
     Ok(Explained { signature: signature.to_string(), made_of, count, seen, strays, counts })
 }
+
+/// Why a message has no near signatures.
+const NO_NEAR: &str = "it has no near signatures, since it has too little text of its own for them, and a picture, file or \
+                       link that stands below a few words is not the message";
 
 /// Why text that was seen often does not make a message bulk, for a postmaster.
 const fn why(bound: Bound) -> &'static str {

@@ -74,18 +74,18 @@ impl Near {
 
     /// The count of the text, as far as it may be bulk, and what keeps it from being more.
     fn text(&self, slots: &[Said], seen: &Seen) -> (u32, Option<Bound>) {
-        let known = third(slots.iter().map(|said| said.known.count));
+        let known = || slots.iter().map(|said| said.known.count);
         let informative: Vec<u32> =
             slots.iter().filter(|said| said.counts).map(|said| said.known.count).collect();
         let count = third(informative.iter().copied());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
-        let bound = if known <= ALIKE {
+        let bound = if known().max() <= Some(ALIKE) {
             None
         } else if self.is_letter(seen) {
             Some(Bound::Letter)
         } else if count <= ALIKE {
-            Some(Bound::Block)
+            Some(if third(known()) > ALIKE { Bound::Block } else { Bound::Part })
         } else {
             (10 * covered < COVERED * informative.len()).then_some(Bound::Part)
         };
