@@ -64,9 +64,9 @@ function send(conn, recipients, fields, body)
     done(mt.eom(conn), "end of message")
 end
 
--- `value` is what the header says of the body; here near signatures were seen as often.
-function check_header(conn, value)
-    value = value:gsub("body=(%d+);", "body=%1; near=%1;")
+-- `value` is what the header says of the body; near signatures were seen in `messages`, or else as often.
+function check_header(conn, value, messages)
+    value = value:gsub("body=(%d+);", function(body) return "body=" .. body .. "; near=" .. (messages or body) .. ";" end)
     value = value:gsub("; threshold=(%d+)", function(threshold)
         local near = threshold == "20" and "" or "; near-threshold=20"
         return "; threshold=" .. threshold .. near
