@@ -44,6 +44,7 @@ pub(super) struct Lengths {
 
 impl Lengths {
     /// A word was read, folded, and so many bytes long as it stands.
+    #[inline]
     pub(super) fn word(&mut self, folded: &[u8], bytes: usize) {
         self.bytes += bytes;
         let first = folded.first().copied().unwrap_or(b'0');
@@ -88,6 +89,7 @@ pub(super) struct Apart {
 
 impl Apart {
     /// Takes the word, which will be the one of this number; false if it is none of the row, which ends before it.
+    #[inline]
     pub(super) fn take(&mut self, word: &[u8], number: usize) -> bool {
         let Some(letter) = only_letter(word) else { return false };
         if self.letters == 0 {
@@ -110,6 +112,7 @@ impl Apart {
 }
 
 /// The letter that a word is, if it is no more.
+#[inline]
 fn only_letter(word: &[u8]) -> Option<char> {
     match word {
         [letter] => Some(char::from(*letter)).filter(char::is_ascii_alphabetic),

@@ -90,6 +90,9 @@ impl Reader {
         let mut apart = Apart::default();
         let (words, trace) = (&mut self.words, Trace { part: self.parts, traced: self.traced });
         let key = words.key();
+        // Words have six bytes on average, with the blank behind them.
+        let bytes: usize = lines.iter().map(|(_, line)| line.len()).sum();
+        part.words.reserve((bytes / 6).min(MAX_WORDS));
         for &(line, text) in lines {
             if part.words.len() >= MAX_WORDS {
                 break;
@@ -219,6 +222,7 @@ struct Trace {
 
 impl Trace {
     /// A word of a line, by its hash and as it stands.
+    #[inline]
     fn push(self, hash: u64, token: &str, line: usize, part: &mut Content) {
         if part.words.len() >= MAX_WORDS {
             return;
