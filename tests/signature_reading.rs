@@ -162,7 +162,7 @@ fn a_footer_is_not_the_message() {
 
 #[test]
 fn links_of_what_is_left_out_say_nothing() {
-    let links = "<a href='http://one.example/'>1</a> <a href='http://two.example/'>2</a> <a href='http://three.example/'></a>";
+    let links = "<a href='http://one.example/'></a> <a href='http://two.example/'></a> <a href='http://three.example/'></a>";
     let of = |body: &str| near(page(&format!("{body}{links}"))).things;
     assert!(matches!(of("")[..], [(Thing::Links, _)]));
     assert_eq!(of(&format!("<blockquote type=cite>{OTHER}</blockquote>Yes")), []);
