@@ -5,8 +5,8 @@
 #![no_main]
 
 use bulkmark::mail::RawMessage;
-use bulkmark::signature::near::{Near, traced};
 use bulkmark::signature::FederationKey;
+use bulkmark::signature::near::{Near, traced};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
