@@ -62,8 +62,8 @@ impl Lengths {
         }
     }
 
-    /// A link was read.
-    pub(super) fn link(&mut self, bytes: usize) {
+    /// A link was read, or a word that is one too many.
+    pub(super) fn other(&mut self, bytes: usize) {
         self.bytes += bytes;
     }
 

@@ -93,13 +93,15 @@ impl Reader {
         // Words have six bytes on average, with the blank behind them.
         let bytes: usize = lines.iter().map(|(_, line)| line.len()).sum();
         part.words.reserve((bytes / 6).min(MAX_WORDS));
+        let mut read = 0;
         for &(line, text) in lines {
             if part.words.len() >= MAX_WORDS {
                 break;
             }
+            read += 1;
             words.read(text, &mut |token| match token {
                 // A line may be a whole message long.
-                Token::Word(..) if part.words.len() >= MAX_WORDS => (),
+                Token::Word(word) if part.words.len() >= MAX_WORDS => lengths.other(word.token.len()),
                 Token::Word(Word { hash, folded, token }) => {
                     lengths.word(folded, token.len());
                     if !apart.take(folded, part.words.len()) && !apart.is_empty() {
@@ -108,7 +110,7 @@ impl Reader {
                     trace.push(hash, token, line, part);
                 }
                 Token::Link(link) => {
-                    lengths.link(link.len());
+                    lengths.other(link.len());
                     if let Some(page) = links::page_of(link) {
                         part.page.link(key.hash(page.as_bytes()));
                     }
@@ -116,6 +118,7 @@ impl Reader {
             });
         }
         trace.join(key, &mut apart, lines.last().map_or(0, |(line, _)| *line), part);
+        let lines = &lines[..read];
         if lengths.say_little(lines) {
             part.words.truncate(start);
             part.positions.truncate(start);
