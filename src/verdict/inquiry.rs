@@ -5,7 +5,7 @@
 //! with, and a third one reports what follows. docs/signatures.md has the reasons.
 
 use crate::policy::Counts;
-use crate::signature::near::{Judgement, Seen};
+use crate::signature::near::{Judgement, Seen, stray};
 use crate::signature::{FederationKey, Signature, Signatures};
 
 /// Whether a message is counted.
@@ -51,7 +51,7 @@ impl Question {
 /// What the open question is about.
 #[derive(Debug, Default)]
 struct Open {
-    /// The signatures besides that of the body, in the order of the answer.
+    /// The signatures besides that of the body, in the order of the answer; of strays, those that they are about.
     near: Vec<Signature>,
     /// How many of them are reported with it, the first ones.
     reported: usize,
@@ -95,6 +95,7 @@ impl<'a> Inquiry<'a> {
         loop {
             let (reported, once, asked) = self.next()?;
             self.open = Open { near: [&once[..], &asked].concat(), reported: once.len() };
+            let asked = if self.step == Step::Doubts { self.strays(&asked) } else { asked };
             let question = match self.mode {
                 Mode::Report(times) => Question { reported, once, asked, times },
                 Mode::Ask => {
@@ -122,7 +123,8 @@ impl<'a> Inquiry<'a> {
                 Some((body, once, asked))
             }
             Step::Doubts => {
-                Some((Vec::new(), Vec::new(), distinct(near.doubts(self.key, &self.seen).into_iter())))
+                let of = distinct(near.doubts(&self.seen));
+                Some((Vec::new(), Vec::new(), of))
             }
             // Who only asks adds nothing.
             Step::Afterwards if self.mode == Mode::Ask => Some((Vec::new(), Vec::new(), Vec::new())),
@@ -132,6 +134,10 @@ impl<'a> Inquiry<'a> {
             }
             Step::Done => None,
         }
+    }
+
+    fn strays(&self, of: &[Signature]) -> Vec<Signature> {
+        of.iter().map(|&signature| stray(self.key, signature)).collect()
     }
 
     /// Takes the answer to the question that [`ask`](Self::ask) gave last.
@@ -150,9 +156,9 @@ impl<'a> Inquiry<'a> {
                 self.step = Step::Doubts;
             }
             Step::Doubts => {
-                self.seen.add(&near, &before);
+                self.seen.add_strays(&near, &before);
                 let all = &self.signatures.near;
-                self.near = (!all.is_empty()).then(|| all.judge(self.key, &self.seen));
+                self.near = (!all.is_empty()).then(|| all.judge(&self.seen));
                 self.step = Step::Afterwards;
             }
             Step::Afterwards | Step::Done => self.step = Step::Done,

@@ -4,7 +4,6 @@
 use super::known::{ALIKE, Known};
 use super::seen::Seen;
 use super::slots::{Near, Slot, Thing};
-use crate::signature::key::FederationKey;
 
 /// The place of the slot whose count is that of the text, from the highest, 0: three passages agree.
 const AGREEING: usize = 2;
@@ -52,22 +51,22 @@ pub enum Bound {
 }
 
 impl Near {
-    /// How often messages like this one were seen before; `seen` knows the counts of all its signatures and of the
-    /// [doubts](Self::doubts) about them.
+    /// How often messages like this one were seen before; `seen` knows the counts of all its signatures and the
+    /// strays of the [doubts](Self::doubts) about them.
     #[must_use]
-    pub fn judge(&self, key: &FederationKey, seen: &Seen) -> Judgement {
-        let slots: Vec<Said> = self.slots.iter().map(|slot| said(slot, key, seen)).collect();
-        let things: Vec<Known> =
-            self.things.iter().map(|(_, signature)| Self::known(key, seen, *signature)).collect();
+    pub fn judge(&self, seen: &Seen) -> Judgement {
+        let slots: Vec<Said> = self.slots.iter().map(|slot| said(slot, seen)).collect();
+        let things: Vec<Known> = self.things.iter().map(|(_, signature)| seen.known(*signature)).collect();
         let (text, bound) = self.text(&slots, seen);
-        let alike = self.alike(key, seen);
+        let alike = self.alike(seen);
         let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
         let of_things = self.things.iter().zip(&things).map(|(&(thing, _), known)| match thing {
+            // One of seven says nothing alone, and what nobody sees only that messages are alike.
             Thing::Band(_) => 0,
-            _ if thing.is_weak() => known.alike(),
-            _ => says(*known),
+            Thing::Hidden => known.alike(),
+            Thing::File(_) | Thing::Links | Thing::Path(_) => says(*known),
         });
-        let picture = self.picture(|signature| Self::known(key, seen, signature), says);
+        let picture = self.picture(|signature| seen.known(signature), says);
         let count = of_things.max().unwrap_or(0).max(picture).max(text).max(alike);
         Judgement { count, slots, things, bound }
     }
@@ -93,10 +92,9 @@ impl Near {
     }
 
     /// The same, as far as it tells that messages are alike and no more.
-    fn alike(&self, key: &FederationKey, seen: &Seen) -> u32 {
+    fn alike(&self, seen: &Seen) -> u32 {
         let of = |slot: &Slot| {
-            let passages =
-                slot.passages.iter().map(|(_, signature)| Self::known(key, seen, *signature).alike());
+            let passages = slot.passages.iter().map(|(_, signature)| seen.known(*signature).alike());
             passages.max().unwrap_or(0)
         };
         third(self.slots.iter().map(of))
@@ -111,9 +109,8 @@ fn third(counts: impl Iterator<Item = u32>) -> u32 {
 }
 
 /// The passage that was seen most often of those that are no blocks, or of all where all are.
-fn said(slot: &Slot, key: &FederationKey, seen: &Seen) -> Said {
-    let known: Vec<Known> =
-        slot.passages.iter().map(|(_, signature)| Near::known(key, seen, *signature)).collect();
+fn said(slot: &Slot, seen: &Seen) -> Said {
+    let known: Vec<Known> = slot.passages.iter().map(|(_, signature)| seen.known(*signature)).collect();
     let most = |wanted: &dyn Fn(&Known) -> bool| {
         let wanted = known.iter().copied().enumerate().filter(|(_, known)| wanted(known));
         // Of equal ones the first.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whether a message looks like a letter above text that others have, too; and what is told to the ledger of it.
 
-use super::known::Known;
 use super::seen::Seen;
 use super::slots::{Near, Slot, stray};
 use crate::signature::key::FederationKey;
@@ -26,17 +25,9 @@ impl Near {
         things.chain(self.unsure.iter().map(|(_, signature)| *signature))
     }
 
-    /// The [`stray`] signatures whose counts matter for [`judge`](Self::judge): those of all that was seen before.
-    #[must_use]
-    pub fn doubts(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
-        self.all().filter(|&signature| seen.has(signature)).map(|signature| stray(key, signature)).collect()
-    }
-
-    /// What is known of a signature.
-    pub(super) fn known(key: &FederationKey, seen: &Seen, signature: Signature) -> Known {
-        let count = seen.count(signature);
-        // What was never seen has no strays that were asked for.
-        Known { count, strays: if count == 0 { 0 } else { seen.count(stray(key, signature)) } }
+    /// The signatures whose [`stray`] ones matter for [`judge`](Self::judge): all that were seen before.
+    pub fn doubts<'a>(&'a self, seen: &'a Seen) -> impl Iterator<Item = Signature> + 'a {
+        self.all().filter(|&signature| seen.has(signature))
     }
 
     /// Whether new text stands above known text: the head of the text was never seen, and of the passages that are reported,
@@ -67,12 +58,12 @@ impl Near {
         }
         let strays = strays.into_iter().filter(|&signature| seen.has(signature));
         let mut all: Vec<Signature> = strays.map(|signature| stray(key, signature)).collect();
-        all.extend(self.above_blocks(key, seen));
+        all.extend(self.above_blocks(seen));
         all
     }
 
-    fn above_blocks(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
-        let is_block = |signature: Signature| Self::known(key, seen, signature).is_block();
+    fn above_blocks(&self, seen: &Seen) -> Vec<Signature> {
+        let is_block = |signature: Signature| seen.known(signature).is_block();
         let passages = self.slots.iter().flat_map(|slot| &slot.passages);
         let blocks = passages.filter(|(_, signature)| is_block(*signature));
         let Some(top) = blocks.map(|(passage, _)| passage.at).min() else { return Vec::new() };

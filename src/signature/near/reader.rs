@@ -16,6 +16,7 @@ const SHORT: usize = 24;
 
 /// Reads a message.
 pub(in crate::signature) struct Reader {
+    key: WordKey,
     words: Words,
     traced: bool,
     /// What is read of the message, and of the multiparts and messages that are open, outermost first.
@@ -36,6 +37,7 @@ impl Reader {
     /// `key` is that of the words' hashes; `traced` keeps where each word stands.
     pub(super) fn new(key: WordKey, traced: bool) -> Self {
         Self {
+            key,
             words: Words::new(key),
             traced,
             read: Content::default(),
@@ -88,8 +90,8 @@ impl Reader {
         let start = part.words.len();
         let mut lengths = Lengths::default();
         let mut apart = Apart::default();
-        let (words, trace) = (&mut self.words, Trace { part: self.parts, traced: self.traced });
-        let key = words.key();
+        let (words, key) = (&mut self.words, self.key);
+        let trace = Trace { part: self.parts, traced: self.traced };
         // Words have six bytes on average, with the blank behind them.
         let bytes: usize = lines.iter().map(|(_, line)| line.len()).sum();
         part.words.reserve((bytes / 6).min(MAX_WORDS));
@@ -161,7 +163,7 @@ impl Reader {
             }
             Piece::Target(target) | Piece::SwallowedTarget(target) => {
                 if let Some(page) = links::page_of(target) {
-                    self.html_page.link(self.words.hash(page.as_bytes()));
+                    self.html_page.link(self.key.hash(page.as_bytes()));
                 }
             }
             Piece::Picture { source, size } => self.picture(source, size),
@@ -170,13 +172,13 @@ impl Reader {
 
     fn picture(&mut self, source: &str, size: (Option<u32>, Option<u32>)) {
         if let Some(page) = links::page_of(source) {
-            self.html_page.is_no_link(self.words.hash(page.as_bytes()));
+            self.html_page.is_no_link(self.key.hash(page.as_bytes()));
         }
         let place = match source.split_at_checked(4) {
             Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
-                Some(Source::Part(self.words.hash(id.as_bytes())))
+                Some(Source::Part(self.key.hash(id.as_bytes())))
             }
-            _ => links::picture_of(source).map(|path| Source::Path(self.words.hash(path.as_bytes()))),
+            _ => links::picture_of(source).map(|path| Source::Path(self.key.hash(path.as_bytes()))),
         };
         if let Some(source) = place
             && self.html_page.shows_more()
@@ -288,7 +290,7 @@ impl Visitor for Reader {
         if self.read.words.len() >= FEW {
             return;
         }
-        let id = file.id.map(|id| self.words.hash(id.as_bytes()));
+        let id = file.id.map(|id| self.key.hash(id.as_bytes()));
         if let Some(enclosed) = Enclosed::of(file.shown, id, self.decoded < MAX_DECODED) {
             self.decoded += usize::from(enclosed.is_picture());
             let files = vec![enclosed];

@@ -45,18 +45,6 @@ pub enum Thing {
     Hidden,
 }
 
-impl Thing {
-    /// Whether it tells that messages are alike, but not that they are bulk.
-    #[must_use]
-    pub const fn is_weak(self) -> bool {
-        match self {
-            // One of seven, and what nobody sees.
-            Self::Band(_) | Self::Hidden => true,
-            Self::File(_) | Self::Links | Self::Path(_) => false,
-        }
-    }
-}
-
 /// Bands of a picture that must agree, of seven.
 const BANDS: usize = 3;
 

@@ -89,16 +89,6 @@ impl Words {
         Self { key, folded: String::new(), alone: Alone::default() }
     }
 
-    /// The key of their hashes.
-    pub(super) const fn key(&self) -> WordKey {
-        self.key
-    }
-
-    /// The hash of what is no token of a text.
-    pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
-        self.key.hash(bytes)
-    }
-
     /// Shows the words and links of a line. Addresses of people and strings that look random are left out: they differ in each
     /// copy.
     pub(super) fn read(&mut self, line: &str, see: &mut impl FnMut(Token<'_>)) {
@@ -123,7 +113,7 @@ impl Words {
                     continue;
                 }
                 if has & class::DOT != 0 && token.starts_with("www.") {
-                    self.link(token, see);
+                    see(Token::Link(token));
                     continue;
                 }
                 let folded = &letters[..count];
@@ -140,15 +130,11 @@ impl Words {
         }
     }
 
-    fn link(&self, token: &str, see: &mut impl FnMut(Token<'_>)) {
-        see(Token::Link(token));
-    }
-
     /// Shows what a token is, whatever stands in it: nothing but what `has` says.
     fn token(&mut self, token: &str, has: u8, see: &mut impl FnMut(Token<'_>)) {
         let is_url = has & class::COLON != 0 && token.contains("://");
         if is_url || has & class::DOT != 0 && token.starts_with("www.") {
-            self.link(token, see);
+            see(Token::Link(token));
             return;
         }
         let is_wide = has & class::WIDE != 0 && !token.is_ascii();
