@@ -21,6 +21,9 @@ const MAX_ADDRESSES: usize = 10_000;
 const WHOLE_BATCH: NonZeroU32 = const { NonZeroU32::new(8192).unwrap() };
 const _: () = assert!(WHOLE_BATCH.get() as usize == crate::sync::wire::MAX_REPORTS);
 
+/// For how long something may come of a client that was removed.
+const UNDER_WAY: Duration = Duration::from_secs(120);
+
 /// For how long failed attempts are counted together.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -73,6 +76,8 @@ pub(super) struct Gate {
     /// Of each client, its rate and the meter that holds it.
     meters: Mutex<HashMap<String, (NonZeroU32, Arc<DefaultDirectRateLimiter>)>>,
     activity: Mutex<HashMap<String, Activity>>,
+    /// Clients that were removed together with their counts, and when that was seen.
+    withdrawn: Mutex<HashMap<String, Instant>>,
 }
 
 impl Gate {
@@ -88,6 +93,7 @@ impl Gate {
             failures: Mutex::default(),
             meters: Mutex::default(),
             activity: Mutex::default(),
+            withdrawn: Mutex::default(),
         })
     }
 
@@ -111,6 +117,18 @@ impl Gate {
         }
     }
 
+    /// Who was removed together with all counts. For some time after that the answer is the same: what was under way may come.
+    pub(super) fn withdrawn(&self) -> Vec<String> {
+        self.refresh();
+        let clients = self.clients.load();
+        let mut since = self.withdrawn.lock();
+        since.retain(|name, _| clients.withdrawn().contains(name));
+        let names = clients.withdrawn().iter();
+        let new =
+            |name: &&String| since.entry((*name).clone()).or_insert_with(Instant::now).elapsed() < UNDER_WAY;
+        names.filter(new).cloned().collect()
+    }
+
     /// All clients, and what they did.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         self.refresh();
@@ -121,6 +139,9 @@ impl Gate {
             ClientStatus {
                 name: client.name.clone(),
                 role: client.role.to_string(),
+                limits: client
+                    .max_influence
+                    .map(|most| format!("influence {most}, quota {}", client.quota.unwrap_or_default())),
                 batches: activity.batches,
                 signatures: activity.signatures,
                 refused: activity.refused,
