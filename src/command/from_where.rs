@@ -41,17 +41,13 @@ impl FromWhere {
         let Self { others, network, own, min_sources, held } = self;
         let own = match (network, own) {
             (Some(network), Some(own)) => format!("its own network, {network}, sent it {own} times"),
-            _ => "its own network is not known (--ip)".to_owned(),
+            _ => "its own is not known (--ip)".to_owned(),
         };
         let others = match others {
             1 => "it came from 1 other network".to_owned(),
             others => format!("it came from {others} other networks"),
         };
-        let follows = if *held {
-            format!("only marked, since min-sources is {min_sources} and its own network did not do it alone")
-        } else {
-            format!("enough to act on it, with min-sources {min_sources}")
-        };
-        format!("{others}; {own}: {follows}")
+        let follows = if *held { "too few to do more than mark it" } else { "enough to act on it" };
+        format!("{others}; {own}: {follows} (min-sources {min_sources})")
     }
 }

@@ -77,16 +77,10 @@ fn print_sources(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
     if min_sources <= 1 {
         return Ok(());
     }
-    writeln!(
-        out,
-        "  {held} of the bulk only marked, from less than {min_sources} other networks (min-sources)"
-    )?;
+    writeln!(out, "  only marked, from less than {min_sources} other networks (min-sources): {held}")?;
     match report.archive.without_network {
         0 => Ok(()),
-        number => writeln!(
-            out,
-            "  {number} messages do not tell their network (--border): judged as with min-sources = 1"
-        ),
+        all => writeln!(out, "  network not known (--border), judged as with min-sources = 1: {all}"),
     }
 }
 
