@@ -118,6 +118,12 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
             (vec![("verdict", verdict.to_string()), ("action", action.to_string())], count)
         }),
     );
+    text.one(
+        "bulkmark_messages_held_total",
+        "counter",
+        "Bulk that was only marked, since its count comes from too few networks (min-sources).",
+        activity.held(),
+    );
     text.histogram(
         "bulkmark_judging_duration_seconds",
         "Time from the end of a message to its verdict.",

@@ -7,7 +7,7 @@ use super::service::Service;
 use super::session::Message;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey};
 use crate::mail::RawMessage;
-use crate::policy::{Action, Counts, OnFailure, Per};
+use crate::policy::{Action, OnFailure, Per};
 use crate::verdict::{
     Content, Counted, Envelope, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown, fields, log_line,
 };
@@ -107,13 +107,14 @@ impl Case<'_> {
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
         let tempfails = rules.actions.has_tempfail() || rules.on_failure == OnFailure::Tempfail;
         let is_retried = tempfails || ledger.remembers_refused();
-        let keys = if is_retried { retry_keys(rules.per, envelope, content) } else { Vec::new() };
-        let mode = Mode::Report(envelope.times(rules.per));
-        let mut inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
-        let counts = self.ask(&mut inquiry, &keys).await;
+        let keys = if is_retried { retry_keys(rules, envelope, content) } else { Vec::new() };
+        let mode = Mode::Report(envelope.times(rules.per, &rules.mailboxes));
+        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
+        let mut inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
+        let asked = self.ask(&mut inquiry, &keys).await;
         let reported = inquiry.reported();
-        let counts = match counts {
-            Ok(counts) => counts,
+        let known = match asked {
+            Ok(()) => (inquiry.counts(), inquiry.backings()),
             Err(Uncounted::Failed(e)) => {
                 return (Finding::Unknown(Unknown::LedgerUnavailable, e.to_string()), reported);
             }
@@ -126,7 +127,7 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let counted = Counted::new(rules, envelope, content, counts, self.service.links.staleness());
+        let counted = Counted::new(rules, envelope, content, known, self.service.links.staleness());
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
         }
@@ -134,10 +135,10 @@ impl Case<'_> {
     }
 
     /// Puts the questions of an inquiry to the ledger.
-    async fn ask(&self, inquiry: &mut Inquiry<'_>, keys: &[RetryKey]) -> Result<Counts, Uncounted> {
-        while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
-            let report =
-                Report { signatures: reported, once, asked, times, keys: keys.to_vec(), now: self.now };
+    async fn ask(&self, inquiry: &mut Inquiry<'_>, keys: &[RetryKey]) -> Result<(), Uncounted> {
+        while let Some(Question { reported, once, also, asked, times }) = inquiry.ask() {
+            let keys = keys.to_vec();
+            let report = Report { signatures: reported, once, also, asked, times, keys, now: self.now };
             let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
                 Ok(Ok(counts)) => {
                     inquiry.answer(&counts);
@@ -150,7 +151,7 @@ impl Case<'_> {
                 return Err(uncounted);
             }
         }
-        Ok(inquiry.counts())
+        Ok(())
     }
 
     /// Has the ledger remember that the message will come again; its verdict does not wait longer for that than it may.
@@ -170,7 +171,7 @@ impl Case<'_> {
 }
 
 /// One key for each recipient, or one for the message where it counts once.
-fn retry_keys(per: Per, envelope: &Envelope, content: &Content) -> Vec<RetryKey> {
+fn retry_keys(rules: &Rules, envelope: &Envelope, content: &Content) -> Vec<RetryKey> {
     let first = content.signatures.reported().first().map_or([0; 16], |signature| signature.to_bytes());
     let ip = envelope.client.map(|ip| ip.to_string()).unwrap_or_default();
     let id = content.message_id.as_deref().unwrap_or_default();
@@ -178,8 +179,8 @@ fn retry_keys(per: Per, envelope: &Envelope, content: &Content) -> Vec<RetryKey>
     let key = |recipient: &str| {
         RetryKey::new(&[id.as_bytes(), sender.as_bytes(), ip.as_bytes(), &first, recipient.as_bytes()])
     };
-    match per {
-        Per::Recipient => envelope.distinct_recipients().into_iter().map(key).collect(),
+    match rules.per {
+        Per::Recipient => envelope.mailboxes(&rules.mailboxes).iter().map(|mailbox| key(mailbox)).collect(),
         Per::Message => vec![key("")],
     }
 }
