@@ -7,6 +7,7 @@
 mod api;
 mod clients;
 mod gate;
+mod refusals;
 mod settings;
 mod snapshots;
 
