@@ -2,12 +2,12 @@
 //! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
 
 use super::quota::Quota;
+use crate::directory::StateDirectory;
 use crate::ledger::{Limits, random_bytes};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
@@ -145,7 +145,7 @@ impl Clients {
     /// When it cannot be read.
     pub fn load(directory: &Path) -> Result<Self, ClientsError> {
         let path = directory.join(FILE_NAME);
-        match fs::read(&path) {
+        match StateDirectory::open(directory).and_then(|directory| directory.read(FILE_NAME)) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|reason| ClientsError::Form { path, reason }),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(reason) => Err(ClientsError::Io { path, reason }),
@@ -162,18 +162,13 @@ impl Clients {
     ) -> Result<T, ClientsError> {
         let path = directory.join(FILE_NAME);
         let io = |reason| ClientsError::Io { path: path.clone(), reason };
-        let lock_path = directory.join("clients.lock");
-        let lock = fs::File::create(&lock_path).map_err(io)?;
-        keep_owner(directory, &lock_path).map_err(io)?;
-        lock.lock().map_err(io)?;
+        let state = StateDirectory::open(directory).map_err(io)?;
+        let _lock = state.lock("clients.lock").map_err(io)?;
         let mut clients = Self::load(directory)?;
         let value = change(&mut clients)?;
-        let mut file = tempfile_in(directory).map_err(io)?;
         let text = serde_json::to_vec_pretty(&clients)
             .map_err(|reason| ClientsError::Form { path: path.clone(), reason })?;
-        file.1.write_all(&text).and_then(|()| file.1.sync_all()).map_err(io)?;
-        keep_owner(directory, &file.0).map_err(io)?;
-        fs::rename(&file.0, &path).and_then(|()| fs::File::open(directory)?.sync_all()).map_err(io)?;
+        state.replace(FILE_NAME, &text, 0o600).map_err(io)?;
         Ok(value)
     }
 
@@ -278,31 +273,10 @@ fn token() -> Result<String, ClientsError> {
     new_token().map_err(|reason| ClientsError::Io { path: "the system's random numbers".into(), reason })
 }
 
-/// Gives a file to the owner of its directory, as whom the server runs: otherwise it could not read what root changed.
-fn keep_owner(directory: &Path, file: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt as _, chown};
-    let (wanted, found) = (fs::metadata(directory)?, fs::metadata(file)?);
-    if (wanted.uid(), wanted.gid()) == (found.uid(), found.gid()) {
-        return Ok(());
-    }
-    match chown(file, Some(wanted.uid()), Some(wanted.gid())) {
-        // Who is not root gives nothing away; the owner of the directory is in no need of it.
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied && wanted.uid() == found.uid() => Ok(()),
-        result => result,
-    }
-}
-
-/// A new file that only its owner can read.
-fn tempfile_in(directory: &Path) -> io::Result<(PathBuf, fs::File)> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let path = directory.join("clients.new");
-    let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-    Ok((path, file))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// What root changes belongs to the server, whose directory it is.
     #[test]

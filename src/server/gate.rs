@@ -2,6 +2,7 @@
 //! Who may pass, and how fast.
 
 use super::clients::{Client, Clients, ClientsError, Role};
+use super::refusals::Refusals;
 use super::settings::{Limits, Settings};
 use crate::control::ClientStatus;
 use arc_swap::ArcSwap;
@@ -62,6 +63,7 @@ struct Activity {
     signatures: u64,
     refused: u64,
     last_refusal: Option<String>,
+    refusals: Refusals,
     heard: Option<Instant>,
 }
 
@@ -168,12 +170,12 @@ impl Gate {
         });
     }
 
-    /// Notes that a client was refused, and says so once for each reason.
+    /// Notes that a client was refused, and says so once in a while for each reason.
     pub(super) fn refused(&self, client: &str, why: &str) {
         self.note(client, |activity| {
             activity.refused += 1;
-            if activity.last_refusal.as_deref() != Some(why) {
-                log::info!("client {client} is refused: {why}");
+            for line in activity.refusals.note(why, Instant::now()) {
+                log::info!("client {client} is refused: {line}");
             }
             activity.last_refusal = Some(why.to_owned());
         });

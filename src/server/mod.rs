@@ -8,6 +8,7 @@ mod api;
 mod clients;
 mod gate;
 mod quota;
+mod refusals;
 mod settings;
 mod snapshots;
 
