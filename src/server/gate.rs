@@ -4,6 +4,7 @@
 use super::clients::{Client, Clients, ClientsError, Role};
 use super::settings::{Limits, Settings};
 use crate::control::ClientStatus;
+use crate::sync::told;
 use arc_swap::ArcSwap;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
@@ -149,12 +150,14 @@ impl Gate {
 
     /// Notes that a client was refused, and says so once for each reason.
     pub(super) fn refused(&self, client: &str, why: &str) {
+        // It may repeat what the client sent.
+        let why = told(why);
         self.note(client, |activity| {
             activity.refused += 1;
-            if activity.last_refusal.as_deref() != Some(why) {
+            if activity.last_refusal.as_deref() != Some(&*why) {
                 log::info!("client {client} is refused: {why}");
             }
-            activity.last_refusal = Some(why.to_owned());
+            activity.last_refusal = Some(why);
         });
     }
 

@@ -5,6 +5,7 @@ use super::backoff::Backoff;
 use super::parameters::Parameters;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::Flow;
+use super::told::told;
 use super::wire::SnapshotHead;
 use crate::ledger::{self, Assembly, Image, LedgerError, Refusal, Row, Update, now};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub enum Stopped {
 pub async fn fetch(remote: &Remote) -> Result<Image, Stopped> {
     let status = remote.status().await?;
     let text = status.get("parameters").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let (settings, key_id) = Parameters::read(text).map_err(Stopped::Nonsense)?;
+    let (settings, key_id) = Parameters::read(text).map_err(|what| Stopped::Nonsense(told(&what)))?;
     let (mut assembly, _) = fetch_rows(&settings, remote).await?;
     catch_up(&mut assembly, remote).await?;
     Ok(Image::of_server(assembly, key_id))

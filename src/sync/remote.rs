@@ -6,6 +6,7 @@ use super::code::{self, Code};
 use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
+use super::told::told;
 use super::wire::{self, Frames, Reports, WireError};
 use crate::ledger::{Receipt, Vector};
 use reqwest::{Response, StatusCode, header};
@@ -94,7 +95,8 @@ impl From<reqwest::Error> for RemoteError {
             text = format!("{text}: {cause}");
             source = cause.source();
         }
-        Self::Transport(text)
+        // It may repeat what a certificate says.
+        Self::Transport(told(&text))
     }
 }
 
@@ -121,6 +123,7 @@ impl Remote {
         parameters: Option<Parameters>,
         link: Arc<Link>,
     ) -> Result<Self, RemoteError> {
+        upstream.check().map_err(RemoteError::Setup)?;
         let read = |path: &PathBuf| {
             std::fs::read(path).map_err(|reason| RemoteError::File { path: path.clone(), reason })
         };
@@ -128,6 +131,8 @@ impl Remote {
             .user_agent(concat!("bulkmark/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIME)
             .read_timeout(SILENCE)
+            // Counts come from the address in the configuration, and the token goes to no other.
+            .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true);
         if let Some(path) = &upstream.ca_file {
             let certificate = reqwest::Certificate::from_pem(&read(path)?)
@@ -186,7 +191,7 @@ impl Remote {
         if status.is_success() {
             let Some(ours) = &self.parameters else { return Ok(response) };
             let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
-            ours.check(theirs.unwrap_or_default()).map_err(RemoteError::Parameters)?;
+            ours.check(theirs.unwrap_or_default()).map_err(|what| RemoteError::Parameters(told(&what)))?;
             let date = response.headers().get(header::DATE);
             clock::check(date, "the server", "this machine").map_err(RemoteError::Clock)?;
             return Ok(response);
@@ -202,7 +207,7 @@ impl Remote {
             reason.extend_from_slice(&piece);
         }
         reason.truncate(MAX_REASON);
-        let reason = String::from_utf8_lossy(&reason).trim().to_owned();
+        let reason = told(&String::from_utf8_lossy(&reason));
         Err(RemoteError::Refused { status, code, reason })
     }
 
@@ -226,7 +231,7 @@ impl Remote {
     pub async fn status(&self) -> Result<serde_json::Value, RemoteError> {
         let request = self.http.get(format!("{}/v1/status", self.base)).timeout(SILENCE);
         let answer = whole(self.send(request).await?, MAX_STATUS).await?;
-        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(e.to_string()))
+        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(told(&e.to_string())))
     }
 
     /// All updates that `since` lacks, and those that come within `wait`.
