@@ -10,6 +10,7 @@ pub mod clock;
 mod code;
 mod fetch;
 mod follow;
+mod left;
 mod parameters;
 mod push;
 mod remote;

@@ -13,13 +13,18 @@ use reqwest::{Response, StatusCode, header};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a connection may take to be made.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
 /// How long a server may say nothing at all; it says every five seconds that it is alive.
 const SILENCE: Duration = Duration::from_secs(15);
+
+/// How long a stream may bring nothing that is of use: signs of life and parts of frames are none. For each of so many bytes of a
+/// frame that came, it has a second more.
+const PROGRESS: Duration = Duration::from_secs(30);
+const BYTES_A_SECOND: usize = 4096;
 
 /// Bytes of a reason that are read and logged.
 const MAX_REASON: usize = 500;
@@ -64,6 +69,9 @@ pub enum RemoteError {
     /// Its clock is another.
     #[error("{0}")]
     Clock(String),
+    /// It says that it is alive, and no more.
+    #[error("it sent nothing but signs of life for {} s", PROGRESS.as_secs())]
+    Stuck,
     /// It answered more than is taken.
     #[error("an answer of more than {0} bytes")]
     Long(usize),
@@ -201,11 +209,15 @@ impl Remote {
             None => Code::of_status(status),
         };
         let mut reason = Vec::new();
-        while reason.len() < MAX_REASON
-            && let Ok(Some(piece)) = response.chunk().await
-        {
-            reason.extend_from_slice(&piece);
-        }
+        let reading = async {
+            while reason.len() < MAX_REASON
+                && let Ok(Some(piece)) = response.chunk().await
+            {
+                reason.extend_from_slice(&piece);
+            }
+        };
+        // What came until then will do.
+        let _ = tokio::time::timeout(SILENCE, reading).await;
         reason.truncate(MAX_REASON);
         let reason = told(&String::from_utf8_lossy(&reason));
         Err(RemoteError::Refused { status, code, reason })
@@ -241,7 +253,7 @@ impl Remote {
     pub async fn updates(&self, since: &Vector, wait: Duration) -> Result<Stream, RemoteError> {
         let url = format!("{}/v1/updates?wait={}&since={since}", self.base, wait.as_secs());
         let response = self.send(self.http.get(url)).await?;
-        Ok(Stream { response, frames: Frames::new(wire::UPDATES), link: Arc::clone(&self.link) })
+        Ok(Stream::new(response, wire::UPDATES, &self.link))
     }
 
     /// The rows of a snapshot from `from` on: of the newest, or of the one with this number.
@@ -251,7 +263,7 @@ impl Remote {
     pub async fn snapshot(&self, id: Option<u64>, from: u64) -> Result<Stream, RemoteError> {
         let id = id.map(|id| format!("id={id}&")).unwrap_or_default();
         let response = self.send(self.http.get(format!("{}/v1/snapshot?{id}from={from}", self.base))).await?;
-        Ok(Stream { response, frames: Frames::new(wire::SNAPSHOT), link: Arc::clone(&self.link) })
+        Ok(Stream::new(response, wire::SNAPSHOT, &self.link))
     }
 }
 
@@ -272,22 +284,40 @@ pub struct Stream {
     response: Response,
     frames: Frames,
     link: Arc<Link>,
+    /// When it brought something of use last.
+    progress: Instant,
 }
 
 impl Stream {
-    /// The content of the next frame; none at the end. An empty one says that the server is alive.
+    fn new(response: Response, magic: &'static [u8; 5], link: &Arc<Link>) -> Self {
+        Self { response, frames: Frames::new(magic), link: Arc::clone(link), progress: Instant::now() }
+    }
+
+    /// The content of the next frame; none at the end.
     ///
     /// # Errors
-    /// When the connection breaks or what comes is no frame.
+    /// When the connection breaks, what comes is no frame, or nothing came of which [`progressed`](Self::progressed) was told
+    /// for too long.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RemoteError> {
         loop {
+            let seconds = (self.frames.waiting() / BYTES_A_SECOND) as u64;
+            let deadline = self.progress + PROGRESS + Duration::from_secs(seconds);
+            if Instant::now() >= deadline {
+                return Err(RemoteError::Stuck);
+            }
             if let Some(content) = self.frames.take()? {
                 self.link.heard();
                 return Ok(Some(content));
             }
-            let Some(piece) = self.response.chunk().await? else { return Ok(None) };
+            let piece = tokio::time::timeout_at(deadline.into(), self.response.chunk());
+            let Some(piece) = piece.await.map_err(|_| RemoteError::Stuck)?? else { return Ok(None) };
             self.link.received(piece.len());
             self.frames.push(&piece);
         }
+    }
+
+    /// Notes that the last frame was of use.
+    pub fn progressed(&mut self) {
+        self.progress = Instant::now();
     }
 }
