@@ -63,21 +63,35 @@ impl Failures {
 }
 
 /// Single questions a minute.
-pub(super) struct Checks(DefaultKeyedRateLimiter<Who>);
+pub(super) struct Checks {
+    /// There are no more of them than clients.
+    clients: DefaultKeyedRateLimiter<Who>,
+    strangers: DefaultKeyedRateLimiter<Who>,
+    /// When those strangers were forgotten last who may ask as many as ever.
+    tidied: Mutex<Instant>,
+}
 
 impl Checks {
     pub(super) fn new(a_minute: NonZeroU32) -> Self {
-        Self(RateLimiter::keyed(Quota::per_minute(a_minute)))
+        let limiter = || RateLimiter::keyed(Quota::per_minute(a_minute));
+        Self { clients: limiter(), strangers: limiter(), tidied: Mutex::new(Instant::now()) }
     }
 
     /// Whether one more may be answered now.
     pub(super) fn admit(&self, who: &Who) -> bool {
-        if self.0.len() >= MAX_REMEMBERED {
-            // What is left after this asked within the last minute; each of them would have to be another address.
-            self.0.retain_recent();
-            self.0.shrink_to_fit();
+        if !who.is_stranger() {
+            return self.clients.check_key(who).is_ok();
         }
-        self.0.len() < 2 * MAX_REMEMBERED && self.0.check_key(who).is_ok()
+        if self.strangers.len() >= MAX_REMEMBERED {
+            let mut tidied = self.tidied.lock();
+            if tidied.elapsed() >= Duration::from_secs(1) {
+                *tidied = Instant::now();
+                self.strangers.retain_recent();
+                self.strangers.shrink_to_fit();
+            }
+        }
+        // With more addresses than that within a minute somebody is up to something, and none is answered.
+        self.strangers.len() < 2 * MAX_REMEMBERED && self.strangers.check_key(who).is_ok()
     }
 }
 
@@ -111,6 +125,7 @@ mod tests {
         for n in 0..3 * u32::try_from(MAX_REMEMBERED).unwrap() {
             checks.admit(&Who::Network(address(n)));
         }
-        assert!(checks.0.len() <= 2 * MAX_REMEMBERED);
+        assert!(checks.strangers.len() <= 2 * MAX_REMEMBERED);
+        assert!(checks.admit(&Who::Client("another".into())), "a client does not suffer from strangers");
     }
 }
