@@ -15,6 +15,9 @@ use tokio::time::{Sleep, sleep};
 /// How long no connection is taken after the system refused one (no file descriptors, no memory).
 const BACK_OFF: Duration = Duration::from_millis(200);
 
+/// How long the other side may leave what was sent to it without an answer, or take nothing, before the connection is dead.
+const UNHEARD: Duration = Duration::from_secs(60);
+
 /// Bytes both ways.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
@@ -76,6 +79,8 @@ impl Acceptor {
         Poll::Ready(match &*self.socket {
             Socket::Tcp(socket) => ready!(socket.poll_accept(cx)).and_then(|(stream, address)| {
                 stream.set_nodelay(true)?;
+                // Where the system cannot do this, a dead connection lasts longer.
+                let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, UNHEARD.as_millis() as u32);
                 Ok(Accepted { stream: Box::new(stream), ip: Some(address.ip()) })
             }),
             Socket::Unix(socket, _) => ready!(socket.poll_accept(cx))
