@@ -1,7 +1,7 @@
 //! Signature servers under test, and milters that follow them.
 
 use super::mta::free_port;
-use super::{BULKMARK, Daemon, Site, wait_until};
+use super::{BULKMARK, Daemon, Site, program, wait_until};
 use bulkmark::ledger::Settings;
 use bulkmark::signature::FederationKey;
 use bulkmark::sync::Parameters;
@@ -80,14 +80,14 @@ impl Server {
 
     /// Starts it without waiting: for those that are to fail.
     pub fn spawn(&self) -> Daemon {
-        self.site.spawn_by(Command::new(BULKMARK).args(["server", "--config"]).arg(self.config()))
+        self.site.spawn_by(Command::new(program()).args(["server", "--config"]).arg(self.config()))
     }
 
     /// Runs `bulkmark client`, and returns what it prints.
     pub fn client(&self, arguments: &[&str]) -> String {
         let config = self.config();
         let output =
-            Command::new(BULKMARK).arg("client").args(arguments).arg("--config").arg(config).output();
+            Command::new(program()).arg("client").args(arguments).arg("--config").arg(config).output();
         let output = output.unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
