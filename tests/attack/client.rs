@@ -64,19 +64,16 @@ impl Http {
         Self { from: from.to_owned(), ..Self::new(port, token) }
     }
 
-    /// Has the next request go on a new connection.
-    pub(crate) fn hang_up(&mut self) {
-        self.stream = None;
-    }
-
     /// Sends a request and waits for its answer, on the connection of the one before if that is still open.
     pub(crate) fn ask(&mut self, request: &str, fields: &str, body: &[u8]) -> Answer {
         let kept = self.stream.take();
-        if let Some(answer) = kept.and_then(|stream| self.ask_on(stream, request, fields, body)) {
-            return answer;
-        }
-        let stream = BufReader::new(connect(self.port, &self.from));
-        self.ask_on(stream, request, fields, body).expect("the server answers")
+        let answer = kept.and_then(|stream| self.ask_on(stream, request, fields, body));
+        answer.or_else(|| self.ask_anew(request, fields, body)).expect("the server answers")
+    }
+
+    /// The same on a new connection; none where there is no answer.
+    pub(crate) fn ask_anew(&mut self, request: &str, fields: &str, body: &[u8]) -> Option<Answer> {
+        self.ask_on(BufReader::new(connect(self.port, &self.from)), request, fields, body)
     }
 
     fn ask_on(

@@ -5,7 +5,7 @@
 //!
 //! The attackers have an HTTP client and a milter client of their own, and know what docs/protocol.md and docs/filter.md say. They
 //! find the cells of a signature by the crate bulkmark-filter. `cargo test` makes the short attacks, on small ledgers; with
-//! `--full` all are made as docs/attacks.md tells, which wants a release build. Exit code 1 when a promise is broken.
+//! `--full` all are made as large as an attacker would, which wants a release build. Exit code 1 when a promise is broken.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Row 12, and idle connections of row 13: clients of a milter that keep it busy for the others.
 
+use crate::common::encode::base64;
 use crate::common::milter::{Client, Mail, session};
-use crate::common::random::Random;
 use crate::common::{Daemon, Site};
 use crate::{Outcome, Scale};
 use std::time::{Duration, Instant};
@@ -13,18 +13,33 @@ const SHORT: Duration = Duration::from_secs(1);
 /// How soon a connection must be taken where others have all that there are and say nothing.
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// A page of so many bytes and of words that nobody else uses.
-fn page(random: &mut Random, bytes: usize) -> Vec<u8> {
-    let mut text = "Subject: a page\r\nContent-Type: text/html\r\n\r\n<html><body>".to_owned();
-    while text.len() < bytes {
+/// A picture of one colour and many pixels in few bytes.
+fn picture() -> Vec<u8> {
+    let (width, height) = (2000, 2000);
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::High);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&vec![0x40; 3 * (width * height) as usize]).unwrap();
+    drop(writer);
+    bytes
+}
+
+/// A message of about so many bytes, which is a page with as many pictures as there is room for.
+fn album(bytes: usize) -> Vec<u8> {
+    let picture = base64(&picture());
+    let mut text = "Subject: an album\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\n\
+                    Content-Type: text/html\r\n\r\n<p>Here they are:"
+        .to_owned();
+    let pictures = bytes / picture.len();
+    (0..pictures).for_each(|n| text += &format!("<img src=\"cid:{n}\">"));
+    for n in 0..pictures {
         text += &format!(
-            "<p class=\"a\"><b>{:x}</b> {:x} <i>{:x}</i></p>\r\n",
-            random.next(),
-            random.next(),
-            random.next()
+            "\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <{n}>\r\nContent-Transfer-Encoding: base64\r\n\r\n{picture}"
         );
     }
-    text.into_bytes()
+    format!("{text}\r\n--b--\r\n").into_bytes()
 }
 
 fn site() -> (Site, Daemon) {
@@ -35,11 +50,11 @@ fn site() -> (Site, Daemon) {
 
 pub(crate) fn large_messages(_: Scale) -> Outcome {
     let (_site, daemon) = site();
-    let mut random = Random::new(1);
+    let album = album(250_000);
     let mut large: Vec<Client> = (0..100)
         .map(|_| {
             let mut client = session(&daemon);
-            client.begin(&Mail::raw(&page(&mut random, 250_000)));
+            client.begin(&Mail::raw(&album));
             client.flush();
             client
         })
@@ -47,16 +62,16 @@ pub(crate) fn large_messages(_: Scale) -> Outcome {
     let mut small = session(&daemon);
     small.begin(&Mail::text("a small one of few words that comes behind the large ones"));
     small.flush();
+    let began = Instant::now();
     for client in &mut large {
         client.send(b'E', b"");
         client.flush();
     }
-    let began = Instant::now();
     let answer = small.end();
     let waited = began.elapsed();
     assert!(answer.count().is_some(), "{answer:?}");
     Outcome::new(
-        "100 messages of 250 kB end at once",
+        format!("100 messages of {} kB, all pictures, end at once", album.len() / 1000),
         format!("a small one waits {:.2} s", waited.as_secs_f64()),
         waited <= SHORT,
     )

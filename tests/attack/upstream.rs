@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How soon a milter must follow another server when one sends nothing.
-const PATIENCE: Duration = Duration::from_secs(100);
+const PATIENCE: Duration = Duration::from_secs(75);
 
 /// How long it may be without news before it says so, in the attacks.
 const STALENESS: &str = "max-staleness = \"3s\"\n";
