@@ -158,12 +158,21 @@ fn conspire(capacity: u32, partners: u32, limit: Option<u32>) -> Outcome {
     let times = limit.unwrap_or(5);
     let (began, mut taken, mut refused) = (Instant::now(), 0, None);
     let mut https: Vec<_> = names.iter().map(|name| federation.partner(name, limit)).collect();
-    for http in &mut https {
-        let (done, refusal) = http.report_all(&cells, times);
-        taken += done + http.report_all(&beyond[..done / 16 * beyond.len() / covered], times).0;
+    let mut done = vec![0; https.len()];
+    for (http, done) in https.iter_mut().zip(&mut done) {
+        let refusal;
+        (*done, refusal) = http.report_all(&cells, times);
         refused = refused.or(refusal);
     }
+    for (http, done) in https.iter_mut().zip(done) {
+        taken += done + http.report_all(&beyond[..done / 16 * beyond.len() / covered], times).0;
+    }
     let time = began.elapsed().as_secs_f64();
+    if std::env::var_os("DEBUG").is_some() {
+        let mut h = std::collections::BTreeMap::new();
+        for n in 0..1000 { *h.entry(federation.own.count(element(n+ (1<<50)))).or_insert(0) += 1; }
+        eprintln!("{h:?} {}", federation.own.ask("GET /v1/status", "", b"").body);
+    }
     federation.settle(1);
     let bulk = federation.bulk(letters, 2);
     names.iter().for_each(|name| client::remove(&federation.server, name));
