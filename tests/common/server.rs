@@ -1,7 +1,7 @@
 //! Signature servers under test, and milters that follow them.
 
 use super::mta::free_port;
-use super::{BULKMARK, Daemon, Site, wait_until};
+use super::{BULKMARK, Daemon, Site, program, wait_until};
 use bulkmark::ledger::Settings;
 use bulkmark::signature::FederationKey;
 use bulkmark::sync::Parameters;
@@ -80,7 +80,7 @@ impl Server {
 
     /// Starts it without waiting: for those that are to fail.
     pub fn spawn(&self) -> Daemon {
-        self.site.spawn_by(Command::new(BULKMARK).args(["server", "--config"]).arg(self.config()))
+        self.site.spawn_by(Command::new(program()).args(["server", "--config"]).arg(self.config()))
     }
 
     /// Runs `bulkmark client`, and returns what it prints.
@@ -93,7 +93,7 @@ impl Server {
     /// The same, however it ends.
     pub fn try_client(&self, arguments: &[&str]) -> Output {
         let config = self.config();
-        Command::new(BULKMARK).arg("client").args(arguments).arg("--config").arg(config).output().unwrap()
+        Command::new(program()).arg("client").args(arguments).arg("--config").arg(config).output().unwrap()
     }
 
     /// An entry of a list of servers, with a new token.
