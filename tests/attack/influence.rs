@@ -170,7 +170,9 @@ fn conspire(capacity: u32, partners: u32, limit: Option<u32>) -> Outcome {
     let time = began.elapsed().as_secs_f64();
     if std::env::var_os("DEBUG").is_some() {
         let mut h = std::collections::BTreeMap::new();
-        for n in 0..1000 { *h.entry(federation.own.count(element(n+ (1<<50)))).or_insert(0) += 1; }
+        for n in 0..1000 {
+            *h.entry(federation.own.count(element(n + (1 << 50)))).or_insert(0) += 1;
+        }
         eprintln!("{h:?} {}", federation.own.ask("GET /v1/status", "", b"").body);
     }
     federation.settle(1);
