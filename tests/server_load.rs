@@ -79,7 +79,8 @@ fn metric(server: &Server, token: &str, name: &str) -> u64 {
 /// then all is as before.
 #[test]
 fn readers_who_do_not_read_cost_little() {
-    let server = Server::new(&format!("[limits]\nstreams-per-client = {READERS}\nconnections-per-client = 1000"));
+    let server =
+        Server::new(&format!("[limits]\nstreams-per-client = {READERS}\nconnections-per-client = 1000"));
     let [mx, slow, metrics] = [("mx", "report"), ("slow", "read"), ("prometheus", "metrics")]
         .map(|(name, role)| token(&server, name, role));
     let daemon = server.start();
@@ -134,8 +135,13 @@ fn a_client_has_only_so_many_streams() {
     assert!(streams.iter().all(|(_, line)| line.starts_with("HTTP/1.1 200 ")));
     let head = format!("GET /v1/updates HTTP/1.1\r\n{}", by(&greedy));
     let refused = ask(server.port, &head, b"");
-    assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("bulkmark-error: too-many"), "{refused}");
-    daemon.log.wait_for(0, "client greedy is refused: this client or address has as many streams as it may have");
+    assert!(
+        refused.starts_with("HTTP/1.1 429 ") && refused.contains("bulkmark-error: too-many"),
+        "{refused}"
+    );
+    daemon
+        .log
+        .wait_for(0, "client greedy is refused: this client or address has as many streams as it may have");
     let snapshot = ask(server.port, &head.replace("updates", "snapshot"), b"");
     assert!(snapshot.starts_with("HTTP/1.1 429 "), "{snapshot}");
     // By the same address: another client, and somebody without a token.
@@ -164,7 +170,10 @@ fn checks_have_a_rate_of_their_own() {
         // As many as may be asked at once, and two a second.
         assert!((120..1000).contains(&answered), "{answered} of four digits");
         let refused = check(0, &field);
-        assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("bulkmark-error: rate"), "{refused}");
+        assert!(
+            refused.starts_with("HTTP/1.1 429 ") && refused.contains("bulkmark-error: rate"),
+            "{refused}"
+        );
     }
     assert!(check(0, &by(&other)).starts_with("HTTP/1.1 200 "));
     fill(&server, &curious, 1);
@@ -181,8 +190,7 @@ async fn silent_connections_make_room() {
     let entry = authority.entry(&server, &https(&server), "mx");
     let _daemon = server.start();
     let file = |key: &str| Some(entry.split(key).nth(1)?.split('"').nth(1)?.into());
-    let upstream =
-        Upstream { url: https(&server), token_file: file("token-file"), ca_file: file("ca-file") };
+    let upstream = Upstream { url: https(&server), token_file: file("token-file"), ca_file: file("ca-file") };
     let remote = Remote::new(&upstream, None, Arc::new(Link::new(&upstream.url))).unwrap();
     let silent: Vec<_> = (0..150).map(|_| connect(server.port)).collect();
     remote.status().await.unwrap();
