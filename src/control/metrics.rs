@@ -211,7 +211,7 @@ impl DaemonStatus {
         text.family(
             "bulkmark_staleness_seconds",
             "gauge",
-            "Time since any other server said anything, or since the start.",
+            "Time since an update of another server was applied, or one was seen to know nothing new, or since the start.",
             self.staleness_seconds.map(|age| (vec![], age)),
         );
         text.family(
