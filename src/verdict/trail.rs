@@ -160,7 +160,7 @@ impl Trail {
     fn of_body(&self, counts: Counts) -> Option<Sources> {
         let track = self.body.as_ref()?;
         let added = counts.body.map_or(0, |count| above(self.thresholds.body, count, self.times));
-        Some(self.sources(track.buckets, track.own.saturating_add(added)))
+        Some(self.sources(track.buckets, track.own.saturating_add(added), self.thresholds.body))
     }
 
     fn of_near(&self) -> Option<Sources> {
@@ -168,13 +168,13 @@ impl Trail {
         // Copies of one body are alike, too.
         let same = self.body.as_ref().map_or((0, 0), |body| (body.buckets, body.own));
         let own = track.own.max(same.1).saturating_add(self.times.min(1));
-        Some(self.sources(track.buckets | same.0, own))
+        Some(self.sources(track.buckets | same.0, own, self.thresholds.near))
     }
 
-    /// The client's own bucket is none of the others.
-    fn sources(&self, buckets: u64, own: u32) -> Sources {
+    /// The client's own bucket is none of the others, and beyond the threshold its copies are not counted.
+    fn sources(&self, buckets: u64, own: u32, threshold: Threshold) -> Sources {
         let others = self.client.map_or(buckets, |(_, bucket)| buckets & !(1 << bucket));
-        Sources { others: others.count_ones(), own: self.client.map(|_| own) }
+        Sources { others: others.count_ones(), own: self.client.map(|_| own.min(threshold.get())) }
     }
 }
 
