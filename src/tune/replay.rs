@@ -122,6 +122,7 @@ async fn count_all(
 }
 
 /// What came of a message's report.
+#[derive(Clone, Copy)]
 struct Reported {
     known: (Counts, Backings),
     signatures: usize,

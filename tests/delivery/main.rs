@@ -25,6 +25,7 @@ mod counting;
 mod exempt;
 mod life;
 mod retries;
+mod sources;
 mod whitelist;
 
 /// The first copy is bulk already: for tests of what is done with bulk.
