@@ -10,6 +10,8 @@ mod blocks;
 mod clients;
 mod gate;
 mod limits;
+mod quota;
+mod refusals;
 mod settings;
 mod snapshots;
 mod streaming;
@@ -17,5 +19,6 @@ mod streams;
 mod tokens;
 
 pub use api::{METRICS_THRESHOLD, Service};
-pub use clients::{Client, Clients, ClientsError, Role};
+pub use clients::{Client, Clients, ClientsError, Grant, Role};
+pub use quota::{NoShare, PARTNER_INFLUENCE, PARTNER_RATE, Quota};
 pub use settings::{Limits, Settings};
