@@ -144,7 +144,6 @@ impl Room<'_> {
 }
 
 /// A body, and the end by which it is filled; it ends when that is dropped. What waits counts against the `shared` budgets, too.
-#[must_use]
 pub fn streamed(shared: Vec<Budget>) -> (Sender, Body) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let sender = Sender { pieces: sender, own: Budget::new(WAITING), shared, patience: PATIENCE };

@@ -59,16 +59,16 @@ impl Blocks {
         Some(Arc::clone(block))
     }
 
-    pub(super) fn put(&self, key: Key, block: Arc<Block>) {
+    pub(super) fn put(&self, key: &Key, block: Arc<Block>) {
         let mut kept = self.0.lock();
         kept.clock += 1;
         let now = kept.clock;
-        kept.remove(&key);
+        kept.remove(key);
         kept.bytes += block.bytes.len();
         kept.blocks.insert(key.clone(), (block, now));
         while kept.bytes > MAX_BYTES || kept.blocks.len() > MAX_BLOCKS {
             let oldest =
-                kept.blocks.iter().filter(|(other, _)| **other != key).min_by_key(|(_, (_, used))| *used);
+                kept.blocks.iter().filter(|(other, _)| *other != key).min_by_key(|(_, (_, used))| *used);
             let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { return };
             kept.remove(&oldest);
         }
@@ -88,7 +88,7 @@ mod tests {
     fn what_was_used_last_is_kept_as_far_as_it_fits() {
         let (blocks, third) = (Blocks::default(), MAX_BYTES / 3);
         let put = |n, bytes| {
-            blocks.put(Key::Rows(1, n), Arc::new(Block { bytes: vec![0; bytes], ..Block::default() }))
+            blocks.put(&Key::Rows(1, n), Arc::new(Block { bytes: vec![0; bytes], ..Block::default() }))
         };
         let has = |n| blocks.get(&Key::Rows(1, n)).is_some();
         (0..3).for_each(|n| put(n, third));

@@ -143,7 +143,7 @@ impl Place {
                 return Ok(Some(block));
             }
             let Some(block) = make()?.map(Arc::new) else { return Ok(None) };
-            streams.blocks.put(key, Arc::clone(&block));
+            streams.blocks.put(&key, Arc::clone(&block));
             Ok(Some(block))
         })
         .await
