@@ -57,7 +57,7 @@ fn main() {
         settings.window = Duration::from_secs(60);
         server.ledger = format!("capacity = {capacity}\nwindow = \"1m\"\nretention = \"{GENERATIONS}m\"");
     }
-    let token = server.client(&["add", "bench"]).trim().to_owned();
+    let token = server.client(&["add", "--own", "bench"]).trim().to_owned();
     let daemon = server.start();
     pin(daemon.pid(), 0);
     let mut bench = Bench {

@@ -19,7 +19,7 @@ fn idle_connections() -> usize {
 /// A server, and a token of a client of it.
 fn server() -> (Server, common::Daemon, String) {
     let server = Server::new("");
-    let token = server.client(&["add", "mx"]).trim().to_owned();
+    let token = server.client(&["add", "--own", "mx"]).trim().to_owned();
     let daemon = server.start();
     (server, daemon, token)
 }

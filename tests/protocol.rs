@@ -165,8 +165,8 @@ fn codes_are_documented() {
 #[test]
 fn a_server_tells_codes() {
     let server = Server::new("");
-    let tokens =
-        ["report", "read"].map(|role| server.client(&["add", role, "--role", role]).trim().to_owned());
+    let tokens = ["report", "read"]
+        .map(|role| server.client(&["add", "--own", role, "--role", role]).trim().to_owned());
     let _daemon = server.start();
     let parameters = common::server::parameters();
     let by = |token: &str| format!("Authorization: Bearer {token}");

@@ -30,6 +30,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What was done.
     pub action: Action,
+    /// Whether it is bulk that was only marked since its count comes from too few networks.
+    pub held: bool,
     /// Signatures that were reported for it.
     pub signatures: usize,
     /// The time from its end to the verdict.
@@ -50,6 +52,7 @@ pub struct Activity {
     /// By verdict and action.
     messages: [[AtomicU64; Action::ALL.len()]; Verdict::ALL.len()],
     signatures: AtomicU64,
+    held: AtomicU64,
     /// Those that failed, and those that did not.
     reloads: [AtomicU64; 2],
     log_lines_dropped: fn() -> u64,
@@ -70,6 +73,7 @@ impl Activity {
             judging: Histogram::default(),
             messages: Default::default(),
             signatures: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             reloads: Default::default(),
             log_lines_dropped,
             minutes: Minutes::default(),
@@ -114,6 +118,7 @@ impl Activity {
     pub fn judged(&self, message: &Judged) {
         self.messages[message.verdict as usize][message.action as usize].fetch_add(1, Ordering::Relaxed);
         self.signatures.fetch_add(message.signatures as u64, Ordering::Relaxed);
+        self.held.fetch_add(u64::from(message.held), Ordering::Relaxed);
         self.judging.add(message.time);
         self.minutes.add(message.verdict as usize, 1, message.now);
     }
@@ -137,6 +142,12 @@ impl Activity {
     #[must_use]
     pub fn signatures(&self) -> u64 {
         self.signatures.load(Ordering::Relaxed)
+    }
+
+    /// Bulk that was only marked since its count comes from too few networks.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// How many reloads went well, or did not.

@@ -118,6 +118,12 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
             (vec![("verdict", verdict.to_string()), ("action", action.to_string())], count)
         }),
     );
+    text.one(
+        "bulkmark_messages_held_total",
+        "counter",
+        "Bulk that was only marked, since its count comes from too few networks (min-sources).",
+        activity.held(),
+    );
     text.histogram(
         "bulkmark_judging_duration_seconds",
         "Time from the end of a message to its verdict.",
@@ -138,6 +144,7 @@ impl DaemonStatus {
             let counted = match slice.counted {
                 Counted::Own => "own",
                 Counted::Others => "others",
+                Counted::Limited => "limited",
             };
             vec![
                 ("window", slice.window.to_string()),
@@ -245,6 +252,20 @@ impl DaemonStatus {
             "counter",
             "Requests of a client that were refused.",
             clients().map(|(labels, client)| (labels, client.refused)),
+        );
+        let limited =
+            || self.ledger.limited.iter().map(|client| (vec![("client", client.name.clone())], client));
+        text.family(
+            "bulkmark_client_window_signatures",
+            "gauge",
+            "Different signatures that a client with limits brought in the newest window.",
+            limited().map(|(labels, client)| (labels, client.signatures)),
+        );
+        text.family(
+            "bulkmark_client_odd",
+            "gauge",
+            "Whether the signatures that a client with limits brought are made up, by the cells that they take.",
+            limited().map(|(labels, client)| (labels, u64::from(client.odd.is_some()))),
         );
     }
 }

@@ -7,7 +7,9 @@ use super::settings::Settings;
 use super::snapshots::Snapshots;
 use crate::activity::Activity;
 use crate::control::{Daemon, METRICS_TYPE, Parts};
-use crate::ledger::{Behind, Ledger, LedgerError, Refusal, Reporter, Role, Snapshot, Vector, mark_of, now};
+use crate::ledger::{
+    Behind, Ledger, LedgerError, NotCounted, Refusal, Reporter, Role, Snapshot, Vector, mark_of, now,
+};
 use crate::net::{Caller, Sender, streamed};
 use crate::signature::Signature;
 use crate::sync::clock::{self, ClockGuard};
@@ -144,6 +146,19 @@ impl Service {
         self.snapshots.tidy();
     }
 
+    /// Takes back what clients had reported who were removed together with their counts.
+    ///
+    /// # Errors
+    /// When that could not be written down; it is to be tried again.
+    pub async fn withdraw(&self) -> Result<(), LedgerError> {
+        for client in self.gate.withdrawn() {
+            if self.ledger.withdraw(client.clone(), now()).await? {
+                log::warn!("all that the client {client} had reported is taken back");
+            }
+        }
+        Ok(())
+    }
+
     /// The routes.
     pub fn router(self: Arc<Self>) -> Router {
         Router::new()
@@ -243,9 +258,15 @@ async fn take_reports(
     service.gate.admit(&client, batch.reports.len())?;
     let signatures = batch.reports.len();
     let reporter = Reporter { client: client.name.clone(), spool: batch.spool };
-    let limit = client.max_influence.map(std::num::NonZeroU32::get);
-    let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limit, now()).await?;
-    let receipt = receipt.map_err(|e| Failure(Code::BatchNumber, e.to_string()))?;
+    let limits = client.limits();
+    let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limits, now()).await?;
+    let receipt = receipt.map_err(|e| match e {
+        NotCounted::Backwards(e) => Failure(Code::BatchNumber, e.to_string()),
+        NotCounted::OverQuota(e) => {
+            service.gate.refused(&client.name, "its quota of different signatures is used up");
+            Failure(Code::Quota, e.to_string())
+        }
+    })?;
     service.gate.counted(&client.name, signatures);
     service.daemon.activity.reported(signatures as u64, now());
     Ok(service.with_parameters(wire::encode_receipt(receipt)))

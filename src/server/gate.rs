@@ -2,6 +2,7 @@
 //! Who may pass, and how fast.
 
 use super::clients::{Client, Clients, ClientsError, Role};
+use super::refusals::Refusals;
 use super::settings::{Limits, Settings};
 use crate::control::ClientStatus;
 use arc_swap::ArcSwap;
@@ -20,6 +21,9 @@ const MAX_ADDRESSES: usize = 10_000;
 /// Reports that a client may always send at once: one batch.
 const WHOLE_BATCH: NonZeroU32 = const { NonZeroU32::new(8192).unwrap() };
 const _: () = assert!(WHOLE_BATCH.get() as usize == crate::sync::wire::MAX_REPORTS);
+
+/// For how long something may come of a client that was removed.
+const UNDER_WAY: Duration = Duration::from_secs(120);
 
 /// For how long failed attempts are counted together.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -59,6 +63,7 @@ struct Activity {
     signatures: u64,
     refused: u64,
     last_refusal: Option<String>,
+    refusals: Refusals,
     heard: Option<Instant>,
 }
 
@@ -73,6 +78,8 @@ pub(super) struct Gate {
     /// Of each client, its rate and the meter that holds it.
     meters: Mutex<HashMap<String, (NonZeroU32, Arc<DefaultDirectRateLimiter>)>>,
     activity: Mutex<HashMap<String, Activity>>,
+    /// Clients that were removed together with their counts, and when that was seen.
+    withdrawn: Mutex<HashMap<String, Instant>>,
 }
 
 impl Gate {
@@ -88,6 +95,7 @@ impl Gate {
             failures: Mutex::default(),
             meters: Mutex::default(),
             activity: Mutex::default(),
+            withdrawn: Mutex::default(),
         })
     }
 
@@ -111,6 +119,18 @@ impl Gate {
         }
     }
 
+    /// Who was removed together with all counts. For some time after that the answer is the same: what was under way may come.
+    pub(super) fn withdrawn(&self) -> Vec<String> {
+        self.refresh();
+        let clients = self.clients.load();
+        let mut since = self.withdrawn.lock();
+        since.retain(|name, _| clients.withdrawn().contains(name));
+        let names = clients.withdrawn().iter();
+        let new =
+            |name: &&String| since.entry((*name).clone()).or_insert_with(Instant::now).elapsed() < UNDER_WAY;
+        names.filter(new).cloned().collect()
+    }
+
     /// All clients, and what they did.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         self.refresh();
@@ -121,6 +141,9 @@ impl Gate {
             ClientStatus {
                 name: client.name.clone(),
                 role: client.role.to_string(),
+                limits: client
+                    .max_influence
+                    .map(|most| format!("influence {most}, quota {}", client.quota.unwrap_or_default())),
                 batches: activity.batches,
                 signatures: activity.signatures,
                 refused: activity.refused,
@@ -147,12 +170,12 @@ impl Gate {
         });
     }
 
-    /// Notes that a client was refused, and says so once for each reason.
+    /// Notes that a client was refused, and says so once in a while for each reason.
     pub(super) fn refused(&self, client: &str, why: &str) {
         self.note(client, |activity| {
             activity.refused += 1;
-            if activity.last_refusal.as_deref() != Some(why) {
-                log::info!("client {client} is refused: {why}");
+            for line in activity.refusals.note(why, Instant::now()) {
+                log::info!("client {client} is refused: {line}");
             }
             activity.last_refusal = Some(why.to_owned());
         });

@@ -7,9 +7,12 @@
 mod api;
 mod clients;
 mod gate;
+mod quota;
+mod refusals;
 mod settings;
 mod snapshots;
 
 pub use api::{METRICS_THRESHOLD, Service};
-pub use clients::{Client, Clients, ClientsError, Role};
+pub use clients::{Client, Clients, ClientsError, Grant, Role};
+pub use quota::{NoShare, PARTNER_INFLUENCE, PARTNER_RATE, Quota};
 pub use settings::{Limits, Settings};

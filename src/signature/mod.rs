@@ -9,13 +9,15 @@ mod key;
 mod message;
 pub mod near;
 mod settings;
+mod sources;
 mod text;
 mod types;
 
 pub use body::body;
-pub use canary::CANARY;
+pub use canary::{Canary, NoCanary};
 pub use groups::{Belongs, Groups};
 pub use key::{FederationKey, KeyError};
 pub use message::{Signatures, signatures};
 pub use settings::Settings;
+pub use sources::{BUCKETS, ClientNetwork, PRESENT, source_bucket, source_count};
 pub use types::{Kind, LowInformation, ParseSignatureError, Signature};

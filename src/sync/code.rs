@@ -21,6 +21,8 @@ pub enum Code {
     Role,
     /// The client sends too much.
     Rate,
+    /// The client brought as many different signatures as it may in this window.
+    Quota,
     /// The client counts otherwise.
     Parameters,
     /// Both clocks do not agree.
@@ -49,12 +51,13 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::TokenMissing,
         Self::TokenInvalid,
         Self::TokenBlocked,
         Self::Role,
         Self::Rate,
+        Self::Quota,
         Self::Parameters,
         Self::Clock,
         Self::Request,
@@ -78,6 +81,7 @@ impl Code {
             Self::TokenBlocked => "token-blocked",
             Self::Role => "role",
             Self::Rate => "rate",
+            Self::Quota => "quota",
             Self::Parameters => "parameters",
             Self::Clock => "clock",
             Self::Request => "request",
@@ -104,7 +108,7 @@ impl Code {
             Self::Parameters | Self::Clock | Self::BatchNumber | Self::OtherHistory => StatusCode::CONFLICT,
             Self::UpdatesGone | Self::SnapshotGone => StatusCode::GONE,
             Self::BodyTooLong => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TokenBlocked | Self::Rate => StatusCode::TOO_MANY_REQUESTS,
+            Self::TokenBlocked | Self::Rate | Self::Quota => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }

@@ -47,8 +47,12 @@ impl Federation {
         Self { server, site, running, own, capacity }
     }
 
+    /// A partner with this limit, or with what partners have by default, who may be fast.
     fn partner(&self, name: &str, limit: Option<u32>) -> Http {
-        Http::new(self.server.port, &client::partner(&self.server, name, limit))
+        let limit = limit.map(|limit| limit.to_string());
+        let mut limits = vec!["--rate", "1000000"];
+        limits.extend(limit.iter().flat_map(|limit| ["--max-influence", limit.as_str()]));
+        Http::new(self.server.port, &client::partner(&self.server, name, &limits))
     }
 
     /// Waits until the milter has all that the server counted before this.
@@ -170,7 +174,9 @@ fn conspire(capacity: u32, partners: u32, limit: Option<u32>) -> Outcome {
     let time = began.elapsed().as_secs_f64();
     if std::env::var_os("DEBUG").is_some() {
         let mut h = std::collections::BTreeMap::new();
-        for n in 0..1000 { *h.entry(federation.own.count(element(n+ (1<<50)))).or_insert(0) += 1; }
+        for n in 0..1000 {
+            *h.entry(federation.own.count(element(n + (1 << 50)))).or_insert(0) += 1;
+        }
         eprintln!("{h:?} {}", federation.own.ask("GET /v1/status", "", b"").body);
     }
     federation.settle(1);
@@ -246,7 +252,7 @@ pub(crate) fn wait_for_windows(_: Scale) -> Outcome {
     let Some(clock) = Clock::of(&mut server.site, "+0") else {
         return Outcome::skipped("there is no faketime here");
     };
-    let token = client::partner(&server, "partner", Some(5));
+    let token = client::partner(&server, "partner", &["--max-influence", "5"]);
     let reader = client::own(&server, "reader");
     let _daemon = server.start();
     let mut counts = Vec::new();

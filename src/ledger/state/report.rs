@@ -11,6 +11,9 @@ pub struct Report {
     pub signatures: Vec<Signature>,
     /// What was seen once, to however many recipients the message goes.
     pub once: Vec<Signature>,
+    /// What follows from counts that are known, and how often each is added; nothing where the whole message comes again. The
+    /// answer does not tell their counts.
+    pub also: Vec<(Signature, u32)>,
     /// What is only asked for.
     pub asked: Vec<Signature>,
     /// How often `signatures` were seen; zero only asks.
@@ -28,7 +31,9 @@ impl Report {
         let each = self.times.saturating_sub(again);
         let once = u32::from(self.times > 0 && again == 0);
         let all = self.signatures.iter().map(move |&signature| (signature, each));
-        all.chain(self.once.iter().map(move |&signature| (signature, once))).filter(|&(_, times)| times > 0)
+        let all = all.chain(self.once.iter().map(move |&signature| (signature, once)));
+        let also = if each > 0 { &self.also[..] } else { &[] };
+        all.chain(also.iter().copied()).filter(|&(_, times)| times > 0)
     }
 
     /// What it asks for: the counts of these, in this order, are the answer.
