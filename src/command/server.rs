@@ -8,7 +8,7 @@ use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
 use crate::ledger::{self, Role};
-use crate::net::{Activation, Endpoint, HttpListener, TlsKeys};
+use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
 use crate::sync::{Links, Parameters, Remote, follow};
@@ -88,8 +88,8 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     serving();
     watch(&ledger, &mut tasks);
     let requests = async {
-        let (router, most) = (Arc::clone(&service).router(), file.limits.max_connections.get());
-        let open = bound.serve(router, most, || activity.connections.begin(), ending).await;
+        let (router, crowd) = (Arc::clone(&service).router(), Crowd::new(file.limits.connections()));
+        let open = bound.serve(router, crowd, || activity.connections.begin(), ending).await;
         drop(bound);
         open.closed().await;
     };

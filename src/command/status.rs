@@ -5,7 +5,7 @@ use super::show::{Slice, THRESHOLD, ago, bytes};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus};
 use crate::ledger::LimitedStatus;
-use crate::sync::LinkStatus;
+use crate::sync::{LinkStatus, told};
 use anyhow::anyhow;
 use std::fmt;
 use std::io::{self, Write};
@@ -130,7 +130,7 @@ impl fmt::Display for LinkLine<'_> {
         }
         write!(f, ", {} in, {} out", bytes(link.bytes_in), bytes(link.bytes_out))?;
         match &link.error {
-            Some(error) => write!(f, "\n  error: {error}"),
+            Some(error) => write!(f, "\n  error: {}", told(error)),
             None => Ok(()),
         }
     }
@@ -174,7 +174,7 @@ impl fmt::Display for ClientLine<'_> {
             )?,
         }
         if client.refused > 0 {
-            let why = client.last_refusal.as_deref().unwrap_or_default();
+            let why = told(client.last_refusal.as_deref().unwrap_or_default());
             write!(f, ", {} times refused, last: {why}", client.refused)?;
         }
         Ok(())

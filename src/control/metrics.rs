@@ -20,7 +20,9 @@ impl Daemon {
         );
         text.one("bulkmark_uptime_seconds", "gauge", "Time since the start.", self.uptime());
         activity_metrics(&self.activity, &mut text);
-        if !self.is_server() {
+        if self.is_server() {
+            stream_metrics(&self.activity, &mut text);
+        } else {
             message_metrics(&self.activity, &mut text);
         }
         let status = self.status(Some(threshold)).await.ok();
@@ -106,6 +108,17 @@ fn activity_metrics(activity: &Activity, text: &mut Text) {
         "counter",
         "How often a task of the daemon ended, by an error of the program, and was started again.",
         activity.tasks.restarts().into_iter().map(|(task, count)| (vec![("task", task.to_owned())], count)),
+    );
+}
+
+fn stream_metrics(activity: &Activity, text: &mut Text) {
+    let load = &activity.load;
+    text.one("bulkmark_streams", "gauge", "Open streams of updates and snapshots.", load.streams());
+    text.one(
+        "bulkmark_streams_stalled_total",
+        "counter",
+        "Streams that were given up because their readers did not read.",
+        load.streams_stalled(),
     );
 }
 
@@ -198,7 +211,7 @@ impl DaemonStatus {
         text.family(
             "bulkmark_staleness_seconds",
             "gauge",
-            "Time since any other server said anything, or since the start.",
+            "Time since an update of another server was applied, or one was seen to know nothing new, or since the start.",
             self.staleness_seconds.map(|age| (vec![], age)),
         );
         text.family(

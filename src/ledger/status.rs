@@ -77,6 +77,7 @@ pub struct Status {
     /// All slices, windows in order.
     pub slices: Vec<SliceStatus>,
     /// A server's limited clients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limited: Vec<LimitedStatus>,
     /// Local reports that the merged counts do not show yet.
     pub spool: usize,

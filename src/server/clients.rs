@@ -2,15 +2,14 @@
 //! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
 
 use super::quota::Quota;
+use super::tokens::{Tokens, hash};
 use crate::directory::StateDirectory;
 use crate::ledger::{Limits, random_bytes};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fmt;
 use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use subtle::ConstantTimeEq;
 
 /// The name of the file.
 pub(super) const FILE_NAME: &str = "clients.json";
@@ -89,6 +88,9 @@ pub struct Clients {
     /// The names of those whose counts were to be taken back when they were removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     withdrawn: Vec<String>,
+    /// Of the clients as they were read.
+    #[serde(skip)]
+    tokens: Tokens,
 }
 
 /// Clients cannot be read or changed.
@@ -127,11 +129,6 @@ pub enum ClientsError {
     Name(String),
 }
 
-/// The hash of a token, as it is kept.
-fn hash(token: &str) -> String {
-    Sha256::digest(token.as_bytes()).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
-
 /// A new token: 256 bits, with a beginning by which people and scanners for secrets know it.
 fn new_token() -> io::Result<String> {
     let bytes: [u8; 32] = random_bytes()?;
@@ -146,7 +143,11 @@ impl Clients {
     pub fn load(directory: &Path) -> Result<Self, ClientsError> {
         let path = directory.join(FILE_NAME);
         match StateDirectory::open(directory).and_then(|directory| directory.read(FILE_NAME)) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|reason| ClientsError::Form { path, reason }),
+            Ok(bytes) => {
+                let clients: Self =
+                    serde_json::from_slice(&bytes).map_err(|reason| ClientsError::Form { path, reason })?;
+                Ok(clients.indexed())
+            }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(reason) => Err(ClientsError::Io { path, reason }),
         }
@@ -253,19 +254,17 @@ impl Clients {
         found.ok_or_else(|| ClientsError::Unknown(name.to_owned()))
     }
 
-    /// Whose token this is. All tokens are compared, each in constant time.
+    fn indexed(mut self) -> Self {
+        let clients = self.clients.iter().enumerate();
+        let hashes = clients.flat_map(|(i, client)| client.tokens.iter().map(move |hash| (&**hash, i)));
+        self.tokens = Tokens::new(hashes);
+        self
+    }
+
+    /// Whose token this was when the clients were read.
     #[must_use]
     pub fn authenticate(&self, token: &str) -> Option<&Client> {
-        let hash = hash(token);
-        let mut found = None;
-        for client in &self.clients {
-            for kept in &client.tokens {
-                if bool::from(kept.as_bytes().ct_eq(hash.as_bytes())) {
-                    found = Some(client);
-                }
-            }
-        }
-        found
+        self.clients.get(self.tokens.find(token)?)
     }
 }
 

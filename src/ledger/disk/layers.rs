@@ -2,7 +2,7 @@
 //! Limited clients on disk: who they are, and what each brought, in coded parts.
 
 use crate::ledger::disk::errors::{Fault, damaged, no_memory};
-use crate::ledger::disk::rows::{seal, unseal};
+use crate::ledger::disk::rows::{LayerKey, seal, unseal};
 use crate::ledger::disk::schema::{CLIENTS, LAYERS};
 use crate::ledger::history::chunks::layer_parts;
 use crate::ledger::history::fields::Fields;
@@ -15,9 +15,6 @@ use crate::ledger::state::limited::{Limited, Member};
 use crate::ledger::state::roles::State;
 use redb::{ReadableTable, WriteTransaction};
 use std::collections::BTreeMap;
-
-/// Origin, beginning and length of the window, and number of the part.
-pub(crate) type LayerKey = (u64, u64, u64, u32);
 
 /// What a part is, as far as it is not in its key.
 pub(crate) struct LayerRow<'a> {

@@ -2,8 +2,8 @@
 //! Reading what is on disk, beside the writer: updates for those who follow, and snapshots.
 
 use crate::ledger::disk::errors::Fault;
-use crate::ledger::disk::layers::{LayerKey, LayerRow};
-use crate::ledger::disk::rows::{ChunkKey, Record, SliceKey, chunk_key, slice_key, unseal};
+use crate::ledger::disk::layers::LayerRow;
+use crate::ledger::disk::rows::{ChunkKey, LayerKey, Record, SliceKey, chunk_key, slice_key, unseal};
 use crate::ledger::disk::schema::{Cells, LAYERS, LOCAL, MERGED, META, UPDATES, VECTOR};
 use crate::ledger::errors::LedgerError;
 use crate::ledger::history::refusal::Refusal;

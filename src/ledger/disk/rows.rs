@@ -17,6 +17,9 @@ pub(crate) type SliceKey = (u64, u64, u32);
 /// The same, and number of the chunk.
 pub(crate) type ChunkKey = (u64, u64, u32, u32);
 
+/// Of what a limited client brought: origin, beginning and length of the window, and number of the part.
+pub(crate) type LayerKey = (u64, u64, u64, u32);
+
 /// The row of a slice, beside its cells.
 pub(crate) struct Record {
     pub(crate) from: u64,

@@ -3,9 +3,8 @@
 
 use crate::directory::StateDirectory;
 use crate::ledger::disk::errors::{Fault, damaged};
-use crate::ledger::disk::layers::LayerKey;
 use crate::ledger::disk::overlay::Overlay;
-use crate::ledger::disk::rows::{ChunkKey, SliceKey, seal, unseal};
+use crate::ledger::disk::rows::{ChunkKey, LayerKey, SliceKey, seal, unseal};
 use crate::ledger::settings::Role;
 use crate::signature::FederationKey;
 use bulkmark_filter::Refined;

@@ -20,6 +20,10 @@ const MAX_PARTS: usize = 1024;
 /// Slices of a row at most. Each is twice as large as the one before it.
 pub(crate) const MAX_SLICES: u32 = 32;
 
+/// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
+const ANY_CAPACITY: u32 = 1 << 24;
+const CAPACITY_FACTOR: u32 = 16;
+
 /// Bit of a part's number of a slice that says that it is of a limited client's own filter, which has one slice.
 const OF_CLIENT: u32 = 1 << 31;
 
@@ -43,6 +47,11 @@ pub(crate) enum Scope {
     Client,
     /// Those of a limited client, all of which are taken back. Such an update has no parts.
     Withdrawn,
+}
+
+/// The largest capacity that others' windows may have here.
+pub(crate) fn most_capacity(ours: u32) -> u32 {
+    ours.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY)
 }
 
 /// What one slice of one window grew by.

@@ -6,12 +6,11 @@
 
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::row::Row;
-use crate::ledger::history::update::Update;
+use crate::ledger::history::update::{Update, most_capacity};
 use crate::ledger::history::vector::Origin;
 use crate::ledger::history::window::{Calendar, NoPlace, Window};
 use crate::ledger::settings::Settings;
 use crate::ledger::state::layer::{Layer, LayerWindow};
-use crate::ledger::state::merged::most_capacity;
 use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
 use bulkmark_filter::ParameterError;

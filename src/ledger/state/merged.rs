@@ -3,7 +3,7 @@
 
 use crate::ledger::history::chunks::{CHUNK_BLOCKS, blocks_of};
 use crate::ledger::history::refusal::Refusal;
-use crate::ledger::history::update::{MAX_SLICES, Part, Scope, Update};
+use crate::ledger::history::update::{MAX_SLICES, Part, Scope, Update, most_capacity};
 use crate::ledger::history::vector::Vector;
 use crate::ledger::history::window::{Calendar, NoPlace, Window};
 use crate::ledger::settings::Settings;
@@ -13,10 +13,6 @@ use crate::ledger::state::shares::{Share, add_up};
 use crate::signature::Signature;
 use bulkmark_filter::{CELLS_PER_BLOCK, Counting, Merged, ParameterError, Refined, Scaling};
 use std::ops::Range;
-
-/// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
-const ANY_CAPACITY: u32 = 1 << 24;
-const CAPACITY_FACTOR: u32 = 16;
 
 /// Blocks of a slice (64 MB) beyond which it is made only if the one before it is used. An update that begins such a slice
 /// cannot have filled the one before alone.
@@ -334,11 +330,6 @@ impl MergedCounts {
         self.windows.retain(|window| !over.contains(&window.window));
         over
     }
-}
-
-/// The largest capacity that others' windows may have here.
-pub(crate) fn most_capacity(ours: u32) -> u32 {
-    ours.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY)
 }
 
 #[cfg(test)]
