@@ -42,6 +42,8 @@ pub struct MilterFile {
     pub control: PathBuf,
     pub state_dir: PathBuf,
     pub max_connections: NonZeroUsize,
+    #[serde(with = "humantime_serde")]
+    pub idle_timeout: Duration,
     pub hostname: String,
     pub header: HeaderName,
     pub exempt_loopback: bool,
@@ -70,6 +72,7 @@ impl Default for MilterFile {
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),
             max_connections: NonZeroUsize::MIN.saturating_add(999),
+            idle_timeout: Duration::from_secs(20),
             hostname: String::new(),
             header: HeaderName::default(),
             exempt_loopback: true,
