@@ -216,7 +216,11 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "idle-timeout": idle_timeout;
         "[ledger]": ledger;
         "[[upstream]]": upstream;
-        "[sync]": sync;
+        "sync.interval": sync.interval;
+        "sync.max-staleness": sync.max_staleness;
+        "sync.act-when-stale": sync.act_when_stale;
+        "sync.max-spool": sync.max_spool;
+        "sync.max-spool-age": sync.max_spool_age;
         "[status]": status;
         "log.target": log.target;
         "log.facility": log.facility;

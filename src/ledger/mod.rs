@@ -47,7 +47,7 @@ pub use settings::{Durability, Federation, Role, Settings};
 pub use state::assembly::Assembly;
 pub use state::merged::Applied;
 pub use state::receipts::{Backwards, Receipt, Reporter};
-pub use state::report::{Report, RetryKey};
+pub use state::report::{Report, RetryKey, Shared};
 pub use state::shares::{Share, Shares};
 pub use state::spool::{MAX_BATCH, Outgoing};
 pub use status::{Counted, SliceStatus, Status};

@@ -6,7 +6,7 @@ use super::judgement::Judgement;
 use super::record::record;
 use super::service::Service;
 use super::session::Message;
-use crate::ledger::{Ledger, LedgerError, Report, RetryKey};
+use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Counts, OnFailure, Per};
 use crate::verdict::{
@@ -125,7 +125,7 @@ impl Case<'_> {
         let keys = if is_retried { retry_keys(rules.per, envelope, content) } else { Vec::new() };
         let mode = Mode::Report(envelope.times(rules.per));
         let mut inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
-        let counts = self.ask(&mut inquiry, &keys).await;
+        let counts = self.ask(&mut inquiry, &keys, shared(rules, envelope, content)).await;
         let reported = inquiry.reported();
         let counts = match counts {
             Ok(counts) => counts,
@@ -149,10 +149,15 @@ impl Case<'_> {
     }
 
     /// Puts the questions of an inquiry to the ledger.
-    async fn ask(&self, inquiry: &mut Inquiry<'_>, keys: &[RetryKey]) -> Result<Counts, Uncounted> {
+    async fn ask(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        keys: &[RetryKey],
+        shared: Shared,
+    ) -> Result<Counts, Uncounted> {
         while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
-            let report =
-                Report { signatures: reported, once, asked, times, keys: keys.to_vec(), now: self.now };
+            let keys = keys.to_vec();
+            let report = Report { signatures: reported, once, asked, times, keys, shared, now: self.now };
             let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
                 Ok(Ok(counts)) => {
                     inquiry.answer(&counts);
@@ -181,6 +186,17 @@ impl Case<'_> {
     fn timeout(&self, what: &str) -> Finding {
         let deadline = self.rules.deadline.as_secs_f64();
         Finding::Unknown(Unknown::Timeout, format!("{what} took longer than {deadline} s"))
+    }
+}
+
+/// What other servers are told of a message.
+fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
+    if rules.private.names(&content.facts(envelope)) {
+        Shared::Nothing
+    } else if rules.shares_exact {
+        Shared::All
+    } else {
+        Shared::Once
     }
 }
 

@@ -122,8 +122,9 @@ async fn count_all(
 async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Counts, LedgerError> {
     let mut inquiry = Inquiry::new(&letter.content.signatures, &rules.key, Mode::Report(1));
     while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
+        let now = letter.time;
         let report =
-            ledger::Report { signatures: reported, once, asked, times, keys: Vec::new(), now: letter.time };
+            ledger::Report { signatures: reported, once, asked, times, now, ..ledger::Report::default() };
         inquiry.answer(&ledger.report(report).await?);
     }
     Ok(inquiry.counts())

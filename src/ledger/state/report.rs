@@ -18,8 +18,22 @@ pub struct Report {
     /// For each time, who it was for, as far as the caller knows: those that were [refused](crate::ledger::Ledger::refused) within
     /// the last hour are not counted again.
     pub keys: Vec<RetryKey>,
+    /// What of it goes to other servers, where there are any.
+    pub shared: Shared,
     /// The time, in seconds since 1970 (UTC).
     pub now: u64,
+}
+
+/// What of a report goes to other servers. What does not is counted here alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Shared {
+    /// All of it.
+    #[default]
+    All,
+    /// What was seen once, to however many recipients: no `body` signatures.
+    Once,
+    /// Nothing.
+    Nothing,
 }
 
 impl Report {
@@ -29,6 +43,15 @@ impl Report {
         let once = u32::from(self.times > 0 && again == 0);
         let all = self.signatures.iter().map(move |&signature| (signature, each));
         all.chain(self.once.iter().map(move |&signature| (signature, once))).filter(|&(_, times)| times > 0)
+    }
+
+    /// Whether this signature goes to other servers.
+    pub(crate) fn is_shared(&self, signature: Signature) -> bool {
+        match self.shared {
+            Shared::All => true,
+            Shared::Once => !self.signatures.contains(&signature),
+            Shared::Nothing => false,
+        }
     }
 
     /// What it asks for: the counts of these, in this order, are the answer.
