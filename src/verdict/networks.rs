@@ -52,7 +52,7 @@ struct Ledger {
 
 impl Ledger {
     fn answer(&mut self, question: &Question) -> Vec<u32> {
-        let Question { reported, once, also, asked, times } = question;
+        let Question { reported, once, also, asked, times, .. } = question;
         let reports = reported.iter().map(|&s| (s, *times)).chain(once.iter().map(|&s| (s, 1)));
         for (signature, times) in reports.chain(also.iter().copied()) {
             *self.counts.entry(signature).or_default() += times;

@@ -217,6 +217,11 @@ impl Client {
     /// The same, or nothing when the connection ends before the final answer.
     pub fn try_end(&mut self) -> Option<Answer> {
         self.send(b'E', b"");
+        self.answer()
+    }
+
+    /// The answer to an end that was sent.
+    pub fn answer(&mut self) -> Option<Answer> {
         let mut answer = Answer::default();
         loop {
             let (kind, payload) = self.receive()?;

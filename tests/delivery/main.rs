@@ -23,6 +23,7 @@ mod actions;
 mod canary;
 mod counting;
 mod exempt;
+mod idle;
 mod life;
 mod retries;
 mod sources;
