@@ -8,16 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 16] = [
+const ROOMS: [(&str, &[&str]); 17] = [
     ("net", &[]),
+    ("directory", &[]),
     ("mail", &[]),
     ("telemetry", &[]),
     ("signature", &["mail"]),
-    ("ledger", &["signature"]),
+    ("ledger", &["directory", "signature"]),
     ("sync", &["signature", "ledger"]),
     ("activity", &["signature", "policy"]),
     ("control", &["signature", "ledger", "net", "sync", "activity"]),
-    ("server", &["signature", "ledger", "net", "sync", "control", "activity"]),
+    ("server", &["directory", "signature", "ledger", "net", "sync", "control", "activity"]),
     ("page", &["ledger", "policy", "net", "activity", "control"]),
     ("policy", &["mail", "signature"]),
     ("verdict", &["mail", "signature", "policy"]),
@@ -35,6 +36,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "ledger",
             "policy",
             "net",
+            "directory",
             "verdict",
             "milter",
             "config",

@@ -157,8 +157,8 @@ fn the_control_sockets_directory_is_made() {
 #[test]
 fn metrics_are_told() {
     let server = Server::new("");
-    let tokens =
-        ["metrics", "report"].map(|role| server.client(&["add", role, "--role", role]).trim().to_owned());
+    let tokens = ["metrics", "report"]
+        .map(|role| server.client(&["add", "--own", role, "--role", role]).trim().to_owned());
     let _daemon = server.start();
     let ask = |path: &str, token: &str| {
         let head = format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}");

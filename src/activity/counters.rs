@@ -4,6 +4,7 @@
 use super::bulk::{Mailing, Seen, Table};
 use super::connections::Connections;
 use super::histogram::Histogram;
+use super::load::Load;
 use super::minutes::Minutes;
 use super::recent::{Recent, Ring};
 use super::tasks::Tasks;
@@ -45,6 +46,8 @@ pub struct Judged {
 pub struct Activity {
     /// Of the MTA to a milter, of clients to a server.
     pub connections: Arc<Connections>,
+    /// What a server's readers take.
+    pub load: Arc<Load>,
     /// What the daemon does all the time, and how often that ended.
     pub tasks: Arc<Tasks>,
     /// How long verdicts took.
@@ -69,6 +72,7 @@ impl Activity {
     pub fn new(log_lines_dropped: fn() -> u64, record: Record) -> Arc<Self> {
         Arc::new(Self {
             connections: Arc::default(),
+            load: Arc::default(),
             tasks: Arc::default(),
             judging: Histogram::default(),
             messages: Default::default(),

@@ -33,7 +33,9 @@ pub(super) struct MessageArgs {
 impl MessageArgs {
     /// Reads configuration and message.
     pub(super) fn read(&self) -> anyhow::Result<(Asker, RawMessage)> {
-        let checked = config::load(&self.config)?;
+        let mut checked = config::load(&self.config)?;
+        // Whoever may not read it is told of a canary what is told of any other message.
+        checked.file.signature.canary = super::canary::read(&checked.file.state_dir).ok();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let file = checked.file.clone();
         let envelope = Envelope { client: self.ip.map(|ip| ip.to_canonical()), ..Envelope::default() };

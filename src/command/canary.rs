@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark canary`
 
+use crate::config::{self, DEFAULT_PATH};
+use crate::directory::StateDirectory;
 use crate::ledger::random_bytes;
-use crate::signature::CANARY;
+use crate::signature::Canary;
 use anyhow::Context;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-/// Print a message that is always bulk, to test a mail system.
+/// The file in the milter's state directory that has the line.
+const FILE: &str = "canary";
+
+/// Whoever belongs to the group may use the control socket, and so may send one.
+const MODE: u32 = 0o640;
+
+/// Print a message that is always bulk here, to test a mail system.
 ///
-/// It is complete; pipe it to sendmail -t. A line in its body makes it bulk wherever bulkmark judges it, whatever white
-/// lists say; it is never counted. Exempt clients stay exempt: send it from outside.
+/// It is complete; pipe it to sendmail -t. Its first line makes it bulk where the milter of this machine judges it, whatever
+/// white lists say; it is never counted. The line is a secret of this site, made at the milter's first start. Exempt clients
+/// stay exempt: send it from outside.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
+    /// The milter's configuration.
+    #[arg(long, default_value = DEFAULT_PATH)]
+    config: PathBuf,
     /// The sender [default: postmaster at this machine]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     from: Option<String>,
@@ -40,26 +53,62 @@ fn is_literal(domain: &str) -> bool {
     inner.is_some_and(|ip| ip.trim_start_matches("IPv6:").parse::<std::net::IpAddr>().is_ok())
 }
 
+/// The canary of the milter with this state directory.
+pub(super) fn read(state_dir: &Path) -> anyhow::Result<Canary> {
+    let path = state_dir.join(FILE);
+    let bytes = StateDirectory::open(state_dir).and_then(|directory| directory.read(FILE));
+    let bytes = bytes.with_context(|| {
+        let path = path.display();
+        format!("cannot read the canary {path}, which the milter makes when it starts; are you root, or in the group bulkmark?")
+    })?;
+    String::from_utf8_lossy(&bytes).parse().with_context(|| format!("{} is no canary", path.display()))
+}
+
+/// The same for the milter itself, which makes one where there is none. Without one mail is judged as well.
+pub(super) fn read_or_make(state_dir: &Path) -> Option<Canary> {
+    let made = || -> anyhow::Result<Canary> {
+        let directory = StateDirectory::open(state_dir)?;
+        match directory.file(FILE, false) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let canary = Canary::new(random_bytes()?);
+                directory.replace(FILE, format!("{}\n", canary.line()).as_bytes(), MODE)?;
+                Ok(canary)
+            }
+            _ => read(state_dir),
+        }
+    };
+    made().map_err(|e| log::warn!("no message is a canary: {e:#}")).ok()
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let file = config::load(&args.config)?.file;
+    let canary = read(&file.state_dir)?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
     let address = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("postmaster@{host}"));
-    std::io::stdout().write_all(message(&address(&args.from), &address(&args.to), host)?.as_bytes())?;
+    let text = message(&canary, file.header.as_str(), (&address(&args.from), &address(&args.to)), host)?;
+    io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The message, with LF line ends.
-pub(super) fn message(from: &str, to: &str, host: &str) -> anyhow::Result<String> {
+pub(super) fn message(
+    canary: &Canary,
+    header: &str,
+    (from, to): (&str, &str),
+    host: &str,
+) -> anyhow::Result<String> {
     let id = u128::from_le_bytes(random_bytes().context("no random numbers")?);
     // RFC 5322 has numbers where HTTP has the old name.
     let date = httpdate::fmt_http_date(SystemTime::now()).replace("GMT", "+0000");
     Ok(format!(
         "From: {from}\nTo: {to}\nSubject: bulkmark's canary\nDate: {date}\nMessage-ID: <{id:032x}@{host}>\n\
          MIME-Version: 1.0\nContent-Type: text/plain; charset=us-ascii\n\n\
-         This message tests whether bulkmark is asked about mail on its way. It is bulk by the following line, by\n\
-         whatever route it comes, unless its client is exempt:\n\n{CANARY}\n\n\
-         If you see it with a header field \"X-Bulkmark: bulk; reason=canary; ...\", the test has passed. It is counted\n\
-         nowhere.\n"
+         {line}\n\n\
+         This message tests whether bulkmark is asked about mail on its way. It is bulk by the line above, by whatever\n\
+         route it comes, unless its client is exempt. If you see it with a header field\n\
+         \"{header}: bulk; reason=canary; ...\", the test has passed. It is counted nowhere.\n",
+        line = canary.line()
     ))
 }
 
@@ -74,12 +123,27 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_a_canary() {
-        let text = message("a@example.org", "b@example.net", "mx.test").unwrap();
+        let canary = Canary::new(random_bytes().unwrap());
+        let text = message(&canary, "X-Bulkmark", ("a@example.org", "b@example.net"), "mx.test").unwrap();
         assert!(text.lines().all(|line| line.len() <= 120) && text.is_ascii(), "{text}");
         let raw = RawMessage::from_bytes(text.as_bytes()).unwrap();
-        let (file, key, whitelist) = (MilterFile::default(), FederationKey::public(), WhiteList::default());
+        let (mut file, key, whitelist) =
+            (MilterFile::default(), FederationKey::public(), WhiteList::default());
+        file.signature.canary = Some(canary);
         let content = Content::of(&raw, &Checked { file, key, whitelist }.into_rules());
         assert!(matches!(Finding::uncounted(&content), Some(Finding::Canary(_))));
+    }
+
+    #[test]
+    fn a_milter_makes_its_own_and_keeps_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let [one, two] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        assert!(read(one.path()).unwrap_err().to_string().contains("which the milter makes when it starts"));
+        let made = read_or_make(one.path());
+        assert!(made.is_some() && made != read_or_make(two.path()));
+        assert_eq!((read(one.path()).ok(), read_or_make(one.path())), (made, made));
+        let mode = std::fs::metadata(one.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark milter`
 
+use super::canary;
 use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
 use super::supervisor::Supervisor;
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     super::daemon::run(&checked.file.log.clone(), daemon(&args.config, checked, passed))
 }
 
-async fn daemon(path: &Path, checked: Checked, passed: Activation) -> anyhow::Result<()> {
+async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let file = checked.file.clone();
@@ -54,6 +55,7 @@ async fn daemon(path: &Path, checked: Checked, passed: Activation) -> anyhow::Re
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
     }
+    checked.file.signature.canary = canary::read_or_make(&file.state_dir);
     let socket = listen(path, &file, passed, Arc::clone(&activity.connections)).await?;
     let address = socket.address();
     let parameters = Parameters::new(&file.ledger, &checked.key);
@@ -179,6 +181,7 @@ fn reload(
                 log::warn!("{}: {key} was changed, which takes effect at the next start", path.display());
             }
             telemetry::set_level(checked.file.log.level);
+            checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
             *in_force = checked.file.clone();
             service.rules.store(Arc::new(checked.into_rules()));
             log::info!("{}: read again", path.display());

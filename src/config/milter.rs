@@ -160,6 +160,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         return Err(source
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
     }
+    source.check_servers("upstream", &file.upstream)?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;

@@ -44,6 +44,11 @@ impl Account {
         taken
     }
 
+    /// Another of the same budget, empty yet.
+    pub(super) fn of_same(&self) -> Self {
+        self.left.account()
+    }
+
     /// Gives everything back.
     pub(super) fn give_back(&mut self) {
         self.left.0.fetch_add(std::mem::take(&mut self.taken), Ordering::Relaxed);

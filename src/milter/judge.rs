@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! At the end of a message: has it counted, within its deadline, and judged.
 
+use super::budget::Account;
 use super::judgement::Judgement;
 use super::record::record;
 use super::service::Service;
@@ -15,8 +16,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
-/// Messages above this size are hashed on a thread of their own, so that small ones do not wait behind them.
-const LARGE: usize = 256 << 10;
+/// Messages above this size are read by the readers, so that small ones do not wait behind them. What remains takes a few
+/// milliseconds at worst, and most mail is below it.
+const LARGE: usize = 16 << 10;
+
+/// The target of the one line of each message, by which the logger knows it.
+const LINE: &str = "bulkmark::message";
 
 /// A message that is judged, and what that takes.
 struct Case<'a> {
@@ -40,12 +45,12 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
     let began = Instant::now();
     let rules = Arc::clone(&message.rules);
     let deadline = began + rules.deadline;
-    let raw = std::mem::take(&mut message.raw);
+    let (raw, account) = message.take_raw();
     let case =
         Case { rules: &rules, envelope: &message.envelope, service, now: crate::ledger::now(), deadline };
     let (finding, content, reported) = match case.unread(&message, &raw) {
         Some(finding) => (finding, None, 0),
-        None => case.read_and_count(raw).await,
+        None => case.read_and_count(raw, account).await,
     };
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let outcome = Outcome::new(&rules, &message.envelope, &finding, host);
@@ -55,8 +60,8 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
     let fields = fields(&rules, &message.envelope, &finding, &outcome, message.started.elapsed());
     let line = log_line(&message.envelope, &fields);
     match finding {
-        Finding::Unknown(..) => log::warn!("{line}"),
-        _ => log::info!("{line}"),
+        Finding::Unknown(..) => log::warn!(target: LINE, "{line}"),
+        _ => log::info!(target: LINE, "{line}"),
     }
     outcome
 }
@@ -73,8 +78,8 @@ impl Case<'_> {
         message.unjudged.map(|reason| Finding::Unknown(reason, String::new()))
     }
 
-    async fn read_and_count(&self, raw: RawMessage) -> (Finding, Option<Content>, usize) {
-        let content = match self.content(raw).await {
+    async fn read_and_count(&self, raw: RawMessage, account: Account) -> (Finding, Option<Content>, usize) {
+        let content = match self.content(raw, account).await {
             Ok(content) => content,
             Err(finding) => return (finding, None, 0),
         };
@@ -86,18 +91,28 @@ impl Case<'_> {
     }
 
     /// Reads it. A panic costs this message its verdict and nothing else.
-    async fn content(&self, raw: RawMessage) -> Result<Content, Finding> {
+    async fn content(&self, raw: RawMessage, account: Account) -> Result<Content, Finding> {
         let rules = Arc::clone(self.rules);
         let large = raw.len() > LARGE;
-        let read = move || Content::of(&raw, &rules);
-        let content = if large {
-            let read = tokio::task::spawn_blocking(read);
-            timeout_at(self.deadline, read).await.map_err(|_| self.timeout("reading it"))?.ok()
-        } else {
-            catch_unwind(AssertUnwindSafe(read)).ok()
+        let read = move || {
+            let content = Content::of(&raw, &rules);
+            // Its memory is not free before, even if nobody waits for the result any more.
+            drop((raw, account));
+            content
         };
-        let failed = || Finding::Unknown(Unknown::InternalError, "the message could not be read".to_owned());
-        content.ok_or_else(failed)
+        let content = if large {
+            let read = self.service.readers.read(self.envelope.client, read);
+            timeout_at(self.deadline, read).await.map_err(|_| self.timeout("reading it"))?
+        } else {
+            catch_unwind(AssertUnwindSafe(read)).map_err(|_| Unknown::InternalError)
+        };
+        content.map_err(|reason| {
+            let detail = match reason {
+                Unknown::Overloaded => "too many messages wait to be read",
+                _ => "the message could not be read",
+            };
+            Finding::Unknown(reason, detail.to_owned())
+        })
     }
 
     /// Counts and judges it; also says how many signatures were reported.

@@ -9,6 +9,7 @@ mod callbacks;
 mod judge;
 mod judgement;
 mod listen;
+mod readers;
 mod record;
 mod serve;
 mod service;

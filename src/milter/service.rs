@@ -2,6 +2,7 @@
 //! The service: what all sessions share.
 
 use super::budget::Budget;
+use super::readers::Readers;
 use crate::activity::Activity;
 use crate::ledger::Ledger;
 use crate::sync::Links;
@@ -20,6 +21,7 @@ pub struct Service {
     pub links: Arc<Links>,
     pub(super) activity: Arc<Activity>,
     pub(super) budget: Budget,
+    pub(super) readers: Readers,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
 }
@@ -34,6 +36,7 @@ impl Service {
             links,
             activity,
             budget: Budget::default(),
+            readers: Readers::default(),
             in_flight: watch::Sender::new(0),
         })
     }

@@ -126,6 +126,12 @@ impl Message {
         self.collect(|raw| raw.body(chunk));
     }
 
+    /// The message as it came, and the account of its memory.
+    pub(super) fn take_raw(&mut self) -> (RawMessage, Account) {
+        let empty = self.account.of_same();
+        (std::mem::take(&mut self.raw), std::mem::replace(&mut self.account, empty))
+    }
+
     /// Keeps a piece of a message that will be judged, as long as there is memory for it.
     fn collect(&mut self, add: impl FnOnce(&mut RawMessage)) {
         if self.exempt.is_some() || self.unjudged.is_some() || self.raw.over().is_some() {

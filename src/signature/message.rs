@@ -2,7 +2,7 @@
 //! All signatures of a message, from one walk through it.
 
 use super::body::Canonical;
-use super::canary::Watch;
+use super::canary::{Canary, Watch};
 use super::key::FederationKey;
 use super::near::{self, Near, Reader};
 use super::settings::Settings;
@@ -39,16 +39,16 @@ impl Signatures {
 pub fn signatures(message: &RawMessage, key: &FederationKey, settings: &Settings) -> Signatures {
     let body = Canonical::new(key, settings.min_words.get());
     if !settings.near {
-        let (body, canary) = watched(message, body);
+        let (body, canary) = watched(message, body, settings.canary);
         return Signatures { body: body.finish(), near: Near::default(), canary };
     }
-    let (both, canary) = watched(message, Both { body, near: near::reader(key, false) });
+    let (both, canary) = watched(message, Both { body, near: near::reader(key, false) }, settings.canary);
     Signatures { body: both.body.finish(), near: near::finish(both.near, key), canary }
 }
 
 /// Shows the message to `visitor`, and tells whether it is a canary.
-fn watched<V: Visitor>(message: &RawMessage, mut visitor: V) -> (V, bool) {
-    let mut watch = Watch::new(&mut visitor);
+fn watched<V: Visitor>(message: &RawMessage, mut visitor: V, canary: Option<Canary>) -> (V, bool) {
+    let mut watch = Watch::new(&mut visitor, canary);
     message.visit(&mut watch);
     let found = watch.found;
     (visitor, found)

@@ -14,7 +14,7 @@ mod text;
 mod types;
 
 pub use body::body;
-pub use canary::CANARY;
+pub use canary::{Canary, NoCanary};
 pub use groups::{Belongs, Groups};
 pub use key::{FederationKey, KeyError};
 pub use message::{Signatures, signatures};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of signatures.
 
+use super::canary::Canary;
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 
@@ -12,11 +13,14 @@ pub struct Settings {
     pub min_words: NonZeroUsize,
     /// Whether `near` signatures are made.
     pub near: bool,
+    /// The line that makes a message bulk; none has it be like any other. It is no key: each site keeps its own in a file.
+    #[serde(skip)]
+    pub canary: Option<Canary>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         // As DCC's Fuz2: the usual one-line bodies ("Sent from my Samsung Galaxy smartphone") stay below eight words.
-        Self { min_words: NonZeroUsize::MIN.saturating_add(7), near: true }
+        Self { min_words: NonZeroUsize::MIN.saturating_add(7), near: true, canary: None }
     }
 }

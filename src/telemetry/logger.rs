@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The logger: never blocks a session, never lets a message forge a line.
+//! The logger: never blocks a session, never lets a message forge a line, nor anybody outside write as many as he likes.
 
+use super::limit::{Limits, SPAN};
 use super::settings::{Level, Settings};
 use super::sink::Sink;
 use log::{LevelFilter, Log, Metadata, Record};
+use parking_lot::Mutex;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Lines that may wait for a slow log daemon; at 200 bytes each, 2 MB.
 const QUEUE: usize = 10_000;
 
 /// How long a daemon waits at its end for its last lines to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The target of the one line of each message, of which there is no limit: mail is counted by them.
+const MESSAGES: &str = "bulkmark::message";
 
 enum Item {
     Line(log::Level, String),
@@ -24,6 +30,7 @@ enum Item {
 struct Logger {
     queue: SyncSender<Item>,
     dropped: &'static AtomicU64,
+    limits: Arc<Mutex<Limits>>,
 }
 
 /// Lines that found the queue full.
@@ -42,8 +49,11 @@ pub fn lines_dropped() -> u64 {
 pub fn init(settings: &Settings) -> std::io::Result<()> {
     let (queue, items) = sync_channel(QUEUE);
     let sink = Sink::new(settings);
-    thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(sink, &items))?;
-    log::set_boxed_logger(Box::new(Logger { queue, dropped: &DROPPED })).map_err(std::io::Error::other)?;
+    let limits = Arc::<Mutex<Limits>>::default();
+    let told = Arc::clone(&limits);
+    thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(sink, &items, &told))?;
+    let logger = Logger { queue, dropped: &DROPPED, limits };
+    log::set_boxed_logger(Box::new(logger)).map_err(std::io::Error::other)?;
     set_level(settings.level);
     Ok(())
 }
@@ -53,9 +63,17 @@ pub fn set_level(level: Level) {
     log::set_max_level(level.into());
 }
 
-fn write_lines(mut sink: Sink, items: &Receiver<Item>) {
+fn write_lines(mut sink: Sink, items: &Receiver<Item>, limits: &Mutex<Limits>) {
     let mut told = 0;
-    for item in items {
+    loop {
+        // What was left out is told, even if nothing more happens.
+        let item = match items.recv_timeout(SPAN) {
+            Ok(item) => Some(item),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let left_out = limits.lock().over(Instant::now(), matches!(item, Some(Item::Flush(_))));
+        left_out.iter().for_each(|line| sink.write(log::Level::Warn, line));
         let dropped = lines_dropped();
         if dropped > told {
             let lost = dropped - told;
@@ -63,9 +81,10 @@ fn write_lines(mut sink: Sink, items: &Receiver<Item>) {
             told = dropped;
         }
         match item {
-            Item::Line(level, line) => sink.write(level, &line),
+            Some(Item::Line(level, line)) => sink.write(level, &line),
             // Whoever asked may have given up waiting.
-            Item::Flush(done) => drop(done.send(())),
+            Some(Item::Flush(done)) => drop(done.send(())),
+            None => (),
         }
     }
 }
@@ -78,9 +97,15 @@ impl Log for Logger {
     }
 
     fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata())
-            && self.queue.try_send(Item::Line(record.level(), escape(&record.args().to_string()))).is_err()
-        {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        let line = escape(&record.args().to_string());
+        let place = (record.target(), record.line().unwrap_or_default());
+        if place.0 != MESSAGES && !self.limits.lock().admit(place, &line, Instant::now()) {
+            return;
+        }
+        if self.queue.try_send(Item::Line(record.level(), line)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -93,12 +118,14 @@ impl Log for Logger {
     }
 }
 
-/// The text with every control character, line breaks among them, in the form `\u{..}`.
+/// The text with every control character, line breaks among them, and whatever else is not seen or turns round what stands beside
+/// it, in the form `\u{..}`.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+        let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        if c.is_control() || unseen {
             // Writing to a String does not fail.
             let _ = write!(escaped, "{}", c.escape_unicode());
         } else {
@@ -115,8 +142,8 @@ mod tests {
     #[test]
     fn no_line_can_be_forged() {
         assert_eq!(
-            escape("a\r\nNov 21 sshd: ok\u{2028}b\0é"),
-            "a\\u{d}\\u{a}Nov 21 sshd: ok\\u{2028}b\\u{0}é"
+            escape("a\r\nNov 21 sshd: ok\u{2028}b\0é\u{202e}"),
+            "a\\u{d}\\u{a}Nov 21 sshd: ok\\u{2028}b\\u{0}é\\u{202e}"
         );
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Recipients that are named in a log line.
 const NAMED: usize = 5;
 
-/// What is told of a message, in this order. Addresses come from outside: the logger takes control characters out of them.
-/// `time` is how long it took, from its beginning to the verdict.
+/// What is told of a message, in this order. What comes from outside has no blank in it, and so is no field of its own: docs/postfix.md
+/// says how a line is read. `time` is how long it took, from its beginning to the verdict.
 #[must_use]
 pub fn fields(
     rules: &Rules,
@@ -22,39 +22,65 @@ pub fn fields(
     time: Duration,
 ) -> Vec<(&'static str, String)> {
     let ip = envelope.client.map_or_else(|| "local".to_owned(), |ip| ip.to_string());
-    let host = envelope.host.as_deref().unwrap_or("unknown");
+    let host = plain(envelope.host.as_deref().unwrap_or("unknown"), "[]");
+    let address = |address: &str| format!("<{}>", plain(address, "<>"));
     let mut fields = vec![("client", format!("{host}[{ip}]"))];
     if let Some(helo) = &envelope.helo {
-        fields.push(("helo", format!("<{helo}>")));
+        fields.push(("helo", address(helo)));
     }
-    fields.push(("from", format!("<{}>", envelope.sender.as_deref().unwrap_or_default())));
-    let named = envelope.recipients.iter().take(NAMED).map(|recipient| format!("<{recipient}>"));
+    fields.push(("from", address(envelope.sender.as_deref().unwrap_or_default())));
+    let named = envelope.recipients.iter().take(NAMED).map(|recipient| address(recipient));
     fields.push(("to", named.collect::<Vec<_>>().join(",")));
     fields.push(("nrcpt", envelope.recipients.len().to_string()));
     fields.push(("verdict", outcome.verdict.to_string()));
     match finding {
         Finding::Exempt(reason) => fields.push(("reason", reason.to_string())),
         Finding::Canary(_) => fields.push(("reason", "canary".to_owned())),
-        Finding::Unknown(reason, detail) if detail.is_empty() => fields.push(("reason", reason.to_string())),
-        Finding::Unknown(reason, detail) => fields.push(("reason", format!("{reason} ({detail})"))),
+        Finding::Unknown(reason, _) => fields.push(("reason", reason.to_string())),
         Finding::Counted(counted) => {
             let counts = [("body", counted.counts.body), ("near", counted.counts.near)];
             fields.extend(counts.into_iter().filter_map(|(name, count)| Some((name, count?.to_string()))));
             fields.push(("threshold", rules.thresholds.body.get().to_string()));
             fields.extend(counted.decision.sources());
             fields.extend(counted.signature.map(|signature| ("signature", signature.to_string())));
-            fields.extend(counted.decision.whitelist.as_ref().map(|entry| ("whitelist", entry.to_string())));
+            fields.extend(
+                counted.decision.whitelist.as_ref().map(|entry| ("whitelist", plain(&entry.to_string(), ""))),
+            );
         }
     }
     fields.push(("action", outcome.action.to_string()));
     fields.push(("ms", format!("{:.1}", time.as_secs_f64() * 1000.0)));
+    if let Finding::Unknown(_, detail) = finding
+        && !detail.is_empty()
+    {
+        let detail = escaped(detail, |c| "\"\\=".contains(c));
+        fields.push(("detail", format!("\"{detail}\"")));
+    }
     fields
+}
+
+/// A value in which nothing ends it: no blank, no quotation mark, none of these letters, by which others are known.
+fn plain(text: &str, others: &str) -> String {
+    escaped(text, |c| c.is_whitespace() || "\"\\".contains(c) || others.contains(c))
+}
+
+/// The text with these letters in the form `\u{..}`, in which the logger writes control characters.
+fn escaped(text: &str, is_special: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_special(c) {
+            escaped.extend(c.escape_unicode());
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 /// The line: the queue id, then the fields.
 #[must_use]
 pub fn log_line(envelope: &Envelope, fields: &[(&'static str, String)]) -> String {
-    let mut line = format!("{}:", envelope.id());
+    let mut line = format!("{}:", plain(envelope.id(), ""));
     for (name, value) in fields {
         // Writing to a String does not fail.
         let _ = write!(line, " {name}={value}");
@@ -88,11 +114,39 @@ mod tests {
             line(&envelope, &Finding::Unknown(Unknown::Timeout, "why".to_owned())),
             "4ID: client=client.example.org[192.0.2.7] helo=<me> from=<a@example.org> \
              to=<0@b.example>,<1@b.example>,<2@b.example>,<3@b.example>,<4@b.example> nrcpt=7 verdict=unknown \
-             reason=timeout (why) action=mark ms=1.3"
+             reason=timeout action=mark ms=1.3 detail=\"why\""
         );
         assert_eq!(
             line(&Envelope::default(), &Finding::Exempt(Exempt::Loopback)),
             "NOQUEUE: client=unknown[local] from=<> to= nrcpt=0 verdict=exempt reason=loopback action=mark ms=1.3"
         );
+    }
+
+    /// Whoever reads a line as docs/postfix.md says finds each field once, and with the value that it has, whatever a sender or a
+    /// recipient calls himself.
+    #[test]
+    fn nobody_imitates_a_field() {
+        let evil = "\"a verdict=clean client=b[192.0.2.99] \t\u{a0}\u{2003}x\\\"> to=<y>,<z\"@x.example";
+        let envelope = Envelope {
+            client: Some("192.0.2.7".parse().unwrap()),
+            host: Some("a[192.0.2.98] verdict=clean".to_owned()),
+            helo: Some(evil.to_owned()),
+            sender: Some(evil.to_owned()),
+            recipients: vec![evil.to_owned(), "list=b@x.example".to_owned()],
+            authenticated: false,
+            id: Some("4ID: verdict=clean".to_owned()),
+        };
+        let detail = "found \"a verdict=clean\", expected none".to_owned();
+        let line = line(&envelope, &Finding::Unknown(Unknown::Timeout, detail));
+        let (line, detail) = line.split_once(" detail=\"").unwrap();
+        assert_eq!(detail, "found \\u{22}a verdict\\u{3d}clean\\u{22}, expected none\"");
+        let fields: Vec<_> = line.split(' ').skip(1).map(|field| field.split_once('=').unwrap()).collect();
+        let names: Vec<_> = fields.iter().map(|(name, _)| *name).collect();
+        let expected = ["client", "helo", "from", "to", "nrcpt", "verdict", "reason", "action", "ms"];
+        assert_eq!(names, expected, "{line}");
+        assert_eq!((fields[5].1, fields[3].1.matches(",<").count()), ("unknown", 1));
+        let host = fields[0].1;
+        assert_eq!((host.matches('[').count(), host.ends_with("[192.0.2.7]")), (1, true), "{host}");
+        assert_eq!(line.matches(" verdict=").count(), 1);
     }
 }

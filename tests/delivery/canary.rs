@@ -4,16 +4,17 @@
 use crate::common::mta::Kind;
 use crate::common::rig::{NEWS, Rig, message};
 use crate::common::smtp::Origin;
-use crate::common::{BULKMARK, status};
+use crate::common::{BULKMARK, Site, status};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-with_both!(it_is_bulk_on_any_white_list_and_counted_nowhere, it_meets_what_bulk_meets);
+with_both!(it_is_bulk_on_any_white_list_and_counted_nowhere, it_meets_what_bulk_meets, a_reply_is_none);
 
 /// What `bulkmark canary` prints.
-fn canary() -> Vec<u8> {
+fn canary(site: &Site) -> Vec<u8> {
     let output = Command::new(BULKMARK)
-        .args(["canary", "--from", "news@sender.test", "--to", "a@box.test"])
+        .args(["canary", "--from", "news@sender.test", "--to", "a@box.test", "--config"])
+        .arg(site.config())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -26,10 +27,11 @@ fn it_is_bulk_on_any_white_list_and_counted_nowhere(kind: Kind) {
     let client = kind.seen("192.0.2.0/24");
     std::fs::write(&list, format!("sender sender.test\nip {client}\nrecipient a@box.test\n")).unwrap();
     site.extra = format!("[whitelist]\nfiles = [\"{}\"]\n", list.display());
-    let Some(mut rig) = Rig::start_with(kind, site, &[]) else { return };
+    let Some(rig) = Rig::start_with(kind, site, &[]) else { return };
     let marked = "bulk; reason=canary; host=mx.test";
+    let canary = canary(&rig.site);
     for _ in 0..3 {
-        rig.send("a@box.test", &canary()).expect(250);
+        rig.send("a@box.test", &canary).expect(250);
     }
     for mail in rig.mta.wait_for_mail("a@box.test", 3) {
         assert_eq!(mail.verdict(), marked);
@@ -44,9 +46,9 @@ fn it_is_bulk_on_any_white_list_and_counted_nowhere(kind: Kind) {
         .map(|slice| slice["signatures"].as_u64().unwrap())
         .sum();
     assert_eq!(counted, 0, "{found}");
-    let (code, told) = rig.site.check(&canary());
+    let (code, told) = rig.site.check(&canary);
     assert_eq!((code, &*told), (1, "{\"verdict\":\"bulk\",\"reason\":\"canary\"}\n"));
-    let letter = rig.write("canary.eml", std::str::from_utf8(&canary()).unwrap());
+    let letter = rig.write("canary.eml", std::str::from_utf8(&canary).unwrap());
     let output =
         Command::new(BULKMARK).args(["explain", &letter, "--config"]).arg(rig.site.config()).output();
     let told = String::from_utf8(output.unwrap().stdout).unwrap();
@@ -54,27 +56,37 @@ fn it_is_bulk_on_any_white_list_and_counted_nowhere(kind: Kind) {
 
     // Exempt clients are not looked at.
     let login = Origin { login: Some("anna"), ..Origin::default() };
-    rig.from(login).send("news@sender.test", &["b@box.test"], &canary()).expect(250);
+    rig.from(login).send("news@sender.test", &["b@box.test"], &canary).expect(250);
     let header = rig.mta.wait_for_mail("b@box.test", 1)[0].verdict();
     assert_eq!(header, "exempt; reason=authenticated; host=mx.test");
-    // Who answers it, and quotes it, is none.
-    let text = String::from_utf8(canary()).unwrap();
-    let quoted: String =
-        text.split_once("\n\n").unwrap().1.lines().map(|line| format!("> {line}\n")).collect();
-    rig.reload("");
-    assert!(
-        rig.verdict_for("c@box.test", &message("", &format!("{NEWS}{quoted}"))).starts_with("clean; body=1;")
-    );
+}
+
+/// Who answers one comes through, however it is quoted; and so does what is a canary at another site.
+fn a_reply_is_none(kind: Kind) {
+    let Some(rig) = Rig::start(kind, "[actions]\nbulk = \"reject\"\n") else { return };
+    let text = String::from_utf8(canary(&rig.site)).unwrap();
+    let body = text.split_once("\n\n").unwrap().1;
+    let marked: String = body.lines().map(|line| format!("> {line}\n")).collect();
+    for (to, quoted) in [("a@box.test", &*marked), ("b@box.test", body)] {
+        let reply = format!("{NEWS}-----Original Message-----\nFrom: {to}\n\n{quoted}");
+        assert!(rig.verdict_for(to, &message("", &reply)).starts_with("clean; body=1;"), "{quoted}");
+    }
+    let other = Site::new("");
+    drop(other.start());
+    let [ours, theirs] = [&rig.site, &other].map(|site| canary(site));
+    assert!(rig.verdict_for("c@box.test", &theirs).starts_with("clean; body="));
+    rig.send("c@box.test", &ours).expect(550);
 }
 
 fn it_meets_what_bulk_meets(kind: Kind) {
     let Some(mut rig) = Rig::start(kind, "[actions]\nbulk = \"reject\"\n") else { return };
-    let reply = rig.send("a@box.test", &canary()).expect(550);
+    let canary = canary(&rig.site);
+    let reply = rig.send("a@box.test", &canary).expect(550);
     assert!(reply.text.starts_with("5.7.1 bulk mail refused: seen 20 times, threshold 20 (id "), "{reply:?}");
     rig.reload("[actions]\nbulk = \"tempfail\"\nnear = \"reject\"\n");
-    rig.send("a@box.test", &canary()).expect(451);
+    rig.send("a@box.test", &canary).expect(451);
     rig.reload("[actions]\nbulk = \"quarantine\"\n");
-    rig.send("a@box.test", &canary()).expect(250);
+    rig.send("a@box.test", &canary).expect(250);
     let held = rig.mta.held();
     assert_eq!(held.len(), 1);
     assert_eq!(held[0].verdict(), "bulk; reason=canary; host=mx.test");
@@ -94,7 +106,7 @@ fn the_command_sendmail_takes_it_as_it_is() {
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    sendmail.stdin.take().unwrap().write_all(&canary()).unwrap();
+    sendmail.stdin.take().unwrap().write_all(&canary(&rig.site)).unwrap();
     assert!(sendmail.wait().unwrap().success());
     assert_eq!(rig.mta.wait_for_mail("a@box.test", 1)[0].verdict(), "bulk; reason=canary; host=mx.test");
 }
@@ -102,7 +114,9 @@ fn the_command_sendmail_takes_it_as_it_is() {
 /// The sender and the recipient are in it, and nothing that is none is taken.
 #[test]
 fn addresses_that_are_none_are_refused() {
-    let text = String::from_utf8(canary()).unwrap();
+    let site = Site::new("");
+    drop(site.start());
+    let text = String::from_utf8(canary(&site)).unwrap();
     assert!(text.starts_with("From: news@sender.test\nTo: a@box.test\nSubject: "), "{text}");
     let output = Command::new(BULKMARK).args(["canary", "--to", "a@b\nBcc: c@d"]).output().unwrap();
     assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]));

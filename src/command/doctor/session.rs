@@ -6,6 +6,7 @@ use crate::command::canary;
 use crate::config::MilterFile;
 use crate::net::Address;
 use crate::policy::Action;
+use crate::signature::Canary;
 use indymilter_test::{EomAction, MacroStage, ProtoOpts, Status, TestConnection, TestError, TestResult};
 use std::ffi::CStr;
 use std::io;
@@ -65,7 +66,14 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
         }
     };
     report.ok("listener", format!("a milter answers at {}", listen.in_postfix()));
-    match session(connection, stranger, file).await {
+    let canary = match canary::read(&file.state_dir) {
+        Ok(canary) => canary,
+        Err(e) => {
+            let advice = "run doctor as root; if the file is not there, restart the milter, which makes it";
+            return report.error("canary", format!("{e:#}"), advice);
+        }
+    };
+    match session(connection, stranger, file, &canary).await {
         Ok(answer) => tell(&answer, stranger, file, report),
         Err(e) => report.error("canary", format!("the milter broke off the session: {e}"), restart),
     }
@@ -98,10 +106,16 @@ async fn connect(listen: &Address) -> TestResult<TestConnection> {
     }
 }
 
-async fn session(mut mta: TestConnection, ip: IpAddr, file: &MilterFile) -> TestResult<Answer> {
+async fn session(
+    mut mta: TestConnection,
+    ip: IpAddr,
+    file: &MilterFile,
+    canary: &Canary,
+) -> TestResult<Answer> {
     let host = if file.hostname.is_empty() { "localhost" } else { &file.hostname };
     let address = format!("postmaster@{host}");
-    let message = canary::message(&address, &address, host).map_err(io::Error::other)?;
+    let message = canary::message(canary, file.header.as_str(), (&address, &address), host);
+    let message = message.map_err(io::Error::other)?;
     let (head, body) = message.split_once("\n\n").unwrap_or_default();
     mta.macros(MacroStage::Connect, [("j", host)]).await?;
     mta.connect("doctor.invalid", ip).await?;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A copy of a ledger, for those who want to try something with it.
 
+use crate::directory::StateDirectory;
 use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::schema::FILE_NAME;
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::io;
 use std::path::Path;
 
@@ -14,7 +15,8 @@ use std::path::Path;
 pub fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     let path = from.join(FILE_NAME);
     let io = |reason| OpenError::Io { path: path.clone(), reason };
-    let mut source = File::open(&path).map_err(io)?;
+    let source = StateDirectory::open(from).and_then(|from| from.file(FILE_NAME, false));
+    let mut source = source.map_err(io)?;
     // Whoever has a ledger open holds this lock. Until the end of the copy nobody else can open it.
     match source.try_lock_shared() {
         Ok(()) => (),
@@ -23,6 +25,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     }
     let target = to.join(FILE_NAME);
     let written = |reason| OpenError::Io { path: target.clone(), reason };
-    File::create_new(&target).and_then(|mut target| io::copy(&mut source, &mut target)).map_err(written)?;
+    let made = StateDirectory::open(to).and_then(|to| to.create(FILE_NAME, 0o600));
+    made.and_then(|mut target| io::copy(&mut source, &mut target)).map_err(written)?;
     Ok(())
 }

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The tables of the ledger's file, and how it is opened. Described in docs/ledger.md.
 
+use crate::directory::StateDirectory;
 use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::disk::overlay::Overlay;
-use crate::ledger::disk::rows::{ChunkKey, SliceKey, seal, unseal};
+use crate::ledger::disk::rows::{ChunkKey, LayerKey, SliceKey, seal, unseal};
 use crate::ledger::settings::Role;
 use crate::signature::FederationKey;
 use bulkmark_filter::Refined;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
-use std::fs;
+use std::fs::{File, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// The name of the ledger's file in the state directory.
 pub const FILE_NAME: &str = "ledger.redb";
 
-const FORMAT: &str = "bulkmark ledger 3";
+const FORMAT: &str = "bulkmark ledger 4";
+
+/// The format before, which has no limited clients, and is this one otherwise.
+const FORMAT_BEFORE: &str = "bulkmark ledger 3";
+
+/// The file's permissions, whatever the umask is: with the key, whoever reads it learns what was counted.
+const MODE: u32 = 0o600;
 
 /// The rows of `meta` that move.
 pub(crate) const CHECKPOINT: &str = "checkpoint";
@@ -55,6 +63,11 @@ pub(crate) const SPOOL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("
 /// The batches that they are in, by number.
 pub(crate) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("batches");
 
+/// The limited clients of a server, by name.
+pub(crate) const CLIENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("clients");
+/// What limited clients of all servers brought.
+pub(crate) const LAYERS: TableDefinition<'_, LayerKey, &[u8]> = TableDefinition::new("layers");
+
 /// Two tables with the cells of filters: one row a slice, and one a chunk.
 pub(crate) struct Cells {
     pub(crate) slices: TableDefinition<'static, SliceKey, &'static [u8]>,
@@ -73,12 +86,17 @@ fn builder() -> redb::Builder {
 
 /// Opens the file, or makes an empty one, and checks that it is whole and of these parameters.
 pub(crate) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Database, Fault> {
-    match path.metadata() {
-        Ok(_) => (),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => create(path, role, key.id())?,
-        Err(e) => return Err(Fault::Io(e)),
-    }
-    let db = whole(builder().open(path)?)?;
+    let (directory, name) = place(path)?;
+    let file = match directory.file(name, true) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            create(path, role, key.id())?;
+            directory.file(name, true)
+        }
+        found => found,
+    };
+    let file = file.map_err(Fault::Io)?;
+    hide(&file)?;
+    let db = whole(open_file(file)?)?;
     let txn = db.begin_write()?;
     check_parameters(&txn, role, key)?;
     txn.commit()?;
@@ -92,10 +110,11 @@ pub(crate) fn open_overlay(path: &Path) -> Result<Database, Fault> {
 
 /// Opens a file that is there, whatever its role and key, which are returned. The format must be this program's.
 pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
-    path.metadata().map_err(Fault::Io)?;
-    let db = whole(builder().open(path)?)?;
+    let (directory, name) = place(path)?;
+    let db = whole(open_file(directory.file(name, true).map_err(Fault::Io)?)?)?;
     let txn = db.begin_write()?;
     refuse_damaged(&txn)?;
+    renew_format(&txn)?;
     let text = |name| -> Result<String, Fault> {
         let row = get_meta(&txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
         Ok(String::from_utf8_lossy(&row).into_owned())
@@ -130,20 +149,44 @@ fn whole(mut db: Database) -> Result<Database, Fault> {
 /// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
 /// than half of one.
 pub(crate) fn create(path: &Path, role: Role, key_id: u64) -> Result<(), Fault> {
-    let unfinished = path.with_extension("new");
-    match fs::remove_file(&unfinished) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Fault::Io(e)),
-        _ => (),
-    }
-    let db = builder().create(&unfinished)?;
+    let (directory, name) = place(path)?;
+    let unfinished = format!("{name}.new");
+    directory.remove(&unfinished).map_err(Fault::Io)?;
+    let db = builder().create_file(directory.create(&unfinished, MODE).map_err(Fault::Io)?)?;
     let txn = db.begin_write()?;
     for (name, value) in parameters(role, key_id) {
         put_meta(&txn, name, value.as_bytes())?;
     }
     txn.commit()?;
     drop(db);
-    let directory = path.parent().unwrap_or_else(|| Path::new("."));
-    fs::rename(&unfinished, path).and_then(|()| fs::File::open(directory)?.sync_all()).map_err(Fault::Io)
+    directory.rename(&unfinished, name).map_err(Fault::Io)
+}
+
+/// The directory of a ledger, and its name there.
+fn place(path: &Path) -> Result<(StateDirectory, &str), Fault> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Fault::Io(io::Error::other("its name is not valid UTF-8")))?;
+    StateDirectory::open(directory.unwrap_or_else(|| Path::new(".")))
+        .map(|directory| (directory, name))
+        .map_err(Fault::Io)
+}
+
+/// A database that is there. redb would begin a new one in an empty file.
+fn open_file(file: File) -> Result<Database, Fault> {
+    if file.metadata().map_err(Fault::Io)?.len() == 0 {
+        return Err(damaged("it is empty"));
+    }
+    Ok(builder().create_file(file)?)
+}
+
+/// Takes a ledger away from everybody else, whom the umask of an older start may have given it to. Only its owner can.
+fn hide(file: &File) -> Result<(), Fault> {
+    let mode = file.metadata().map_err(Fault::Io)?.permissions().mode();
+    if mode & 0o007 != 0 && file.set_permissions(Permissions::from_mode(mode & 0o770)).is_err() {
+        log::warn!("everybody may read the ledger, and its mode cannot be changed");
+    }
+    Ok(())
 }
 
 /// What a ledger's cells are only right for.
@@ -163,8 +206,17 @@ fn refuse_damaged(txn: &WriteTransaction) -> Result<(), Fault> {
     Ok(())
 }
 
+/// A ledger of the format before becomes one of this: a program that does not know limited clients must not count without them.
+fn renew_format(txn: &WriteTransaction) -> Result<(), Fault> {
+    if get_meta(txn, "format")?.is_some_and(|format| format == FORMAT_BEFORE.as_bytes()) {
+        put_meta(txn, "format", FORMAT.as_bytes())?;
+    }
+    Ok(())
+}
+
 fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
     refuse_damaged(txn)?;
+    renew_format(txn)?;
     for (name, expected) in parameters(role, key.id()) {
         let row = get_meta(txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
         let found = String::from_utf8_lossy(&row).into_owned();

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Files in a state directory, by its descriptor and their plain names.
+
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// What every file is opened with: no symbolic link is followed, and a pipe does not hang whoever opens it.
+const SAFELY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+/// A state directory that is open. What happens to its path meanwhile does not matter.
+#[derive(Debug)]
+pub struct StateDirectory {
+    directory: OwnedFd,
+    owner: (Uid, Gid),
+}
+
+impl StateDirectory {
+    /// Opens it. Where its path is a symbolic link, this must be one of root's, or of the one whose directory it leads to:
+    /// the daemon's user could have put any other there.
+    ///
+    /// # Errors
+    /// When it is no directory, cannot be opened, or is behind somebody else's link.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let directory =
+            rustix::fs::open(path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let stat = rustix::fs::fstat(&directory)?;
+        // Without a slash at its end, by which a link would be followed.
+        let plain: PathBuf = path.components().collect();
+        let own = rustix::fs::statat(CWD, &plain, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_link = FileType::from_raw_mode(own.st_mode) == FileType::Symlink;
+        if is_link && own.st_uid != 0 && own.st_uid != stat.st_uid {
+            let what =
+                format!("it is a symbolic link of user {} to a directory of {}", own.st_uid, stat.st_uid);
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+        }
+        Ok(Self { directory, owner: (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid)) })
+    }
+
+    /// Opens a file that is there.
+    ///
+    /// # Errors
+    /// When it is not, or is a symbolic link, a pipe, or what else is no regular file.
+    pub fn file(&self, name: &str, writable: bool) -> io::Result<File> {
+        let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
+        let file = rustix::fs::openat(&self.directory, name, SAFELY | access, Mode::empty()).map_err(told)?;
+        regular(&rustix::fs::fstat(&file)?)?;
+        Ok(file.into())
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// As [`file`](Self::file).
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        self.file(name, false)?.read_to_end(&mut content)?;
+        Ok(content)
+    }
+
+    /// Makes a file that is not there yet, of exactly this mode whatever the umask is, and gives it to the owner of the
+    /// directory, as whom the daemon runs: otherwise it could not read what root made.
+    ///
+    /// # Errors
+    /// When there is anything of this name, or it cannot be made.
+    pub fn create(&self, name: &str, mode: u32) -> io::Result<File> {
+        let flags = SAFELY | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o600))?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        let stat = rustix::fs::fstat(&file)?;
+        let (uid, gid) = self.owner;
+        if (uid.as_raw(), gid.as_raw()) != (stat.st_uid, stat.st_gid) {
+            match rustix::fs::fchown(&file, Some(uid), Some(gid)) {
+                // Who is not root gives nothing away; the owner of the directory is in no need of it.
+                Err(Errno::PERM) if uid.as_raw() == stat.st_uid => (),
+                result => result?,
+            }
+        }
+        Ok(file.into())
+    }
+
+    /// Puts a file of this content and mode in the place of whatever has this name, all at once; on return it is on disk.
+    /// Only one process at a time may do so.
+    ///
+    /// # Errors
+    /// When it cannot be written; what was there before stays then.
+    pub fn replace(&self, name: &str, content: &[u8], mode: u32) -> io::Result<()> {
+        let unfinished = format!("{name}.new");
+        self.remove(&unfinished)?;
+        let mut file = self.create(&unfinished, mode)?;
+        file.write_all(content).and_then(|()| file.sync_all())?;
+        self.rename(&unfinished, name)
+    }
+
+    /// Gives a file another name, in the place of whatever has it; on return that is on disk.
+    ///
+    /// # Errors
+    /// When there is none, or the directory cannot be written.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        rustix::fs::renameat(&self.directory, from, &self.directory, to)?;
+        Ok(rustix::fs::fsync(&self.directory)?)
+    }
+
+    /// Removes what has this name, if there is anything.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Waits for a lock, which is held until the file is closed. The file of this name is made if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made or opened, or is no regular file.
+    pub fn lock(&self, name: &str) -> io::Result<File> {
+        let file = match self.create(name, 0o600) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => self.file(name, false)?,
+            made => made?,
+        };
+        file.lock()?;
+        Ok(file)
+    }
+}
+
+/// What the system says of a symbolic link is of no help.
+fn told(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP => io::Error::other("it is a symbolic link, which is not followed"),
+        error => error.into(),
+    }
+}
+
+fn regular(stat: &Stat) -> io::Result<()> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(()),
+        other => Err(io::Error::other(format!("it is no regular file ({other:?})"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn no_link_is_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let (state, outside) = (place.path().join("state"), place.path().join("outside"));
+        fs::create_dir(&state).unwrap();
+        fs::write(&outside, "a file of somebody").unwrap();
+        let before = fs::metadata(&outside).unwrap();
+        for name in ["list", "list.new", "lock"] {
+            symlink(&outside, state.join(name)).unwrap();
+        }
+        let directory = StateDirectory::open(&state).unwrap();
+        assert!(directory.file("list", true).unwrap_err().to_string().contains("symbolic link"));
+        assert!(directory.create("list", 0o600).is_err());
+        assert!(directory.lock("lock").is_err());
+        directory.replace("list", b"new", 0o640).unwrap();
+        assert_eq!(directory.read("list").unwrap(), b"new");
+        assert_eq!(mode(&state.join("list")), 0o640);
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "a file of somebody");
+        let after = fs::metadata(&outside).unwrap();
+        assert_eq!((after.uid(), after.mtime_nsec()), (before.uid(), before.mtime_nsec()));
+    }
+
+    #[test]
+    fn pipes_hang_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = StateDirectory::open(place.path()).unwrap();
+        rustix::fs::mkfifoat(CWD, place.path().join("lock"), Mode::from_raw_mode(0o600)).unwrap();
+        for writable in [false, true] {
+            assert!(directory.file("lock", writable).unwrap_err().to_string().contains("no regular file"));
+        }
+        assert!(directory.lock("lock").is_err());
+    }
+}
