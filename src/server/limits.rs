@@ -4,6 +4,7 @@
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -24,6 +25,16 @@ pub(super) enum Who {
     Network(IpAddr),
     /// Whoever asks without a token on a Unix socket, and so from this machine.
     Here,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client(name) => write!(f, "client {name}"),
+            Self::Network(network) => network.fmt(f),
+            Self::Here => f.write_str("this machine"),
+        }
+    }
 }
 
 impl Who {

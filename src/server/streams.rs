@@ -103,8 +103,9 @@ impl Place {
         streamed(budgets)
     }
 
-    /// Counts a stream that was given up, since its reader does not read.
+    /// Notes a stream that was given up, since its reader does not read.
     pub(super) fn stalled(&self) {
+        log::info!("a stream of {} is closed: its reader takes nothing", self.who);
         self.streams.load.stream_stalled();
     }
 
