@@ -67,11 +67,12 @@ impl Way {
             let half = |(i, block)| {
                 let cells = [(); 4].map(|()| cell(drawn(&mut random, CELLS_PER_BLOCK)));
                 let twice = [cells[0], cells[0], cells[1], cells[1]];
-                (block, if i < shared { twice } else { cells })
+                // More and more of them.
+                (block, if i + shared >= single { twice } else { cells })
             };
             let singles =
                 others.chain(of_sets.copied()).take(single).enumerate().map(half).collect::<Vec<_>>();
-            found.extend(paired(&singles, blocks, 1));
+            found = in_turn(found, paired(&singles, blocks, 1), blocks);
         }
         found
     }
@@ -92,6 +93,21 @@ pub(super) struct Spending {
 fn paired(halves: &[(usize, [u8; 4])], blocks: usize, times: u32) -> Vec<(u128, u32)> {
     let (firsts, seconds) = halves.split_at(halves.len() / 2);
     firsts.iter().zip(seconds).map(|(&a, &b)| (signature(blocks, [a, b]), times)).collect()
+}
+
+/// In the order in which honest signatures touch one block after another, since the server looks all the time.
+fn in_turn(whole: Vec<(u128, u32)>, singles: Vec<(u128, u32)>, blocks: usize) -> Vec<(u128, u32)> {
+    let (mut whole, mut singles) = (whole.into_iter(), singles.into_iter());
+    let (mut all, mut reached) = (Vec::new(), 0);
+    loop {
+        // Those of whole blocks seldom touch another block.
+        let single = if reached < touched(all.len() + 1, blocks) { singles.next() } else { None };
+        reached += 2 * usize::from(single.is_some());
+        match single.or_else(|| whole.next()).or_else(|| singles.next()) {
+            Some(next) => all.push(next),
+            None => return all,
+        }
+    }
 }
 
 fn shuffled(mut all: Vec<usize>, random: &mut dyn Rng) -> Vec<usize> {
