@@ -176,6 +176,25 @@ fn letters_that_differ_need_as_many_networks() {
     }
 }
 
+/// Somebody sends a part of the letters, so that they are like his from the first one on: still it takes as many of the bank's
+/// own ones as without him.
+#[test]
+fn a_part_of_the_text_from_elsewhere_makes_no_letter_refused() {
+    let [bank, stranger] = strangers(2)[..] else { unreachable!() };
+    let words: Vec<String> = notice("Anna").split_whitespace().map(str::to_owned).collect();
+    for part in [30, 60, 80, 100] {
+        let mut ledger = Ledger::default();
+        for n in 0..30 {
+            let text = words[2..part].join(" ");
+            ledger.send(&format!("Subject: n\n\nNumber{n} {text}\n"), stranger, 1);
+        }
+        for n in 1..=19 {
+            let counted = ledger.send(&notice(&format!("customer{n}")), bank, 1);
+            assert!(!is_refused(&counted), "{part} words, letter {n}: {:?}", counted.decision);
+        }
+    }
+}
+
 #[test]
 fn a_client_without_an_address_is_no_source() {
     let mut ledger = Ledger::default();
