@@ -48,6 +48,7 @@ struct Ledger {
     /// Signatures that were reported, and those of them that say from where.
     reported: usize,
     also: usize,
+    questions: usize,
 }
 
 impl Ledger {
@@ -59,6 +60,7 @@ impl Ledger {
             self.reported += 1;
         }
         self.also += also.len();
+        self.questions += 1;
         let wanted = [reported, once, asked].into_iter().flatten();
         wanted.map(|s| self.counts.get(s).copied().unwrap_or(0)).collect()
     }
@@ -212,6 +214,25 @@ fn a_client_without_an_address_is_no_source() {
         ledger.send(&notice("Anna"), network, 1);
     }
     assert!(is_refused(&ledger.judge(&notice("Anna"), None, 1, None).unwrap()));
+}
+
+/// Whichever question has no answer, what was about to be refused is only marked.
+#[test]
+fn a_ledger_that_fails_refuses_nothing() {
+    for copy in [|_| notice("Anna"), |n: u32| notice(&format!("customer{n}"))] {
+        let mut ledger = Ledger::default();
+        for n in 1..=30 {
+            ledger.send(&copy(n), 1, 1);
+        }
+        let questions = ledger.questions;
+        assert!(is_refused(&ledger.send(&copy(31), 1, 1)));
+        for fails_at in 0..ledger.questions - questions {
+            let counted = ledger.judge(&copy(32), Some(ip(1)), 1, Some(fails_at));
+            let action = counted.map_or(Action::Mark, |counted| counted.decision.action);
+            assert_eq!(action, Action::Mark, "at question {fails_at}");
+        }
+        assert!(is_refused(&ledger.send(&copy(33), 1, 1)));
+    }
 }
 
 /// Milters that judge copies at the same time see nothing of each other's reports, and still a network is one.
