@@ -12,6 +12,10 @@ const REFUSING: &str = "[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
 /// Letters that the bank sends afterwards.
 const LETTERS: u32 = 25;
 
+/// Those of them that may be refused: the twentieth of its own is bulk by itself, and the first five of a count, a quarter of the
+/// threshold, may be anybody's, since networks are counted from there on.
+const OF_ITS_OWN: u32 = LETTERS - 14;
+
 /// Somebody's network, and the bank's.
 const STRANGER: Origin<'_> = Origin { ip: "198.51.100.7", name: None, login: None };
 const BANK: Origin<'_> = Origin { ip: "203.0.113.9", name: Some("mail.bank.test"), login: None };
@@ -74,8 +78,7 @@ pub(crate) fn same_words(_: Scale) -> Outcome {
     Outcome::new(
         "one transaction with a bank's notice, then the bank sends it; refused",
         came.join(", "),
-        // The twentieth of its own is bulk by itself.
-        most <= LETTERS - 19,
+        most <= OF_ITS_OWN,
     )
 }
 
@@ -105,6 +108,6 @@ pub(crate) fn some_words(_: Scale) -> Outcome {
     Outcome::new(
         "30 messages with words of a bank's notice of 160, then the bank sends it with names; refused",
         came.join(", "),
-        most <= LETTERS - 19,
+        most <= OF_ITS_OWN,
     )
 }
