@@ -92,7 +92,9 @@ VECTORS := tests/data/signatures.tsv
 
 vectors:
 	$(CARGO) build --locked
-	{ grep '^#' $(VECTORS); cd tests/data/mail && LC_ALL=C && $(abspath $(TARGET))/debug/bulkmark signature *.eml; } >$(VECTORS).new
+	{ grep '^#' $(VECTORS); cd tests/data/mail && LC_ALL=C && $(abspath $(TARGET))/debug/bulkmark signature *.eml; \
+		for ip in 192.0.2.7 2001:db8:1:2::3; do $(abspath $(TARGET))/debug/bulkmark signature --ip $$ip plain.eml | \
+		grep source-; done; } >$(VECTORS).new
 	mv $(VECTORS).new $(VECTORS)
 
 fuzz:
@@ -169,20 +171,27 @@ lint-packages: deb rpm
 package-test: lint-packages
 	tests/package/run $(PACKAGES)/*.deb $(PACKAGES)/*.rpm
 
+# The configuration is for root and for the daemons, whose group this is, as in the packages; for root alone where there is no
+# such group yet.
+GROUP ?= bulkmark
+
 # Not after `build`, since root may have no Rust.
 install:
 	@test -x $(PROGRAM) || { echo "there is no $(PROGRAM): run make build first" >&2; exit 1; }
 	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/bulkmark
+	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf
+	test -n "$(DESTDIR)" || ! command -v systemd-sysusers >/dev/null || systemd-sysusers bulkmark.conf
+	install -d -m 0755 $(DESTDIR)$(SYSCONFDIR)/bulkmark $(DESTDIR)$(SYSCONFDIR)/systemd/system
 	for file in milter.toml server.toml; do \
 		test -e $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file || \
-		install -D -m 0644 conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file; done
+		install -m 0640 -g $(GROUP) conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file 2>/dev/null || \
+		{ install -m 0600 conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file && \
+		echo "for root alone: $$file; once there is the group: chgrp $(GROUP) $$file && chmod 0640 $$file" >&2; } || exit 1; done
 	for page in man/*; do \
-		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
-	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf
-	install -d $(DESTDIR)$(SYSCONFDIR)/systemd/system
+		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	for unit in systemd/*; do \
-		sed 's|/usr/bin/bulkmark|$(PREFIX)/bin/bulkmark|' $$unit \
-			> $(DESTDIR)$(SYSCONFDIR)/systemd/system/$${unit##*/} || exit 1; done
+		sed 's|/usr/bin/bulkmark|$(PREFIX)/bin/bulkmark|' $$unit | \
+			install -m 0644 /dev/stdin $(DESTDIR)$(SYSCONFDIR)/systemd/system/$${unit##*/} || exit 1; done
 
 clean:
 	$(CARGO) clean

@@ -121,6 +121,14 @@ fn root_follows_no_link_to_the_ledger() {
     let file = ledger.display().to_string();
     fs::write(site.path("a.eml"), letter(1)).unwrap();
     let message = site.path("a.eml").display().to_string();
+    // One that could be opened, and written, if it were another's.
+    symlink(&sound[0], &ledger).unwrap();
+    let before = fs::read(&sound[0]).unwrap();
+    for arguments in [["check", &message], ["explain", &message]] {
+        let told = run(&arguments, &config);
+        assert!(String::from_utf8_lossy(&told.stderr).contains("symbolic link"), "{told:?}");
+    }
+    assert!(fs::read(&sound[0]).unwrap() == before, "it was written to");
     for to in ["shadow", "empty", "missing"] {
         outside.plant(&state, &["ledger.redb", "ledger.new", "ledger.redb.new", "canary"], to);
         for arguments in [&["check", &message][..], &["explain", &message], &["canary"], &["doctor"]] {

@@ -398,3 +398,39 @@ fn clusters_are_limited_and_drawn() {
     let printed = String::from_utf8(place.run(&["mbox", "--limit", "4"]).stdout).unwrap();
     assert!(printed.contains("(4 of 6 clusters)"), "{printed}");
 }
+
+/// The networks that mail servers wrote down: one's own bulk would be refused, that of somebody else who has its text would not.
+#[test]
+fn networks_are_read_from_received_lines() {
+    let place = Place::new();
+    let from = |ip: &str, n: u64| {
+        let line = |by: &str, ip: &str| format!("Received: from c (c [{ip}]) by {by}; {}\n", date(BEGIN + n));
+        // Through a filter of one's own, and after it was somewhere else.
+        let lines = [line("store.test", "127.0.0.1"), line("mx.test", ip), line("else.test", "203.0.113.9")];
+        lines.concat() + &mail(BEGIN + n, "a@x.test", "", &text(1))
+    };
+    let mut mails: Vec<String> = (1..=30).map(|n| from("192.0.2.7", n)).collect();
+    mails.extend((31..=40).map(|n| from("198.51.100.7", n)));
+    place.write("mbox", mbox(&mails));
+    let told = |report: &Value| {
+        let number = |value: &Value| value.as_u64().unwrap();
+        let (kept, configured) = (&report["archive"], &report["configured"]);
+        (number(&configured["bulk"]), number(&configured["held"]), number(&kept["without_network"]))
+    };
+    assert_eq!(told(&place.tune(&["mbox"])), (21, 10, 0));
+    assert_eq!(told(&place.tune(&["mbox", "--border", "MX.test"])), (21, 10, 0));
+    // One line says of all that they came from one network, another one of none.
+    assert_eq!(told(&place.tune(&["mbox", "--border", "else.test"])), (21, 0, 0));
+    assert_eq!(told(&place.tune(&["mbox", "--border", "none.test"])), (21, 0, 40));
+    place.write("off.toml", "[thresholds]\nmin-sources = 1\n");
+    let off = place.tune(&["mbox", "--config", "off.toml"]);
+    assert_eq!(told(&off), (21, 0, 0));
+    assert_eq!(off["archive"]["signatures"], 40 * 9);
+    let printed = String::from_utf8(place.run(&["mbox"]).stdout).unwrap();
+    assert!(
+        printed.contains("  only marked, from less than 3 other networks (min-sources): 10\n"),
+        "{printed}"
+    );
+    let printed = String::from_utf8(place.run(&["mbox", "--border", "none.test"]).stdout).unwrap();
+    assert!(printed.contains("judged as with min-sources = 1: 40\n"), "{printed}");
+}

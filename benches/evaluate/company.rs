@@ -2,6 +2,7 @@
 //! The mail of invented firms: letters and programs' mail that have blocks in common, and mailings. As it comes, and after their
 //! blocks became known.
 
+use crate::client::{PROVIDER, STRANGER};
 use crate::counts::{AT, Share};
 use crate::figures::{Wish, both};
 use crate::generated::python;
@@ -42,6 +43,12 @@ impl About {
     }
 }
 
+/// Which of the counts of a run.
+type Way = for<'a> fn(&'a Run<'_>) -> &'a [u32];
+
+/// All that are at the threshold, and those of them that are refused.
+const WAYS: [Way; 2] = [|run| &run.counts, |run| &run.refused];
+
 /// A figure of one mailing.
 type OfMailing = fn(&[u32]) -> Share;
 
@@ -68,10 +75,11 @@ const OTHERS: [Row; 9] = [
     ("all of these", |_| true),
 ];
 
-/// One stream of mail that went by, and its counts.
+/// One stream of mail that went by, and its counts; and the same where what is only marked counts as below the threshold.
 struct Run<'a> {
     mail: &'a Mail,
     counts: Vec<u32>,
+    refused: Vec<u32>,
 }
 
 pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
@@ -94,49 +102,64 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
 fn runs<'a>(bench: &Bench, mails: &'a [Mail], before: &str) -> Vec<Run<'a>> {
     let all: Vec<_> = mails.iter().flat_map(|mail| bench.keys.iter().map(move |key| (mail, key))).collect();
     let job = |&(mail, key): &(&'a Mail, _)| Job { key, parts: vec![mail.before(before), &mail.messages] };
-    let counts = bench.highest(&all.iter().map(job).collect::<Vec<_>>());
-    let of_mail = |(mail, counts): (&'a Mail, Vec<u32>)| Run {
-        mail,
-        counts: counts[mail.before(before).len()..].to_vec(),
+    let (counts, refused) = bench.highest(&all.iter().map(job).collect::<Vec<_>>());
+    let of_mail = |((&(mail, _), counts), refused): ((&(&'a Mail, _), Vec<u32>), Vec<u32>)| {
+        let of = |counts: Vec<u32>| counts[mail.before(before).len()..].to_vec();
+        Run { mail, counts: of(counts), refused: of(refused) }
     };
-    all.iter().map(|(mail, _)| *mail).zip(counts).map(of_mail).collect()
+    all.iter().zip(counts).zip(refused).map(of_mail).collect()
 }
 
 fn false_bulk(runs: &[Run<'_>]) {
-    println!("{:<44}{:>9}{:>10}{:>10}", "false bulk: at 20, for 10,000 messages", "messages", "", "worst");
+    let title = "false bulk: at 20, for 10,000 messages";
+    println!("{title:<44}{:>9}{:>10}{:>10}{:>10}{:>10}", "messages", "", "worst", "refused", "worst");
     for row in LETTERS.iter().chain(&OTHERS) {
-        let shares: Vec<Share> = runs.iter().map(|run| run.innocent(row)).collect();
-        let per_10_000: Vec<f64> = shares.iter().map(|share| share.per_10_000()).collect();
-        println!("{:<44}{:>9}{}", row.0, messages(&shares), both(&per_10_000, Wish::Low, 1));
+        let per_10_000 = |counts: Way| -> Vec<f64> {
+            runs.iter().map(|run| run.innocent(row, counts(run)).per_10_000()).collect()
+        };
+        let shares: Vec<Share> = runs.iter().map(|run| run.innocent(row, &run.counts)).collect();
+        let columns = WAYS.map(|way| both(&per_10_000(way), Wish::Low, 1)).concat();
+        println!("{:<44}{:>9}{columns}", row.0, messages(&shares));
     }
 }
 
 fn mailings(runs: &[Run<'_>]) {
-    println!("{:<44}{:>9}{:>10}{:>10}", "mailings, %", "messages", "", "worst");
+    println!(
+        "{:<44}{:>9}{:>10}{:>10}{:>10}{:>10}",
+        "mailings, %", "messages", "", "worst", "refused", "worst"
+    );
     let rows: [(&str, OfMailing); 2] = [
         ("copies that could be at 20 and are", Share::at_threshold),
         ("copies beyond the first, joined", Share::joined),
     ];
     for (name, share) in rows {
-        let shares: Vec<Share> = runs.iter().map(|run| run.mailings(share)).collect();
-        let percent: Vec<f64> = shares.iter().map(|share| share.percent()).collect();
-        println!("{name:<44}{:>9}{}", messages(&shares), both(&percent, Wish::High, 1));
+        let shares =
+            |way: Way| -> Vec<Share> { runs.iter().map(|run| run.mailings(share, way(run))).collect() };
+        let percent = |way: Way| -> Vec<f64> { shares(way).iter().map(|share| share.percent()).collect() };
+        let columns = WAYS.map(|way| both(&percent(way), Wish::High, 1));
+        // Whether a copy is joined has nothing to do with refusing it.
+        let shown = if name.contains("at 20") { &columns[..] } else { &columns[..1] };
+        println!("{name:<44}{:>9}{}", messages(&shares(WAYS[0])), shown.concat());
     }
 }
 
 /// The same mail when its blocks are known.
 fn known_blocks(runs: &[Vec<Run<'_>>; BEFORE.len()]) {
-    let name = "at 20, %; each block before:";
-    println!(
-        "{name:<44}{:>20}{:>20}{:>20}{:>20}",
-        "not", "once, to 25", "alone, 25 times", "below words, 25"
-    );
-    for row in LETTERS.iter().chain(&OTHERS) {
-        let column = |runs: &Vec<Run<'_>>| {
-            let percent: Vec<f64> = runs.iter().map(|run| run.innocent(row).percent()).collect();
-            both(&percent, Wish::Low, 1)
-        };
-        println!("{:<44}{}", row.0, runs.each_ref().map(column).concat());
+    for (name, way) in
+        ["at 20, %; each block before:", "refused, %; each block before:"].into_iter().zip(WAYS)
+    {
+        println!(
+            "{name:<44}{:>20}{:>20}{:>20}{:>20}",
+            "not", "once, to 25", "alone, 25 times", "below words, 25"
+        );
+        for row in LETTERS.iter().chain(&OTHERS) {
+            let column = |runs: &Vec<Run<'_>>| {
+                let percent: Vec<f64> =
+                    runs.iter().map(|run| run.innocent(row, way(run)).percent()).collect();
+                both(&percent, Wish::Low, 1)
+            };
+            println!("{:<44}{}", row.0, runs.each_ref().map(column).concat());
+        }
     }
 }
 
@@ -160,6 +183,12 @@ impl Mail {
             let number = |column| Ok(field(column)?.parse().unwrap_or(0));
             let recipients = number("recipients")?;
             let message = Message::file(directory.join(field("file")?)).to(recipients);
+            // The mail of a firm comes from the network of its domain, as its From field says.
+            let message = match field("part")? {
+                "alone" | "beneath" => message.from(STRANGER),
+                _ if !field("group")?.is_empty() => message.from(PROVIDER),
+                _ => message,
+            };
             match field("part")? {
                 "mail" => mail.messages.push(message),
                 part => {
@@ -185,17 +214,17 @@ impl Mail {
 
 impl Run<'_> {
     /// Of the messages of a row that nobody sent to many, those at the threshold.
-    fn innocent(&self, (_, belongs): &Row) -> Share {
+    fn innocent(&self, (_, belongs): &Row, counts: &[u32]) -> Share {
         let judged =
             |about: &About| about.group.is_empty() && about.recipients < AT as usize && belongs(about);
-        let of_row = self.mail.about.iter().zip(&self.counts).filter(|(about, _)| judged(about));
+        let of_row = self.mail.about.iter().zip(counts).filter(|(about, _)| judged(about));
         Share::counted(&of_row.map(|(_, &count)| count).collect::<Vec<_>>(), AT)
     }
 
     /// Of the copies of all mailings.
-    fn mailings(&self, share: OfMailing) -> Share {
+    fn mailings(&self, share: OfMailing, counts: &[u32]) -> Share {
         let mut groups: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        for (about, &count) in self.mail.about.iter().zip(&self.counts) {
+        for (about, &count) in self.mail.about.iter().zip(counts) {
             if !about.group.is_empty() {
                 groups.entry(&about.group).or_default().push(count);
             }

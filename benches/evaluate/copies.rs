@@ -2,8 +2,9 @@
 //! Copies of one advertisement, each disguised: by evasions, and by the mutations of bulk senders. Each advertisement and
 //! disguise has a ledger of its own.
 
+use crate::client::{From, STRANGER};
 use crate::counts::Share;
-use crate::figures::{Wish, both};
+use crate::figures::{Wish, both, mean};
 use crate::generated::python;
 use crate::labelled::Labelled;
 use crate::lists;
@@ -35,24 +36,40 @@ fn measure(bench: &Bench, what: &str, sentences: &Path) -> Result<(), String> {
         "{what}: {COPIES} copies of each base, a fresh ledger for each base and kind; {} keys, mean and worst",
         bench.keys.len()
     );
-    println!("{:<34}{:>6}{:>10}{:>10}{:>10}{:>10}", "", "bases", "joined, %", "worst", "largest", "worst");
+    println!(
+        "{:<34}{:>6}{:>10}{:>10}{:>10}{:>10}{:>22}{:>10}",
+        "", "bases", "joined, %", "worst", "largest", "worst", "refused, %: 1 network", "many"
+    );
     for kind in kinds {
         let groups: Vec<Vec<Message>> =
             bases_of(&out.join(&kind)).iter().map(|d| stream::directory(d)).collect();
+        // From one network, and each copy from another one.
+        let [groups, many] = [|_| STRANGER, |copy: usize| From::Network(1000 + copy as u32)].map(|from| {
+            let all = |group: &Vec<Message>| {
+                group.iter().enumerate().map(|(copy, message)| message.clone().from(from(copy))).collect()
+            };
+            groups.iter().map(all).collect::<Vec<Vec<Message>>>()
+        });
         if groups.is_empty() {
             println!("{kind:<34}{:>6}", 0);
             continue;
         }
-        let jobs = bench.keys.iter().flat_map(|key| groups.iter().map(move |g| Job { key, parts: vec![g] }));
-        let counts = bench.highest(&jobs.collect::<Vec<_>>());
-        let by_key = |figure: &dyn Fn(&[Vec<u32>]) -> f64| -> Vec<f64> {
+        let counts_of = |groups: &[Vec<Message>]| {
+            let jobs =
+                bench.keys.iter().flat_map(|key| groups.iter().map(move |g| Job { key, parts: vec![g] }));
+            bench.highest(&jobs.collect::<Vec<_>>())
+        };
+        let ((counts, refused), (_, refused_of_many)) = (counts_of(&groups), counts_of(&many));
+        let by_key = |counts: &[Vec<u32>], figure: &dyn Fn(&[Vec<u32>]) -> f64| -> Vec<f64> {
             counts.chunks(groups.len()).map(figure).collect()
         };
         println!(
-            "{kind:<34}{:>6}{}{}",
+            "{kind:<34}{:>6}{}{}{:>22.1}{:>10.1}",
             groups.len(),
-            both(&by_key(&joined), Wish::High, 1),
-            both(&by_key(&largest), Wish::High, 1)
+            both(&by_key(&counts, &joined), Wish::High, 1),
+            both(&by_key(&counts, &largest), Wish::High, 1),
+            mean(&by_key(&refused, &at_threshold)),
+            mean(&by_key(&refused_of_many, &at_threshold)),
         );
     }
     Ok(())
@@ -69,6 +86,11 @@ fn bases_of(kind: &Path) -> Vec<PathBuf> {
 /// The share of copies that were seen before.
 fn joined(groups: &[Vec<u32>]) -> f64 {
     groups.iter().map(|copies| Share::joined(copies)).sum::<Share>().percent()
+}
+
+/// The share of copies that could be at the threshold, from the twentieth on, and are.
+fn at_threshold(groups: &[Vec<u32>]) -> f64 {
+    groups.iter().map(|copies| Share::at_threshold(copies)).sum::<Share>().percent()
 }
 
 /// The highest count of each base, on the average.

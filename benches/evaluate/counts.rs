@@ -4,26 +4,32 @@
 /// The count from which on a message is bulk.
 pub(crate) const AT: u32 = 20;
 
-/// As the milter's header tells them; 0 where there is none.
+/// As the milter's header tells them, 0 where there is none; and whether more was done than to mark the message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) body: u32,
     pub(crate) near: u32,
+    pub(crate) acted: bool,
 }
 
 impl Counts {
     /// From the value of a header: `verdict; field=value; ...`.
-    pub(crate) fn of_header(value: &str) -> Self {
+    pub(crate) fn of_header(value: &str, acted: bool) -> Self {
         let field = |name: &str| {
             let value = value.split("; ").find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
             value.and_then(|value| value.parse().ok()).unwrap_or(0)
         };
-        Self { body: field("body"), near: field("near") }
+        Self { body: field("body"), near: field("near"), acted }
     }
 
     /// The one on which the verdict stands.
     pub(crate) fn highest(self) -> u32 {
         self.body.max(self.near)
+    }
+
+    /// The same, but below the threshold where nothing more was done than to mark the message.
+    pub(crate) fn refused(self) -> u32 {
+        if self.acted { self.highest() } else { self.highest().min(AT - 1) }
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Labelled mail on one ledger: unrelated ham, campaigns, other spam.
 
+use crate::client::From;
 use crate::counts::{AT, Counts, Share, number};
 use crate::figures::{Wish, mean, worst};
 use crate::labelled::Labelled;
@@ -50,8 +51,8 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
     let pyzor = pyzor::counts(&files);
     println!("labelled mail, one ledger for all; means of {} keys, and the worst of both", bench.keys.len());
     println!(
-        "{:<44}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}",
-        "", "messages", "body", "near", "both", "worst", "Pyzor"
+        "{:<44}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}",
+        "", "messages", "body", "near", "both", "worst", "refused", "Pyzor"
     );
     for (name, wish, figure) in ROWS {
         let way = |of: fn(&Counts) -> u32| -> Vec<f64> {
@@ -59,10 +60,15 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
             counts.iter().map(one).collect()
         };
         let both = way(|counts| counts.highest());
+        let refused = if name.contains("at 20") {
+            format!("{:.1}", mean(&way(|counts| counts.refused())))
+        } else {
+            "-".to_owned()
+        };
         let pyzor =
             pyzor.as_ref().map_or_else(|| "-".to_owned(), |counts| format!("{:.1}", figure(&order, counts)));
         println!(
-            "{name:<44}{:>9}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{pyzor:>9}",
+            "{name:<44}{:>9}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{refused:>9}{pyzor:>9}",
             messages_of(name, &order),
             mean(&way(|counts| counts.body)),
             mean(&way(|counts| counts.near)),
@@ -70,7 +76,35 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
             worst(&both, wish),
         );
     }
+    campaigns_from(bench, &order, &messages);
     Ok(())
+}
+
+/// The campaigns again, as if each came from one network, and as if each copy came from one of its own.
+fn campaigns_from(bench: &Bench, order: &Order, messages: &[Message]) {
+    println!("{:<44}{:>9}{:>9}{:>9}", "campaigns: could be at 20 and are, %", "", "at 20", "refused");
+    let one = |campaign: usize, _: usize| From::Network(100 + campaign as u32);
+    let many = |campaign: usize, copy: usize| From::Network(1000 * (campaign as u32 + 1) + copy as u32);
+    let ways: [(&str, &dyn Fn(usize, usize) -> From); 2] =
+        [("from one network", &one), ("from many networks", &many)];
+    for (name, from) in ways {
+        let mut messages = messages.to_vec();
+        for (number, campaign) in order.campaigns.iter().enumerate() {
+            for (copy, at) in campaign.clone().enumerate() {
+                messages[at] = messages[at].clone().from(from(number, copy));
+            }
+        }
+        let (counts, refused) = bench.highest(&bench.under_each_key(&messages));
+        let of = |counts: &[Vec<u32>]| {
+            mean(
+                &counts
+                    .iter()
+                    .map(|counts| of_campaigns(order, counts, Share::at_threshold))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        println!("  {name:<42}{:>9}{:>9.1}{:>9.1}", "", of(&counts), of(&refused));
+    }
 }
 
 /// Of how many messages, or campaigns, a row speaks.

@@ -2,7 +2,7 @@
 //! Letters that have nothing in common but a block: as they come, and after one message with that block to 25 recipients.
 
 use crate::counts::{AT, number};
-use crate::figures::{Wish, both};
+use crate::figures::{Wish, both, mean};
 use crate::generated::python;
 use crate::runs::{Bench, Job};
 use crate::stream;
@@ -18,16 +18,17 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
         "100 letters to one recipient each that share only a block: at 20; {} keys, mean and worst",
         bench.keys.len()
     );
-    println!("{:<34}{:>20}{:>20}", "block, own words", "", "after one to 25");
+    println!("{:<34}{:>30}{:>30}", "block, own words", "refused", "after one to 25   refused");
     for row in rows {
         let mut letters = stream::directory(&out.join(&row));
         // The last one by its name is the one to many.
         let many: Vec<_> = letters.pop().into_iter().map(|message| message.to(RECIPIENTS)).collect();
         let before = |many| {
             let jobs = bench.keys.iter().map(|key| Job { key, parts: vec![many, &letters] });
-            let counts = bench.highest(&jobs.collect::<Vec<_>>());
+            let (counts, refused) = bench.highest(&jobs.collect::<Vec<_>>());
             let at = |counts: &Vec<u32>| number(&counts[many.len()..], AT) as f64;
-            both(&counts.iter().map(at).collect::<Vec<_>>(), Wish::Low, 1)
+            let all = |counts: &[Vec<u32>]| counts.iter().map(at).collect::<Vec<_>>();
+            format!("{}{:>10.1}", both(&all(&counts), Wish::Low, 1), mean(&all(&refused)))
         };
         println!("{row:<34}{}{}", before(&[]), before(&many));
     }

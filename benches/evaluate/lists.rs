@@ -11,19 +11,22 @@ pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
     let files = files(bench)?;
     println!("false bulk on lists, a fresh ledger each; {} keys, mean and worst", bench.keys.len());
     println!(
-        "{:<34}{:>9}{:>10}{:>10}{:>10}{:>10}{:>10}",
-        "", "messages", "at 20", "worst", "/10,000", "worst", "2 or more"
+        "{:<34}{:>9}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}",
+        "", "messages", "at 20", "worst", "/10,000", "worst", "refused", "2 or more"
     );
     for file in files {
         let messages = stream::mbox(&file)?;
-        let counts = bench.highest(&bench.under_each_key(&messages));
+        let (counts, refused) = bench.highest(&bench.under_each_key(&messages));
+        let number_of =
+            |counts: &Vec<Vec<u32>>| -> Vec<f64> { counts.iter().map(|c| number(c, AT) as f64).collect() };
         let of = |figure: &dyn Fn(&[u32]) -> f64| counts.iter().map(|c| figure(c)).collect::<Vec<_>>();
         println!(
-            "{:<34}{:>9}{}{}{:>10.1}",
+            "{:<34}{:>9}{}{}{:>10.1}{:>10.1}",
             file.file_name().unwrap_or_default().to_string_lossy(),
             messages.len(),
-            both(&of(&|c| number(c, AT) as f64), Wish::Low, 1),
+            both(&number_of(&counts), Wish::Low, 1),
             both(&of(&|c| Share::counted(c, AT).per_10_000()), Wish::Low, 1),
+            mean(&number_of(&refused)),
             mean(&of(&|c| number(c, 2) as f64)),
         );
     }

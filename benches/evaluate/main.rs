@@ -4,7 +4,7 @@
 //!     make evaluate CORPUS=DIR [KEYS=3] [SEEDS=3] [MUTATE=12]
 //!
 //! docs/evaluation.md says what DIR must hold, and what is measured. Each section sends streams of messages, each to a milter
-//! that starts with an empty ledger, under several federation keys. Of the environment there are also `ONLY` (names of sections,
+//! that starts with an empty ledger, under several federation keys, and from the network that it came from. Of the environment there are also `ONLY` (names of sections,
 //! with commas between them), `BINARY` (another program than the one built here), and `EXAMPLES` (a directory for the letters of
 //! the last section).
 
@@ -14,6 +14,7 @@ mod common;
 #[allow(unreachable_pub, dead_code, reason = "it is a part of the studies, too")]
 mod labelled;
 
+mod client;
 mod company;
 mod copies;
 mod counts;

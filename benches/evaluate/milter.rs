@@ -5,14 +5,17 @@ use crate::common::milter::{Client, Mail};
 use crate::common::{Daemon, Site};
 use crate::counts::Counts;
 use crate::stream::Message;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Messages on one connection.
 const SESSION: usize = 50;
 
-/// Nothing that is counted here must outlive a crash.
-const CONFIGURATION: &str = "exempt-loopback = false\n[ledger]\ndurability = \"relaxed\"\n";
+/// Nothing that is counted here must outlive a crash. What would be refused is held back instead, since then its header tells the
+/// counts, too.
+const CONFIGURATION: &str = "exempt-loopback = false\n[actions]\nbulk = \"quarantine\"\nnear = \"quarantine\"\n\
+                             [ledger]\ndurability = \"relaxed\"\n";
 
 /// The file of a federation key; none for the public one.
 pub(crate) type Key = Option<PathBuf>;
@@ -33,7 +36,7 @@ pub(crate) fn count<'a>(
 
 struct Milter {
     daemon: Daemon,
-    client: Option<Client>,
+    client: Option<(IpAddr, Client)>,
     sent: usize,
 }
 
@@ -44,17 +47,20 @@ impl Milter {
             self.client = None;
         }
         self.sent += 1;
-        let client = self.client.get_or_insert_with(|| {
+        let raw = message.raw();
+        let ip = message.from.address(&raw);
+        self.client.take_if(|(of, _)| *of != ip);
+        let (_, client) = self.client.get_or_insert_with(|| {
             let mut client = Client::connect(&self.daemon);
-            client.client("client.test", "192.0.2.7");
-            client
+            client.client("client.test", &ip.to_string());
+            (ip, client)
         });
-        let mut mail = Mail::raw(&message.raw());
+        let mut mail = Mail::raw(&raw);
         mail.sender = format!("sender{}@example.net", self.sent);
         let reader = |n| format!("reader{}x{n}@example.org", self.sent);
         mail.recipients = (0..message.recipients).map(reader).collect();
         let answer = client.message(&mail);
         let header = answer.added.iter().find(|(name, _)| name == "X-Bulkmark");
-        header.map(|(_, value)| Counts::of_header(value)).unwrap_or_default()
+        header.map(|(_, value)| Counts::of_header(value, answer.quarantine.is_some())).unwrap_or_default()
     }
 }

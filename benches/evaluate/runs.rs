@@ -77,10 +77,13 @@ impl Bench {
         results.into_iter().map(|result| result.into_inner().unwrap()).collect()
     }
 
-    /// The counts on which the verdicts stand.
-    pub(crate) fn highest(&self, jobs: &[Job<'_>]) -> Vec<Vec<u32>> {
-        let highest = |counts: Vec<Counts>| counts.into_iter().map(Counts::highest).collect();
-        self.counts(jobs).into_iter().map(highest).collect()
+    /// The counts on which the verdicts stand; and the same where what is only marked counts as below the threshold.
+    pub(crate) fn highest(&self, jobs: &[Job<'_>]) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+        let counts = self.counts(jobs);
+        let of = |way: fn(Counts) -> u32| {
+            counts.iter().map(|counts| counts.iter().copied().map(way).collect()).collect()
+        };
+        (of(Counts::highest), of(Counts::refused))
     }
 
     /// One stream under each key.

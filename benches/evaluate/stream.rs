@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Messages that one milter sees one after the other.
 
+use crate::client::From;
 use bulkmark::mail::mbox;
 use std::io::Cursor;
 use std::ops::Range;
@@ -15,21 +16,26 @@ enum Place {
     Mbox(Arc<Vec<u8>>, Range<usize>),
 }
 
-/// A message, and to how many it goes.
+/// A message, where it comes from, and to how many it goes.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
     place: Place,
     pub(crate) recipients: usize,
+    pub(crate) from: From,
 }
 
 impl Message {
     /// To one recipient.
     pub(crate) const fn file(path: PathBuf) -> Self {
-        Self { place: Place::File(path), recipients: 1 }
+        Self { place: Place::File(path), recipients: 1, from: From::Message }
     }
 
     pub(crate) fn to(self, recipients: usize) -> Self {
         Self { recipients, ..self }
+    }
+
+    pub(crate) fn from(self, from: From) -> Self {
+        Self { from, ..self }
     }
 
     /// As it goes over the wire.
@@ -67,7 +73,11 @@ pub(crate) fn mbox(path: &Path) -> Result<Vec<Message>, String> {
     });
     match shape {
         Ok(mbox::Shape::Mbox) => {
-            let message = |range| Message { place: Place::Mbox(Arc::clone(&all), range), recipients: 1 };
+            let message = |range| Message {
+                place: Place::Mbox(Arc::clone(&all), range),
+                recipients: 1,
+                from: From::Message,
+            };
             Ok(ranges.into_iter().map(message).collect())
         }
         _ => Err(format!("{} is no mbox", path.display())),

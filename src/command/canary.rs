@@ -127,10 +127,10 @@ mod tests {
         let text = message(&canary, "X-Bulkmark", ("a@example.org", "b@example.net"), "mx.test").unwrap();
         assert!(text.lines().all(|line| line.len() <= 120) && text.is_ascii(), "{text}");
         let raw = RawMessage::from_bytes(text.as_bytes()).unwrap();
-        let (mut file, key, whitelist) =
-            (MilterFile::default(), FederationKey::public(), WhiteList::default());
+        let (mut file, key) = (MilterFile::default(), FederationKey::public());
+        let [whitelist, private] = [WhiteList::default(), WhiteList::default()];
         file.signature.canary = Some(canary);
-        let content = Content::of(&raw, &Checked { file, key, whitelist }.into_rules());
+        let content = Content::of(&raw, &Checked { file, key, whitelist, private }.into_rules());
         assert!(matches!(Finding::uncounted(&content), Some(Finding::Canary(_))));
     }
 

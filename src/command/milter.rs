@@ -10,7 +10,7 @@ use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts};
 use crate::ledger::{self, Ledger, Role};
-use crate::milter::{Mode, Service, Socket, serve};
+use crate::milter::{Bounds, Mode, Service, Socket, serve};
 use crate::net::{Activation, Endpoint};
 use crate::sync::{Links, Parameters, Remote, follow, push, trim};
 use crate::telemetry;
@@ -82,7 +82,8 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
     watch(&ledger, &mut tasks);
-    let sessions = tokio::spawn(serve(socket, file.max_connections.get(), Arc::clone(&service), ending));
+    let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
+    let sessions = tokio::spawn(serve(socket, bounds, Arc::clone(&service), ending));
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
@@ -212,9 +213,14 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "control": control;
         "state-dir": state_dir;
         "max-connections": max_connections;
+        "idle-timeout": idle_timeout;
         "[ledger]": ledger;
         "[[upstream]]": upstream;
-        "[sync]": sync;
+        "sync.interval": sync.interval;
+        "sync.max-staleness": sync.max_staleness;
+        "sync.act-when-stale": sync.act_when_stale;
+        "sync.max-spool": sync.max_spool;
+        "sync.max-spool-age": sync.max_spool_age;
         "[status]": status;
         "log.target": log.target;
         "log.facility": log.facility;

@@ -76,6 +76,7 @@ fn tune(args: &Args) -> anyhow::Result<Tuning> {
             file: config::MilterFile::default(),
             key: FederationKey::public(),
             whitelist: crate::policy::WhiteList::default(),
+            private: crate::policy::WhiteList::default(),
         },
     };
     let labelled =

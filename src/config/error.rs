@@ -117,12 +117,13 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
 }
 
 /// Keys that are often written below a table by mistake, where TOML takes them for keys of the table.
-const TOP_LEVEL: [&str; 13] = [
+const TOP_LEVEL: [&str; 14] = [
     "listen",
     "listen-mode",
     "control",
     "state-dir",
     "max-connections",
+    "idle-timeout",
     "hostname",
     "header",
     "exempt-loopback",

@@ -54,6 +54,8 @@ pub struct MilterFile {
     pub control: PathBuf,
     pub state_dir: PathBuf,
     pub max_connections: NonZeroUsize,
+    #[serde(with = "humantime_serde")]
+    pub idle_timeout: Duration,
     pub hostname: String,
     pub header: HeaderName,
     pub exempt_loopback: bool,
@@ -82,6 +84,7 @@ impl Default for MilterFile {
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),
             max_connections: NonZeroUsize::MIN.saturating_add(999),
+            idle_timeout: Duration::from_secs(20),
             hostname: String::new(),
             header: HeaderName::default(),
             exempt_loopback: true,
@@ -112,6 +115,8 @@ pub struct Checked {
     pub key: FederationKey,
     /// The entries of all white lists.
     pub whitelist: WhiteList,
+    /// The mail that is counted here alone.
+    pub private: WhiteList,
 }
 
 /// A file that is valid by itself, with what became of the files that it names.
@@ -123,6 +128,8 @@ pub struct Parts {
     pub key: Result<FederationKey, ConfigError>,
     /// The entries of all white lists.
     pub whitelist: Result<WhiteList, ConfigError>,
+    /// The mail that is counted here alone.
+    pub private: Result<WhiteList, ConfigError>,
 }
 
 /// Reads and checks the file at `path` and the files that it names.
@@ -130,8 +137,8 @@ pub struct Parts {
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load(path: &Path) -> Result<Checked, ConfigError> {
-    let Parts { file, key, whitelist } = load_parts(path)?;
-    Ok(Checked { file, key: key?, whitelist: whitelist? })
+    let Parts { file, key, whitelist, private } = load_parts(path)?;
+    Ok(Checked { file, key: key?, whitelist: whitelist?, private: private? })
 }
 
 /// The same, each of the files that it names for itself.
@@ -169,14 +176,16 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     let url = |upstream: &Upstream| upstream.url.trim_end_matches('/').to_owned();
     file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
     let key = key_of(&source, &file.ledger);
-    let whitelist = whitelist_of(&source, &file.whitelist);
-    Ok(Parts { file, key, whitelist })
+    let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);
+    let private = list_of(&source, "sync.private", &file.sync.private);
+    Ok(Parts { file, key, whitelist, private })
 }
 
-fn whitelist_of(source: &Source, lists: &WhiteListFiles) -> Result<WhiteList, ConfigError> {
-    WhiteList::load(&lists.files, &|path| std::fs::read_to_string(path)).map_err(|e| match e {
+/// The list that these files of a key make.
+fn list_of(source: &Source, key: &str, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
+    WhiteList::load(files, &|path| std::fs::read_to_string(path)).map_err(|e| match e {
         // A list that cannot be read may be misnamed here; one that can be has its own place to show.
-        WhiteListError::Read { .. } => source.error("whitelist.files", e.to_string()),
+        WhiteListError::Read { .. } => source.error(key, e.to_string()),
         WhiteListError::Entry { path, line, what } => {
             ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
         }
@@ -219,6 +228,8 @@ impl Checked {
             thresholds: file.thresholds,
             actions: file.actions,
             whitelist: self.whitelist,
+            private: self.private,
+            shares_exact: file.sync.share == sync::Share::All,
             signature: file.signature,
             key: self.key,
         }

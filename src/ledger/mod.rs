@@ -48,7 +48,7 @@ pub use state::assembly::Assembly;
 pub use state::limited::{Limits, OverQuota};
 pub use state::merged::Applied;
 pub use state::receipts::{Backwards, Receipt, Reporter};
-pub use state::report::{Report, RetryKey};
+pub use state::report::{Report, RetryKey, Shared};
 pub use state::server::NotCounted;
 pub use state::shares::{Share, Shares};
 pub use state::spool::{MAX_BATCH, Outgoing};

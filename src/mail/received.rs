@@ -22,11 +22,7 @@ impl Received {
             match word {
                 "(" => depth += 1,
                 ")" => depth = depth.saturating_sub(1),
-                _ if depth > 0 => {
-                    if received.by.is_empty() {
-                        received.client = address(word).or(received.client);
-                    }
-                }
+                _ if depth > 0 => received.client = address(word).or(received.client),
                 _ if is_by => {
                     received.by = word.trim_end_matches(';').to_lowercase();
                     break;

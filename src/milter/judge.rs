@@ -6,7 +6,7 @@ use super::judgement::Judgement;
 use super::record::record;
 use super::service::Service;
 use super::session::Message;
-use crate::ledger::{Ledger, LedgerError, Report, RetryKey};
+use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
 use crate::policy::{Action, OnFailure, Per};
 use crate::verdict::{
@@ -126,7 +126,7 @@ impl Case<'_> {
         let mode = Mode::Report(envelope.times(rules.per, &rules.mailboxes));
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
         let mut inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
-        let asked = self.ask(&mut inquiry, &keys).await;
+        let asked = self.ask(&mut inquiry, &keys, shared(rules, envelope, content)).await;
         let reported = inquiry.reported();
         let known = match asked {
             Ok(()) => (inquiry.counts(), inquiry.backings()),
@@ -150,10 +150,16 @@ impl Case<'_> {
     }
 
     /// Puts the questions of an inquiry to the ledger.
-    async fn ask(&self, inquiry: &mut Inquiry<'_>, keys: &[RetryKey]) -> Result<(), Uncounted> {
-        while let Some(Question { reported, once, also, asked, times }) = inquiry.ask() {
-            let keys = keys.to_vec();
-            let report = Report { signatures: reported, once, also, asked, times, keys, now: self.now };
+    async fn ask(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        keys: &[RetryKey],
+        shared: Shared,
+    ) -> Result<(), Uncounted> {
+        while let Some(Question { reported, once, also, also_exact, asked, times }) = inquiry.ask() {
+            let (keys, now) = (keys.to_vec(), self.now);
+            let report =
+                Report { signatures: reported, once, also, also_exact, asked, times, keys, shared, now };
             let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
                 Ok(Ok(counts)) => {
                     inquiry.answer(&counts);
@@ -182,6 +188,17 @@ impl Case<'_> {
     fn timeout(&self, what: &str) -> Finding {
         let deadline = self.rules.deadline.as_secs_f64();
         Finding::Unknown(Unknown::Timeout, format!("{what} took longer than {deadline} s"))
+    }
+}
+
+/// What other servers are told of a message.
+fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
+    if rules.private.names(&content.facts(envelope)) {
+        Shared::Nothing
+    } else if rules.shares_exact {
+        Shared::All
+    } else {
+        Shared::Once
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Where the milter listens, and how connections are taken.
 
+use super::crowd::Crowd;
 use super::stream::Coalescing;
 use crate::activity::Connections;
 use crate::net::{self, Acceptor, Activation, ActivationError, Address, Stream};
@@ -43,6 +44,7 @@ pub struct BindError {
 pub struct Socket {
     acceptor: Acceptor,
     connections: Arc<Connections>,
+    crowd: Arc<Crowd>,
 }
 
 impl Socket {
@@ -70,7 +72,7 @@ impl Socket {
     }
 
     fn new(socket: net::Socket, connections: Arc<Connections>) -> Self {
-        Self { acceptor: Acceptor::new(Arc::new(socket)), connections }
+        Self { acceptor: Acceptor::new(Arc::new(socket)), connections, crowd: Arc::default() }
     }
 
     /// The bound address in Postfix's notation, with the port that the system chose where 0 was asked for.
@@ -83,9 +85,9 @@ impl Socket {
         }
     }
 
-    /// The number of connections that were taken and are still open.
-    pub(super) fn connections(&self) -> usize {
-        self.connections.open()
+    /// The connections that were taken and are still open.
+    pub(super) fn crowd(&self) -> &Crowd {
+        &self.crowd
     }
 }
 
@@ -95,7 +97,7 @@ impl Listener for Socket {
     /// Never fails.
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Io>> {
         let accepted = ready!(self.acceptor.poll_accept(cx));
-        Poll::Ready(Ok(Coalescing::new(accepted.stream, self.connections.begin())))
+        Poll::Ready(Ok(Coalescing::new(accepted.stream, self.connections.begin(), self.crowd.enter())))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod budget;
 mod callbacks;
+mod crowd;
 mod judge;
 mod judgement;
 mod listen;
@@ -17,5 +18,5 @@ mod session;
 mod stream;
 
 pub use listen::{BindError, Mode, Socket};
-pub use serve::serve;
+pub use serve::{Bounds, serve};
 pub use service::Service;

@@ -5,6 +5,7 @@
 //! segments, and the second may wait 40 ms for the acknowledgement of the first. So packets that change the message
 //! are held back until the reply that must follow them.
 
+use super::crowd::Place;
 use crate::activity::Open;
 use std::io;
 use std::pin::Pin;
@@ -24,12 +25,18 @@ pub struct Coalescing<S> {
     pending: Vec<u8>,
     /// How much of `pending` is made of whole packets that are held back.
     held: usize,
+    place: Place,
     _open: Open,
 }
 
 impl<S> Coalescing<S> {
-    pub(super) const fn new(inner: S, open: Open) -> Self {
-        Self { inner, pending: Vec::new(), held: 0, _open: open }
+    pub(super) const fn new(inner: S, open: Open, place: Place) -> Self {
+        Self { inner, pending: Vec::new(), held: 0, place, _open: open }
+    }
+
+    /// It has its place among the connections.
+    pub(super) fn begin(&self) {
+        self.place.begin();
     }
 
     /// Whether all that is pending may be held back: whole packets of a kind that another one follows.
@@ -49,6 +56,9 @@ impl<S> Coalescing<S> {
 impl<S: AsyncWrite + Unpin> Coalescing<S> {
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.held = 0;
+        if self.place.is_closed(cx.waker()) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         while !self.pending.is_empty() {
             match ready!(Pin::new(&mut self.inner).poll_write(cx, &self.pending))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
@@ -69,7 +79,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Coalescing<S> {
         if !self.pending.is_empty() {
             ready!(self.poll_drain(cx))?;
         }
-        Pin::new(&mut self.inner).poll_read(cx, buf)
+        if self.place.is_closed(cx.waker()) {
+            // As if the MTA had hung up.
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
+        let read = ready!(Pin::new(&mut self.inner).poll_read(cx, buf));
+        self.place.read(&buf.filled()[before..]);
+        Poll::Ready(read)
     }
 }
 
@@ -78,6 +95,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalescing<S> {
         if self.pending.len() > MAX_HELD {
             ready!(self.poll_drain(cx))?;
         }
+        self.place.wrote();
         self.pending.extend_from_slice(buf);
         Poll::Ready(Ok(buf.len()))
     }
@@ -98,6 +116,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalescing<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::crowd::Crowd;
     use super::*;
     use crate::activity::Connections;
     use std::sync::Arc;
@@ -106,6 +125,10 @@ mod tests {
     fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
         let length = u8::try_from(payload.len() + 1).unwrap();
         [&[0, 0, 0, length, kind], payload].concat()
+    }
+
+    fn coalescing<S>(near: S) -> Coalescing<S> {
+        Coalescing::new(near, Arc::<Connections>::default().begin(), Arc::<Crowd>::default().enter())
     }
 
     async fn write(stream: &mut Coalescing<impl AsyncWrite + Unpin>, packet: &[u8]) {
@@ -119,7 +142,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_leaves_in_one_write() {
         let (near, mut far) = duplex(1000);
-        let mut stream = Coalescing::new(near, Arc::<Connections>::default().begin());
+        let mut stream = coalescing(near);
         let (header, reply) = (packet(b'h', b"X-Bulkmark\0bulk\0"), packet(b'c', b""));
         write(&mut stream, &header).await;
         write(&mut stream, &packet(b'q', b"held\0")).await;
@@ -137,7 +160,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_held_when_the_other_side_is_waited_for() {
         let (near, mut far) = duplex(1000);
-        let mut stream = Coalescing::new(near, Arc::<Connections>::default().begin());
+        let mut stream = coalescing(near);
         write(&mut stream, &packet(b'h', b"a\0b\0")).await;
         let mut buffer = [0; 100];
         let (n, _) = tokio::join!(far.read(&mut buffer), async {

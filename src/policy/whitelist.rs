@@ -18,7 +18,7 @@ const MAX_INCLUDES: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum WhiteListError {
     /// A file cannot be read.
-    #[error("{}: cannot read the white list: {reason}", path.display())]
+    #[error("{}: cannot read the list: {reason}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -153,6 +153,12 @@ impl WhiteList {
             .map(Match::of)
     }
 
+    /// Whether an entry names this message or one of its recipients.
+    #[must_use]
+    pub fn names(&self, facts: &Facts<'_>) -> bool {
+        self.message(facts).is_some() || facts.recipients.iter().any(|to| self.recipients.find(to).is_some())
+    }
+
     /// The entry by which this recipient wants all mail.
     #[must_use]
     pub fn recipient(&self, address: &str) -> Option<Match> {
@@ -227,7 +233,7 @@ mod tests {
         let error = load(&[("/a", "include a\n")]).unwrap_err().to_string();
         assert_eq!(error, "/a:1: more than 8 files include one another");
         let error = load(&[("/a", "include nothing\n")]).unwrap_err().to_string();
-        assert!(error.starts_with("/nothing: cannot read the white list"), "{error}");
+        assert!(error.starts_with("/nothing: cannot read the list"), "{error}");
     }
 
     #[test]

@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn networks_fall_into_all_buckets() {
         let key = FederationKey::public();
-        let bucket = |n: u16| ClientNetwork::V4([10, n.to_be_bytes()[0], n.to_be_bytes()[1]]).bucket(&key);
+        let bucket = |n: u16| ClientNetwork::V4([10, n.to_le_bytes()[0], n.to_le_bytes()[1]]).bucket(&key);
         let mut full = [0u32; BUCKETS as usize];
         (0..6400).for_each(|n| full[usize::from(bucket(n))] += 1);
         assert!(full.iter().all(|&networks| (50..=160).contains(&networks)), "{full:?}");

@@ -25,6 +25,6 @@ pub use follow::follow;
 pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};
 pub use push::{push, trim};
 pub use remote::{Remote, RemoteError, Stream};
-pub use settings::{Settings, Upstream};
+pub use settings::{Settings, Share, Upstream};
 pub use state::{Link, LinkStatus, Links};
 pub use told::told;

@@ -64,6 +64,21 @@ pub struct Settings {
     /// The age at which a report that no server took is dropped.
     #[serde(with = "humantime_serde")]
     pub max_spool_age: Duration,
+    /// Files in the form of white lists: mail that they name is counted here alone.
+    pub private: Vec<PathBuf>,
+    /// What of all other mail others are told.
+    pub share: Share,
+}
+
+/// What others are told of mail.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Share {
+    /// All signatures.
+    #[default]
+    All,
+    /// Near signatures only, by which nobody can test what exactly a message says.
+    Near,
 }
 
 impl Default for Settings {
@@ -74,6 +89,8 @@ impl Default for Settings {
             act_when_stale: true,
             max_spool: 1_000_000,
             max_spool_age: Duration::from_secs(86_400),
+            private: Vec::new(),
+            share: Share::default(),
         }
     }
 }

@@ -122,6 +122,7 @@ async fn count_all(
 }
 
 /// What came of a message's report.
+#[derive(Clone, Copy)]
 struct Reported {
     known: (Counts, Backings),
     signatures: usize,
@@ -133,9 +134,10 @@ async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Report
     if let network @ Some(_) = letter.envelope.network() {
         inquiry = inquiry.from_network(network, &rules.thresholds);
     }
-    while let Some(Question { reported, once, also, asked, times }) = inquiry.ask() {
-        let (keys, now) = (Vec::new(), letter.time);
-        let report = ledger::Report { signatures: reported, once, also, asked, times, keys, now };
+    while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
+        let now = letter.time;
+        let report =
+            ledger::Report { signatures: reported, once, also, asked, times, now, ..Default::default() };
         inquiry.answer(&ledger.report(report).await?);
     }
     Ok(Reported { known: (inquiry.counts(), inquiry.backings()), signatures: inquiry.reported() })

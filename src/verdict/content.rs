@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a message itself says.
 
+use super::envelope::Envelope;
 use super::rules::Rules;
 use crate::mail::RawMessage;
+use crate::policy::Facts;
 use crate::signature::{Signatures, signatures};
 
 /// The signatures of a message, and the fields by which white lists know it.
@@ -28,6 +30,20 @@ impl Content {
             list_id: fields.list_id,
             message_id: fields.message_id,
             signatures: signatures(message, &rules.key, &rules.signature),
+        }
+    }
+
+    /// What it is held against lists by.
+    #[must_use]
+    pub fn facts<'a>(&'a self, envelope: &'a Envelope) -> Facts<'a> {
+        Facts {
+            client_ip: envelope.client,
+            client_host: envelope.host.as_deref(),
+            sender: envelope.sender.as_deref(),
+            recipients: &envelope.recipients,
+            from: &self.from,
+            list_id: self.list_id.as_deref(),
+            signature: self.signatures.body.ok(),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::content::Content;
 use super::envelope::Envelope;
 use super::reason::{Exempt, Unknown};
 use super::rules::Rules;
-use crate::policy::{Backings, Counts, Decision, Facts, decide};
+use crate::policy::{Backings, Counts, Decision, decide};
 use crate::signature::Signature;
 
 /// How far the judging came.
@@ -60,15 +60,7 @@ impl Counted {
         staleness: Option<u64>,
     ) -> Self {
         let signature = content.signatures.body.ok();
-        let facts = Facts {
-            client_ip: envelope.client,
-            client_host: envelope.host.as_deref(),
-            sender: envelope.sender.as_deref(),
-            recipients: &envelope.recipients,
-            from: &content.from,
-            list_id: content.list_id.as_deref(),
-            signature,
-        };
+        let facts = content.facts(envelope);
         let stale = staleness.filter(|&age| age > rules.max_staleness);
         let marking;
         let actions = if stale.is_some() && !rules.act_when_stale {

@@ -29,6 +29,8 @@ pub struct Question {
     pub once: Vec<Signature>,
     /// What follows from answers before, and how often each is added. The answer has no counts for these.
     pub also: Vec<(Signature, u32)>,
+    /// Whether that follows from the count of the body: whoever has the body's signature can tell it.
+    pub also_exact: bool,
     /// What is only asked for.
     pub asked: Vec<Signature>,
     /// How often `reported` was seen; nothing is reported if it is zero.
@@ -131,7 +133,10 @@ impl<'a> Inquiry<'a> {
                 asked.extend(trail.questions(self.key, &self.open.anchors));
             }
             let question = match self.mode {
-                Mode::Report(times) => Question { reported, once, also, asked, times },
+                Mode::Report(times) => {
+                    let also_exact = self.step == Step::Afterwards;
+                    Question { reported, once, also, also_exact, asked, times }
+                }
                 Mode::Ask => {
                     self.open.reported = 0;
                     Question { asked: [reported, once, asked].concat(), ..Question::default() }
@@ -291,7 +296,7 @@ mod tests {
             let key = FederationKey::public();
             let mut inquiry = Inquiry::new(signatures, &key, mode);
             let mut left = after;
-            while let Some(Question { reported, once, also, asked, times }) = inquiry.ask() {
+            while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
                 assert_eq!(also, [], "nobody said from where it comes");
                 if left == 0 {
                     return inquiry.fail().then(|| inquiry.counts());

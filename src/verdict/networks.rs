@@ -52,7 +52,7 @@ struct Ledger {
 
 impl Ledger {
     fn answer(&mut self, question: &Question) -> Vec<u32> {
-        let Question { reported, once, also, asked, times } = question;
+        let Question { reported, once, also, asked, times, .. } = question;
         let reports = reported.iter().map(|&s| (s, *times)).chain(once.iter().map(|&s| (s, 1)));
         for (signature, times) in reports.chain(also.iter().copied()) {
             *self.counts.entry(signature).or_default() += times;
@@ -236,7 +236,7 @@ fn few_signatures_tell_networks() {
     }
     assert_eq!(ledger.also, 0);
     for copies in [20, 100, 1000] {
-        for networks in [1, 3, 64] {
+        for networks in [1, 3, 40] {
             for differ in [false, true] {
                 let (mut ledger, from) = (Ledger::default(), strangers(networks));
                 for n in 0..copies {

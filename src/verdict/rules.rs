@@ -40,6 +40,10 @@ pub struct Rules {
     pub actions: Actions,
     /// Which bulk is wanted.
     pub whitelist: WhiteList,
+    /// Of which mail other servers are told nothing.
+    pub private: WhiteList,
+    /// Whether they are told the exact signatures of all other mail.
+    pub shares_exact: bool,
     /// How signatures are made.
     pub signature: signature::Settings,
     /// Under which key.
@@ -65,6 +69,8 @@ impl Rules {
             thresholds: Thresholds::default(),
             actions: Actions::default(),
             whitelist: WhiteList::default(),
+            private: WhiteList::default(),
+            shares_exact: true,
             signature: signature::Settings::default(),
             key: FederationKey::public(),
         }

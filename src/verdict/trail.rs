@@ -160,7 +160,7 @@ impl Trail {
     fn of_body(&self, counts: Counts) -> Option<Sources> {
         let track = self.body.as_ref()?;
         let added = counts.body.map_or(0, |count| above(self.thresholds.body, count, self.times));
-        Some(self.sources(track.buckets, track.own.saturating_add(added)))
+        Some(self.sources(track.buckets, track.own.saturating_add(added), self.thresholds.body))
     }
 
     fn of_near(&self) -> Option<Sources> {
@@ -168,13 +168,13 @@ impl Trail {
         // Copies of one body are alike, too.
         let same = self.body.as_ref().map_or((0, 0), |body| (body.buckets, body.own));
         let own = track.own.max(same.1).saturating_add(self.times.min(1));
-        Some(self.sources(track.buckets | same.0, own))
+        Some(self.sources(track.buckets | same.0, own, self.thresholds.near))
     }
 
-    /// The client's own bucket is none of the others.
-    fn sources(&self, buckets: u64, own: u32) -> Sources {
+    /// The client's own bucket is none of the others, and beyond the threshold its copies are not counted.
+    fn sources(&self, buckets: u64, own: u32, threshold: Threshold) -> Sources {
         let others = self.client.map_or(buckets, |(_, bucket)| buckets & !(1 << bucket));
-        Sources { others: others.count_ones(), own: self.client.map(|_| own) }
+        Sources { others: others.count_ones(), own: self.client.map(|_| own.min(threshold.get())) }
     }
 }
 
@@ -182,4 +182,63 @@ impl Trail {
 const fn above(threshold: Threshold, count: u32, times: u32) -> u32 {
     let above = count.saturating_add(1).saturating_sub(threshold.quarter());
     if above < times { above } else { times }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trail(times: u32) -> Trail {
+        let client = Some(ClientNetwork::of([192, 0, 2, 7].into()));
+        Trail::new(&FederationKey::public(), client, &Thresholds::default(), times)
+    }
+
+    const ANCHOR: u8 = 7;
+
+    /// What is reported of a body with this count, where so many buckets are known and the own network sent so many before.
+    fn reported(count: u32, times: u32, buckets: u32, own: u32) -> Vec<u32> {
+        let key = FederationKey::public();
+        let mut trail = trail(times);
+        let anchor = Signature::from_bytes([ANCHOR; 16]);
+        let questions = trail.questions(&key, &[anchor]);
+        let bucket = trail.client.unwrap().1;
+        let known = |n: u32| if n < buckets && n != u32::from(bucket) { PRESENT } else { PRESENT - 1 };
+        let counts: Vec<u32> = [own].into_iter().chain((0..u32::from(BUCKETS)).map(known)).collect();
+        assert_eq!(counts.len(), questions.len());
+        trail.answer_body(vec![anchor], &counts);
+        trail.report_body(&key, Some(count)).into_iter().map(|(_, times)| times).collect()
+    }
+
+    /// The own network counts what lies above the quarter; its bucket is told once, and neither where they are known.
+    #[test]
+    fn what_is_reported() {
+        assert_eq!(reported(5, 1, 0, 0), [1, PRESENT]);
+        assert_eq!(reported(20, 20, 0, 0), [16, PRESENT]);
+        assert_eq!(reported(25, 7, 0, 9), [7, PRESENT]);
+        assert_eq!(reported(99, 7, 0, 20), [PRESENT], "more copies change nothing");
+        assert!(reported(99, 7, 9, 0).is_empty(), "it comes from everywhere");
+    }
+
+    /// A full filter shows something for what was never reported; that is no network.
+    #[test]
+    fn what_a_full_filter_shows_is_no_network() {
+        let key = FederationKey::public();
+        let mut trail = trail(1);
+        let anchor = Signature::from_bytes([ANCHOR; 16]);
+        let counts = vec![PRESENT - 1; trail.questions(&key, &[anchor]).len()];
+        trail.answer_body(vec![anchor], &counts);
+        let counts = Counts { body: Some(20), near: None };
+        let expected = Sources { others: 0, own: Some(PRESENT) };
+        assert_eq!(trail.backings(counts).body, Backing::Known(expected));
+    }
+
+    #[test]
+    fn below_a_quarter_of_the_threshold_nothing_is_asked() {
+        let trail = trail(1);
+        assert!(!trail.wants_body(Some(4)) && trail.wants_body(Some(5)) && !trail.wants_body(None));
+        let wants = |body, near| trail.wants_near(Counts { body, near: Some(near) });
+        assert!(!wants(Some(1), 4) && wants(Some(1), 5) && wants(None, 5));
+        assert!(!wants(Some(9), 10), "the body tells it");
+        assert!(wants(Some(5), 10) && wants(Some(19), 20));
+    }
 }

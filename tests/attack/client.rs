@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! An HTTP client of the attackers' own, after docs/protocol.md.
 
+use crate::common::PATIENCE;
 use crate::common::server::Server;
-use crate::common::{PATIENCE, program};
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -161,25 +160,18 @@ impl Http {
     }
 }
 
-/// Runs `bulkmark client` of the program that is attacked; what it printed, or none if it does not know these arguments.
+/// Runs `bulkmark client`; what it printed, or none if it does not know these arguments.
 fn manage(server: &Server, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program())
-        .arg("client")
-        .args(arguments)
-        .arg("--config")
-        .arg(server.config())
-        .output()
-        .unwrap();
+    let output = server.try_client(arguments);
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-/// A token of a new client of somebody else's, whose influence is limited to this; none: as it is by default.
-pub(crate) fn partner(server: &Server, name: &str, limit: Option<u32>) -> String {
-    let limit = limit.map(|limit| limit.to_string());
-    let mut now = vec!["add", name, "--partner"];
-    now.extend(limit.iter().flat_map(|limit| ["--max-influence", limit.as_str()]));
+/// A token of a new client that is somebody else's, with these limits besides those that it has by default.
+pub(crate) fn partner(server: &Server, name: &str, limits: &[&str]) -> String {
+    let now = [&["add", name, "--partner"], limits].concat();
     // Before there were partners, a limit had to be named.
-    let before = ["add", name, "--max-influence", limit.as_deref().unwrap_or("5")];
+    let limit: &[&str] = if limits.contains(&"--max-influence") { &[] } else { &["--max-influence", "5"] };
+    let before = [&["add", name], limit, limits].concat();
     manage(server, &now).or_else(|| manage(server, &before)).unwrap()
 }
 

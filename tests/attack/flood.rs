@@ -41,7 +41,7 @@ pub(crate) fn distinct(_: Scale) -> Outcome {
     std::fs::write(&file, client::own(&server, "member")).unwrap();
     let entry = format!("{{ url = \"{}\", token-file = \"{}\" }}", server.url(), file.display());
     let site = milter(&[entry]);
-    let token = client::partner(&server, "partner", None);
+    let token = client::partner(&server, "partner", &[]);
     let daemons = [server.start(), site.start()];
     let resident = || daemons.each_ref().map(|daemon| memory(daemon, "VmRSS"));
     let state = server.site.path("state");

@@ -36,7 +36,7 @@ fn signatures(server: &Server) -> Vec<u128> {
 
 pub(crate) fn enumerate(_: Scale) -> Outcome {
     let server = Server::new("");
-    let (own, partner) = (client::own(&server, "member"), client::partner(&server, "partner", None));
+    let (own, partner) = (client::own(&server, "member"), client::partner(&server, "partner", &[]));
     let _daemon = server.start();
     let codes = signatures(&server);
     assert_eq!(codes.len(), 10_000);

@@ -47,8 +47,12 @@ impl Federation {
         Self { server, site, running, own, capacity }
     }
 
+    /// A partner with this limit, or with what partners have by default, who may be fast.
     fn partner(&self, name: &str, limit: Option<u32>) -> Http {
-        Http::new(self.server.port, &client::partner(&self.server, name, limit))
+        let limit = limit.map(|limit| limit.to_string());
+        let mut limits = vec!["--rate", "1000000"];
+        limits.extend(limit.iter().flat_map(|limit| ["--max-influence", limit.as_str()]));
+        Http::new(self.server.port, &client::partner(&self.server, name, &limits))
     }
 
     /// Waits until the milter has all that the server counted before this.
@@ -248,7 +252,7 @@ pub(crate) fn wait_for_windows(_: Scale) -> Outcome {
     let Some(clock) = Clock::of(&mut server.site, "+0") else {
         return Outcome::skipped("there is no faketime here");
     };
-    let token = client::partner(&server, "partner", Some(5));
+    let token = client::partner(&server, "partner", &["--max-influence", "5"]);
     let reader = client::own(&server, "reader");
     let _daemon = server.start();
     let mut counts = Vec::new();

@@ -13,6 +13,7 @@ pub mod letters;
 pub mod milter;
 pub mod mount;
 pub mod mta;
+pub mod networks;
 pub mod page;
 pub mod passed;
 pub mod proxy;

@@ -23,8 +23,10 @@ mod actions;
 mod canary;
 mod counting;
 mod exempt;
+mod idle;
 mod life;
 mod retries;
+mod sources;
 mod whitelist;
 
 /// The first copy is bulk already: for tests of what is done with bulk.

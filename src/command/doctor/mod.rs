@@ -63,8 +63,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let (file, key) = config::load_server_parts(&path)?;
             server(&path, packaged, &file, key, &mut report).await;
         } else {
-            let config::Parts { file, key, whitelist } = config::load_parts(&path)?;
-            let lists = whitelist.map(drop);
+            let config::Parts { file, key, whitelist, private } = config::load_parts(&path)?;
+            let lists = whitelist.and(private).map(drop);
             milter(&path, packaged, args.postfix.as_deref(), (&file, key, lists), &mut report).await;
         }
         Ok(())
@@ -114,6 +114,9 @@ async fn milter(
     let (user, key) = daemon.examine_config(key, report);
     for list in &file.whitelist.files {
         files::examine_file("white lists", list, false, &user, report);
+    }
+    for list in &file.sync.private {
+        files::examine_file("private mail", list, false, &user, report);
     }
     match lists {
         Err(e) => report.error(

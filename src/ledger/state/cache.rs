@@ -11,7 +11,8 @@ use crate::ledger::state::retries::Retries;
 use crate::ledger::state::spool::{Outgoing, Spool, Waiting};
 use std::sync::Arc;
 
-/// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over.
+/// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over; beside that, its
+/// own counts are of what it does not share.
 pub(crate) struct Cache {
     pub(crate) counts: Counts,
     pub(crate) retries: Retries,
@@ -19,14 +20,18 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Puts a message's report into the spool.
+    /// Puts a message's report into the spool; what is not to be shared is counted here.
     pub(crate) fn report(&mut self, report: &Report) {
         self.counts.clock = report.now;
         let again = self.retries.again(&mut self.counts.changes, report);
-        for (signature, times) in report.additions(again) {
-            let waiting = Waiting { signature, times, at: report.now };
-            self.spool.push(waiting);
-            self.counts.changes.waiting.push(waiting);
+        for (signature, times, shared) in report.additions(again) {
+            if shared {
+                let waiting = Waiting { signature, times, at: report.now };
+                self.spool.push(waiting);
+                self.counts.changes.waiting.push(waiting);
+            } else {
+                self.counts.add(signature, times, report.now);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //! A signature server: what its clients report, and the history that it makes of it.
 
 use crate::ledger::history::refusal::Refusal;
-use crate::ledger::history::update::{MAX_CELLS, Update};
+use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::{Mark, Origin};
 use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::state::changes::Entry;
@@ -31,8 +31,8 @@ pub(crate) struct Server {
     pub(crate) renewed: bool,
 }
 
-/// Changed cells of limited clients after which updates are cut before their time.
-const CUT_CELLS: usize = MAX_CELLS / 2;
+/// Changed cells of limited clients after which updates are cut before their time, so that what waits takes little memory.
+const CUT_CELLS: usize = 1 << 18;
 
 /// Why a batch is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -19,7 +19,7 @@ impl Site {
     pub(crate) fn report(&mut self, report: &Report) {
         self.counts.clock = report.now;
         let again = self.retries.again(&mut self.counts.changes, report);
-        for (signature, times) in report.additions(again) {
+        for (signature, times, _) in report.additions(again) {
             self.counts.add(signature, times, report.now);
         }
     }

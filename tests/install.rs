@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `make install` gives files the modes that they have in the packages, whatever the umask is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Mode and group of each file, by its path.
+fn installed(directory: &Path, group: &str) -> BTreeMap<String, (u32, u32)> {
+    let script =
+        "umask 077; exec make --no-print-directory install PROGRAM=/bin/true DESTDIR=\"$0\" GROUP=\"$1\"";
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(directory)
+        .arg(group)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let (mut found, mut open) = (BTreeMap::new(), vec![directory.to_owned()]);
+    while let Some(path) = open.pop() {
+        for entry in fs::read_dir(&path).unwrap().map(Result::unwrap) {
+            let meta = entry.metadata().unwrap();
+            if meta.is_dir() {
+                open.push(entry.path());
+            } else {
+                let name = entry.path().strip_prefix(directory).unwrap().display().to_string();
+                found.insert(name, (meta.mode() & 0o7777, meta.gid()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn only_root_and_the_daemons_read_the_configuration() {
+    let directory = tempfile::tempdir().unwrap();
+    let without = installed(directory.path(), "no-such-group-as-this");
+    for (name, (mode, _)) in &without {
+        let expected = match name {
+            name if name.starts_with("etc/bulkmark/") => 0o600,
+            name if name.ends_with("bin/bulkmark") => 0o755,
+            _ => 0o644,
+        };
+        assert_eq!(mode, &expected, "{name}");
+    }
+    for name in ["etc/bulkmark/milter.toml", "etc/systemd/system/bulkmark-milter.service"] {
+        assert!(without.contains_key(name), "{without:?}");
+    }
+    // A second time, nothing of the administrator's is changed.
+    fs::write(directory.path().join("etc/bulkmark/milter.toml"), "# mine\n").unwrap();
+    assert_eq!(installed(directory.path(), "nogroup"), without);
+    assert_eq!(fs::read_to_string(directory.path().join("etc/bulkmark/milter.toml")).unwrap(), "# mine\n");
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can give files to a group");
+        assert!(std::env::var_os("CI").is_none(), "this must not be skipped in CI");
+        return;
+    }
+    let other = tempfile::tempdir().unwrap();
+    let with = installed(other.path(), "nogroup");
+    assert_eq!(with["etc/bulkmark/server.toml"], (0o640, 65534));
+}
