@@ -31,7 +31,7 @@ fn by(token: &str) -> String {
 
 /// A new client's token.
 fn token(server: &Server, name: &str, role: &str) -> String {
-    server.client(&["add", name, "--role", role]).trim().to_owned()
+    server.client(&["add", "--own", name, "--role", role]).trim().to_owned()
 }
 
 /// Reports so many batches of new signatures.
@@ -153,6 +153,20 @@ fn a_client_has_only_so_many_streams() {
         let (_, line) = open(&greedy);
         if line.starts_with("HTTP/1.1 200 ") { Ok(()) } else { Err(line) }
     });
+}
+
+/// However few connections there may be, one client leaves some of them to others.
+#[test]
+fn a_client_does_not_take_all_connections() {
+    let server = Server::new("[limits]\nmax-connections = 40");
+    let [greedy, other] = ["greedy", "other"].map(|name| token(&server, name, "report"));
+    let _daemon = server.start();
+    let open = |token: &str| begin(server.port, "/v1/updates?wait=3600", token);
+    let streams: Vec<_> = (0..60).map(|_| open(&greedy)).collect();
+    assert!(open(&other).1.starts_with("HTTP/1.1 200 "));
+    let has = streams.iter().filter(|(_, line)| line.starts_with("HTTP/1.1 200 ")).count();
+    let refused = streams.iter().filter(|(_, line)| line.starts_with("HTTP/1.1 429 ")).count();
+    assert_eq!((has, refused), (10, 50));
 }
 
 /// Whoever asks question after question is told to wait, and nobody else is.

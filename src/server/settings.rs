@@ -29,13 +29,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those of connections.
+    /// Those of connections. However few there are in all, no client takes more than a quarter of them, and no address more than half.
     #[must_use]
-    pub const fn connections(&self) -> Bounds {
+    pub fn connections(&self) -> Bounds {
+        let all = self.max_connections.get();
         Bounds {
-            all: self.max_connections.get(),
-            address: self.connections_per_address.get(),
-            known: self.connections_per_client.get(),
+            all,
+            address: self.connections_per_address.get().min(all.div_ceil(2)),
+            known: self.connections_per_client.get().min(all.div_ceil(4)),
         }
     }
 }
