@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint check-aarch64 miri deny stage deb rpm lint-packages package-test study exactness \
+.PHONY: all build demo test guides-test lint check-aarch64 miri deny stage deb rpm lint-packages package-test study exactness attack \
 	evaluate vectors fuzz bench bench-filter bench-instructions install clean
 
 all: build
@@ -64,6 +64,11 @@ exactness:
 	BULKMARK_REPORTS=200000 BULKMARK_KILLS=50 BULKMARK_KILL_PAUSE=1000 \
 		$(CARGO) test --locked --release --test exactness -- --nocapture
 
+# What an attacker would do to running daemons, and whether SECURITY.md promises better: see tests/attack/main.rs. BINARY attacks
+# another program than the one built here; ROWS="1 12" makes these attacks only.
+attack:
+	$(CARGO) test --locked --release --test attack -- --full $(ROWS)
+
 # Seconds for each of the targets; see fuzz/README.md.
 FUZZ_SECONDS ?= 10
 
@@ -87,7 +92,9 @@ VECTORS := tests/data/signatures.tsv
 
 vectors:
 	$(CARGO) build --locked
-	{ grep '^#' $(VECTORS); cd tests/data/mail && LC_ALL=C && $(abspath $(TARGET))/debug/bulkmark signature *.eml; } >$(VECTORS).new
+	{ grep '^#' $(VECTORS); cd tests/data/mail && LC_ALL=C && $(abspath $(TARGET))/debug/bulkmark signature *.eml; \
+		for ip in 192.0.2.7 2001:db8:1:2::3; do $(abspath $(TARGET))/debug/bulkmark signature --ip $$ip plain.eml | \
+		grep source-; done; } >$(VECTORS).new
 	mv $(VECTORS).new $(VECTORS)
 
 fuzz:

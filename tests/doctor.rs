@@ -207,7 +207,7 @@ fn a_daemon_on_a_socket_of_systemd() {
     clinic.doctor().has("error", "listener: systemd holds its socket, and no milter answers", start);
 
     let mut server = Server::new("");
-    server.client(&["add", "mx"]);
+    server.client(&["add", "--own", "mx"]);
     server.listen = "systemd".to_owned();
     let daemon = start_with(&server.site, &["server"], &server.config(), passed(), 1).listening();
     let told = run(&["--server"], &server.config());
@@ -535,7 +535,7 @@ fn a_server_without_clients_and_one_that_does_not_run() {
     let server = Server::new("");
     let daemon = server.start();
     run(&["--server"], &server.config()).only("warning", "clients: there are none", "bulkmark client add");
-    server.client(&["add", "mx1"]);
+    server.client(&["add", "--own", "mx1"]);
     run(&["--server"], &server.config()).all_ok();
     assert!(daemon.terminate().success());
     let told = run(&["--server"], &server.config());

@@ -1,6 +1,7 @@
-//! A federation under fire: three servers, each the peer of both others, and six milters with two upstream servers each;
-//! daemons are killed all the time, and connections are cut off, held up and repeated. In the end every holder counts
-//! every signature exactly as often as it was reported.
+//! A federation under fire: three servers, each the peer of both others, and six milters, of which four are own clients with two
+//! upstream servers each, and two are partners; daemons are killed all the time, and connections are cut off, held up and
+//! repeated. Halfway one of the partners is removed with its counts. In the end every holder counts every signature exactly as
+//! often as own clients reported it, and as far as the partner that is left may.
 //!
 //! `make exactness` runs it with 200,000 reports and 50 kills; the test suite with fewer.
 
@@ -21,6 +22,13 @@ use std::time::{Duration, Instant};
 
 const SERVERS: usize = 3;
 const MILTERS: usize = 6;
+
+/// The milters that are partners, and of these the one that is removed.
+const PARTNERS: std::ops::Range<usize> = 4..6;
+const REMOVED: usize = 5;
+
+/// What a partner brings to a signature at most.
+const INFLUENCE: usize = 5;
 
 /// Different messages; so few that their counts are exact in filters for a million.
 const LETTERS: usize = 300;
@@ -80,7 +88,8 @@ fn counts(server: &Server, signatures: &[String]) -> Option<Vec<usize>> {
 
 #[test]
 fn every_holder_counts_exactly() {
-    let mut servers = [(); SERVERS].map(|()| Server::new("anonymous-reading = true"));
+    let mut servers = [(); SERVERS]
+        .map(|()| Server::new("anonymous-reading = true\nlimits = { checks-per-minute = 10000000 }"));
     let proxies: Vec<_> =
         servers.iter().zip(1..).map(|(server, seed)| Proxy::new(server.port, seed)).collect();
     let by_proxy = |i: usize| format!("http://127.0.0.1:{}", proxies[i].port);
@@ -94,7 +103,26 @@ fn every_holder_counts_exactly() {
             let entry = |at: usize| {
                 servers[at % SERVERS].entry_by(&by_proxy(at % SERVERS), &format!("mx{i}"), "report")
             };
-            milter(&[entry(i), entry(i + 1)])
+            match PARTNERS.contains(&i) {
+                false => milter(&[entry(i), entry(i + 1)]),
+                // The limit is one at each server.
+                true => {
+                    let server = &servers[i % SERVERS];
+                    let token = server.client(&[
+                        "add",
+                        "--partner",
+                        &format!("mx{i}"),
+                        "--quota",
+                        "1",
+                        "--rate",
+                        "1000000",
+                    ]);
+                    std::fs::write(server.site.path(&format!("mx{i}")), token).unwrap();
+                    let token = server.site.path(&format!("mx{i}"));
+                    let url = by_proxy(i % SERVERS);
+                    milter(&[format!("{{ url = \"{url}\", token-file = \"{}\" }}", token.display())])
+                }
+            }
         })
         .collect();
     let signatures = signatures(&milters[0]);
@@ -117,15 +145,15 @@ fn every_holder_counts_exactly() {
         harm(|harm| &harm.repeated)
     );
 
-    wait_for_exactness(&servers, &milters, &signatures, &expected);
-    // Not only those signatures: all cells of all nine.
+    wait_for_exactness(&servers, &milters[..REMOVED], &signatures, &expected);
+    // Not only those signatures: all cells of all eight.
     for running in running_milters.iter().chain(&running_servers) {
         assert!(running.lock().unwrap().take().unwrap().terminate().success());
     }
-    verify(servers.iter().map(|server| &server.site).chain(&milters));
+    verify(servers.iter().map(|server| &server.site).chain(&milters[..REMOVED]));
 }
 
-/// Sends the reports, and kills daemons meanwhile. Returns how often each letter was reported, and the number of kills.
+/// Sends the reports, and kills daemons meanwhile. Returns how often each letter is to be counted, and the number of kills.
 fn fire(
     servers: &[Server],
     milters: &[Site],
@@ -135,20 +163,22 @@ fn fire(
     let reports = from_environment("BULKMARK_REPORTS", 6000);
     let kills = from_environment("BULKMARK_KILLS", 12);
     let pause = Duration::from_millis(from_environment("BULKMARK_KILL_PAUSE", 300) as u64);
-    let expected: Vec<_> = (0..LETTERS).map(|_| AtomicUsize::new(0)).collect();
+    let reported: Vec<Vec<_>> =
+        (0..MILTERS).map(|_| (0..LETTERS).map(|_| AtomicUsize::new(0)).collect()).collect();
     let (left, killed) = (AtomicUsize::new(reports), AtomicUsize::new(0));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let senders: Vec<_> = running_milters
             .iter()
+            .zip(&reported)
             .zip(100..)
-            .map(|(running, seed)| {
-                let (expected, left, killed) = (&expected, &left, &killed);
+            .map(|((running, reported), seed)| {
+                let (left, killed) = (&left, &killed);
                 scope.spawn(move || {
                     let mut random = Random::new(seed);
                     // To the end of the reports, and of the kills, so that none of the two is without the other.
                     while left.load(Ordering::Relaxed) > 0 || killed.load(Ordering::Relaxed) < kills {
-                        burst(running.lock().unwrap().as_ref().unwrap(), &mut random, expected, left);
+                        burst(running.lock().unwrap().as_ref().unwrap(), &mut random, reported, left);
                         std::thread::sleep(Duration::from_millis(1));
                     }
                 })
@@ -163,13 +193,21 @@ fn fire(
                     None => again(&running_servers[victim], || servers[victim].start()),
                     Some(i) => again(&running_milters[i], || milters[i].start()),
                 }
-                killed.fetch_add(1, Ordering::Relaxed);
+                if killed.fetch_add(1, Ordering::Relaxed) == kills / 2 {
+                    servers[REMOVED % SERVERS].client(&["remove", "--with-counts", &format!("mx{REMOVED}")]);
+                }
             }
         });
         senders.into_iter().for_each(|sender| sender.join().unwrap());
         done.store(true, Ordering::Relaxed);
     });
-    (expected.into_iter().map(AtomicUsize::into_inner).collect(), killed.into_inner())
+    let times = |milter: usize, letter: usize| reported[milter][letter].load(Ordering::Relaxed);
+    let expected = |letter| {
+        let own: usize = (0..PARTNERS.start).map(|milter| times(milter, letter)).sum();
+        let partners = PARTNERS.filter(|&milter| milter != REMOVED);
+        own + partners.map(|milter| times(milter, letter).min(INFLUENCE)).sum::<usize>()
+    };
+    ((0..LETTERS).map(expected).collect(), killed.into_inner())
 }
 
 /// Waits until all servers count exactly, and all milters know what they know.
@@ -206,7 +244,7 @@ fn verify<'a>(sites: impl Iterator<Item = &'a Site>) {
 }
 
 /// Messages of random letters to random numbers of recipients, each of which is one report.
-fn burst(milter: &Daemon, random: &mut Random, expected: &[AtomicUsize], left: &AtomicUsize) {
+fn burst(milter: &Daemon, random: &mut Random, reported: &[AtomicUsize], left: &AtomicUsize) {
     let mut client = session(milter);
     for _ in 0..BURST {
         let times = 1 + random.below(20);
@@ -220,7 +258,7 @@ fn burst(milter: &Daemon, random: &mut Random, expected: &[AtomicUsize], left: &
         let mut mail = Mail::raw(&letter(n));
         mail.recipients = (0..times).map(|i| format!("recipient{i}@example.net")).collect();
         client.message(&mail);
-        expected[n].fetch_add(times, Ordering::Relaxed);
+        reported[n].fetch_add(times, Ordering::Relaxed);
     }
 }
 

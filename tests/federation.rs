@@ -107,27 +107,91 @@ fn refusals_are_told() {
     daemon.log.wait_for(0, "other parameters: window is 86400 here and 21600 on the other side");
 }
 
-/// A client that is limited brings no signature to bulk by itself, not by way of the server's restarts either.
+/// An entry of `upstream` of a partner.
+fn partner(server: &Server, name: &str, more: &[&str]) -> String {
+    let token = server.client(&[&["add", "--partner", name], more].concat());
+    let path = server.site.path(name);
+    std::fs::write(&path, token).unwrap();
+    format!("{{ url = \"{}\", token-file = \"{}\" }}", server.url(), path.display())
+}
+
+/// A partner brings no signature to bulk by itself, not by way of the server's restarts either; and what it brought is taken back
+/// everywhere, also where that was not heard of when it was said.
 #[test]
-fn influence_is_bounded() {
+fn the_influence_of_a_partner_is_bounded_and_taken_back() {
     let server = Server::new("");
     let daemon = server.start();
-    let token = server.client(&["add", "small", "--max-influence", "5"]);
-    let path = server.site.path("small");
-    std::fs::write(&path, token).unwrap();
-    let entry = format!("{{ url = \"{}\", token-file = \"{}\" }}", server.url(), path.display());
-    let (small, large) = (milter(&[entry]), milter(&[server.entry("large", "report")]));
-    let (at_small, at_large) = (small.start(), large.start());
+    let small = milter(&[partner(&server, "small", &[])]);
+    let large = milter(&[server.entry("large", "report")]);
+    let away = milter(&[server.entry("away", "report")]);
+    let (at_small, at_large, at_away) = (small.start(), large.start(), away.start());
     send(&at_small, &letter(6), 30);
     wait_for(&large, &letter(6), 5);
     daemon.kill();
-    let _daemon = server.start();
+    let daemon = server.start();
     send(&at_small, &letter(6), 30);
     send(&at_small, &letter(60), 30);
     wait_for(&large, &letter(60), 5);
     assert_eq!(count(&large, &letter(6)), 5);
     send(&at_large, &letter(6), 30);
-    wait_for(&small, &letter(6), 35);
+    for site in [&small, &away] {
+        wait_for(site, &letter(6), 35);
+    }
+    at_away.kill();
+    server.client(&["remove", "--with-counts", "small"]);
+    wait_for(&large, &letter(6), 30);
+    wait_for(&large, &letter(60), 0);
+    daemon.kill();
+    let _daemon = server.start();
+    let at_away = away.start();
+    wait_for(&away, &letter(6), 30);
+    send(&at_away, &letter(61), 3);
+    wait_for(&large, &letter(61), 3);
+    let late = milter(&[server.entry("late", "read")]);
+    let _at_late = late.start();
+    wait_for(&late, &letter(61), 3);
+    assert_eq!([6, 60].map(|n| count(&late, &letter(n))), [30, 0], "a snapshot does not bring it back");
+}
+
+/// A partner whose quota is used up is told so, and what it has beyond waits; others are served.
+#[test]
+fn a_quota_holds_back_what_is_new() {
+    let server = Server::new("");
+    let daemon = server.start();
+    let small = milter(&[partner(&server, "small", &["--quota", "0.002%"])]);
+    let large = milter(&[server.entry("large", "report")]);
+    let (at_small, at_large) = (small.start(), large.start());
+    for n in 70..90 {
+        send(&at_small, &letter(n), 1);
+    }
+    daemon.log.wait_for(0, "client small is refused: its quota of different signatures is used up");
+    send(&at_large, &letter(90), 4);
+    wait_for(&small, &letter(90), 4);
+    let told = server.client(&["list"]);
+    assert!(
+        told.lines()
+            .any(|line| line.starts_with("small") && line.contains("partner") && line.contains("0.002%")),
+        "{told}"
+    );
+    server.client(&["set", "--quota", "100%", "small"]);
+    wait_for(&large, &letter(89), 1);
+}
+
+/// What a client is must be said, and what cannot be taken back is not removed as if it could.
+#[test]
+fn what_a_client_is_must_be_said() {
+    let server = Server::new("");
+    let run = |args: &[&str]| server.try_client(args);
+    let refused = run(&["add", "mx"]);
+    assert_eq!(refused.status.code(), Some(64));
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert!(text.contains("add --own mx") && text.contains("add --partner mx"), "{text}");
+    assert!(run(&["add", "--own", "mx"]).status.success());
+    let refused = run(&["remove", "--with-counts", "mx"]);
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && text.contains("cannot be told apart"), "{text}");
+    assert!(run(&["remove", "mx"]).status.success());
+    assert!(run(&["add", "--role", "read", "reader"]).status.success());
 }
 
 /// A milter that comes late gets all counts.

@@ -121,7 +121,7 @@ fn an_upstream_whose_name_is_not_known() {
 #[test]
 fn a_client_of_another_version_is_refused() {
     let server = Server::new("");
-    let token = server.client(&["add", "mx"]).trim().to_owned();
+    let token = server.client(&["add", "--own", "mx"]).trim().to_owned();
     let daemon = server.start();
     let theirs = parameters().replace("protocol=1", "protocol=2");
     let head = |method: &str, path: &str, parameters: &str| {

@@ -139,7 +139,7 @@ fn an_update_of_a_slice_without_those_before() {
 #[test]
 fn a_batch_of_four_gigabytes() {
     let server = Server::new("");
-    let token = server.client(&["add", "mx"]).trim().to_owned();
+    let token = server.client(&["add", "--own", "mx"]).trim().to_owned();
     let daemon = server.start();
     let stream = connect(server.port);
     write!(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Ledgers that were written by an earlier program can be read. Those in `tests/data/ledger` were copied from open ledgers of the
-//! format 3, of capacity 20, so that their journals are not empty.
+//! Ledgers that were written by an earlier program can be read. Those in `tests/data/ledger` were copied from open ledgers of
+//! capacity 20, so that their journals are not empty: `limited.redb` of format 4, the others of format 3.
 
 mod common;
 
-use bulkmark::ledger::{FILE_NAME, Image, Ledger, Origin, Receipt, Reporter, Role, Settings};
+use bulkmark::ledger::{FILE_NAME, Image, Ledger, Limits, Origin, Receipt, Reporter, Role, Settings};
 use bulkmark::signature::FederationKey;
 use common::counts::{NOW, key, report, signature};
 use std::path::Path;
@@ -75,6 +75,20 @@ async fn a_cache_of_format_3() {
     let (spool, batch) = ledger.next_batch(two(), true).await.unwrap().unwrap();
     assert_eq!((spool, batch.number, batch.reports), (SPOOL, 3, vec![(signature(5), 1)]));
     assert_counts(&ledger, &[6, 45, 6, 9, 0, 1, 0]).await;
+}
+
+/// What a limited client brought: in cells, in an update, and in the journal.
+#[tokio::test]
+async fn a_server_with_a_limited_client_of_format_4() {
+    let (_directory, ledger) = open("limited.redb", Role::Server);
+    assert_counts(&ledger, &[5, 5, 3, 2]).await;
+    let reporter = Reporter { client: "partner".to_owned(), spool: 7 };
+    let limits = Limits { influence: 5, quota: 1_000_000 };
+    let batch = vec![(signature(0), 9), (signature(3), 1)];
+    assert!(ledger.take_batch(reporter, 4, batch, Some(limits), NOW).await.unwrap().is_ok());
+    assert_counts(&ledger, &[5, 5, 3, 3]).await;
+    assert_eq!(ledger.withdraw("partner".to_owned(), NOW).await, Ok(true));
+    assert_counts(&ledger, &[0, 1, 0, 0]).await;
 }
 
 const VECTOR_OF_NOTHING: bulkmark::ledger::Vector = bulkmark::ledger::Vector::new();

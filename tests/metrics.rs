@@ -226,6 +226,13 @@ fn everything() -> String {
     let mut servers = Server::peers("");
     servers[0].status = STATUS.replace("[status]\n", "");
     let entry = servers[0].entry("mx", "report");
+    let token = servers[0].client(&["add", "--partner", "partner"]);
+    fs::write(servers[0].site.path("partner"), token).unwrap();
+    let partner = format!(
+        "{{ url = \"{}\", token-file = \"{}\" }}",
+        servers[0].url(),
+        servers[0].site.path("partner").display()
+    );
     let [one, _two] = servers.each_ref().map(Server::start);
     let mut site = milter(&[entry]);
     site.extra += STATUS;
@@ -233,6 +240,10 @@ fn everything() -> String {
     send(&at_site, &letter(1), 3);
     wait_for(&at_site, "bulkmark_spool_reports", |reports| reports == 0.0);
     wait_for(&one, "bulkmark_client_signatures_total{client=\"mx\"}", |count| count > 0.0);
+    let other = milter(&[partner]);
+    let at_other = other.start();
+    send(&at_other, &letter(2), 3);
+    wait_for(&one, "bulkmark_client_window_signatures{client=\"partner\"}", |count| count > 0.0);
     wait_until("the peer", || {
         let text = exposition(&one);
         let told = ["bulkmark_link_behind_updates{", "bulkmark_link_silence_seconds{"];

@@ -5,10 +5,11 @@
 mod common;
 
 use bulkmark::control::DaemonStatus;
-use bulkmark::ledger::{Assembly, Ledger, Origin, Receipt, Role, Row, Settings, Update};
+use bulkmark::ledger::{Assembly, Chain, Ledger, Mark, Origin, Receipt, Role, Row, Settings, Update, Vector};
 use bulkmark::signature::{FederationKey, Signature};
 use bulkmark::sync::wire::{
-    Frames, Reports, SNAPSHOT, SnapshotHead, UPDATES, decode_receipt, encode_receipt, frame,
+    Frames, Reports, SNAPSHOT, SnapshotHead, UPDATES, decode_alive, decode_receipt, encode_alive,
+    encode_receipt, frame,
 };
 use bulkmark::sync::{Code, Link, Parameters, Remote, Upstream};
 use common::http::ask;
@@ -98,6 +99,23 @@ fn streams() {
     assert_eq!(stream(UPDATES, [alive].into_iter().chain(&updates)), body("updates.bin"));
 }
 
+/// How far a server is, which is no update.
+#[test]
+fn signs_of_life() {
+    let contents = frames(UPDATES, &body("alive.bin"));
+    let [content] = &contents[..] else { panic!("{contents:?}") };
+    let mut vector = Vector::default();
+    vector.set(ORIGIN, Mark { version: 2, chain: Chain([0x5a; 16]) });
+    assert_eq!(decode_alive(content).as_ref(), Some(&vector));
+    assert_eq!(stream(UPDATES, [&encode_alive(&vector)]), body("alive.bin"));
+    assert!(Update::decode(content).is_err());
+    for update in frames(UPDATES, &body("updates.bin")) {
+        assert_eq!(decode_alive(&update), None);
+    }
+    let long = "0123456789abcdef:1:00112233445566778899aabbccddeeff,".repeat(2000);
+    assert_eq!(decode_alive(&[&[0; 16], long.as_bytes()].concat()), None, "of more origins than there are");
+}
+
 /// A milter of today that is sent them counts what was counted then.
 #[tokio::test]
 async fn what_was_counted_counts() {
@@ -165,8 +183,8 @@ fn codes_are_documented() {
 #[test]
 fn a_server_tells_codes() {
     let server = Server::new("");
-    let tokens =
-        ["report", "read"].map(|role| server.client(&["add", role, "--role", role]).trim().to_owned());
+    let tokens = ["report", "read"]
+        .map(|role| server.client(&["add", "--own", role, "--role", role]).trim().to_owned());
     let _daemon = server.start();
     let parameters = common::server::parameters();
     let by = |token: &str| format!("Authorization: Bearer {token}");
@@ -210,7 +228,8 @@ fn a_server_tells_codes() {
     for _ in 0..10 {
         told("GET /v1/status", &by("guess"), b"");
     }
-    assert_eq!(told("GET /v1/status", &report, b""), (429, "token-blocked".to_owned()));
+    assert_eq!(told("GET /v1/status", &by("guess"), b""), (429, "token-blocked".to_owned()));
+    assert_eq!(told("GET /v1/status", &report, b""), (200, String::new()));
 }
 
 /// A client goes by the code, whatever the text says; by the status where there is no code; and not at all by a code of a newer

@@ -266,8 +266,8 @@ fn the_released_form_stays() {
         .unwrap();
     assert!(output.status.success());
     let told = String::from_utf8(output.stdout).unwrap();
-    let lines =
-        |text: &str| text.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    let is_plain = |l: &&str| !l.starts_with('#') && !l.contains(" from ");
+    let lines = |text: &str| text.lines().filter(is_plain).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines(&told), lines(&golden));
 
     // The same messages with the line ends that they have on the wire.
@@ -283,4 +283,22 @@ fn the_released_form_stays() {
         assert_eq!(found.map_or_else(|e| e.to_string(), |s| s.to_string()), value, "{name}");
     }
     assert!(names.len() >= 15);
+}
+
+/// The signatures that tell networks are as frozen as those of messages.
+#[test]
+fn the_released_networks_stay() {
+    let golden = std::fs::read_to_string(data("signatures.tsv")).unwrap();
+    let golden: Vec<&str> = golden.lines().filter(|line| line.contains(" from ")).collect();
+    assert_eq!(golden.len(), 4);
+    for line in golden.chunks(2) {
+        let (name, ip) = line[0].split('\t').next().unwrap().split_once(" from ").unwrap();
+        let output = Command::new(common::BULKMARK)
+            .current_dir(data("mail"))
+            .args(["signature", "--ip", ip, name])
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(told.lines().filter(|line| line.contains(" from ")).collect::<Vec<_>>(), line);
+    }
 }

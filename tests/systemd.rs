@@ -118,7 +118,7 @@ fn a_daemon_whose_disk_hangs_is_not_alive() {
     let mut server = Server::new("");
     server.status = STATUS.replace("[status]\n", "");
     let Some(disk) = Disk::new(&server.site.path("state")) else { return };
-    let token = server.client(&["add", "mx"]).trim().to_owned();
+    let token = server.client(&["add", "--own", "mx"]).trim().to_owned();
     let config = server.config();
     let manager = Manager::new(&server.site);
     let daemon =

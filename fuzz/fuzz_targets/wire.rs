@@ -26,6 +26,10 @@ fuzz_target!(|data: &[u8]| {
     if let Some(head) = SnapshotHead::decode(data) {
         assert_eq!(SnapshotHead::decode(&head.encode()), Some(head));
     }
+    if let Some(vector) = wire::decode_alive(data) {
+        assert!(Update::decode(data).is_err(), "no update is taken for a sign of life");
+        assert_eq!(wire::decode_alive(&wire::encode_alive(&vector)), Some(vector));
+    }
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(vector) = text.parse::<Vector>()
     {

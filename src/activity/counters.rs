@@ -4,6 +4,7 @@
 use super::bulk::{Mailing, Seen, Table};
 use super::connections::Connections;
 use super::histogram::Histogram;
+use super::load::Load;
 use super::minutes::Minutes;
 use super::recent::{Recent, Ring};
 use super::tasks::Tasks;
@@ -30,6 +31,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What was done.
     pub action: Action,
+    /// Whether it is bulk that was only marked since its count comes from too few networks.
+    pub held: bool,
     /// Signatures that were reported for it.
     pub signatures: usize,
     /// The time from its end to the verdict.
@@ -43,6 +46,8 @@ pub struct Judged {
 pub struct Activity {
     /// Of the MTA to a milter, of clients to a server.
     pub connections: Arc<Connections>,
+    /// What a server's readers take.
+    pub load: Arc<Load>,
     /// What the daemon does all the time, and how often that ended.
     pub tasks: Arc<Tasks>,
     /// How long verdicts took.
@@ -50,6 +55,7 @@ pub struct Activity {
     /// By verdict and action.
     messages: [[AtomicU64; Action::ALL.len()]; Verdict::ALL.len()],
     signatures: AtomicU64,
+    held: AtomicU64,
     /// Those that failed, and those that did not.
     reloads: [AtomicU64; 2],
     log_lines_dropped: fn() -> u64,
@@ -66,10 +72,12 @@ impl Activity {
     pub fn new(log_lines_dropped: fn() -> u64, record: Record) -> Arc<Self> {
         Arc::new(Self {
             connections: Arc::default(),
+            load: Arc::default(),
             tasks: Arc::default(),
             judging: Histogram::default(),
             messages: Default::default(),
             signatures: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             reloads: Default::default(),
             log_lines_dropped,
             minutes: Minutes::default(),
@@ -114,6 +122,7 @@ impl Activity {
     pub fn judged(&self, message: &Judged) {
         self.messages[message.verdict as usize][message.action as usize].fetch_add(1, Ordering::Relaxed);
         self.signatures.fetch_add(message.signatures as u64, Ordering::Relaxed);
+        self.held.fetch_add(u64::from(message.held), Ordering::Relaxed);
         self.judging.add(message.time);
         self.minutes.add(message.verdict as usize, 1, message.now);
     }
@@ -137,6 +146,12 @@ impl Activity {
     #[must_use]
     pub fn signatures(&self) -> u64 {
         self.signatures.load(Ordering::Relaxed)
+    }
+
+    /// Bulk that was only marked since its count comes from too few networks.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// How many reloads went well, or did not.

@@ -20,7 +20,7 @@ pub struct Recent {
     pub verdict: String,
     /// What was done.
     pub action: String,
-    /// Why it was not counted, if it was not.
+    /// Why it was not counted, or not acted on, if so.
     pub reason: Option<&'static str>,
     /// The count of its body.
     pub body: Option<u32>,

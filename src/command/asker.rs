@@ -10,6 +10,7 @@ use crate::signature::Signature;
 use crate::verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
 use anyhow::Context;
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 // No docstring: clap would take it for that of the command.
@@ -18,6 +19,9 @@ pub(super) struct MessageArgs {
     /// The milter's configuration.
     #[arg(long, default_value = DEFAULT_PATH)]
     config: PathBuf,
+    /// The client that the message comes from; without it, its network counts as none (min-sources).
+    #[arg(long, value_name = "ADDRESS")]
+    ip: Option<IpAddr>,
     /// Print one JSON object.
     #[arg(long)]
     pub(super) json: bool,
@@ -34,7 +38,8 @@ impl MessageArgs {
         checked.file.signature.canary = super::canary::read(&checked.file.state_dir).ok();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let file = checked.file.clone();
-        Ok((Asker { file, rules: checked.into_rules(), runtime }, read_message(&self.file)?))
+        let envelope = Envelope { client: self.ip.map(|ip| ip.to_canonical()), ..Envelope::default() };
+        Ok((Asker { file, rules: checked.into_rules(), runtime, envelope }, read_message(&self.file)?))
     }
 }
 
@@ -42,6 +47,8 @@ impl MessageArgs {
 pub(super) struct Asker {
     file: MilterFile,
     pub(super) rules: Rules,
+    /// What is known of the message's.
+    pub(super) envelope: Envelope,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -62,16 +69,17 @@ impl Asker {
     }
 
     /// What the milter would find of a message that it had not counted yet, and all that was asked for it. Only what the
-    /// message itself says can be held against the white list: no client, no envelope.
+    /// message itself says, and the client's address where it was told, can be held against the white list.
     pub(super) fn judge<'a>(&'a self, content: &'a Content) -> anyhow::Result<(Finding, Inquiry<'a>)> {
-        let mut inquiry = Inquiry::new(&content.signatures, &self.rules.key, Mode::Ask);
+        let inquiry = Inquiry::new(&content.signatures, &self.rules.key, Mode::Ask);
+        let mut inquiry = inquiry.from_network(self.envelope.network(), &self.rules.thresholds);
         while let Some(Question { asked, .. }) = inquiry.ask() {
             let counts: Vec<u32> = self.shares(&asked)?.iter().map(Shares::total).collect();
             inquiry.answer(&counts);
         }
         let finding = Finding::uncounted(content).unwrap_or_else(|| {
-            let counts = inquiry.counts();
-            Finding::Counted(Counted::new(&self.rules, &Envelope::default(), content, counts, None))
+            let known = (inquiry.counts(), inquiry.backings());
+            Finding::Counted(Counted::new(&self.rules, &self.envelope, content, known, None))
         });
         Ok((finding, inquiry))
     }

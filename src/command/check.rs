@@ -2,6 +2,7 @@
 //! `bulkmark check`
 
 use super::asker::{Asker, MessageArgs};
+use super::from_where::FromWhere;
 use crate::policy::Verdict;
 use crate::verdict::{Content, Counted, Finding};
 use serde::Serialize;
@@ -29,6 +30,8 @@ struct Answer {
     near: Option<NearCount>,
     #[serde(skip_serializing_if = "Option::is_none")]
     whitelist: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sources: Option<FromWhere>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -76,6 +79,7 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
         body: None,
         near: None,
         whitelist: None,
+        sources: None,
         reason: Some(reason),
     };
     let finding = match Finding::uncounted(&content) {
@@ -107,7 +111,8 @@ fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
         threshold: thresholds.near.get(),
     });
     let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
-    Answer { verdict: decision.verdict.to_string(), body, near, whitelist, reason: None }
+    let sources = FromWhere::of(asker, decision);
+    Answer { verdict: decision.verdict.to_string(), body, near, whitelist, sources, reason: None }
 }
 
 fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {
@@ -118,6 +123,9 @@ fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::R
     if let Some(NearCount { signatures, count, threshold }) = &answer.near {
         let number = signatures.len();
         writeln!(out, "  near, by {number} signatures: seen {count} times, threshold {threshold}")?;
+    }
+    if let Some(sources) = &answer.sources {
+        writeln!(out, "  {}", sources.sentence())?;
     }
     if let Some(entry) = &answer.whitelist {
         writeln!(out, "  wanted by the white list entry {entry}")?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark client`
 
-use super::exit::EX_CONFIG;
+use super::exit::{EX_CONFIG, EX_USAGE};
 use crate::config::{self, SERVER_PATH, ServerFile};
-use crate::server::{Clients, Role};
+use crate::server::{Client, Clients, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,18 +21,33 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Add a client and print its token, which is not stored.
+    ///
+    /// One that reports is your own mail server (--own), which brings to all counts what it sees, or somebody else's (--partner),
+    /// which can neither make anything bulk alone nor fill the filters.
     Add {
         /// Its name, for logs.
         name: String,
         /// What it may do.
         #[arg(long, value_enum, default_value_t)]
         role: Role,
-        /// The most that it can add to any one signature's count within a window [default: no limit]
-        #[arg(long, value_name = "N")]
-        max_influence: Option<NonZeroU32>,
-        /// Reports a second [default: limits.rate of the configuration]
-        #[arg(long, value_name = "N")]
-        rate: Option<NonZeroU32>,
+        /// A mail server of your own: no limits but the rate.
+        #[arg(long, conflicts_with_all = ["partner", "max_influence", "quota"])]
+        own: bool,
+        /// Somebody else's: with limits.
+        #[arg(long)]
+        partner: bool,
+        #[command(flatten)]
+        limits: Limits,
+    },
+    /// Change the limits of a client. Its tokens stay.
+    Set {
+        /// Its name.
+        name: String,
+        /// A mail server of your own: no limits but the rate. What it reported before stays limited.
+        #[arg(long, conflicts_with_all = ["max_influence", "quota"])]
+        own: bool,
+        #[command(flatten)]
+        limits: Limits,
     },
     /// List all clients.
     List,
@@ -45,7 +60,23 @@ enum Command {
     Remove {
         /// Its name.
         name: String,
+        /// Take back, everywhere, what it reported. Only what clients with limits reported is kept apart.
+        #[arg(long)]
+        with_counts: bool,
     },
+}
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Limits {
+    /// The most that a partner can add to any signature's count, over the whole retention [default: 5]
+    #[arg(long, value_name = "N")]
+    max_influence: Option<NonZeroU32>,
+    /// The different signatures that a partner can report in a window: a share of the capacity, such as 1/16 or 5% [default: 1/16]
+    #[arg(long, value_name = "SHARE")]
+    quota: Option<Quota>,
+    /// Reports a second [default: limits.rate of the configuration; a partner's 1000]
+    #[arg(long, value_name = "N")]
+    rate: Option<NonZeroU32>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -57,26 +88,71 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     match &args.command {
-        Command::Add { name, role, max_influence, rate } => {
-            let add = |clients: &mut Clients| clients.add(name, *role, *max_influence, *rate);
-            println!("{}", Clients::edit(&file.state_dir, add)?);
+        Command::Add { name, role, own, partner, limits } => {
+            let limited = *partner || limits.max_influence.is_some() || limits.quota.is_some();
+            if *role == Role::Report && !own && !limited {
+                eprintln!("{}", WHICH.replace("NAME", name));
+                return Ok(ExitCode::from(EX_USAGE));
+            }
+            let partner = |given: Option<NonZeroU32>, usual| given.or(limited.then_some(usual));
+            let grant = Grant {
+                role: *role,
+                max_influence: partner(limits.max_influence, PARTNER_INFLUENCE),
+                quota: limits.quota,
+                rate: partner(limits.rate, PARTNER_RATE),
+            };
+            println!("{}", Clients::edit(&file.state_dir, |clients| clients.add(name, grant))?);
+        }
+        Command::Set { name, own, limits } => {
+            let change = |client: &mut Client| {
+                client.max_influence =
+                    if *own { None } else { limits.max_influence.or(client.max_influence) };
+                client.quota = if *own { None } else { limits.quota.or(client.quota) };
+                client.rate = limits.rate.or(client.rate);
+            };
+            Clients::edit(&file.state_dir, |clients| clients.change(name, change))?;
         }
         Command::Rotate { name } => {
             println!("{}", Clients::edit(&file.state_dir, |clients| clients.rotate(name))?);
         }
-        Command::Remove { name } => Clients::edit(&file.state_dir, |clients| clients.remove(name))?,
+        Command::Remove { name, with_counts: false } => {
+            Clients::edit(&file.state_dir, |clients| clients.remove(name))?;
+        }
+        Command::Remove { name, with_counts: true } => {
+            Clients::edit(&file.state_dir, |clients| clients.remove_with_counts(name))?;
+        }
         Command::List => list(&file)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is missing when a client is added without it.
+const WHICH: &str = "what is NAME?
+
+  bulkmark client add --own NAME      a mail server of your own: it brings to all counts what it sees
+  bulkmark client add --partner NAME  somebody else's: it can add at most 5 to any count, and its counts can be taken back
+
+Clients that only read need neither: --role read, --role peer.";
+
 fn list(file: &ServerFile) -> anyhow::Result<()> {
     let clients = Clients::load(&file.state_dir)?;
-    println!("{:<24} {:<6} {:>13} {:>9}", "name", "role", "max-influence", "rate");
+    println!(
+        "{:<24} {:<7} {:<7} {:>13} {:>7} {:>9}",
+        "name", "role", "kind", "max-influence", "quota", "rate"
+    );
     let shown = |limit: Option<NonZeroU32>| limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
     for client in clients.list() {
         let (influence, rate) = (shown(client.max_influence), shown(client.rate));
-        println!("{:<24} {:<6} {influence:>13} {rate:>9}", client.name, client.role);
+        let quota = match client.limits() {
+            Some(_) => client.quota.unwrap_or_default().to_string(),
+            None => "-".to_owned(),
+        };
+        let kind = match (client.role, client.max_influence) {
+            (Role::Report, None) => "own",
+            (Role::Report, Some(_)) => "partner",
+            _ => "-",
+        };
+        println!("{:<24} {:<7} {kind:<7} {influence:>13} {quota:>7} {rate:>9}", client.name, client.role);
     }
     Ok(())
 }

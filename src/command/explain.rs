@@ -2,6 +2,7 @@
 //! `bulkmark explain`
 
 use super::asker::{Asker, MessageArgs};
+use super::from_where::FromWhere;
 use super::show::time;
 use crate::ledger::Shares;
 use crate::mail::{File, RawMessage, Text, Visitor};
@@ -32,6 +33,8 @@ struct Explanation {
     counts: Counted,
     #[serde(skip_serializing_if = "Option::is_none")]
     whitelist: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sources: Option<FromWhere>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<Explained>,
     near: Vec<Explained>,
@@ -91,10 +94,12 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         };
         because.extend(why.into_iter().flat_map(|why| ["; ", why]));
     }
-    let whitelist = match &finding {
-        Finding::Counted(counted) => counted.decision.whitelist.as_ref().map(ToString::to_string),
+    let decision = match &finding {
+        Finding::Counted(counted) => Some(&counted.decision),
         Finding::Canary(_) | Finding::Exempt(_) | Finding::Unknown(..) => None,
     };
+    let whitelist = decision.and_then(|decision| decision.whitelist.as_ref()).map(ToString::to_string);
+    let sources = decision.and_then(|decision| FromWhere::of(asker, decision));
     let body = match signatures.body {
         Ok(signature) => {
             let known = Known { count: counts.body.unwrap_or(0), strays: 0 };
@@ -109,6 +114,7 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         thresholds,
         counts: Counted { body: counts.body, near: counts.near },
         whitelist,
+        sources,
         body,
         near,
     })
@@ -212,6 +218,9 @@ fn for_people(explanation: &Explanation) -> String {
     let mut text = String::new();
     // Writing to a String does not fail.
     let _ = writeln!(text, "{}, since {}", explanation.verdict, explanation.because);
+    if let Some(sources) = &explanation.sources {
+        let _ = writeln!(text, "{}", sources.sentence());
+    }
     let mut kind = |name: &str, of: &[&Explained]| {
         for explained in of {
             let _ = writeln!(text, "\n{name} {}: {}", explained.signature, times(explained.count));
@@ -236,7 +245,7 @@ fn for_people(explanation: &Explanation) -> String {
     kind("near", &explanation.near.iter().collect::<Vec<_>>());
     if explanation.verdict != Verdict::Exempt.to_string() {
         text.push_str(
-            "\nClient, sender and recipients are not known here; white lists may also name them.\n",
+            "\nSender and recipients are not known here, nor the client without --ip; white lists may also name them.\n",
         );
     }
     text

@@ -12,6 +12,7 @@ mod daemon;
 mod doctor;
 mod exit;
 mod explain;
+mod from_where;
 mod ledger;
 mod milter;
 mod server;

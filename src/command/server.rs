@@ -8,7 +8,7 @@ use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
 use crate::ledger::{self, Role};
-use crate::net::{Activation, Endpoint, HttpListener, TlsKeys};
+use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
 use crate::sync::{Links, Parameters, Remote, follow};
@@ -20,6 +20,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How often it is seen, beside each request, whether clients were removed.
+const LOOK_AT_CLIENTS: Duration = Duration::from_secs(1);
 
 /// How often what nobody uses any more is let go of.
 const TIDY: Duration = Duration::from_secs(60);
@@ -77,14 +80,16 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
             follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, false)
         });
     }
+    let clients = Arc::clone(&service);
+    tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
     show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
     watch(&ledger, &mut tasks);
     let requests = async {
-        let (router, most) = (Arc::clone(&service).router(), file.limits.max_connections.get());
-        let open = bound.serve(router, most, || activity.connections.begin(), ending).await;
+        let (router, crowd) = (Arc::clone(&service).router(), Crowd::new(file.limits.connections()));
+        let open = bound.serve(router, crowd, || activity.connections.begin(), ending).await;
         drop(bound);
         open.closed().await;
     };
@@ -125,6 +130,16 @@ async fn listen(
         );
     }
     Ok(bound)
+}
+
+/// Takes back, as soon as the administrator said so, what clients had reported who were removed with their counts.
+async fn withdrawals(service: Arc<Service>) {
+    loop {
+        if let Err(e) = service.withdraw().await {
+            log::warn!("what a removed client had reported is not taken back yet: {e}");
+        }
+        tokio::time::sleep(LOOK_AT_CLIENTS).await;
+    }
 }
 
 /// Reads again what may change while the daemon runs.

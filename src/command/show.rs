@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How times, sizes and slices of a ledger are shown to people.
 
-use crate::ledger::SliceStatus;
+use crate::ledger::{Counted, SliceStatus};
 use humantime_serde::re::humantime;
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
@@ -19,9 +19,10 @@ impl fmt::Display for Slice<'_> {
         if slice.slice > 0 {
             write!(f, ", slice {}", slice.slice)?;
         }
-        match slice.signatures {
-            Some(signatures) => write!(f, ": {signatures} of {} signatures", slice.capacity)?,
-            None => write!(f, ": merged, made for {}", slice.capacity)?,
+        match (slice.counted, slice.signatures) {
+            (Counted::Limited, _) => f.write_str(": of clients with limits")?,
+            (_, Some(signatures)) => write!(f, ": {signatures} of {} signatures", slice.capacity)?,
+            (_, None) => write!(f, ": merged, made for {}", slice.capacity)?,
         }
         write!(f, ", {}", bytes(slice.memory as u64))?;
         if let (Some(fill), Some(saturated), Some(chance)) = (slice.fill, slice.saturated, slice.false_bulk) {

@@ -3,9 +3,12 @@
 
 use crate::config;
 use crate::mail::RawMessage;
-use crate::signature::{FederationKey, Kind, Settings, signatures};
+use crate::signature::{
+    ClientNetwork, FederationKey, Kind, Settings, Signature, signatures, source_bucket, source_count,
+};
 use anyhow::Context;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,6 +21,9 @@ pub(super) struct Args {
     /// The configuration whose key and limits apply; without it, the public key and the defaults.
     #[arg(long)]
     config: Option<PathBuf>,
+    /// Also print the signatures that say of the "body" signature that it came from this client's network.
+    #[arg(long, value_name = "ADDRESS")]
+    ip: Option<IpAddr>,
     /// Messages, one per file.
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -31,7 +37,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         None => (FederationKey::public(), Settings::default()),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
         let name = file.display();
@@ -39,7 +45,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Ok(message) => {
                 let signatures = signatures(&message, &key, &settings);
                 match signatures.body {
-                    Ok(signature) => writeln!(out, "{name}\t{}\t{signature}", Kind::Body)?,
+                    Ok(signature) => {
+                        writeln!(out, "{name}\t{}\t{signature}", Kind::Body)?;
+                        let from = args.ip.map(|ip| (ip, ClientNetwork::of(ip)));
+                        from.map_or(Ok(()), |from| print_sources(&mut out, file, &key, signature, from))?;
+                    }
                     Err(reason) if signatures.near.is_empty() => writeln!(out, "{name}\tnone\t{reason}")?,
                     Err(_) => (),
                 }
@@ -56,11 +66,27 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
+fn print_sources(
+    out: &mut impl Write,
+    file: &Path,
+    key: &FederationKey,
+    of: Signature,
+    (ip, network): (IpAddr, ClientNetwork),
+) -> io::Result<()> {
+    for (kind, signature) in [
+        (Kind::SourceCount, source_count(key, of, &network)),
+        (Kind::SourceBucket, source_bucket(key, of, network.bucket(key))),
+    ] {
+        writeln!(out, "{} from {ip}\t{kind}\t{signature}", file.display())?;
+    }
+    Ok(())
+}
+
 /// Reads one message; `-` is standard input.
 pub(super) fn read_message(path: &Path) -> anyhow::Result<RawMessage> {
     let mut raw = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut raw)
+        io::stdin().lock().read_to_end(&mut raw)
     } else {
         std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut raw))
     };

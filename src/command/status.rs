@@ -4,7 +4,8 @@
 use super::show::{Slice, THRESHOLD, ago, bytes};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus};
-use crate::sync::LinkStatus;
+use crate::ledger::LimitedStatus;
+use crate::sync::{LinkStatus, told};
 use anyhow::anyhow;
 use std::fmt;
 use std::io::{self, Write};
@@ -103,6 +104,12 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
             writeln!(out, "  {}", ClientLine(client))?;
         }
     }
+    if !status.ledger.limited.is_empty() {
+        writeln!(out, "\nwhat clients with limits reported:")?;
+        for client in &status.ledger.limited {
+            writeln!(out, "  {}", LimitedLine(client))?;
+        }
+    }
     Ok(())
 }
 
@@ -123,7 +130,24 @@ impl fmt::Display for LinkLine<'_> {
         }
         write!(f, ", {} in, {} out", bytes(link.bytes_in), bytes(link.bytes_out))?;
         match &link.error {
-            Some(error) => write!(f, "\n  error: {error}"),
+            Some(error) => write!(f, "\n  error: {}", told(error)),
+            None => Ok(()),
+        }
+    }
+}
+
+struct LimitedLine<'a>(&'a LimitedStatus);
+
+impl fmt::Display for LimitedLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LimitedStatus { name, signatures, memory, odd, .. } = self.0;
+        write!(
+            f,
+            "{name}: {signatures} different signatures in this window, {} of memory",
+            bytes(*memory as u64)
+        )?;
+        match odd {
+            Some(odd) => write!(f, "\n    made up: {odd}"),
             None => Ok(()),
         }
     }
@@ -134,7 +158,11 @@ struct ClientLine<'a>(&'a ClientStatus);
 impl fmt::Display for ClientLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let client = self.0;
-        write!(f, "{} ({}): ", client.name, client.role)?;
+        write!(f, "{} ({}", client.name, client.role)?;
+        match &client.limits {
+            Some(limits) => write!(f, ", partner with {limits}): ")?,
+            None => f.write_str("): ")?,
+        }
         match client.heard_seconds_ago {
             None => f.write_str("not heard")?,
             Some(seconds) => write!(
@@ -146,7 +174,7 @@ impl fmt::Display for ClientLine<'_> {
             )?,
         }
         if client.refused > 0 {
-            let why = client.last_refusal.as_deref().unwrap_or_default();
+            let why = told(client.last_refusal.as_deref().unwrap_or_default());
             write!(f, ", {} times refused, last: {why}", client.refused)?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::tune_table::print_for_people;
 use crate::config::{self, Checked};
 use crate::ledger::{self, Durability, Ledger, Role};
 use crate::signature::FederationKey;
-use crate::tune::{self, Archive, Index, Label, Tuning};
+use crate::tune::{self, Archive, Border, Index, Label, Tuning};
 use crate::verdict::Rules;
 use anyhow::{Context, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -38,6 +38,10 @@ pub(super) struct Args {
     /// Start with the counts of the ledger in this directory, which no daemon may have open; it is copied, not changed.
     #[arg(long, value_name = "DIR")]
     ledger: Option<PathBuf>,
+    /// The mail server that took the messages from outside, as it calls itself in Received fields; its line tells the client's
+    /// network. Without it, the first line whose client is neither on a private network nor in "exempt-networks".
+    #[arg(long, value_name = "NAME")]
+    border: Option<String>,
     /// The most clusters to print.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -89,7 +93,8 @@ fn tune(args: &Args) -> anyhow::Result<Tuning> {
     bar.finish_and_clear();
     let ledger = ledger(args.ledger.as_deref(), &checked, &index)?;
     let rules = checked.into_rules();
-    let report = replay(&index, &rules, &ledger)?;
+    let border = Border { server: args.border.clone() };
+    let report = replay(&index, &rules, &ledger, &border)?;
     for fault in &report.unreadable {
         eprintln!("bulkmark: cannot read {}: {}", fault.path, fault.reason);
     }
@@ -101,9 +106,9 @@ fn tune(args: &Args) -> anyhow::Result<Tuning> {
     Ok(report)
 }
 
-fn replay(index: &Index<'_>, rules: &Rules, ledger: &Ledger) -> anyhow::Result<Tuning> {
+fn replay(index: &Index<'_>, rules: &Rules, ledger: &Ledger, border: &Border) -> anyhow::Result<Tuning> {
     let bar = bar(index.len() as u64, "counting: {wide_bar} {pos}/{len} messages, {eta} left")?;
-    let report = tune::replay(index, rules, ledger, &|| bar.inc(1));
+    let report = tune::replay(index, rules, ledger, border, &|| bar.inc(1));
     bar.finish_and_clear();
     report.context("the ledger of the replay, in the directory for temporary files, cannot be written")
 }

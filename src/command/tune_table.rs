@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What `bulkmark tune` found, in 80 columns.
 
-use crate::tune::{AtThreshold, ClusterRow, Kept, Labels, Proposal, Standing, Tuning, date, plain};
+use crate::tune::{
+    AtThreshold, ClusterRow, Configured, Kept, Labels, Proposal, Standing, Tuning, date, plain,
+};
 use std::io::{self, Write};
 
 /// Columns of a line.
@@ -66,7 +68,20 @@ fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) 
     if is_labelled {
         writeln!(out, "  of the bulk: {}", labels(configured.labels))?;
     }
-    Ok(())
+    print_sources(out, report)
+}
+
+/// What networks have to do with it.
+fn print_sources(out: &mut impl Write, report: &Tuning) -> io::Result<()> {
+    let Configured { min_sources, held, .. } = report.configured;
+    if min_sources <= 1 {
+        return Ok(());
+    }
+    writeln!(out, "  only marked, from less than {min_sources} other networks (min-sources): {held}")?;
+    match report.archive.without_network {
+        0 => Ok(()),
+        all => writeln!(out, "  network not known (--border), judged as with min-sources = 1: {all}"),
+    }
 }
 
 fn print_clusters(out: &mut impl Write, clusters: &[ClusterRow], limit: usize) -> io::Result<()> {

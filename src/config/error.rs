@@ -20,7 +20,8 @@ pub struct ConfigError {
 struct Spot {
     line: usize,
     column: usize,
-    text: String,
+    /// None where it may have a password in it: an address with a name before its host.
+    text: Option<String>,
     width: usize,
 }
 
@@ -55,7 +56,9 @@ impl Spot {
         Self {
             line: text[..line_start].matches('\n').count() + 1,
             column: before + 1,
-            text: line_text.to_owned(),
+            text: Some(line_text)
+                .filter(|line| !(line.contains("://") && line.contains('@')))
+                .map(str::to_owned),
             width: width.max(1),
         }
     }
@@ -71,7 +74,7 @@ impl fmt::Display for ConfigError {
             write!(f, ": {key}")?;
         }
         write!(f, ": {}", self.message)?;
-        if let Some(Spot { line, column, text, width }) = &self.place {
+        if let Some(Spot { line, column, text: Some(text), width }) = &self.place {
             let number = line.to_string();
             let margin = " ".repeat(number.len());
             let blank = " ".repeat(column - 1);

@@ -6,7 +6,8 @@ use super::source::Source;
 use crate::milter::Mode;
 use crate::net::Endpoint;
 use crate::policy::{
-    Actions, Network, OnFailure, Per, Thresholds, WhiteList, WhiteListError, WhiteListFiles,
+    Actions, Mailboxes, Network, OnFailure, Per, RecipientCase, Thresholds, WhiteList, WhiteListError,
+    WhiteListFiles,
 };
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
@@ -24,11 +25,22 @@ pub const DEFAULT_PATH: &str = "/etc/bulkmark/milter.toml";
 const LONGEST_DEADLINE: Duration = Duration::from_secs(240);
 
 /// `[counting]`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Counting {
     /// What counts as one report.
     pub per: Per,
+    /// Characters that begin the extension of a recipient's address.
+    pub recipient_delimiter: String,
+    /// Whether upper and lower case matter in a recipient's name.
+    pub recipient_case: RecipientCase,
+}
+
+impl Default for Counting {
+    fn default() -> Self {
+        let Mailboxes { delimiter, case } = Mailboxes::default();
+        Self { per: Per::default(), recipient_delimiter: delimiter, recipient_case: case }
+    }
 }
 
 /// The file as it is written; every key has a default.
@@ -145,10 +157,17 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         return Err(source
             .error("verdict-deadline", format!("found {found}, expected at most 4m, for example \"10s\"")));
     }
+    let delimiter = &file.counting.recipient_delimiter;
+    if let Some(bad) = delimiter.chars().find(|c| !c.is_ascii_punctuation() || matches!(c, '@' | '"' | '\\'))
+    {
+        let message = format!("found {bad:?}, expected characters that stand in addresses, such as \"+\"");
+        return Err(source.error("counting.recipient-delimiter", message));
+    }
     if file.sync.interval.is_zero() {
         return Err(source
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
     }
+    source.check_servers("upstream", &file.upstream)?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
@@ -202,6 +221,10 @@ impl Checked {
             max_staleness: file.sync.max_staleness.as_secs(),
             act_when_stale: file.sync.act_when_stale,
             per: file.counting.per,
+            mailboxes: Mailboxes {
+                delimiter: file.counting.recipient_delimiter,
+                case: file.counting.recipient_case,
+            },
             thresholds: file.thresholds,
             actions: file.actions,
             whitelist: self.whitelist,

@@ -118,6 +118,7 @@ pub fn load_server_parts(
     }
     file.ledger.federation.sync_interval = file.sync.interval;
     file.ledger.federation.keep_updates = file.sync.keep_updates;
+    source.check_servers("peer", &file.peer)?;
     file.page().check().map_err(|message| source.error("status.listen", message))?;
     let key = key_of(&source, &file.ledger);
     Ok((file, key))

@@ -2,6 +2,7 @@
 //! The text of a configuration file, and the places of keys in it.
 
 use super::error::{ConfigError, in_words};
+use crate::sync::Upstream;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -36,10 +37,18 @@ impl Source {
         })
     }
 
-    /// An error of the value of `key` (tables before it, joined by dots). Where the key is not in the file, its default
+    /// An error of the value of `key` (tables and numbers of entries before it, joined by dots). Where the key is not in the file, its default
     /// does not go with something else, and the error names no place.
     pub(super) fn error(&self, key: &str, message: String) -> ConfigError {
         ConfigError::at(&self.path, &self.text, self.span(key), Some(key.to_owned()), message)
+    }
+
+    /// Checks the addresses of other servers, which the list `key` has.
+    pub(super) fn check_servers(&self, key: &str, servers: &[Upstream]) -> Result<(), ConfigError> {
+        for (i, server) in servers.iter().enumerate() {
+            server.check().map_err(|message| self.error(&format!("{key}.{i}.url"), message))?;
+        }
+        Ok(())
     }
 
     fn span(&self, key: &str) -> Option<Range<usize>> {
@@ -47,7 +56,10 @@ impl Source {
         let mut names = key.split('.');
         let mut value = root.get_ref().get(names.next()?)?;
         for name in names {
-            value = value.get_ref().get(name)?;
+            value = match name.parse::<usize>() {
+                Ok(i) => value.get_ref().get(i)?,
+                Err(_) => value.get_ref().get(name)?,
+            };
         }
         Some(value.span())
     }

@@ -20,7 +20,9 @@ impl Daemon {
         );
         text.one("bulkmark_uptime_seconds", "gauge", "Time since the start.", self.uptime());
         activity_metrics(&self.activity, &mut text);
-        if !self.is_server() {
+        if self.is_server() {
+            stream_metrics(&self.activity, &mut text);
+        } else {
             message_metrics(&self.activity, &mut text);
         }
         let status = self.status(Some(threshold)).await.ok();
@@ -109,6 +111,17 @@ fn activity_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
+fn stream_metrics(activity: &Activity, text: &mut Text) {
+    let load = &activity.load;
+    text.one("bulkmark_streams", "gauge", "Open streams of updates and snapshots.", load.streams());
+    text.one(
+        "bulkmark_streams_stalled_total",
+        "counter",
+        "Streams that were given up because their readers did not read.",
+        load.streams_stalled(),
+    );
+}
+
 fn message_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_messages_total",
@@ -117,6 +130,12 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         activity.messages().map(|(verdict, action, count)| {
             (vec![("verdict", verdict.to_string()), ("action", action.to_string())], count)
         }),
+    );
+    text.one(
+        "bulkmark_messages_held_total",
+        "counter",
+        "Bulk that was only marked, since its count comes from too few networks (min-sources).",
+        activity.held(),
     );
     text.histogram(
         "bulkmark_judging_duration_seconds",
@@ -138,6 +157,7 @@ impl DaemonStatus {
             let counted = match slice.counted {
                 Counted::Own => "own",
                 Counted::Others => "others",
+                Counted::Limited => "limited",
             };
             vec![
                 ("window", slice.window.to_string()),
@@ -191,7 +211,7 @@ impl DaemonStatus {
         text.family(
             "bulkmark_staleness_seconds",
             "gauge",
-            "Time since any other server said anything, or since the start.",
+            "Time since an update of another server was applied, or one was seen to know nothing new, or since the start.",
             self.staleness_seconds.map(|age| (vec![], age)),
         );
         text.family(
@@ -245,6 +265,20 @@ impl DaemonStatus {
             "counter",
             "Requests of a client that were refused.",
             clients().map(|(labels, client)| (labels, client.refused)),
+        );
+        let limited =
+            || self.ledger.limited.iter().map(|client| (vec![("client", client.name.clone())], client));
+        text.family(
+            "bulkmark_client_window_signatures",
+            "gauge",
+            "Different signatures that a client with limits brought in the newest window.",
+            limited().map(|(labels, client)| (labels, client.signatures)),
+        );
+        text.family(
+            "bulkmark_client_odd",
+            "gauge",
+            "Whether the signatures that a client with limits brought are made up, by the cells that they take.",
+            limited().map(|(labels, client)| (labels, u64::from(client.odd.is_some()))),
         );
     }
 }

@@ -29,6 +29,8 @@ pub struct ClientStatus {
     pub name: String,
     /// What it may do.
     pub role: String,
+    /// The limits of a partner.
+    pub limits: Option<String>,
     /// Batches that were counted, or had been before.
     pub batches: u64,
     /// Signatures in them.
@@ -155,7 +157,9 @@ impl Daemon {
     /// # Errors
     /// When the ledger is not available.
     pub async fn public_status(&self) -> Result<DaemonStatus, LedgerError> {
-        Ok(self.outline(self.ask_ledger(None).await?))
+        let mut ledger = self.ask_ledger(None).await?;
+        ledger.limited.clear();
+        Ok(self.outline(ledger))
     }
 
     /// What the ledger tells of itself. One whose disk hangs would never answer.

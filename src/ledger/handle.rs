@@ -12,21 +12,23 @@ use crate::ledger::random::random;
 use crate::ledger::settings::Role;
 use crate::ledger::settings::Settings;
 use crate::ledger::state::assembly::Assembly;
+use crate::ledger::state::limited::Limits;
 use crate::ledger::state::merged::Applied;
-use crate::ledger::state::receipts::{Backwards, Receipt, Reporter};
+use crate::ledger::state::receipts::{Receipt, Reporter};
 use crate::ledger::state::report::Report;
 use crate::ledger::state::report::RetryKey;
 use crate::ledger::state::roles::{State, WrongRole};
+use crate::ledger::state::server::NotCounted;
 use crate::ledger::state::shares::Shares;
 use crate::ledger::state::spool::Outgoing;
 use crate::ledger::status::Status;
 use crate::ledger::writer::{Answer, INTERNAL, Opening, Request, Shared, Work, Writer};
 use crate::signature::{FederationKey, Signature};
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -81,7 +83,7 @@ impl Ledger {
             remembered: AtomicUsize::new(0),
             db: ArcSwapOption::empty(),
             vector: watch::Sender::new(Arc::default()),
-            origin: AtomicU64::new(0),
+            own: ArcSwap::default(),
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             busy: Busy::new(),
@@ -135,23 +137,33 @@ impl Ledger {
         self.shared.remembered.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts a client's batch of reports, once, whatever the times that it comes. Within a window the client brings no
-    /// signature's count above `most`; what is beyond is left out.
+    /// Counts a client's batch of reports, once, whatever the times that it comes. What is beyond the `limits` of its influence is
+    /// left out.
     ///
     /// # Errors
-    /// When it is not on disk; then it was not counted. The inner one when its number is too low.
+    /// When it is not on disk; then it was not counted. The inner one when its number is too low, or its quota used up.
     pub async fn take_batch(
         &self,
         reporter: Reporter,
         number: u64,
         reports: Vec<(Signature, u32)>,
-        most: Option<u32>,
+        limits: Option<Limits>,
         now: u64,
-    ) -> Result<Result<Receipt, Backwards>, LedgerError> {
+    ) -> Result<Result<Receipt, NotCounted>, LedgerError> {
+        let new = Origin(if limits.is_some() { name()? } else { 0 });
         let work = move |state: &mut State| {
-            state.server().map(|server| server.take_batch(reporter, number, &reports, most, now))
+            state.server().map(|server| server.take_batch(reporter, number, &reports, limits, now, new))
         };
         self.ask_role(work).await
+    }
+
+    /// Takes all back that a limited client brought, here and, through the updates, everywhere. False when there is nothing.
+    ///
+    /// # Errors
+    /// When that is not on disk; then it is still counted.
+    pub async fn withdraw(&self, client: String, now: u64) -> Result<bool, LedgerError> {
+        self.ask_role(move |state: &mut State| state.server().map(|server| server.withdraw(&client, now)))
+            .await
     }
 
     /// The batch of own reports to send to this upstream server next, and the spool's number: one that it has not
@@ -301,8 +313,7 @@ impl Ledger {
     /// When the disk failed.
     pub fn reader(&self) -> Result<Reader, LedgerError> {
         let db = self.shared.db.load_full();
-        let origin = Origin(self.shared.origin.load(Ordering::Relaxed));
-        db.map(|db| Reader::new(db, origin))
+        db.map(|db| Reader::new(db, self.shared.own.load_full()))
             .ok_or_else(|| LedgerError::Unavailable("the ledger's disk failed".to_owned()))
     }
 

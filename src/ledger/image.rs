@@ -108,10 +108,17 @@ impl Image {
         Ok((image, status))
     }
 
-    fn of(state: State, key_id: u64) -> Result<Self, ParameterError> {
+    fn of(mut state: State, key_id: u64) -> Result<Self, ParameterError> {
         let (role, vector) = (state.role(), state.vector());
         let mut origins = origins_of(&vector);
+        let layers = match &mut state {
+            State::Server(server) => server.limited.take_layers(),
+            _ => Vec::new(),
+        };
         let Counts { local, mut merged, .. } = state.into_counts();
+        for (origin, layer) in layers {
+            merged.layers_mut().insert(origin, layer);
+        }
         for generation in local.generations.iter().filter(|generation| !generation.row.slices().is_empty()) {
             origins.insert(local.origin());
             merged.merge_generation(generation)?;
@@ -157,7 +164,10 @@ impl Image {
     /// # Errors
     /// When the filters of a window are not of one size.
     pub fn difference(&self, other: &Self) -> Result<Difference, ParameterError> {
-        let oldest = |merged: &MergedCounts| merged.windows().iter().map(|window| window.window).min();
+        let oldest = |merged: &MergedCounts| {
+            let layers = merged.layers().iter().flat_map(|(_, layer)| layer.windows.keys().copied());
+            merged.windows().iter().map(|window| window.window).chain(layers).min()
+        };
         let from = oldest(&self.merged).max(oldest(&other.merged));
         let in_range = |window: &&MergedWindow| Some(window.window) >= from;
         let windows: BTreeSet<Window> = [&self.merged, &other.merged]
@@ -179,6 +189,9 @@ impl Image {
                 difference.largest = largest.max(difference.largest);
             }
         }
+        let (cells, largest) = self.merged.layers().differences(other.merged.layers(), from);
+        difference.cells += cells;
+        difference.largest = largest.max(difference.largest);
         for &origin in origins_of(&self.vector).union(&origins_of(&other.vector)) {
             let (ours, theirs) = (self.vector.get(origin), other.vector.get(origin));
             if ours != theirs {

@@ -2,7 +2,10 @@
 //! What can be said about a ledger.
 
 use crate::ledger::history::vector::Vector;
+use crate::ledger::history::window::Window;
 use crate::ledger::settings::Role;
+use crate::ledger::state::layer::Layer;
+use crate::ledger::state::limited::Member;
 use crate::ledger::state::merged::MergedCounts;
 use crate::ledger::state::roles::State;
 use crate::ledger::state::spool::Spool;
@@ -18,6 +21,24 @@ pub enum Counted {
     Own,
     /// Others, merged.
     Others,
+    /// Limited clients, those of this server and of others, each in a filter of its own.
+    Limited,
+}
+
+/// One of a server's limited clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LimitedStatus {
+    /// Its name.
+    pub name: String,
+    /// The origin under which others hear of what it brought.
+    pub origin: String,
+    /// Different signatures that it brought in the newest window.
+    pub signatures: u64,
+    /// Bytes of memory for all that it brought.
+    pub memory: usize,
+    /// What is strange about the cells of its signatures.
+    pub odd: Option<String>,
 }
 
 /// One slice of one window.
@@ -55,6 +76,9 @@ pub struct Status {
     pub vector: Vector,
     /// All slices, windows in order.
     pub slices: Vec<SliceStatus>,
+    /// A server's limited clients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limited: Vec<LimitedStatus>,
     /// Local reports that the merged counts do not show yet.
     pub spool: usize,
     /// When the oldest of them that no server acknowledged was made, in seconds since 1970.
@@ -87,11 +111,18 @@ impl Status {
             }
         }
         slices.extend(of_merged(&state.counts().merged, threshold));
+        let limited = match state {
+            State::Server(server) => server.limited.iter().collect(),
+            _ => Vec::new(),
+        };
+        let others = state.counts().merged.layers().iter().map(|(_, layer)| layer);
+        slices.extend(of_layers(limited.iter().map(|(_, member)| &member.layer).chain(others)));
         slices.sort_by_key(|slice| (slice.window, slice.slice));
         Self {
             origin: (state.role() == Role::Server).then(|| state.counts().local.origin().to_string()),
             vector: state.vector(),
             slices,
+            limited: limited.into_iter().map(of_client).collect(),
             spool: state.spool().map_or(0, Spool::len),
             spool_oldest: state.spool().and_then(Spool::oldest),
         }
@@ -100,8 +131,9 @@ impl Status {
     /// Of merged counts that are in no ledger here.
     pub(crate) fn of_counts(merged: &MergedCounts, vector: Vector, threshold: u32) -> Self {
         let mut slices: Vec<_> = of_merged(merged, Some(threshold)).collect();
+        slices.extend(of_layers(merged.layers().iter().map(|(_, layer)| layer)));
         slices.sort_by_key(|slice| (slice.window, slice.slice));
-        Self { origin: None, vector, slices, spool: 0, spool_oldest: None }
+        Self { origin: None, vector, slices, limited: Vec::new(), spool: 0, spool_oldest: None }
     }
 }
 
@@ -122,4 +154,35 @@ fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Ite
             }
         })
     })
+}
+
+/// One slice for each window, of all limited clients together.
+fn of_layers<'a>(layers: impl Iterator<Item = &'a Layer>) -> impl Iterator<Item = SliceStatus> {
+    let mut windows = BTreeMap::<Window, SliceStatus>::new();
+    for (&window, held) in layers.flat_map(|layer| &layer.windows) {
+        let slice = windows.entry(window).or_insert_with(|| SliceStatus {
+            window: window.start,
+            slice: 0,
+            counted: Counted::Limited,
+            capacity: held.capacity,
+            signatures: None,
+            memory: 0,
+            fill: None,
+            saturated: None,
+            false_bulk: None,
+        });
+        slice.memory += held.filter.memory();
+    }
+    windows.into_values()
+}
+
+fn of_client((name, member): (&str, &Member)) -> LimitedStatus {
+    let newest = member.layer.windows.last_key_value();
+    LimitedStatus {
+        name: name.to_owned(),
+        origin: member.origin.to_string(),
+        signatures: newest.map_or(0, |(_, held)| held.distinct),
+        memory: member.layer.memory(),
+        odd: member.odd().map(|odd| odd.to_string()),
+    }
 }

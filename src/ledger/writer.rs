@@ -9,7 +9,7 @@ use crate::ledger::disk::errors::WriteError;
 use crate::ledger::disk::load::Loaded;
 use crate::ledger::disk::open;
 use crate::ledger::errors::LedgerError;
-use crate::ledger::history::vector::Vector;
+use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::random::random;
 use crate::ledger::settings::Durability;
 use crate::ledger::settings::Role;
@@ -18,12 +18,12 @@ use crate::ledger::state::changes::Expired;
 use crate::ledger::state::retries::Retries;
 use crate::ledger::state::roles::{State, WrongRole};
 use crate::signature::FederationKey;
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use redb::Database;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
@@ -81,8 +81,8 @@ pub(crate) struct Shared {
     pub(crate) db: ArcSwapOption<Database>,
     /// How far each origin is counted and on disk.
     pub(crate) vector: watch::Sender<Arc<Vector>>,
-    /// The origin of the own counts.
-    pub(crate) origin: AtomicU64,
+    /// The origins whose history only this ledger writes.
+    pub(crate) own: ArcSwap<Vec<Origin>>,
     /// Whether the disk failed, and nothing was written since.
     pub(crate) failed: AtomicBool,
     /// Whether it was closed, and will answer nothing any more.
@@ -296,13 +296,13 @@ impl Writer {
             },
         };
         let Loaded { db, state, .. } = &**loaded;
-        self.shared.origin.store(state.counts().local.origin().0, Ordering::Relaxed);
         self.shared.remembered.store(state.retries().map_or(0, Retries::len), Ordering::Relaxed);
         self.shared.vector.send_if_modified(|shared| {
             let vector = state.vector();
             let moved = **shared != vector;
             if moved {
                 *shared = Arc::new(vector);
+                self.shared.own.store(Arc::new(state.own_origins()));
             }
             moved
         });

@@ -3,10 +3,14 @@
 
 use super::decode::{fields_of, name_and_value, subject};
 use super::mime;
+use super::received::Received;
 use mail_parser::DateTime;
 
 /// Bytes of a field's value that are read; a Received field takes some hundreds.
 const MAX_VALUE: usize = 4 << 10;
+
+/// Received fields that are read; a message has one for each mail server that it went through.
+const MAX_RECEIVED: usize = 30;
 
 /// What the header says that a mail server and the sender's program wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct Stored {
     pub return_path: Option<String>,
     /// The envelope recipient that the last mail server wrote down.
     pub delivered_to: Option<String>,
+    /// What its mail servers say of their clients, the last one first.
+    pub received: Vec<Received>,
     /// The Subject in plain text; it may hold any character.
     pub subject: String,
 }
@@ -27,13 +33,14 @@ impl Stored {
     pub fn of(raw: &[u8]) -> Self {
         let mut stored = Self::default();
         let mut date = None;
-        let mut is_received = false;
         for field in fields_of(head(raw)) {
             let Some((name, value)) = name_and_value(field) else { continue };
             let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
-            if is("received") && !is_received {
-                is_received = true;
-                stored.time = memchr::memrchr(b';', value).and_then(|at| time(&value[at + 1..]));
+            if is("received") && stored.received.len() < MAX_RECEIVED {
+                if stored.received.is_empty() {
+                    stored.time = memchr::memrchr(b';', value).and_then(|at| time(&value[at + 1..]));
+                }
+                stored.received.push(Received::of(&String::from_utf8_lossy(cut(value))));
             } else if is("date") && date.is_none() {
                 date = time(value);
             } else if is("return-path") && stored.return_path.is_none() {
@@ -85,6 +92,8 @@ mod tests {
         assert_eq!(stored.return_path.as_deref(), Some("bounce@example.org"));
         assert_eq!(stored.delivered_to.as_deref(), Some("user@example.net"));
         assert_eq!(stored.subject, "Grüße from us");
+        let by: Vec<&str> = stored.received.iter().map(|received| &*received.by).collect();
+        assert_eq!((by, stored.received[0].client), (vec!["mx", "a"], "192.0.2.1".parse().ok()));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::service::Service;
 use super::session::Message;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
-use crate::policy::{Action, Counts, OnFailure, Per};
+use crate::policy::{Action, OnFailure, Per};
 use crate::verdict::{
     Content, Counted, Envelope, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown, fields, log_line,
 };
@@ -122,13 +122,14 @@ impl Case<'_> {
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
         let tempfails = rules.actions.has_tempfail() || rules.on_failure == OnFailure::Tempfail;
         let is_retried = tempfails || ledger.remembers_refused();
-        let keys = if is_retried { retry_keys(rules.per, envelope, content) } else { Vec::new() };
-        let mode = Mode::Report(envelope.times(rules.per));
-        let mut inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
-        let counts = self.ask(&mut inquiry, &keys, shared(rules, envelope, content)).await;
+        let keys = if is_retried { retry_keys(rules, envelope, content) } else { Vec::new() };
+        let mode = Mode::Report(envelope.times(rules.per, &rules.mailboxes));
+        let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
+        let mut inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
+        let asked = self.ask(&mut inquiry, &keys, rules.private.names(&content.facts(envelope))).await;
         let reported = inquiry.reported();
-        let counts = match counts {
-            Ok(counts) => counts,
+        let known = match asked {
+            Ok(()) => (inquiry.counts(), inquiry.backings()),
             Err(Uncounted::Failed(e)) => {
                 return (Finding::Unknown(Unknown::LedgerUnavailable, e.to_string()), reported);
             }
@@ -141,7 +142,7 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let counted = Counted::new(rules, envelope, content, counts, self.service.links.staleness());
+        let counted = Counted::new(rules, envelope, content, known, self.service.links.staleness());
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
         }
@@ -153,11 +154,18 @@ impl Case<'_> {
         &self,
         inquiry: &mut Inquiry<'_>,
         keys: &[RetryKey],
-        shared: Shared,
-    ) -> Result<Counts, Uncounted> {
-        while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
-            let keys = keys.to_vec();
-            let report = Report { signatures: reported, once, asked, times, keys, shared, now: self.now };
+        is_private: bool,
+    ) -> Result<(), Uncounted> {
+        while let Some(question) = inquiry.ask() {
+            let shared = match (is_private, self.rules.shares_exact) {
+                (true, _) => Shared::Nothing,
+                (false, true) => Shared::All,
+                (false, false) if question.also_exact => Shared::Once,
+                (false, false) => Shared::Inexact,
+            };
+            let Question { reported, once, also, asked, times, .. } = question;
+            let (keys, now) = (keys.to_vec(), self.now);
+            let report = Report { signatures: reported, once, also, asked, times, keys, shared, now };
             let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
                 Ok(Ok(counts)) => {
                     inquiry.answer(&counts);
@@ -170,7 +178,7 @@ impl Case<'_> {
                 return Err(uncounted);
             }
         }
-        Ok(inquiry.counts())
+        Ok(())
     }
 
     /// Has the ledger remember that the message will come again; its verdict does not wait longer for that than it may.
@@ -189,19 +197,8 @@ impl Case<'_> {
     }
 }
 
-/// What other servers are told of a message.
-fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
-    if rules.private.names(&content.facts(envelope)) {
-        Shared::Nothing
-    } else if rules.shares_exact {
-        Shared::All
-    } else {
-        Shared::Once
-    }
-}
-
 /// One key for each recipient, or one for the message where it counts once.
-fn retry_keys(per: Per, envelope: &Envelope, content: &Content) -> Vec<RetryKey> {
+fn retry_keys(rules: &Rules, envelope: &Envelope, content: &Content) -> Vec<RetryKey> {
     let first = content.signatures.reported().first().map_or([0; 16], |signature| signature.to_bytes());
     let ip = envelope.client.map(|ip| ip.to_string()).unwrap_or_default();
     let id = content.message_id.as_deref().unwrap_or_default();
@@ -209,8 +206,8 @@ fn retry_keys(per: Per, envelope: &Envelope, content: &Content) -> Vec<RetryKey>
     let key = |recipient: &str| {
         RetryKey::new(&[id.as_bytes(), sender.as_bytes(), ip.as_bytes(), &first, recipient.as_bytes()])
     };
-    match per {
-        Per::Recipient => envelope.distinct_recipients().into_iter().map(key).collect(),
+    match rules.per {
+        Per::Recipient => envelope.mailboxes(&rules.mailboxes).iter().map(|mailbox| key(mailbox)).collect(),
         Per::Message => vec![key("")],
     }
 }

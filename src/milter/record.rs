@@ -23,7 +23,8 @@ pub(super) fn record(
     let now = now();
     let Judgement { finding, outcome, content, reported } = judgement;
     let (verdict, action) = (outcome.verdict, outcome.action);
-    activity.judged(&Judged { verdict, action, signatures: *reported, time, now });
+    let held = matches!(finding, Finding::Counted(counted) if counted.decision.held);
+    activity.judged(&Judged { verdict, action, held, signatures: *reported, time, now });
     if !activity.is_recording() {
         return;
     }
@@ -34,7 +35,7 @@ pub(super) fn record(
         Finding::Counted(counted) => {
             let bulk = content.as_ref().filter(|_| counted.is_bulk);
             let bulk = bulk.map(|content| (&content.signatures, counted.counts));
-            (None, Some(counted.counts), counted.signature, bulk)
+            (held.then_some("few sources"), Some(counted.counts), counted.signature, bulk)
         }
     };
     let sender = envelope.sender.as_deref().unwrap_or_default();

@@ -2,6 +2,7 @@
 //! Taking connections: the one loop for all that listen.
 
 use super::socket::Socket;
+use socket2::SockRef;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -14,6 +15,12 @@ use tokio::time::{Sleep, sleep};
 
 /// How long no connection is taken after the system refused one (no file descriptors, no memory).
 const BACK_OFF: Duration = Duration::from_millis(200);
+
+/// How long the other side may leave what was sent to it without an answer, or take nothing, before the connection is dead.
+const UNHEARD: Duration = Duration::from_secs(60);
+
+/// Bytes that the system takes before it can send them. By itself it would take megabytes for somebody who does not read.
+const UNSENT: u32 = 128 << 10;
 
 /// Bytes both ways.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -76,6 +83,10 @@ impl Acceptor {
         Poll::Ready(match &*self.socket {
             Socket::Tcp(socket) => ready!(socket.poll_accept(cx)).and_then(|(stream, address)| {
                 stream.set_nodelay(true)?;
+                let socket = SockRef::from(&stream);
+                // Where the system cannot do this, a dead connection lasts longer and takes more memory.
+                let _ = socket.set_tcp_user_timeout(Some(UNHEARD));
+                let _ = socket.set_tcp_notsent_lowat(UNSENT);
                 Ok(Accepted { stream: Box::new(stream), ip: Some(address.ip()) })
             }),
             Socket::Unix(socket, _) => ready!(socket.poll_accept(cx))

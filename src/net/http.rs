@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! HTTP on a socket, and the life of a connection.
 
-use super::accept::{Accepted, Stream, serve_each};
+use super::accept::{Accepted, Acceptor, Stream};
 use super::address::Address;
+use super::crowd::{Busy, Crowd, Member, Seat};
 use super::socket::Socket;
 use super::tls::TlsKeys;
+use axum::body::{Body, Bytes};
 use axum::{Extension, Router};
+use http_body::{Frame, SizeHint};
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use std::io;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How long a handshake, and then the head of a request, may take.
+/// How long a handshake may take.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+
+/// How long after it, or after the request before, the head of a request may take.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 
 /// How long answers may still take when the server ends.
@@ -23,9 +32,14 @@ const END_TIME: Duration = Duration::from_secs(5);
 /// Who may connect to a Unix socket: owner and group.
 const UNIX_MODE: u32 = 0o660;
 
-/// The address of whoever asks, as an extension of each request; none on a Unix socket.
-#[derive(Debug, Clone, Copy)]
-pub struct Caller(pub Option<IpAddr>);
+/// Whoever asks, as an extension of each request.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The address; none on a Unix socket.
+    pub ip: Option<IpAddr>,
+    /// Its connection.
+    pub connection: Member,
+}
 
 /// A socket on which HTTP is spoken.
 pub struct HttpListener {
@@ -60,26 +74,40 @@ impl HttpListener {
         self.socket.is_local()
     }
 
-    /// Answers requests until `end` is done, on so many connections at most; what `begin` returns lives as long as one. What is
-    /// returned is to be waited for, when this is dropped and nobody can connect any more.
+    /// Answers requests until `end` is done, on as many connections as `crowd` allows; what `begin` returns lives as long as one.
+    /// What is returned is to be waited for, when this is dropped and nobody can connect any more.
     pub async fn serve<G: Send + 'static>(
         &self,
         router: Router,
-        most: usize,
+        crowd: Arc<Crowd>,
         begin: impl Fn() -> G,
         end: impl Future<Output = ()>,
     ) -> Open {
-        let graceful = GracefulShutdown::new();
-        let serve = |accepted| {
+        let (graceful, mut acceptor) = (GracefulShutdown::new(), Acceptor::new(Arc::clone(&self.socket)));
+        let mut end = std::pin::pin!(end);
+        loop {
+            let next = async {
+                crowd.room().await;
+                std::future::poll_fn(|cx| acceptor.poll_accept(cx)).await
+            };
+            let accepted = tokio::select! {
+                accepted = next => accepted,
+                () = &mut end => return Open(graceful),
+            };
+            let Some(seat) = crowd.enter(accepted.ip) else {
+                log::debug!("no room for one more connection of {:?}", accepted.ip);
+                continue;
+            };
             let (router, watcher, tls) = (router.clone(), graceful.watcher(), self.tls.clone());
             let open = begin();
-            async move {
-                connection(accepted, tls, router, watcher).await;
-                drop(open);
-            }
-        };
-        serve_each(Arc::clone(&self.socket), most, end, serve).await;
-        Open(graceful)
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = connection(accepted, &seat, tls, router, watcher) => (),
+                    () = seat.sent_away() => (),
+                }
+                drop((seat, open));
+            });
+        }
     }
 }
 
@@ -95,25 +123,58 @@ impl Open {
 
 async fn connection(
     Accepted { stream, ip }: Accepted,
+    seat: &Seat,
     tls: Option<Arc<TlsKeys>>,
     router: Router,
     watcher: Watcher,
 ) {
     let stream: Stream = match tls {
         None => stream,
-        Some(keys) => match tokio::time::timeout(HEAD_TIME, keys.acceptor().accept(stream)).await {
+        Some(keys) => match tokio::time::timeout(HANDSHAKE_TIME, keys.acceptor().accept(stream)).await {
             Ok(Ok(stream)) => Box::new(stream),
             // Scanners and clients that do not trust the certificate; the latter say so themselves.
             Ok(Err(e)) => return log::debug!("no TLS with {ip:?}: {e}"),
             Err(_) => return,
         },
     };
-    let router = router.layer(Extension(Caller(ip)));
+    let member = seat.member();
+    let router = router.layer(Extension(Caller { ip, connection: member.clone() }));
+    let answer = TowerToHyperService::new(router);
+    let service = service_fn(move |request| {
+        let (busy, answer) = (member.busy(), answer.call(request));
+        async move { answer.await.map(|response| response.map(|body| Held { body, _busy: busy })) }
+    });
     let http = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     if let Err(e) = watcher.watch(http).await {
         log::debug!("a connection of {ip:?} ended: {e}");
+    }
+}
+
+/// The body of an answer; until all of it is on its way, its request is being answered.
+struct Held {
+    body: Body,
+    _busy: Busy,
+}
+
+impl http_body::Body for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -3,20 +3,24 @@
 //!
 //! `address` is where to listen, as configurations write it; `socket` binds it, and `activation` takes a socket that systemd opened.
 //! `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain, and `body` is an
-//! answer that is made while it is sent.
+//! answer that is made while it is sent. `crowd` knows who is connected, and who has to go when there are too many.
 
 mod accept;
 mod activation;
 mod address;
 mod body;
+mod crowd;
 mod http;
+mod network;
 mod socket;
 mod tls;
 
 pub use accept::{Accepted, Acceptor, Stream, serve_each};
 pub use activation::{Activation, ActivationError};
 pub use address::{Address, Endpoint};
-pub use body::{Gone, Sender, streamed};
+pub use body::{Budget, Gone, Sender, streamed};
+pub use crowd::{Bounds, Crowd, Member, TooMany};
 pub use http::{Caller, HttpListener, Open};
+pub use network::network_of;
 pub use socket::Socket;
 pub use tls::{TlsError, TlsFiles, TlsKeys};

@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Sends all sections, and from then on those that changed, until nobody reads.
 pub(super) fn events(snapshots: Arc<Snapshots>) -> Body {
-    let (sink, body) = streamed();
+    let (sink, body) = streamed(Vec::new());
     tokio::spawn(async move { send(&snapshots, &sink).await });
     body
 }
@@ -33,7 +33,7 @@ async fn send(snapshots: &Snapshots, sink: &Sender) {
                 sent.insert(name, value);
             }
         }
-        if sink.send(text.into_bytes()).await.is_err() {
+        if sink.send(text.as_bytes()).await.is_err() {
             return;
         }
     }

@@ -6,7 +6,7 @@ use super::host::is_ours;
 use super::settings::Settings;
 use super::snapshot::Snapshots;
 use crate::control::{Daemon, METRICS_TYPE};
-use crate::net::{Address, HttpListener};
+use crate::net::{Address, Bounds, Crowd, HttpListener};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -120,7 +120,8 @@ impl Page {
         let router = router
             .layer(from_fn_with_state(self.hosts.clone(), guard))
             .with_state(Arc::clone(&self.snapshots));
-        self.bound.serve(router, MAX_CONNECTIONS, || (), std::future::pending()).await;
+        let bounds = Bounds { all: MAX_CONNECTIONS, address: MAX_CONNECTIONS, known: MAX_CONNECTIONS };
+        self.bound.serve(router, Crowd::new(bounds), || (), std::future::pending()).await;
     }
 }
 

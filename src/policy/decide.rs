@@ -4,6 +4,7 @@
 use super::facts::Facts;
 use super::settings::{Action, Actions, Thresholds};
 use super::source::Match;
+use super::sources::{Backing, Backings};
 use super::whitelist::WhiteList;
 use std::fmt;
 
@@ -48,6 +49,18 @@ pub struct Decision {
     pub action: Action,
     /// The entry that wants the message, or some recipient's copy of it.
     pub whitelist: Option<Match>,
+    /// Of bulk, where the count comes from that makes it so.
+    pub backing: Backing,
+    /// Whether it is bulk that may only be marked, since its count comes from too few networks.
+    pub held: bool,
+}
+
+impl Decision {
+    /// What header and log say of the networks that the count came from, and whether only marking was held to.
+    pub fn sources(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let held = self.held.then(|| ("held", "sources".to_owned()));
+        self.backing.fields().into_iter().chain(held)
+    }
 }
 
 /// How often a message was seen, this one included; `None` where it has no such signatures.
@@ -61,40 +74,62 @@ pub struct Counts {
 
 /// Decides on a message that was seen so often.
 ///
+/// A count that has reached its threshold makes it bulk. More than to mark it takes a count that comes from enough networks.
 /// A message that some recipients want (`recipient` entries) is bulk for the others, but it is never refused: a
 /// refusal would be one for all.
 #[must_use]
 pub fn decide(
     counts: Counts,
+    backings: Backings,
     thresholds: &Thresholds,
     actions: &Actions,
     list: &WhiteList,
     facts: &Facts<'_>,
 ) -> Decision {
-    let whitelisted =
-        |entry| Decision { verdict: Verdict::Whitelisted, action: Action::Mark, whitelist: Some(entry) };
+    let plain = |verdict, whitelist| Decision {
+        verdict,
+        action: Action::Mark,
+        whitelist,
+        backing: Backing::NotAsked,
+        held: false,
+    };
+    let whitelisted = |entry| plain(Verdict::Whitelisted, Some(entry));
     if let Some(entry) = list.message(facts) {
         return whitelisted(entry);
     }
     let mut wanted = facts.recipients.iter().map(|r| list.recipient(r));
     let some = wanted.clone().flatten().next();
     let all = wanted.all(|entry| entry.is_some());
-    let action = if thresholds.body.is_reached(counts.body) {
-        Some(actions.bulk)
-    } else {
-        thresholds.near.is_reached(counts.near).then_some(actions.near)
-    };
-    match (some, action) {
+    match (some, bulk(counts, backings, thresholds, actions)) {
         (Some(entry), _) if all => whitelisted(entry),
-        (_, None) => Decision { verdict: Verdict::Clean, action: Action::Mark, whitelist: None },
-        (Some(entry), _) => Decision { verdict: Verdict::Bulk, action: Action::Mark, whitelist: Some(entry) },
-        (None, Some(action)) => Decision { verdict: Verdict::Bulk, action, whitelist: None },
+        (_, None) => plain(Verdict::Clean, None),
+        (Some(entry), Some(bulk)) => Decision { action: Action::Mark, whitelist: Some(entry), ..bulk },
+        (None, Some(bulk)) => bulk,
     }
+}
+
+/// What is bulk, and what would be done with it if nobody wants it: by its body, or else by what it is like.
+fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &Actions) -> Option<Decision> {
+    let Backings { body, near } = backings;
+    let kinds = [
+        (thresholds.body, counts.body, body, actions.bulk),
+        (thresholds.near, counts.near, near, actions.near),
+    ];
+    let reached = kinds.into_iter().filter(|(threshold, count, ..)| threshold.is_reached(*count));
+    let all: Vec<Decision> = reached
+        .map(|(threshold, _, backing, action)| {
+            let held = !backing.suffices(threshold, thresholds.min_sources);
+            let action = if held { Action::Mark } else { action };
+            Decision { verdict: Verdict::Bulk, action, whitelist: None, backing, held }
+        })
+        .collect();
+    all.iter().find(|decision| !decision.held).or_else(|| all.first()).cloned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Sources;
     use std::io;
     use std::path::PathBuf;
 
@@ -116,7 +151,7 @@ mod tests {
             signature: None,
         };
         let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
-        let d = decide(counts, &Thresholds::default(), &actions, &list, &facts);
+        let d = decide(counts, Backings::default(), &Thresholds::default(), &actions, &list, &facts);
         (d.verdict, d.action, d.whitelist.map(|m| m.to_string()))
     }
 
@@ -133,6 +168,32 @@ mod tests {
         assert_eq!(action(None, Some(20)), Action::Quarantine);
         assert_eq!(action(Some(20), Some(20)), Action::Reject);
         assert_eq!(action(Some(19), Some(19)), Action::Mark);
+    }
+
+    /// What is done, and whether it was held back, with these sources of both counts.
+    fn backed(counts: Counts, body: Backing, near: Backing) -> (Action, bool) {
+        let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
+        let (thresholds, list, facts) = (Thresholds::default(), WhiteList::default(), Facts::default());
+        let facts = Facts { recipients: &["x@y.z".to_owned()], ..facts };
+        let d = decide(counts, Backings { body, near }, &thresholds, &actions, &list, &facts);
+        assert_eq!(d.verdict, Verdict::Bulk);
+        (d.action, d.held)
+    }
+
+    #[test]
+    fn what_comes_from_few_networks_is_only_marked() {
+        let (few, many) = (Sources { others: 2, own: Some(1) }, Sources { others: 3, own: None });
+        let (few, many) = (Backing::Known(few), Backing::Known(many));
+        let both = Counts { body: Some(20), near: Some(20) };
+        assert_eq!(backed(both, many, few), (Action::Reject, false));
+        assert_eq!(backed(both, few, few), (Action::Mark, true));
+        assert_eq!(backed(both, Backing::Unknown, Backing::Unknown), (Action::Mark, true));
+        // What it is like came from many networks, though its body did not.
+        assert_eq!(backed(both, few, many), (Action::Quarantine, false));
+        assert_eq!(
+            backed(Counts { body: Some(19), near: Some(20) }, Backing::NotAsked, few),
+            (Action::Mark, true)
+        );
     }
 
     #[test]

@@ -3,17 +3,21 @@
 
 mod decide;
 mod facts;
+mod mailbox;
 mod network;
 mod patterns;
 mod reply;
 mod settings;
 mod source;
+mod sources;
 mod whitelist;
 
 pub use decide::{Counts, Decision, Verdict, decide};
 pub use facts::Facts;
+pub use mailbox::{Mailboxes, RecipientCase};
 pub use network::Network;
 pub use reply::{RejectReply, ReplyFields, TempfailReply};
-pub use settings::{Action, Actions, OnFailure, Per, Threshold, Thresholds, WhiteListFiles};
+pub use settings::{Action, Actions, MinSources, OnFailure, Per, Threshold, Thresholds, WhiteListFiles};
 pub use source::Match;
+pub use sources::{Backing, Backings, Sources};
 pub use whitelist::{WhiteList, WhiteListError};

@@ -21,6 +21,12 @@ impl Threshold {
         self.0
     }
 
+    /// A quarter of it, rounded up: from there on networks are counted.
+    #[must_use]
+    pub const fn quarter(self) -> u32 {
+        self.0.div_ceil(4)
+    }
+
     /// Whether there is a count, and it is that high.
     #[must_use]
     pub fn is_reached(self, count: Option<u32>) -> bool {
@@ -37,6 +43,43 @@ impl TryFrom<i64> for Threshold {
     }
 }
 
+/// From how many other client networks a count must come: 1 to 7. Of one signature no more than eight networks are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "i64")]
+pub struct MinSources(u32);
+
+impl MinSources {
+    /// The most.
+    pub const MAX: u32 = 7;
+
+    /// As a number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Whether networks do not matter.
+    #[must_use]
+    pub const fn is_off(self) -> bool {
+        self.0 <= 1
+    }
+}
+
+impl Default for MinSources {
+    fn default() -> Self {
+        Self(3)
+    }
+}
+
+impl TryFrom<i64> for MinSources {
+    type Error = String;
+
+    fn try_from(value: i64) -> Result<Self, String> {
+        let in_range = u32::try_from(value).ok().filter(|value| (1..=Self::MAX).contains(value));
+        in_range.map(Self).ok_or_else(|| format!("found {value}, expected 1 to {}", Self::MAX))
+    }
+}
+
 /// `[thresholds]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -45,12 +88,14 @@ pub struct Thresholds {
     pub body: Threshold,
     /// For the count of the `near` signatures.
     pub near: Threshold,
+    /// From how many other networks a count must come before more is done than to mark.
+    pub min_sources: MinSources,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
         // The paper, section 4: DCC's users usually take 20.
-        Self { body: Threshold(20), near: Threshold(20) }
+        Self { body: Threshold(20), near: Threshold(20), min_sources: MinSources::default() }
     }
 }
 

@@ -3,15 +3,18 @@
 
 use super::clients::{Client, ClientsError};
 use super::gate::{Gate, Refused};
+use super::limits::Who;
 use super::settings::Settings;
 use super::snapshots::Snapshots;
+use super::streaming::{Stream, next_updates, send_snapshot, send_updates};
+use super::streams::{Place, Streams};
 use crate::activity::Activity;
 use crate::control::{Daemon, METRICS_TYPE, Parts};
-use crate::ledger::{Behind, Ledger, LedgerError, Refusal, Reporter, Role, Snapshot, Vector, mark_of, now};
-use crate::net::{Caller, Sender, streamed};
+use crate::ledger::{Behind, Ledger, LedgerError, NotCounted, Refusal, Reporter, Role, Vector, now};
+use crate::net::{Caller, network_of};
 use crate::signature::Signature;
-use crate::sync::clock::{self, ClockGuard};
-use crate::sync::wire::{self, Reports, SnapshotHead, frame};
+use crate::sync::clock;
+use crate::sync::wire::{self, Reports, SnapshotHead};
 use crate::sync::{Code, ERROR_HEADER, Links, Parameters, Remote};
 use axum::body::Body;
 use axum::extract::{Query, State};
@@ -29,15 +32,6 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 /// The longest time for which a stream of updates stays open, in seconds.
 const MAX_WAIT: u64 = 3600;
 
-/// After so long without an update a stream says that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
-
-/// Bytes of updates that are read from disk together.
-const UPDATES_AT_ONCE: usize = 1 << 20;
-
-/// Rows of a snapshot that are read from disk together.
-const ROWS_AT_ONCE: usize = 8;
-
 /// The threshold of the estimates of false bulk in the metrics of a server: the default of milters.
 pub const METRICS_THRESHOLD: u32 = 20;
 
@@ -46,7 +40,8 @@ pub struct Service {
     pub(super) ledger: Ledger,
     pub(super) gate: Arc<Gate>,
     parameters: Parameters,
-    snapshots: Snapshots,
+    snapshots: Arc<Snapshots>,
+    streams: Arc<Streams>,
     daemon: Arc<Daemon>,
 }
 
@@ -72,7 +67,8 @@ impl From<Refused> for Failure {
             Refused::Token => Code::TokenInvalid,
             Refused::Role | Refused::OnlyMetrics | Refused::NoMetrics => Code::Role,
             Refused::Blocked => Code::TokenBlocked,
-            Refused::Rate => Code::Rate,
+            Refused::Rate | Refused::Checks => Code::Rate,
+            Refused::Connections | Refused::Streams => Code::TooMany,
         };
         Self(code, refused.to_string())
     }
@@ -93,14 +89,6 @@ impl From<Behind> for Failure {
         };
         Self(code, behind.to_string())
     }
-}
-
-/// Reads from disk beside the threads that answer.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Behind> + Send + 'static,
-) -> Result<T, Behind> {
-    let failed = |_| LedgerError::Unavailable("internal error".to_owned());
-    tokio::task::spawn_blocking(work).await.map_err(failed)?
 }
 
 impl Service {
@@ -129,8 +117,9 @@ impl Service {
             clients: Box::new(move || of_clients.status()),
             activity,
         });
-        let (snapshots, daemon) = (Snapshots::default(), Arc::new(daemon));
-        Ok(Arc::new(Self { ledger, gate, parameters, snapshots, daemon }))
+        let streams = Streams::new(&settings.limits, Arc::clone(&daemon.activity.load));
+        let (snapshots, daemon) = (Arc::default(), Arc::new(daemon));
+        Ok(Arc::new(Self { ledger, gate, parameters, snapshots, streams, daemon }))
     }
 
     /// What the server can say of itself.
@@ -142,6 +131,19 @@ impl Service {
     /// Lets go of what nobody used for a while.
     pub fn tidy(&self) {
         self.snapshots.tidy();
+    }
+
+    /// Takes back what clients had reported who were removed together with their counts.
+    ///
+    /// # Errors
+    /// When that could not be written down; it is to be tried again.
+    pub async fn withdraw(&self) -> Result<(), LedgerError> {
+        for client in self.gate.withdrawn() {
+            if self.ledger.withdraw(client.clone(), now()).await? {
+                log::warn!("all that the client {client} had reported is taken back");
+            }
+        }
+        Ok(())
     }
 
     /// The routes.
@@ -177,6 +179,12 @@ impl Service {
             .map_err(|what| Failure(Code::Clock, what))
     }
 
+    /// A place for one more stream.
+    fn stream(&self, client: Option<&Client>, caller: &Caller) -> Result<Place, Failure> {
+        let place = self.streams.enter(who(client, caller));
+        place.ok_or_else(|| self.gate.refuse_any(client, Refused::Streams).into())
+    }
+
     fn with_parameters(&self, response: impl IntoResponse) -> Response {
         let mut response = response.into_response();
         if let Ok(value) = HeaderValue::from_str(&self.parameters.to_string()) {
@@ -187,6 +195,15 @@ impl Service {
             response.headers_mut().insert(header::DATE, date);
         }
         response
+    }
+}
+
+/// As whom somebody is counted who was let pass.
+fn who(client: Option<&Client>, caller: &Caller) -> Who {
+    match (client, caller.ip) {
+        (Some(client), _) => Who::Client(client.name.as_str().into()),
+        (None, Some(ip)) => Who::Network(network_of(ip)),
+        (None, None) => Who::Here,
     }
 }
 
@@ -206,11 +223,11 @@ async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Fai
 
 async fn reports(
     State(service): State<Arc<Service>>,
-    Extension(Caller(ip)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
-    let client = service.gate.reporter(token(&headers), ip)?;
+    let client = service.gate.reporter(token(&headers), &caller)?;
     let name = client.name.clone();
     let result = take_reports(&service, client, &headers, body).await;
     if let Err(Failure(code, why)) = &result
@@ -243,9 +260,15 @@ async fn take_reports(
     service.gate.admit(&client, batch.reports.len())?;
     let signatures = batch.reports.len();
     let reporter = Reporter { client: client.name.clone(), spool: batch.spool };
-    let limit = client.max_influence.map(std::num::NonZeroU32::get);
-    let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limit, now()).await?;
-    let receipt = receipt.map_err(|e| Failure(Code::BatchNumber, e.to_string()))?;
+    let limits = client.limits();
+    let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limits, now()).await?;
+    let receipt = receipt.map_err(|e| match e {
+        NotCounted::Backwards(e) => Failure(Code::BatchNumber, e.to_string()),
+        NotCounted::OverQuota(e) => {
+            service.gate.refused(&client.name, "its quota of different signatures is used up");
+            Failure(Code::Quota, e.to_string())
+        }
+    })?;
     service.gate.counted(&client.name, signatures);
     service.daemon.activity.reported(signatures as u64, now());
     Ok(service.with_parameters(wire::encode_receipt(receipt)))
@@ -261,73 +284,22 @@ struct UpdatesQuery {
 
 async fn updates(
     State(service): State<Arc<Service>>,
-    Extension(Caller(ip)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Query(UpdatesQuery { since, wait }): Query<UpdatesQuery>,
 ) -> Result<Response, Failure> {
-    let client = service.gate.reader(token(&headers), ip)?;
+    let client = service.gate.reader(token(&headers), &caller)?;
     service.agree(client.as_ref(), &headers)?;
     let bad = |e| Failure(Code::Request, format!("since: {e}"));
     let theirs: Vector = since.parse().map_err(bad)?;
+    let place = service.stream(client.as_ref(), &caller)?;
     // What cannot be served is told before the stream begins.
-    let first = next_updates(&service.ledger, &theirs).await?;
-    let (sink, body) = streamed();
+    let first = next_updates(&place, &service.ledger, &theirs).await?;
+    let (sink, body) = place.body();
     let until = Instant::now() + Duration::from_secs(wait.min(MAX_WAIT));
-    let ledger = service.ledger.clone();
-    tokio::spawn(async move { send_updates(&ledger, theirs, first, until, &sink).await });
+    let stream = Stream { place, sink, connection: caller.connection };
+    tokio::spawn(send_updates(stream, service.ledger.clone(), theirs, first, until));
     Ok(service.with_parameters(body))
-}
-
-async fn next_updates(ledger: &Ledger, theirs: &Vector) -> Result<Vec<Arc<[u8]>>, Behind> {
-    let (reader, ours, theirs) = (ledger.reader()?, ledger.vector(), theirs.clone());
-    blocking(move || reader.updates(&ours, &theirs, UPDATES_AT_ONCE)).await
-}
-
-/// Sends updates until the time is over, nobody reads, or something is wrong; the reader asks again and is told then.
-async fn send_updates(
-    ledger: &Ledger,
-    mut theirs: Vector,
-    first: Vec<Arc<[u8]>>,
-    until: Instant,
-    sink: &Sender,
-) {
-    let mut moved = ledger.moves();
-    let clock = ClockGuard::begin();
-    let mut updates = first;
-    // With an empty frame, by which the reader knows that there is a stream.
-    if sink.send([&wire::UPDATES[..], &frame(&[])].concat()).await.is_err() {
-        return;
-    }
-    while clock.is_steady() {
-        for update in &updates {
-            if let Some((origin, mark)) = mark_of(update) {
-                theirs.set(origin, mark);
-            }
-        }
-        let pieces: Vec<u8> = updates.iter().flat_map(|update| frame(update)).collect();
-        if !pieces.is_empty() && sink.send(pieces).await.is_err() {
-            return;
-        }
-        let more = !updates.is_empty();
-        moved.mark_unchanged();
-        updates = match next_updates(ledger, &theirs).await {
-            Ok(updates) => updates,
-            Err(_) => return,
-        };
-        if !updates.is_empty() || more {
-            continue;
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        match tokio::time::timeout(left.min(KEEP_ALIVE), moved.changed()).await {
-            Ok(true) => (),
-            Ok(false) => return,
-            Err(_) if sink.send(frame(&[])).await.is_err() => return,
-            Err(_) => (),
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -339,46 +311,30 @@ struct SnapshotQuery {
 
 async fn snapshot(
     State(service): State<Arc<Service>>,
-    Extension(Caller(ip)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Query(SnapshotQuery { id, from }): Query<SnapshotQuery>,
 ) -> Result<Response, Failure> {
-    let client = service.gate.reader(token(&headers), ip)?;
+    let client = service.gate.reader(token(&headers), &caller)?;
     service.agree(client.as_ref(), &headers)?;
-    let (id, snapshot) = match id {
-        Some(id) => {
-            let gone =
-                || Failure(Code::SnapshotGone, "this snapshot is no longer kept; start again".to_owned());
-            (id, service.snapshots.get(id).ok_or_else(gone)?)
-        }
-        None => {
-            let service = Arc::clone(&service);
-            blocking(move || Ok(service.snapshots.newest(&service.ledger)?)).await?
-        }
-    };
-    let head = SnapshotHead { id, rows: snapshot.count_rows()?, vector: snapshot.vector().clone() };
-    let (sink, body) = streamed();
-    tokio::spawn(async move { send_snapshot(&snapshot, &head, from, &sink).await });
+    let place = service.stream(client.as_ref(), &caller)?;
+    let gone = || Failure(Code::SnapshotGone, "this snapshot is no longer kept; start again".to_owned());
+    let (kept, ledger) = (Arc::clone(&service.snapshots), service.ledger.clone());
+    let found = place.read(move || {
+        let found = match id {
+            Some(id) => kept.get(id).map(|snapshot| (id, snapshot)),
+            None => Some(kept.newest(&ledger)?),
+        };
+        Ok(found
+            .map(|(id, snapshot)| Ok::<_, LedgerError>((id, snapshot.count_rows()?, snapshot)))
+            .transpose()?)
+    });
+    let (id, rows, snapshot) = found.await?.ok_or_else(gone)?;
+    let head = SnapshotHead { id, rows, vector: snapshot.vector().clone() };
+    let (sink, body) = place.body();
+    let stream = Stream { place, sink, connection: caller.connection };
+    tokio::spawn(send_snapshot(stream, snapshot, head, from));
     Ok(service.with_parameters(body))
-}
-
-async fn send_snapshot(snapshot: &Arc<Snapshot>, head: &SnapshotHead, mut from: u64, sink: &Sender) {
-    let beginning = [&wire::SNAPSHOT[..], &frame(&head.encode())].concat();
-    if sink.send(beginning).await.is_err() {
-        return;
-    }
-    while from < head.rows {
-        let snapshot = Arc::clone(snapshot);
-        let Ok(rows) = blocking(move || Ok(snapshot.rows(from, ROWS_AT_ONCE)?)).await else { return };
-        if rows.is_empty() {
-            return;
-        }
-        from += rows.len() as u64;
-        let pieces = rows.iter().flat_map(|row| frame(&row.encode())).collect();
-        if sink.send(pieces).await.is_err() {
-            return;
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -388,11 +344,12 @@ struct CheckQuery {
 
 async fn check(
     State(service): State<Arc<Service>>,
-    Extension(Caller(ip)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Query(CheckQuery { signature }): Query<CheckQuery>,
 ) -> Result<Response, Failure> {
-    service.gate.reader(token(&headers), ip)?;
+    let client = service.gate.reader(token(&headers), &caller)?;
+    service.gate.admit_check(client.as_ref(), &who(client.as_ref(), &caller))?;
     let bad = |e| Failure(Code::Request, format!("signature: {e}"));
     let signature: Signature = signature.parse().map_err(bad)?;
     let count = service.ledger.count(signature, now()).await?;
@@ -401,19 +358,19 @@ async fn check(
 
 async fn metrics(
     State(service): State<Arc<Service>>,
-    Extension(Caller(ip)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    service.gate.scraper(token(&headers), ip)?;
+    service.gate.scraper(token(&headers), &caller)?;
     let text = service.daemon.metrics(METRICS_THRESHOLD).await;
     Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response())
 }
 
 async fn status(
     State(service): State<Arc<Service>>,
-    Extension(Caller(ip)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    service.gate.reader(token(&headers), ip)?;
+    service.gate.reader(token(&headers), &caller)?;
     Ok(service.with_parameters(Json(service.daemon.public_status().await?)))
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who may use a server: names, roles, limits, and hashes of tokens, in one file of the state directory.
 
+use super::quota::Quota;
+use super::tokens::{Tokens, hash};
 use crate::directory::StateDirectory;
-use crate::ledger::random_bytes;
+use crate::ledger::{Limits, random_bytes};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fmt;
 use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use subtle::ConstantTimeEq;
 
 /// The name of the file.
 pub(super) const FILE_NAME: &str = "clients.json";
@@ -48,18 +48,49 @@ pub struct Client {
     pub name: String,
     /// What it may do.
     pub role: Role,
-    /// What it can bring to any one signature's count within a window; none for as much as it sees.
+    /// What it can bring to any signature's count; none for a mail server of one's own, which brings what it sees.
     pub max_influence: Option<NonZeroU32>,
+    /// The different signatures that it can bring in a window, if it has a limit of influence; none for the usual share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Quota>,
     /// Reports a second; none for as many as the server's default says.
     pub rate: Option<NonZeroU32>,
     /// SHA-256 of its tokens in hexadecimal digits, the newest last; two while it is changing from one to the next.
     tokens: Vec<String>,
 }
 
+impl Client {
+    /// The limits of its influence.
+    #[must_use]
+    pub fn limits(&self) -> Option<Limits> {
+        let quota = self.quota.unwrap_or_default().millionths();
+        self.max_influence.map(|influence| Limits { influence: influence.get(), quota })
+    }
+}
+
+/// What a client may do, as the administrator says it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// What it is for.
+    pub role: Role,
+    /// See [`Client::max_influence`].
+    pub max_influence: Option<NonZeroU32>,
+    /// See [`Client::quota`].
+    pub quota: Option<Quota>,
+    /// See [`Client::rate`].
+    pub rate: Option<NonZeroU32>,
+}
+
 /// All clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clients {
     clients: Vec<Client>,
+    /// The names of those whose counts were to be taken back when they were removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    withdrawn: Vec<String>,
+    /// Of the clients as they were read.
+    #[serde(skip)]
+    tokens: Tokens,
 }
 
 /// Clients cannot be read or changed.
@@ -87,14 +118,15 @@ pub enum ClientsError {
     /// There is no such client.
     #[error("there is no client {0:?}")]
     Unknown(String),
+    /// Its counts are not kept apart.
+    #[error(
+        "the client {0:?} has no limit of influence, so its counts were added to those of all others and cannot be told apart; \
+         remove it without --with-counts, and they expire with their windows"
+    )]
+    NotApart(String),
     /// The name is invalid.
     #[error("found the name {0:?}, expected 1 to 64 letters, digits, dots, underscores or hyphens")]
     Name(String),
-}
-
-/// The hash of a token, as it is kept.
-fn hash(token: &str) -> String {
-    Sha256::digest(token.as_bytes()).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// A new token: 256 bits, with a beginning by which people and scanners for secrets know it.
@@ -111,7 +143,11 @@ impl Clients {
     pub fn load(directory: &Path) -> Result<Self, ClientsError> {
         let path = directory.join(FILE_NAME);
         match StateDirectory::open(directory).and_then(|directory| directory.read(FILE_NAME)) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|reason| ClientsError::Form { path, reason }),
+            Ok(bytes) => {
+                let clients: Self =
+                    serde_json::from_slice(&bytes).map_err(|reason| ClientsError::Form { path, reason })?;
+                Ok(clients.indexed())
+            }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(reason) => Err(ClientsError::Io { path, reason }),
         }
@@ -147,13 +183,7 @@ impl Clients {
     ///
     /// # Errors
     /// When there is one of this name, or the name is invalid.
-    pub fn add(
-        &mut self,
-        name: &str,
-        role: Role,
-        max_influence: Option<NonZeroU32>,
-        rate: Option<NonZeroU32>,
-    ) -> Result<String, ClientsError> {
+    pub fn add(&mut self, name: &str, grant: Grant) -> Result<String, ClientsError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
             return Err(ClientsError::Name(name.to_owned()));
@@ -163,8 +193,18 @@ impl Clients {
         }
         let token = token()?;
         let tokens = vec![hash(&token)];
-        self.clients.push(Client { name: name.to_owned(), role, max_influence, rate, tokens });
+        let Grant { role, max_influence, quota, rate } = grant;
+        self.withdrawn.retain(|withdrawn| withdrawn != name);
+        self.clients.push(Client { name: name.to_owned(), role, max_influence, quota, rate, tokens });
         Ok(token)
+    }
+
+    /// Changes what a client may do.
+    ///
+    /// # Errors
+    /// When there is no such client.
+    pub fn change(&mut self, name: &str, change: impl FnOnce(&mut Client)) -> Result<(), ClientsError> {
+        self.find(name).map(change)
     }
 
     /// Gives a client a new token; the one before stays valid until the next time.
@@ -190,24 +230,41 @@ impl Clients {
         Ok(())
     }
 
+    /// Removes a limited client; the server takes back, everywhere, what it had reported.
+    ///
+    /// # Errors
+    /// When there is no such client, or its counts are not kept apart.
+    pub fn remove_with_counts(&mut self, name: &str) -> Result<(), ClientsError> {
+        if self.find(name)?.max_influence.is_none() {
+            return Err(ClientsError::NotApart(name.to_owned()));
+        }
+        self.remove(name)?;
+        self.withdrawn.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Who was removed together with all counts.
+    #[must_use]
+    pub fn withdrawn(&self) -> &[String] {
+        &self.withdrawn
+    }
+
     fn find(&mut self, name: &str) -> Result<&mut Client, ClientsError> {
         let found = self.clients.iter_mut().find(|client| client.name == name);
         found.ok_or_else(|| ClientsError::Unknown(name.to_owned()))
     }
 
-    /// Whose token this is. All tokens are compared, each in constant time.
+    fn indexed(mut self) -> Self {
+        let clients = self.clients.iter().enumerate();
+        let hashes = clients.flat_map(|(i, client)| client.tokens.iter().map(move |hash| (&**hash, i)));
+        self.tokens = Tokens::new(hashes);
+        self
+    }
+
+    /// Whose token this was when the clients were read.
     #[must_use]
     pub fn authenticate(&self, token: &str) -> Option<&Client> {
-        let hash = hash(token);
-        let mut found = None;
-        for client in &self.clients {
-            for kept in &client.tokens {
-                if bool::from(kept.as_bytes().ct_eq(hash.as_bytes())) {
-                    found = Some(client);
-                }
-            }
-        }
-        found
+        self.clients.get(self.tokens.find(token)?)
     }
 }
 
@@ -232,7 +289,7 @@ mod tests {
         }
         chown(directory.path(), Some(65534), Some(65534)).unwrap();
         for name in ["mx1", "mx2"] {
-            Clients::edit(directory.path(), |clients| clients.add(name, Role::Report, None, None)).unwrap();
+            Clients::edit(directory.path(), |clients| clients.add(name, Grant::default())).unwrap();
             for file in [FILE_NAME, "clients.lock"] {
                 let meta = fs::metadata(directory.path().join(file)).unwrap();
                 assert_eq!((meta.uid(), meta.gid()), (65534, 65534), "{file}");
@@ -248,9 +305,9 @@ mod tests {
         let edit = |change: &dyn Fn(&mut Clients) -> Result<String, ClientsError>| {
             Clients::edit(directory.path(), |clients| change(clients))
         };
-        let first = edit(&|clients| clients.add("mx1", Role::Report, None, None)).unwrap();
-        assert!(edit(&|clients| clients.add("mx1", Role::Read, None, None)).is_err());
-        assert!(edit(&|clients| clients.add("a b", Role::Read, None, None)).is_err());
+        let first = edit(&|clients| clients.add("mx1", Grant::default())).unwrap();
+        assert!(edit(&|clients| clients.add("mx1", Grant::default())).is_err());
+        assert!(edit(&|clients| clients.add("a b", Grant::default())).is_err());
         let second = edit(&|clients| clients.rotate("mx1")).unwrap();
         let clients = Clients::load(directory.path()).unwrap();
         let name = |clients: &Clients, token: &str| clients.authenticate(token).map(|c| c.name.clone());

@@ -2,28 +2,27 @@
 //! Who may pass, and how fast.
 
 use super::clients::{Client, Clients, ClientsError, Role};
+use super::limits::{Checks, Failures, Who};
 use super::refusals::Refusals;
-use super::settings::{Limits, Settings};
+use super::settings::Settings;
 use crate::control::ClientStatus;
+use crate::net::{Caller, network_of};
+use crate::sync::told;
 use arc_swap::ArcSwap;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Addresses whose failures are remembered at most.
-const MAX_ADDRESSES: usize = 10_000;
-
 /// Reports that a client may always send at once: one batch.
 const WHOLE_BATCH: NonZeroU32 = const { NonZeroU32::new(8192).unwrap() };
 const _: () = assert!(WHOLE_BATCH.get() as usize == crate::sync::wire::MAX_REPORTS);
 
-/// For how long failed attempts are counted together.
-const MINUTE: Duration = Duration::from_secs(60);
+/// For how long something may come of a client that was removed.
+const UNDER_WAY: Duration = Duration::from_secs(120);
 
 /// Why somebody may not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +31,7 @@ pub(super) enum Refused {
     NoToken,
     #[error("the token is not valid")]
     Token,
-    #[error("too many invalid tokens from this address; try again in a minute")]
+    #[error("the token is not valid, and neither were many others from this address; try again in a minute")]
     Blocked,
     #[error("this client may only read")]
     Role,
@@ -42,6 +41,12 @@ pub(super) enum Refused {
     NoMetrics,
     #[error("more reports a second than this client may send; try again later")]
     Rate,
+    #[error("more checks than this client or address may make in a minute; try again later")]
+    Checks,
+    #[error("this client has as many connections as it may have")]
+    Connections,
+    #[error("this client or address has as many streams as it may have")]
+    Streams,
 }
 
 /// By which a file is known to be another: it is never changed in its place.
@@ -70,11 +75,15 @@ pub(super) struct Gate {
     directory: PathBuf,
     stamp: Mutex<Option<Stamp>>,
     anonymous_reading: bool,
-    limits: Limits,
-    failures: Mutex<HashMap<IpAddr, (u32, Instant)>>,
+    /// Reports a second of a client that has no rate of its own.
+    rate: NonZeroU32,
+    failures: Failures,
+    checks: Checks,
     /// Of each client, its rate and the meter that holds it.
     meters: Mutex<HashMap<String, (NonZeroU32, Arc<DefaultDirectRateLimiter>)>>,
     activity: Mutex<HashMap<String, Activity>>,
+    /// Clients that were removed together with their counts, and when that was seen.
+    withdrawn: Mutex<HashMap<String, Instant>>,
 }
 
 impl Gate {
@@ -86,10 +95,12 @@ impl Gate {
             directory,
             stamp,
             anonymous_reading,
-            limits,
-            failures: Mutex::default(),
+            rate: limits.rate,
+            failures: Failures::new(limits.failed_attempts),
+            checks: Checks::new(limits.checks_per_minute),
             meters: Mutex::default(),
             activity: Mutex::default(),
+            withdrawn: Mutex::default(),
         })
     }
 
@@ -113,6 +124,18 @@ impl Gate {
         }
     }
 
+    /// Who was removed together with all counts. For some time after that the answer is the same: what was under way may come.
+    pub(super) fn withdrawn(&self) -> Vec<String> {
+        self.refresh();
+        let clients = self.clients.load();
+        let mut since = self.withdrawn.lock();
+        since.retain(|name, _| clients.withdrawn().contains(name));
+        let names = clients.withdrawn().iter();
+        let new =
+            |name: &&String| since.entry((*name).clone()).or_insert_with(Instant::now).elapsed() < UNDER_WAY;
+        names.filter(new).cloned().collect()
+    }
+
     /// All clients, and what they did.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         self.refresh();
@@ -123,6 +146,9 @@ impl Gate {
             ClientStatus {
                 name: client.name.clone(),
                 role: client.role.to_string(),
+                limits: client
+                    .max_influence
+                    .map(|most| format!("influence {most}, quota {}", client.quota.unwrap_or_default())),
                 batches: activity.batches,
                 signatures: activity.signatures,
                 refused: activity.refused,
@@ -151,25 +177,23 @@ impl Gate {
 
     /// Notes that a client was refused, and says so once in a while for each reason.
     pub(super) fn refused(&self, client: &str, why: &str) {
+        // It may repeat what the client sent.
+        let why = told(why);
         self.note(client, |activity| {
             activity.refused += 1;
-            for line in activity.refusals.note(why, Instant::now()) {
+            for line in activity.refusals.note(&why, Instant::now()) {
                 log::info!("client {client} is refused: {line}");
             }
-            activity.last_refusal = Some(why.to_owned());
+            activity.last_refusal = Some(why);
         });
     }
 
     /// Lets a reader pass: none for somebody without a token where everybody may read.
-    pub(super) fn reader(
-        &self,
-        token: Option<&str>,
-        from: Option<IpAddr>,
-    ) -> Result<Option<Client>, Refused> {
+    pub(super) fn reader(&self, token: Option<&str>, caller: &Caller) -> Result<Option<Client>, Refused> {
         if token.is_none() && self.anonymous_reading {
             return Ok(None);
         }
-        let client = self.client(token, from)?;
+        let client = self.client(token, caller)?;
         if client.role == Role::Metrics {
             return Err(self.refuse(&client, Refused::OnlyMetrics));
         }
@@ -177,8 +201,8 @@ impl Gate {
     }
 
     /// Lets somebody pass who may read the metrics.
-    pub(super) fn scraper(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<(), Refused> {
-        let client = self.client(token, from)?;
+    pub(super) fn scraper(&self, token: Option<&str>, caller: &Caller) -> Result<(), Refused> {
+        let client = self.client(token, caller)?;
         if client.role == Role::Metrics { Ok(()) } else { Err(self.refuse(&client, Refused::NoMetrics)) }
     }
 
@@ -188,57 +212,51 @@ impl Gate {
     }
 
     /// Lets somebody pass who may report.
-    pub(super) fn reporter(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<Client, Refused> {
-        let client = self.client(token, from)?;
+    pub(super) fn reporter(&self, token: Option<&str>, caller: &Caller) -> Result<Client, Refused> {
+        let client = self.client(token, caller)?;
         if client.role != Role::Report {
             return Err(self.refuse(&client, Refused::Role));
         }
         Ok(client)
     }
 
-    fn client(&self, token: Option<&str>, from: Option<IpAddr>) -> Result<Client, Refused> {
+    fn client(&self, token: Option<&str>, caller: &Caller) -> Result<Client, Refused> {
         let token = token.ok_or(Refused::NoToken)?;
         self.refresh();
-        if self.is_blocked(from) {
-            return Err(Refused::Blocked);
-        }
         let clients = self.clients.load();
+        // A valid token passes, whatever others from its address try.
         let Some(client) = clients.authenticate(token).cloned() else {
-            self.remember_failure(from);
-            return Err(Refused::Token);
+            // A Unix socket has no address, and whoever reaches it is known to this machine.
+            let too_many = caller.ip.is_some_and(|ip| self.failures.add(network_of(ip)));
+            return Err(if too_many { Refused::Blocked } else { Refused::Token });
         };
         self.note(&client.name, |activity| activity.heard = Some(Instant::now()));
+        if caller.connection.is_known_as(&client.name).is_err() {
+            return Err(self.refuse(&client, Refused::Connections));
+        }
         Ok(client)
     }
 
-    /// A Unix socket has no address, and whoever reaches it is known to this machine.
-    fn is_blocked(&self, from: Option<IpAddr>) -> bool {
-        let failures = self.failures.lock();
-        from.and_then(|ip| failures.get(&ip)).is_some_and(|&(count, since)| {
-            count >= self.limits.failed_attempts.get() && since.elapsed() < MINUTE
-        })
+    /// Whether one more single question may be answered.
+    pub(super) fn admit_check(&self, client: Option<&Client>, who: &Who) -> Result<(), Refused> {
+        if self.checks.admit(who) {
+            return Ok(());
+        }
+        Err(self.refuse_any(client, Refused::Checks))
     }
 
-    fn remember_failure(&self, from: Option<IpAddr>) {
-        let Some(ip) = from else { return };
-        let mut failures = self.failures.lock();
-        if failures.len() >= MAX_ADDRESSES {
-            failures.retain(|_, (_, since)| since.elapsed() < MINUTE);
+    /// Refuses somebody, and notes it where it is a client.
+    pub(super) fn refuse_any(&self, client: Option<&Client>, why: Refused) -> Refused {
+        match client {
+            Some(client) => self.refuse(client, why),
+            None => why,
         }
-        if failures.len() >= MAX_ADDRESSES && !failures.contains_key(&ip) {
-            return;
-        }
-        let (count, since) = failures.entry(ip).or_insert_with(|| (0, Instant::now()));
-        if since.elapsed() >= MINUTE {
-            (*count, *since) = (0, Instant::now());
-        }
-        *count += 1;
     }
 
     /// Whether a client may send so many reports now.
     pub(super) fn admit(&self, client: &Client, reports: usize) -> Result<(), Refused> {
         let Some(reports) = u32::try_from(reports).ok().and_then(NonZeroU32::new) else { return Ok(()) };
-        let rate = client.rate.unwrap_or(self.limits.rate);
+        let rate = client.rate.unwrap_or(self.rate);
         let meter = {
             let mut meters = self.meters.lock();
             let new = || {

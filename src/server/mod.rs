@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The signature server: takes reports, counts each once, and hands out what the federation counted.
 //!
-//! `api` answers requests; `clients` knows who may ask, and `gate` lets them pass. The counts are in the
-//! ledger, and what travels is described in `sync::wire`.
+//! `api` answers requests; `clients` knows who may ask, by their `tokens`, and `gate` lets them pass, as far as `limits` allow.
+//! `streaming` sends updates and snapshots: `streams` bounds what all readers take together, and `blocks` are what several
+//! want. The counts are in the ledger, and what travels is described in `sync::wire`.
 
 mod api;
+mod blocks;
 mod clients;
 mod gate;
+mod limits;
+mod quota;
 mod refusals;
 mod settings;
 mod snapshots;
+mod streaming;
+mod streams;
+mod tokens;
 
 pub use api::{METRICS_THRESHOLD, Service};
-pub use clients::{Client, Clients, ClientsError, Role};
+pub use clients::{Client, Clients, ClientsError, Grant, Role};
+pub use quota::{NoShare, PARTNER_INFLUENCE, PARTNER_RATE, Quota};
 pub use settings::{Limits, Settings};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of the server itself.
 
+use crate::net::Bounds;
 use serde::Deserialize;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -11,17 +12,44 @@ use std::path::PathBuf;
 pub struct Limits {
     /// Connections at a time; more wait.
     pub max_connections: NonZeroUsize,
+    /// Of these, from one address, of those who did not show a valid token.
+    pub connections_per_address: NonZeroUsize,
+    /// Of one client.
+    pub connections_per_client: NonZeroUsize,
+    /// Streams of updates and snapshots at a time: of one client, or of one address without a token.
+    pub streams_per_client: NonZeroUsize,
+    /// Megabytes that wait for the readers of all streams at most.
+    pub stream_megabytes: NonZeroUsize,
     /// Reports a second of a client that has no rate of its own.
     pub rate: NonZeroU32,
-    /// Refused tokens a minute from one address, before it is not listened to for the rest of the minute.
+    /// Single questions a minute: of one client, or of one address without a token.
+    pub checks_per_minute: NonZeroU32,
+    /// Invalid tokens a minute from one address; those after them have to wait. Valid ones do not.
     pub failed_attempts: NonZeroU32,
+}
+
+impl Limits {
+    /// Those of connections.
+    #[must_use]
+    pub const fn connections(&self) -> Bounds {
+        Bounds {
+            all: self.max_connections.get(),
+            address: self.connections_per_address.get(),
+            known: self.connections_per_client.get(),
+        }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             max_connections: const { NonZeroUsize::new(16_384).unwrap() },
+            connections_per_address: const { NonZeroUsize::new(1024).unwrap() },
+            connections_per_client: const { NonZeroUsize::new(256).unwrap() },
+            streams_per_client: const { NonZeroUsize::new(32).unwrap() },
+            stream_megabytes: const { NonZeroUsize::new(64).unwrap() },
             rate: const { NonZeroU32::new(1_000_000).unwrap() },
+            checks_per_minute: const { NonZeroU32::new(120).unwrap() },
             failed_attempts: const { NonZeroU32::new(10).unwrap() },
         }
     }

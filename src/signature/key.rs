@@ -4,8 +4,9 @@
 use super::types::{Kind, Signature};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use siphasher::sip128::SipHasher24;
+use siphasher::sip128::{Hasher128, SipHasher24};
 use std::fmt;
+use std::hash::Hasher as _;
 
 /// The key of a site that shares its counts with nobody. It is public: with it, anybody can compute signatures, which
 /// tells them nothing, since nobody but the site sees its counts.
@@ -21,6 +22,8 @@ pub struct FederationKey {
     id: u64,
     passages: SipHasher24,
     words: [u8; 16],
+    source_counts: SipHasher24,
+    source_buckets: SipHasher24,
 }
 
 /// A key cannot be used.
@@ -52,9 +55,16 @@ impl FederationKey {
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(bytes).unwrap_or_else(|_| unreachable!());
         let digest = mac.clone().chain_update(b"key id").finalize().into_bytes();
         let id = u64::from_le_bytes(std::array::from_fn(|i| digest[i]));
-        let derived = |purpose: &[u8]| signature(&mac, Kind::Near, &[purpose]).to_bytes();
-        let passages = SipHasher24::new_with_key(&derived(b"passages"));
-        Self { id, passages, words: derived(b"words"), mac }
+        let derived = |kind, purpose: &[u8]| signature(&mac, kind, &[purpose]).to_bytes();
+        let hasher = |kind, purpose| SipHasher24::new_with_key(&derived(kind, purpose));
+        Self {
+            id,
+            passages: hasher(Kind::Near, b"passages"),
+            words: derived(Kind::Near, b"words"),
+            source_counts: hasher(Kind::SourceCount, b"networks"),
+            source_buckets: hasher(Kind::SourceBucket, b"buckets"),
+            mac,
+        }
     }
 
     /// Names the key without giving it away; holders of filters compare it before they exchange anything.
@@ -78,6 +88,26 @@ impl FederationKey {
         let mut content = [slot; 9];
         content[1..].copy_from_slice(&passage.to_le_bytes());
         Signature::from_bytes(self.passages.hash(&content).as_bytes())
+    }
+
+    /// The signature that stands for `of` from one network.
+    pub(super) fn source_count(&self, of: Signature, network: &[u8]) -> Signature {
+        let mut hasher = self.source_counts;
+        hasher.write(&of.to_bytes());
+        hasher.write(network);
+        Signature::from_bytes(hasher.finish128().as_bytes())
+    }
+
+    /// The signature that stands for `of` from the networks of a bucket.
+    pub(super) fn source_bucket(&self, of: Signature, bucket: u8) -> Signature {
+        let mut content = [bucket; 17];
+        content[..16].copy_from_slice(&of.to_bytes());
+        Signature::from_bytes(self.source_buckets.hash(&content).as_bytes())
+    }
+
+    /// A number that belongs to a network, whatever it sent.
+    pub(super) fn network(&self, network: &[u8]) -> u8 {
+        self.source_buckets.hash(network).as_bytes()[0]
     }
 
     /// The key of the words' hashes.

@@ -9,6 +9,7 @@ mod key;
 mod message;
 pub mod near;
 mod settings;
+mod sources;
 mod text;
 mod types;
 
@@ -18,4 +19,5 @@ pub use groups::{Belongs, Groups};
 pub use key::{FederationKey, KeyError};
 pub use message::{Signatures, signatures};
 pub use settings::Settings;
+pub use sources::{BUCKETS, ClientNetwork, PRESENT, source_bucket, source_count};
 pub use types::{Kind, LowInformation, ParseSignatureError, Signature};

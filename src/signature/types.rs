@@ -13,6 +13,10 @@ pub enum Kind {
     Near,
     /// Says of a `near` signature that the rest of a message with it was new.
     Stray,
+    /// Says of another signature how often it came from one client network.
+    SourceCount,
+    /// Says of another signature that it came from some network of a bucket.
+    SourceBucket,
 }
 
 impl Kind {
@@ -23,6 +27,8 @@ impl Kind {
             Self::Body => "body/1",
             Self::Near => "near/1",
             Self::Stray => "stray/1",
+            Self::SourceCount => "source-count/1",
+            Self::SourceBucket => "source-bucket/1",
         }
     }
 }
@@ -33,6 +39,8 @@ impl fmt::Display for Kind {
             Self::Body => "body",
             Self::Near => "near",
             Self::Stray => "stray",
+            Self::SourceCount => "source-count",
+            Self::SourceBucket => "source-bucket",
         })
     }
 }

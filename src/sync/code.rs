@@ -19,8 +19,12 @@ pub enum Code {
     TokenBlocked,
     /// The client has another role.
     Role,
-    /// The client sends too much.
+    /// The client sends or asks too much.
     Rate,
+    /// The client brought as many different signatures as it may in this window.
+    Quota,
+    /// The client has too many connections or streams at a time.
+    TooMany,
     /// The client counts otherwise.
     Parameters,
     /// Both clocks do not agree.
@@ -49,12 +53,14 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::TokenMissing,
         Self::TokenInvalid,
         Self::TokenBlocked,
         Self::Role,
         Self::Rate,
+        Self::Quota,
+        Self::TooMany,
         Self::Parameters,
         Self::Clock,
         Self::Request,
@@ -78,6 +84,8 @@ impl Code {
             Self::TokenBlocked => "token-blocked",
             Self::Role => "role",
             Self::Rate => "rate",
+            Self::Quota => "quota",
+            Self::TooMany => "too-many",
             Self::Parameters => "parameters",
             Self::Clock => "clock",
             Self::Request => "request",
@@ -104,7 +112,7 @@ impl Code {
             Self::Parameters | Self::Clock | Self::BatchNumber | Self::OtherHistory => StatusCode::CONFLICT,
             Self::UpdatesGone | Self::SnapshotGone => StatusCode::GONE,
             Self::BodyTooLong => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TokenBlocked | Self::Rate => StatusCode::TOO_MANY_REQUESTS,
+            Self::TokenBlocked | Self::Rate | Self::Quota | Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }

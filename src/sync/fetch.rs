@@ -5,16 +5,20 @@ use super::backoff::Backoff;
 use super::parameters::Parameters;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::Flow;
-use super::wire::SnapshotHead;
+use super::told::told;
+use super::wire::{SnapshotHead, decode_alive};
 use crate::ledger::{self, Assembly, Image, LedgerError, Refusal, Row, Update, now};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Updates above this size are decoded on a thread of their own.
 const LARGE: usize = 64 << 10;
 
 /// How often a snapshot is asked for again before a row of it came.
 const TRIES: u32 = 5;
+
+/// How long a snapshot may take, however many rows it has: what follows an older one is soon kept by nobody.
+const LONGEST: Duration = Duration::from_hours(24);
 
 /// Why following or fetching from one server came to an end.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +44,7 @@ pub enum Stopped {
 pub async fn fetch(remote: &Remote) -> Result<Image, Stopped> {
     let status = remote.status().await?;
     let text = status.get("parameters").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let (settings, key_id) = Parameters::read(text).map_err(Stopped::Nonsense)?;
+    let (settings, key_id) = Parameters::read(text).map_err(|what| Stopped::Nonsense(told(&what)))?;
     let (mut assembly, _) = fetch_rows(&settings, remote).await?;
     catch_up(&mut assembly, remote).await?;
     Ok(Image::of_server(assembly, key_id))
@@ -50,9 +54,14 @@ pub async fn fetch(remote: &Remote) -> Result<Image, Stopped> {
 pub(super) async fn catch_up(assembly: &mut Assembly, remote: &Remote) -> Result<(), Stopped> {
     let mut stream = remote.updates(assembly.vector(), Duration::ZERO).await?;
     while let Some(bytes) = stream.next().await? {
-        if !bytes.is_empty() {
-            let update = decode(bytes.clone().into()).await?;
-            assembly.apply(&update, &bytes, now())?;
+        if bytes.is_empty() || decode_alive(&bytes).is_some() {
+            continue;
+        }
+        let update = decode(bytes.clone().into()).await?;
+        let known = assembly.vector().get(update.origin()).version;
+        assembly.apply(&update, &bytes, now())?;
+        if update.version() > known {
+            stream.progressed();
         }
     }
     Ok(())
@@ -79,20 +88,27 @@ pub(super) async fn fetch_rows(
     if head.rows > 0 {
         log::info!("{}: a snapshot of {} rows is coming", remote.url(), head.rows);
     }
-    let mut rows = 0;
+    let (mut rows, began) = (0, Instant::now());
     let (mut backoff, mut tries) = (Backoff::default(), TRIES);
     while rows < head.rows {
+        if began.elapsed() > LONGEST {
+            return Err(Stopped::Nonsense(format!(
+                "a snapshot that was not over after {} hours",
+                LONGEST.as_secs() / 3600
+            )));
+        }
         match stream.next().await {
             Ok(Some(bytes)) if bytes.is_empty() => (),
             Ok(Some(bytes)) => {
                 add_row(&mut assembly, &bytes)?;
+                stream.progressed();
                 rows += 1;
                 (backoff, tries) = (Backoff::default(), TRIES);
             }
             Ok(None) if tries == 0 => {
                 return Err(Stopped::Nonsense(format!("a snapshot with {rows} of its {} rows", head.rows)));
             }
-            Err(e) if tries == 0 => return Err(e.into()),
+            Err(e) if tries == 0 || matches!(e, RemoteError::Stuck) => return Err(e.into()),
             cut => {
                 if let Err(e) = cut {
                     remote.link.fails(Flow::Updates, e.to_string());

@@ -5,9 +5,11 @@ use super::backoff::Backoff;
 use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, catch_up, decode, fetch_rows};
+use super::left::Left;
 use super::remote::{Remote, RemoteError, Stream};
-use super::state::{Flow, Links};
-use crate::ledger::{self, Ledger, now};
+use super::state::{Flow, Link, Links};
+use super::wire::decode_alive;
+use crate::ledger::{self, Applied, Ledger, now};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,16 +32,21 @@ pub async fn follow(
     snapshot_on_fork: bool,
 ) {
     let mut backoff = Backoff::default();
+    let mut left: Vec<_> = remotes.iter().map(|_| Left::default()).collect();
     loop {
         let mut any = false;
         for (i, remote) in remotes.iter().enumerate() {
+            if left[i].is_alone() && left.iter().any(|other| !other.is_alone()) {
+                continue;
+            }
             let began = Instant::now();
             let following =
                 follow_once(&ledger, &settings, remote, snapshot_on_fork, || links.set_active(Some(i)));
             let result = tokio::select! {
                 result = following => result,
-                () = better_one_answers(&ledger, &remotes, i, snapshot_on_fork) => Ok(()),
+                () = better_one_answers(&ledger, &remotes, &left, i, snapshot_on_fork) => Ok(()),
             };
+            left[i].tried(matches!(result, Err(Stopped::Remote(RemoteError::Stuck))), began.elapsed());
             let problem = match result {
                 Ok(()) if began.elapsed() >= SHORT => {
                     any = true;
@@ -61,24 +68,42 @@ pub async fn follow(
 
 /// Is done when one of the servers before number `followed` answers as it should. Of those behind it that did not, it sees
 /// whether they do.
-async fn better_one_answers(ledger: &Ledger, remotes: &[Arc<Remote>], followed: usize, on_fork: bool) {
+async fn better_one_answers(
+    ledger: &Ledger,
+    remotes: &[Arc<Remote>],
+    left: &[Left],
+    followed: usize,
+    on_fork: bool,
+) {
     loop {
         tokio::time::sleep(LOOK_BACK).await;
         for (i, remote) in remotes.iter().enumerate() {
-            if i == followed || i > followed && !remote.link.is_failing(Flow::Updates) {
+            if i == followed || left[i].is_alone() || i > followed && !remote.link.is_failing(Flow::Updates) {
                 continue;
             }
-            let answers = match remote.updates(&ledger.vector(), Duration::ZERO).await {
-                Err(e) if !needs_snapshot(&e, on_fork) => Err(e),
-                _ => Ok(()),
-            };
-            match answers {
+            match serves(ledger, remote, on_fork).await {
                 Ok(()) if i < followed => return,
                 Ok(()) => remote.link.works(Flow::Updates),
                 Err(e) => remote.link.fails(Flow::Updates, e.to_string()),
             }
         }
     }
+}
+
+/// Whether a server has updates for us, or the same counts as we, or a snapshot.
+async fn serves(ledger: &Ledger, remote: &Remote, on_fork: bool) -> Result<(), Stopped> {
+    let ours = ledger.vector();
+    let mut stream = match remote.updates(&ours, Duration::ZERO).await {
+        Err(e) if needs_snapshot(&e, on_fork) => return Ok(()),
+        other => other?,
+    };
+    while let Some(bytes) = stream.next().await? {
+        let has_more = decode_alive(&bytes).map_or(bytes.is_empty(), |theirs| !ours.covers(&theirs));
+        if !has_more {
+            return Ok(());
+        }
+    }
+    Err(Stopped::Nonsense("neither updates nor how far it is".to_owned()))
 }
 
 async fn follow_once(
@@ -105,7 +130,7 @@ async fn follow_once(
         answered();
         remote.link.works(Flow::Updates);
     };
-    apply_all(ledger, stream, answers).await
+    apply_all(ledger, &remote.link, stream, answers).await
 }
 
 /// Whether a server has no updates for us, and a snapshot instead.
@@ -117,24 +142,40 @@ fn needs_snapshot(error: &RemoteError, on_fork: bool) -> bool {
     }
 }
 
-/// Applies what comes; `answers` is told that something did. That is so at once, since a stream begins with an empty frame.
-async fn apply_all(ledger: &Ledger, mut stream: Stream, answers: impl Fn()) -> Result<(), Stopped> {
+/// Applies what comes; `answers` is told that something of use did: that is so at once, since a stream begins with how far the server is.
+async fn apply_all(
+    ledger: &Ledger,
+    link: &Link,
+    mut stream: Stream,
+    answers: impl Fn(),
+) -> Result<(), Stopped> {
     let (clock, mut first) = (ClockGuard::begin(), true);
     while let Some(bytes) = stream.next().await? {
-        if std::mem::take(&mut first) {
-            answers();
-        }
         if !clock.is_steady() {
             return Err(
                 RemoteError::Clock("the clock of this machine was set; asking again".to_owned()).into()
             );
         }
-        if bytes.is_empty() {
+        let theirs = decode_alive(&bytes);
+        if theirs.is_none() && bytes.is_empty() {
             continue;
         }
-        let bytes: Arc<[u8]> = bytes.into();
-        let update = decode(Arc::clone(&bytes)).await?;
-        ledger.apply(update, bytes, now()).await??;
+        if std::mem::take(&mut first) {
+            answers();
+        }
+        let news = match theirs {
+            // Whoever is behind it gets what is missing now.
+            Some(theirs) => ledger.vector().covers(&theirs),
+            None => {
+                let bytes: Arc<[u8]> = bytes.into();
+                let update = decode(Arc::clone(&bytes)).await?;
+                ledger.apply(update, bytes, now()).await?? == Applied::New
+            }
+        };
+        if news {
+            link.is_fresh();
+            stream.progressed();
+        }
     }
     Ok(())
 }

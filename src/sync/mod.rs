@@ -10,11 +10,13 @@ pub mod clock;
 mod code;
 mod fetch;
 mod follow;
+mod left;
 mod parameters;
 mod push;
 mod remote;
 mod settings;
 mod state;
+mod told;
 pub mod wire;
 
 pub use code::{Code, HEADER as ERROR_HEADER};
@@ -25,3 +27,4 @@ pub use push::{push, trim};
 pub use remote::{Remote, RemoteError, Stream};
 pub use settings::{Settings, Share, Upstream};
 pub use state::{Link, LinkStatus, Links};
+pub use told::told;

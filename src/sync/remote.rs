@@ -6,19 +6,25 @@ use super::code::{self, Code};
 use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
+use super::told::told;
 use super::wire::{self, Frames, Reports, WireError};
 use crate::ledger::{Receipt, Vector};
 use reqwest::{Response, StatusCode, header};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a connection may take to be made.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
 /// How long a server may say nothing at all; it says every five seconds that it is alive.
 const SILENCE: Duration = Duration::from_secs(15);
+
+/// How long a stream may bring nothing that is of use: signs of life and parts of frames are none. For each of so many bytes of a
+/// frame that came, it has a second more.
+const PROGRESS: Duration = Duration::from_secs(30);
+const BYTES_A_SECOND: usize = 4096;
 
 /// Bytes of a reason that are read and logged.
 const MAX_REASON: usize = 500;
@@ -63,6 +69,9 @@ pub enum RemoteError {
     /// Its clock is another.
     #[error("{0}")]
     Clock(String),
+    /// It says that it is alive, and no more.
+    #[error("it sent nothing but signs of life for {} s", PROGRESS.as_secs())]
+    Stuck,
     /// It answered more than is taken.
     #[error("an answer of more than {0} bytes")]
     Long(usize),
@@ -94,7 +103,8 @@ impl From<reqwest::Error> for RemoteError {
             text = format!("{text}: {cause}");
             source = cause.source();
         }
-        Self::Transport(text)
+        // It may repeat what a certificate says.
+        Self::Transport(told(&text))
     }
 }
 
@@ -121,6 +131,7 @@ impl Remote {
         parameters: Option<Parameters>,
         link: Arc<Link>,
     ) -> Result<Self, RemoteError> {
+        upstream.check().map_err(RemoteError::Setup)?;
         let read = |path: &PathBuf| {
             std::fs::read(path).map_err(|reason| RemoteError::File { path: path.clone(), reason })
         };
@@ -128,6 +139,8 @@ impl Remote {
             .user_agent(concat!("bulkmark/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIME)
             .read_timeout(SILENCE)
+            // Counts come from the address in the configuration, and the token goes to no other.
+            .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true);
         if let Some(path) = &upstream.ca_file {
             let certificate = reqwest::Certificate::from_pem(&read(path)?)
@@ -186,7 +199,7 @@ impl Remote {
         if status.is_success() {
             let Some(ours) = &self.parameters else { return Ok(response) };
             let theirs = response.headers().get(parameters::HEADER).and_then(|value| value.to_str().ok());
-            ours.check(theirs.unwrap_or_default()).map_err(RemoteError::Parameters)?;
+            ours.check(theirs.unwrap_or_default()).map_err(|what| RemoteError::Parameters(told(&what)))?;
             let date = response.headers().get(header::DATE);
             clock::check(date, "the server", "this machine").map_err(RemoteError::Clock)?;
             return Ok(response);
@@ -196,13 +209,17 @@ impl Remote {
             None => Code::of_status(status),
         };
         let mut reason = Vec::new();
-        while reason.len() < MAX_REASON
-            && let Ok(Some(piece)) = response.chunk().await
-        {
-            reason.extend_from_slice(&piece);
-        }
+        let reading = async {
+            while reason.len() < MAX_REASON
+                && let Ok(Some(piece)) = response.chunk().await
+            {
+                reason.extend_from_slice(&piece);
+            }
+        };
+        // What came until then will do.
+        let _ = tokio::time::timeout(SILENCE, reading).await;
         reason.truncate(MAX_REASON);
-        let reason = String::from_utf8_lossy(&reason).trim().to_owned();
+        let reason = told(&String::from_utf8_lossy(&reason));
         Err(RemoteError::Refused { status, code, reason })
     }
 
@@ -226,7 +243,7 @@ impl Remote {
     pub async fn status(&self) -> Result<serde_json::Value, RemoteError> {
         let request = self.http.get(format!("{}/v1/status", self.base)).timeout(SILENCE);
         let answer = whole(self.send(request).await?, MAX_STATUS).await?;
-        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(e.to_string()))
+        serde_json::from_slice(&answer).map_err(|e| RemoteError::Transport(told(&e.to_string())))
     }
 
     /// All updates that `since` lacks, and those that come within `wait`.
@@ -236,7 +253,7 @@ impl Remote {
     pub async fn updates(&self, since: &Vector, wait: Duration) -> Result<Stream, RemoteError> {
         let url = format!("{}/v1/updates?wait={}&since={since}", self.base, wait.as_secs());
         let response = self.send(self.http.get(url)).await?;
-        Ok(Stream { response, frames: Frames::new(wire::UPDATES), link: Arc::clone(&self.link) })
+        Ok(Stream::new(response, wire::UPDATES, &self.link))
     }
 
     /// The rows of a snapshot from `from` on: of the newest, or of the one with this number.
@@ -246,7 +263,7 @@ impl Remote {
     pub async fn snapshot(&self, id: Option<u64>, from: u64) -> Result<Stream, RemoteError> {
         let id = id.map(|id| format!("id={id}&")).unwrap_or_default();
         let response = self.send(self.http.get(format!("{}/v1/snapshot?{id}from={from}", self.base))).await?;
-        Ok(Stream { response, frames: Frames::new(wire::SNAPSHOT), link: Arc::clone(&self.link) })
+        Ok(Stream::new(response, wire::SNAPSHOT, &self.link))
     }
 }
 
@@ -267,22 +284,40 @@ pub struct Stream {
     response: Response,
     frames: Frames,
     link: Arc<Link>,
+    /// When it brought something of use last.
+    progress: Instant,
 }
 
 impl Stream {
-    /// The content of the next frame; none at the end. An empty one says that the server is alive.
+    fn new(response: Response, magic: &'static [u8; 5], link: &Arc<Link>) -> Self {
+        Self { response, frames: Frames::new(magic), link: Arc::clone(link), progress: Instant::now() }
+    }
+
+    /// The content of the next frame; none at the end.
     ///
     /// # Errors
-    /// When the connection breaks or what comes is no frame.
+    /// When the connection breaks, what comes is no frame, or nothing came of which [`progressed`](Self::progressed) was told
+    /// for too long.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RemoteError> {
         loop {
+            let seconds = (self.frames.waiting() / BYTES_A_SECOND) as u64;
+            let deadline = self.progress + PROGRESS + Duration::from_secs(seconds);
+            if Instant::now() >= deadline {
+                return Err(RemoteError::Stuck);
+            }
             if let Some(content) = self.frames.take()? {
                 self.link.heard();
                 return Ok(Some(content));
             }
-            let Some(piece) = self.response.chunk().await? else { return Ok(None) };
+            let piece = tokio::time::timeout_at(deadline.into(), self.response.chunk());
+            let Some(piece) = piece.await.map_err(|_| RemoteError::Stuck)?? else { return Ok(None) };
             self.link.received(piece.len());
             self.frames.push(&piece);
         }
+    }
+
+    /// Notes that the last frame was of use.
+    pub fn progressed(&mut self) {
+        self.progress = Instant::now();
     }
 }

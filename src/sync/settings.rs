@@ -17,6 +17,36 @@ pub struct Upstream {
     pub ca_file: Option<PathBuf>,
 }
 
+impl Upstream {
+    /// Whether the address is one.
+    ///
+    /// # Errors
+    /// What was found and what is expected. A password is not repeated.
+    pub fn check(&self) -> Result<(), String> {
+        const EXPECTED: &str =
+            "expected \"https://HOST:PORT\", or on this machine \"http://HOST:PORT\" or \"unix:/PATH\"";
+        if self.url.starts_with("unix:/") {
+            return Ok(());
+        }
+        let url = reqwest::Url::parse(&self.url);
+        let has_user = match &url {
+            Ok(url) if url.has_host() => !url.username().is_empty() || url.password().is_some(),
+            _ => self.url.contains('@'),
+        };
+        if has_user {
+            let advice = "write the server's token into a file, and name that in token-file";
+            return Err(format!("found an address with a user name or password; {advice}"));
+        }
+        match url {
+            Ok(url) if url.query().is_some() || url.fragment().is_some() => {
+                Err(format!("found an address with \"?\" or \"#\", {EXPECTED}"))
+            }
+            Ok(url) if url.has_host() && ["http", "https"].contains(&url.scheme()) => Ok(()),
+            _ => Err(format!("found {:?}, {EXPECTED}", self.url)),
+        }
+    }
+}
+
 /// `[sync]` of a milter.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -61,6 +91,34 @@ impl Default for Settings {
             max_spool_age: Duration::from_secs(86_400),
             private: Vec::new(),
             share: Share::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_checked_and_passwords_not_repeated() {
+        let check = |url: &str| Upstream { url: url.to_owned(), token_file: None, ca_file: None }.check();
+        for good in
+            ["https://counts.example.org:8893", "http://[::1]:8893/", "https://a/at@path", "unix:/run/s@1"]
+        {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for secret in [
+            "https://me:secret@a:1",
+            "https://secret@a",
+            "https://:secret@a",
+            "me:secret@a:1",
+            "http://a b:secret@c",
+        ] {
+            let told = check(secret).unwrap_err();
+            assert!(told.contains("token-file") && !told.contains("secret"), "{secret}: {told}");
+        }
+        for bad in ["", "counts.example.org:8893", "ftp://a", "http://", "https://a/?token=b", "unix:run/s"] {
+            assert!(check(bad).unwrap_err().contains("https://HOST:PORT"), "{bad}");
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Link {
     sent: AtomicU64,
     /// When something came from it last, by a clock that nobody sets.
     heard: Mutex<Option<Instant>>,
+    /// When an update of it was applied last, or it was seen to know nothing that is not known here.
+    fresh: Mutex<Option<Instant>>,
     /// Whether its clock and ours agreed when they were compared last.
     clocks_agree: Mutex<Option<bool>>,
     /// Told when they agree that did not, or the other way round.
@@ -70,6 +72,10 @@ impl Link {
 
     pub(super) fn heard(&self) {
         *self.heard.lock() = Some(Instant::now());
+    }
+
+    pub(super) fn is_fresh(&self) {
+        *self.fresh.lock() = Some(Instant::now());
     }
 
     pub(super) fn set_clocks_agree(&self, agree: bool) {
@@ -186,11 +192,13 @@ impl Links {
         self.all
     }
 
-    /// Seconds since any server said anything, or since the daemon began; none without links.
+    /// Seconds since the counts here were as a server has them, or came nearer by an update, or since the daemon began; none
+    /// without links. That a server is alive says nothing of its counts.
     #[must_use]
     pub fn staleness(&self) -> Option<u64> {
         let began = self.began.elapsed().as_secs();
-        self.links.iter().map(|link| link.silence().unwrap_or(began)).min()
+        let age = |link: &Arc<Link>| link.fresh.lock().map_or(began, |fresh| fresh.elapsed().as_secs());
+        self.links.iter().map(age).min()
     }
 
     /// All of them, for people.

@@ -29,6 +29,9 @@ const HEAD: usize = 5 + 8 + 8;
 /// Bytes of a frame's content at most: one update, or one row of a snapshot.
 pub const MAX_FRAME: usize = 16 << 20;
 
+/// Bytes of a vector that is told in a stream at most: of more than a thousand origins.
+const MAX_ALIVE: usize = 64 << 10;
+
 /// Bytes are not what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not {expected}, at byte {offset}: {what}")]
@@ -172,6 +175,23 @@ pub fn frame(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The content of a frame of updates by which a server says that it is alive and how far it is: 16 zeros, where an update has its
+/// origin and its version, which is never zero; and the vector.
+#[must_use]
+pub fn encode_alive(vector: &Vector) -> Vec<u8> {
+    [&[0; 16][..], vector.to_string().as_bytes()].concat()
+}
+
+/// Reads what [`encode_alive`] made: how far the server is. None for anything else.
+#[must_use]
+pub fn decode_alive(content: &[u8]) -> Option<Vector> {
+    let (zeros, vector) = content.split_first_chunk::<16>()?;
+    if *zeros != [0; 16] || vector.len() > MAX_ALIVE {
+        return None;
+    }
+    std::str::from_utf8(vector).ok()?.parse().ok()
+}
+
 /// Puts a stream together from the pieces in which it comes.
 pub struct Frames {
     magic: &'static [u8; 5],
@@ -191,6 +211,12 @@ impl Frames {
     /// Takes the next piece.
     pub fn push(&mut self, piece: &[u8]) {
         self.buffer.extend_from_slice(piece);
+    }
+
+    /// Bytes that came and were not taken.
+    #[must_use]
+    pub const fn waiting(&self) -> usize {
+        self.buffer.len()
     }
 
     /// The content of the next frame, when all of it is there.

@@ -9,6 +9,7 @@
 //! sender; the clusters and correspondents, whose tables are bounded; and the ledger's filters.
 
 mod archive;
+mod border;
 mod clusters;
 mod figure;
 mod index;
@@ -22,6 +23,7 @@ mod top;
 mod wanted;
 
 pub use archive::{Archive, Fault, Label};
+pub use border::Border;
 pub use index::Index;
 pub use plain::plain;
 pub use plot::{PlotError, plot};

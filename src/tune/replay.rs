@@ -2,6 +2,7 @@
 //! Has all messages counted, in the order in which they came.
 
 use super::archive::{Archive, Faults, Label};
+use super::border::Border;
 use super::clusters::{Cluster, Clusters};
 use super::index::{Entry, Index, Source, threads};
 use super::letter::Letter;
@@ -10,7 +11,7 @@ use super::tally::{MAX, Tally};
 use super::wanted::Correspondents;
 use crate::ledger::{self, Ledger, LedgerError};
 use crate::mail::{RawMessage, Stored};
-use crate::policy::{Counts, Verdict};
+use crate::policy::{Backings, Counts, Verdict};
 use crate::verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -28,8 +29,8 @@ enum Lost {
     Unreadable(String),
 }
 
-/// Counts all messages of an archive in this ledger, by these rules, and says what would have come of them. `tell` is
-/// called for each message.
+/// Counts all messages of an archive in this ledger, by these rules, and says what would have come of them. `border` says from
+/// which client each came; where that is not known, it does not matter. `tell` is called for each message.
 ///
 /// # Errors
 /// When the ledger does not count.
@@ -37,6 +38,7 @@ pub fn replay(
     index: &Index<'_>,
     rules: &Rules,
     ledger: &Ledger,
+    border: &Border,
     tell: &dyn Fn(),
 ) -> Result<Tuning, LedgerError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -50,7 +52,7 @@ pub fn replay(
             let (sender, receiver) = sync_channel(AHEAD);
             ready.push(receiver);
             let mine = index.entries.iter().skip(first).step_by(threads);
-            scope.spawn(move || read_all(index.archive(), mine, rules, &sender));
+            scope.spawn(move || read_all(index.archive(), mine, (rules, border), &sender));
         }
         let result = runtime.block_on(count_all(index, rules, ledger, &ready, tell));
         // After an error, this ends the threads.
@@ -62,24 +64,25 @@ pub fn replay(
 fn read_all<'a>(
     archive: &Archive,
     entries: impl Iterator<Item = &'a Entry>,
-    rules: &Rules,
+    by: (&Rules, &Border),
     ready: &SyncSender<Result<Letter, Lost>>,
 ) {
     let mut source = Source::new(archive);
     for entry in entries {
-        if ready.send(read(&mut source, entry, rules)).is_err() {
+        if ready.send(read(&mut source, entry, by)).is_err() {
             return;
         }
     }
 }
 
-fn read(source: &mut Source<'_>, entry: &Entry, rules: &Rules) -> Result<Letter, Lost> {
+fn read(source: &mut Source<'_>, entry: &Entry, (rules, border): (&Rules, &Border)) -> Result<Letter, Lost> {
     let raw = source.read(entry).map_err(|e| Lost::Unreadable(e.to_string()))?.ok_or(Lost::TooLarge)?;
     let message = RawMessage::from_bytes(&raw).map_err(|_| Lost::TooLarge)?;
     // A panic costs this message its count and nothing else, as in the milter.
     catch_unwind(AssertUnwindSafe(|| {
         let stored = Stored::of(&raw);
         let envelope = Envelope {
+            client: border.client(&stored.received, &rules.exempt_networks),
             sender: stored.return_path,
             recipients: stored.delivered_to.into_iter().collect(),
             ..Envelope::default()
@@ -108,8 +111,8 @@ async fn count_all(
             }
             Ok(letter) if Finding::uncounted(&letter.content).is_some() => collected.kept.exempt += 1,
             Ok(letter) => {
-                let counts = count(&letter, rules, ledger).await?;
-                collected.add(&letter, label, counts, rules);
+                let reported = count(&letter, rules, ledger).await?;
+                collected.add(&letter, label, reported, rules);
             }
         }
         collected.labels[label.index()] += 1;
@@ -118,16 +121,26 @@ async fn count_all(
     Ok(collected.report())
 }
 
+/// What came of a message's report.
+#[derive(Clone, Copy)]
+struct Reported {
+    known: (Counts, Backings),
+    signatures: usize,
+}
+
 /// Reports a message at the time when it came.
-async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Counts, LedgerError> {
+async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Reported, LedgerError> {
     let mut inquiry = Inquiry::new(&letter.content.signatures, &rules.key, Mode::Report(1));
-    while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
-        let now = letter.time;
+    if let network @ Some(_) = letter.envelope.network() {
+        inquiry = inquiry.from_network(network, &rules.thresholds);
+    }
+    while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
+        let (signatures, now) = (reported, letter.time);
         let report =
-            ledger::Report { signatures: reported, once, asked, times, now, ..ledger::Report::default() };
+            ledger::Report { signatures, once, also, asked, times, now, ..ledger::Report::default() };
         inquiry.answer(&ledger.report(report).await?);
     }
-    Ok(inquiry.counts())
+    Ok(Reported { known: (inquiry.counts(), inquiry.backings()), signatures: inquiry.reported() })
 }
 
 /// What is known so far.
@@ -157,6 +170,7 @@ impl Collected {
             configured: Configured {
                 body: rules.thresholds.body.get(),
                 near: rules.thresholds.near.get(),
+                min_sources: rules.thresholds.min_sources.get(),
                 ..Configured::default()
             },
             faults: index.faults.clone(),
@@ -166,10 +180,15 @@ impl Collected {
         }
     }
 
-    fn add(&mut self, letter: &Letter, label: Label, counts: Counts, rules: &Rules) {
-        let verdict = Counted::new(rules, &letter.envelope, &letter.content, counts, None).decision.verdict;
+    fn add(&mut self, letter: &Letter, label: Label, reported: Reported, rules: &Rules) {
+        let counts = reported.known.0;
+        let decision = Counted::new(rules, &letter.envelope, &letter.content, reported.known, None).decision;
+        let verdict = decision.verdict;
         let whitelisted = verdict == Verdict::Whitelisted;
         self.kept.counted += 1;
+        self.kept.signatures += reported.signatures as u64;
+        self.kept.without_network += u64::from(letter.envelope.client.is_none());
+        self.configured.held += u64::from(decision.held);
         self.configured.whitelisted += u64::from(whitelisted);
         self.bulk[label.index()] += u64::from(verdict == Verdict::Bulk);
         let sender = letter.content.from.first().map_or("", |address| address);

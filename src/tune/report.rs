@@ -32,6 +32,10 @@ pub struct Kept {
     pub messages: u64,
     /// Those that were counted.
     pub counted: u64,
+    /// Those of them of which it is not known from which network they came.
+    pub without_network: u64,
+    /// Signatures that they reported.
+    pub signatures: u64,
     /// Those that say too little to be counted.
     pub exempt: u64,
     /// Those that are larger than what is judged.
@@ -93,8 +97,12 @@ pub struct Configured {
     pub body: u32,
     /// That of near signatures.
     pub near: u32,
+    /// From how many other networks a count must come.
+    pub min_sources: u32,
     /// Messages that would have been bulk.
     pub bulk: u64,
+    /// Those of them that would only have been marked, since their count came from too few networks.
+    pub held: u64,
     /// By label.
     pub labels: Labels,
     /// Those that the white list wants, whatever their count.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of a message beside its content, whoever brings it.
 
-use crate::policy::Per;
+use crate::policy::{Mailboxes, Per};
+use crate::signature::ClientNetwork;
 use std::collections::HashSet;
 use std::net::IpAddr;
 
@@ -31,18 +32,24 @@ impl Envelope {
         self.id.as_deref().unwrap_or("NOQUEUE")
     }
 
-    /// The different recipients: who is named twice still gets one copy.
+    /// The mailboxes that it goes to: who is named twice, or in two spellings, still gets one copy.
     #[must_use]
-    pub fn distinct_recipients(&self) -> HashSet<&str> {
-        self.recipients.iter().map(String::as_str).collect()
+    pub fn mailboxes(&self, mailboxes: &Mailboxes) -> HashSet<String> {
+        self.recipients.iter().map(|recipient| mailboxes.mailbox(recipient)).collect()
     }
 
     /// How many reports the message is.
     #[must_use]
-    pub fn times(&self, per: Per) -> u32 {
+    pub fn times(&self, per: Per, mailboxes: &Mailboxes) -> u32 {
         match per {
-            Per::Recipient => u32::try_from(self.distinct_recipients().len()).unwrap_or(u32::MAX).max(1),
+            Per::Recipient => u32::try_from(self.mailboxes(mailboxes).len()).unwrap_or(u32::MAX).max(1),
             Per::Message => 1,
         }
+    }
+
+    /// The network that it came from, if that is known.
+    #[must_use]
+    pub fn network(&self) -> Option<ClientNetwork> {
+        self.client.map(ClientNetwork::of)
     }
 }

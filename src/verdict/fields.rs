@@ -41,6 +41,7 @@ pub fn fields(
             let counts = [("body", counted.counts.body), ("near", counted.counts.near)];
             fields.extend(counts.into_iter().filter_map(|(name, count)| Some((name, count?.to_string()))));
             fields.push(("threshold", rules.thresholds.body.get().to_string()));
+            fields.extend(counted.decision.sources());
             fields.extend(counted.signature.map(|signature| ("signature", signature.to_string())));
             fields.extend(
                 counted.decision.whitelist.as_ref().map(|entry| ("whitelist", plain(&entry.to_string(), ""))),

@@ -5,7 +5,7 @@ use super::content::Content;
 use super::envelope::Envelope;
 use super::reason::{Exempt, Unknown};
 use super::rules::Rules;
-use crate::policy::{Counts, Decision, decide};
+use crate::policy::{Backings, Counts, Decision, decide};
 use crate::signature::Signature;
 
 /// How far the judging came.
@@ -49,14 +49,14 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Decides on a message with these counts. `staleness` is the age of other servers' counts in seconds, where there are
+    /// Decides on a message with these counts, which come from there. `staleness` is the age of other servers' counts in seconds, where there are
     /// other servers.
     #[must_use]
     pub fn new(
         rules: &Rules,
         envelope: &Envelope,
         content: &Content,
-        counts: Counts,
+        (counts, backings): (Counts, Backings),
         staleness: Option<u64>,
     ) -> Self {
         let signature = content.signatures.body.ok();
@@ -69,7 +69,7 @@ impl Counted {
         } else {
             &rules.actions
         };
-        let decision = decide(counts, &rules.thresholds, actions, &rules.whitelist, &facts);
+        let decision = decide(counts, backings, &rules.thresholds, actions, &rules.whitelist, &facts);
         let is_bulk =
             rules.thresholds.body.is_reached(counts.body) || rules.thresholds.near.is_reached(counts.near);
         Self { counts, signature, decision, stale, is_bulk }

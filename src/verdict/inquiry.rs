@@ -2,11 +2,13 @@
 //! From the signatures of a message to its counts, by questions that the caller puts to a ledger.
 //!
 //! A message takes one question. Where the answer says that something of it was seen before, a second one asks what it was seen
-//! with, and a third one reports what follows. docs/signatures.md has the reasons.
+//! with, and a third one reports what follows. Where it was seen often, they also ask from which networks, and a fourth one may
+//! report that. docs/signatures.md has the reasons.
 
-use crate::policy::Counts;
+use super::trail::Trail;
+use crate::policy::{Backings, Counts, Thresholds};
 use crate::signature::near::{Judgement, Seen, stray};
-use crate::signature::{FederationKey, Signature, Signatures};
+use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures};
 
 /// Whether a message is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +27,10 @@ pub struct Question {
     pub reported: Vec<Signature>,
     /// What was seen once, to however many recipients the message goes. No signature is in both, or twice in one.
     pub once: Vec<Signature>,
+    /// What follows from answers before, and how often each is added. The answer has no counts for these.
+    pub also: Vec<(Signature, u32)>,
+    /// Whether `also` is about the `body` signature.
+    pub also_exact: bool,
     /// What is only asked for.
     pub asked: Vec<Signature>,
     /// How often `reported` was seen; nothing is reported if it is zero.
@@ -39,12 +45,14 @@ enum Step {
     Doubts,
     /// What follows for others.
     Afterwards,
+    /// From where what it is like came.
+    Sources,
     Done,
 }
 
 impl Question {
     fn is_empty(&self) -> bool {
-        self.reported.is_empty() && self.once.is_empty() && self.asked.is_empty()
+        self.reported.is_empty() && self.once.is_empty() && self.also.is_empty() && self.asked.is_empty()
     }
 }
 
@@ -55,6 +63,18 @@ struct Open {
     near: Vec<Signature>,
     /// How many of them are reported with it, the first ones.
     reported: usize,
+    /// Those whose sources are asked for at its end.
+    anchors: Vec<Signature>,
+}
+
+/// The parts of a question.
+#[derive(Debug, Default)]
+struct Parts {
+    reported: Vec<Signature>,
+    once: Vec<Signature>,
+    also: Vec<(Signature, u32)>,
+    asked: Vec<Signature>,
+    anchors: Vec<Signature>,
 }
 
 /// The questions about one message. Put each to a ledger, [`answer`](Self::answer) it, until there is none.
@@ -70,6 +90,8 @@ pub struct Inquiry<'a> {
     /// None until they are known.
     near: Option<Judgement>,
     reported: usize,
+    /// None where it does not matter from where copies come.
+    trail: Option<Trail>,
 }
 
 impl<'a> Inquiry<'a> {
@@ -87,53 +109,82 @@ impl<'a> Inquiry<'a> {
             body: None,
             near: None,
             reported: 0,
+            trail: None,
         }
+    }
+
+    /// The same for a message from this network, none if it is not known: it is also asked from which networks copies came, and
+    /// that it came from this one is reported, where these thresholds want to know.
+    #[must_use]
+    pub fn from_network(mut self, client: Option<ClientNetwork>, thresholds: &Thresholds) -> Self {
+        let times = if let Mode::Report(times) = self.mode { times } else { 0 };
+        let is_wanted = !thresholds.min_sources.is_off();
+        self.trail = is_wanted.then(|| Trail::new(self.key, client, thresholds, times));
+        self
     }
 
     /// The next question; none when the counts are known and all is said.
     pub fn ask(&mut self) -> Option<Question> {
         loop {
-            let (reported, once, asked) = self.next()?;
-            self.open = Open { near: [&once[..], &asked].concat(), reported: once.len() };
-            let asked = if self.step == Step::Doubts { self.strays(&asked) } else { asked };
+            let Parts { reported, once, also, asked, anchors } = self.next()?;
+            self.open = Open { near: [&once[..], &asked].concat(), reported: once.len(), anchors };
+            let mut asked = if self.step == Step::Doubts { self.strays(&asked) } else { asked };
+            if let Some(trail) = &self.trail {
+                asked.extend(trail.questions(self.key, &self.open.anchors));
+            }
             let question = match self.mode {
-                Mode::Report(times) => Question { reported, once, asked, times },
+                Mode::Report(times) => {
+                    let also_exact = self.step == Step::Afterwards && !also.is_empty();
+                    Question { reported, once, also, also_exact, asked, times }
+                }
                 Mode::Ask => {
                     self.open.reported = 0;
                     Question { asked: [reported, once, asked].concat(), ..Question::default() }
                 }
             };
             if !question.is_empty() {
-                self.reported += question.reported.len() + question.once.len();
+                self.reported += question.reported.len() + question.once.len() + question.also.len();
                 return Some(question);
             }
             self.answer(&[]);
         }
     }
 
-    /// What is to be reported, what of it once, and what to be asked.
-    fn next(&self) -> Option<(Vec<Signature>, Vec<Signature>, Vec<Signature>)> {
+    /// What is to be reported and asked in this step.
+    fn next(&self) -> Option<Parts> {
         let near = &self.signatures.near;
-        match self.step {
+        Some(match self.step {
             Step::Counts => {
-                let body = self.signatures.body.ok().into_iter().collect();
+                let reported = self.signatures.body.ok().into_iter().collect();
                 let once = distinct(near.reported());
                 let asked = near.asked().into_iter().filter(|signature| !once.contains(signature));
                 let asked = distinct(asked);
-                Some((body, once, asked))
+                Parts { reported, once, asked, ..Parts::default() }
             }
             Step::Doubts => {
-                let of = distinct(near.doubts(&self.seen));
-                Some((Vec::new(), Vec::new(), of))
+                let trail = self.trail.as_ref().filter(|trail| trail.wants_body(self.body));
+                let anchors = trail.and_then(|_| self.signatures.body.ok()).into_iter().collect();
+                Parts { asked: distinct(near.doubts(&self.seen)), anchors, ..Parts::default() }
             }
-            // Who only asks adds nothing.
-            Step::Afterwards if self.mode == Mode::Ask => Some((Vec::new(), Vec::new(), Vec::new())),
             Step::Afterwards => {
-                let afterwards = near.afterwards(self.key, &self.seen);
-                Some((Vec::new(), distinct(afterwards.into_iter()), Vec::new()))
+                let trail = self.trail.as_ref();
+                let wanted = trail.filter(|trail| trail.wants_near(self.counts())).and(self.near.as_ref());
+                let anchors = wanted.map(|judgement| near.carriers(judgement, &self.seen));
+                let anchors = anchors.unwrap_or_default();
+                // Who only asks adds nothing.
+                if self.mode == Mode::Ask {
+                    return Some(Parts { anchors, ..Parts::default() });
+                }
+                let once = distinct(near.afterwards(self.key, &self.seen).into_iter());
+                let also = trail.map(|trail| trail.report_body(self.key, self.body));
+                Parts { once, also: also.unwrap_or_default(), anchors, ..Parts::default() }
             }
-            Step::Done => None,
-        }
+            Step::Sources => {
+                let also = self.trail.as_ref().map(|trail| trail.report_near(self.key, self.counts()));
+                Parts { also: also.unwrap_or_default(), ..Parts::default() }
+            }
+            Step::Done => return None,
+        })
     }
 
     fn strays(&self, of: &[Signature]) -> Vec<Signature> {
@@ -142,33 +193,48 @@ impl<'a> Inquiry<'a> {
 
     /// Takes the answer to the question that [`ask`](Self::ask) gave last.
     pub fn answer(&mut self, counts: &[u32]) {
-        let Open { near, reported } = std::mem::take(&mut self.open);
+        let Open { near, reported, anchors } = std::mem::take(&mut self.open);
         let mut counts = counts;
         if self.step == Step::Counts && self.signatures.body.is_ok() {
             self.body = counts.split_off_first().copied();
         }
+        let (counts, of_sources) = counts.split_at(near.len().min(counts.len()));
         // What this report added is taken off again: near-replicas are judged by what was seen before.
         let before = |(i, &count): (usize, &u32)| if i < reported { count.saturating_sub(1) } else { count };
         let before: Vec<u32> = counts.iter().enumerate().map(before).collect();
+        let trail = self.trail.as_mut().filter(|_| !anchors.is_empty());
         match self.step {
             Step::Counts => {
                 self.seen.add(&near, &before);
                 self.step = Step::Doubts;
             }
             Step::Doubts => {
+                if let Some(trail) = trail {
+                    trail.answer_body(anchors, of_sources);
+                }
                 self.seen.add_strays(&near, &before);
                 let all = &self.signatures.near;
                 self.near = (!all.is_empty()).then(|| all.judge(&self.seen));
                 self.step = Step::Afterwards;
             }
-            Step::Afterwards | Step::Done => self.step = Step::Done,
+            Step::Afterwards => {
+                if let Some(trail) = trail {
+                    trail.answer_near(anchors, of_sources);
+                }
+                self.step = Step::Sources;
+            }
+            Step::Sources | Step::Done => self.step = Step::Done,
         }
     }
 
     /// The open question has no answer and will have none. True when the message can be judged nevertheless, by what is known
-    /// by now: of its near-replicas that may be nothing, since what is known of them in part may be too much.
+    /// by now: of its near-replicas that may be nothing, since what is known of them in part may be too much. From where copies
+    /// came is not known then.
     pub fn fail(&mut self) -> bool {
         self.step = Step::Done;
+        if let Some(trail) = &mut self.trail {
+            trail.fail();
+        }
         self.body.is_some() || self.near.is_some()
     }
 
@@ -177,6 +243,12 @@ impl<'a> Inquiry<'a> {
     pub fn counts(&self) -> Counts {
         let this = u32::from(self.mode != Mode::Ask);
         Counts { body: self.body, near: self.near.as_ref().map(|near| near.count.saturating_add(this)) }
+    }
+
+    /// From where the copies came, as far as it matters.
+    #[must_use]
+    pub fn backings(&self) -> Backings {
+        self.trail.as_ref().map(|trail| trail.backings(self.counts())).unwrap_or_default()
     }
 
     /// What is known of its near-replicas, once it is.
@@ -224,7 +296,8 @@ mod tests {
             let key = FederationKey::public();
             let mut inquiry = Inquiry::new(signatures, &key, mode);
             let mut left = after;
-            while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
+            while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
+                assert_eq!(also, [], "nobody said from where it comes");
                 if left == 0 {
                     return inquiry.fail().then(|| inquiry.counts());
                 }

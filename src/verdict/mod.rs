@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Whoever judges, the milter or a command, brings an [`Envelope`] and the [`Content`]. An [`Inquiry`] says what to report to the
-//! ledger and what to ask it, in two steps, so that the caller may wait for the answers as it likes. Pure: no clock, no
+//! ledger and what to ask it, in a few steps, so that the caller may wait for the answers as it likes. Pure: no clock, no
 //! file, no socket.
 
 mod content;
@@ -15,9 +15,12 @@ mod fields;
 mod finding;
 mod header;
 mod inquiry;
+#[cfg(test)]
+mod networks;
 mod outcome;
 mod reason;
 mod rules;
+mod trail;
 
 pub use content::Content;
 pub use envelope::Envelope;

@@ -85,6 +85,9 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
         header = header.field("near-threshold", near);
     }
     header = header.field("host", host);
+    for (name, value) in counted.decision.sources() {
+        header = header.field(name, value);
+    }
     if let Some(age) = counted.stale {
         header = header.field("stale", age);
     }
@@ -132,16 +135,21 @@ fn reply(
 mod tests {
     use super::*;
     use crate::mail::RawMessage;
-    use crate::policy::Counts;
+    use crate::policy::{Backing, Backings, Counts, Sources};
     use crate::verdict::{Content, Exempt, Unknown};
 
     const RAW: &[u8] = b"From: a@example.org\n\nA letter of eight words, or more than these.\n";
 
     /// What is said of a message with these counts.
     fn counted(rules: &Rules, body: Option<u32>, near: Option<u32>, staleness: Option<u64>) -> Outcome {
+        backed(rules, Counts { body, near }, Backings::default(), staleness)
+    }
+
+    /// The same where it comes from there.
+    fn backed(rules: &Rules, counts: Counts, backings: Backings, staleness: Option<u64>) -> Outcome {
         let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
         let envelope = Envelope { id: Some("4ID".to_owned()), ..Envelope::default() };
-        let counted = Counted::new(rules, &envelope, &content, Counts { body, near }, staleness);
+        let counted = Counted::new(rules, &envelope, &content, (counts, backings), staleness);
         Outcome::new(rules, &envelope, &Finding::Counted(counted), "mx.test")
     }
 
@@ -180,6 +188,22 @@ mod tests {
         assert_eq!(counted(&rules, Some(20), None, Some(600)).action, Action::Reject);
         let stale = counted(&rules, Some(20), None, Some(601));
         assert_eq!((stale.verdict, stale.action, stale.reply), (Verdict::Bulk, Action::Mark, None));
+    }
+
+    #[test]
+    fn the_header_tells_from_where_the_count_of_bulk_comes() {
+        let of = |body, backing: Backing| {
+            let backings = Backings { body: backing, near: Backing::NotAsked };
+            let outcome = backed(&refusing(), Counts { body: Some(body), near: None }, backings, Some(601));
+            (outcome.action, outcome.header.split_once("host=mx.test; ").unwrap().1.to_owned())
+        };
+        let known = |others, own| Backing::Known(Sources { others, own });
+        let held = |text: &str| (Action::Mark, text.to_owned());
+        assert_eq!(of(20, known(2, Some(1))), held("sources=2; own=1; held=sources; stale=601"));
+        assert_eq!(of(20, known(2, None)), held("sources=2; own=unknown; held=sources; stale=601"));
+        assert_eq!(of(20, Backing::Unknown), held("sources=unknown; held=sources; stale=601"));
+        assert_eq!(of(20, known(0, Some(16))), (Action::Reject, "sources=0; own=16; stale=601".to_owned()));
+        assert_eq!(of(19, known(0, Some(15))), held("stale=601"), "it is not bulk");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::envelope::Envelope;
 use super::header::HeaderName;
 use super::reason::Exempt;
-use crate::policy::{Actions, Network, OnFailure, Per, Thresholds, WhiteList};
+use crate::policy::{Actions, Mailboxes, Network, OnFailure, Per, Thresholds, WhiteList};
 use crate::signature::{self, FederationKey};
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub struct Rules {
     pub act_when_stale: bool,
     /// What counts as one report.
     pub per: Per,
+    /// Which recipients are one.
+    pub mailboxes: Mailboxes,
     /// From which count on a message is bulk.
     pub thresholds: Thresholds,
     /// What is done with bulk.
@@ -63,6 +65,7 @@ impl Rules {
             max_staleness: 600,
             act_when_stale: true,
             per: Per::default(),
+            mailboxes: Mailboxes::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
             whitelist: WhiteList::default(),

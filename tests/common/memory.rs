@@ -37,7 +37,7 @@ impl Ledger {
     pub(crate) fn report(&mut self, raw: &[u8], recipients: u32) -> Counts {
         let signatures = signatures(&RawMessage::from_bytes(raw).unwrap(), &self.key, &Settings::default());
         let mut inquiry = Inquiry::new(&signatures, &self.key, Mode::Report(recipients));
-        while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
+        while let Some(Question { reported, once, asked, times, .. }) = inquiry.ask() {
             for (signatures, times) in [(&reported, times), (&once, 1)] {
                 for signature in signatures {
                     *self.counts.entry(*signature).or_default() += times;

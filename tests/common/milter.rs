@@ -15,12 +15,12 @@ pub const CHANGE_HEADER: u32 = 0x10;
 pub const QUARANTINE: u32 = 0x20;
 pub const REQUEST_MACROS: u32 = 0x100;
 
-const NO_HELO: u32 = 0x02;
+pub const NO_HELO: u32 = 0x02;
 const NO_EOH: u32 = 0x40;
 const NO_DATA: u32 = 0x200;
 pub const NOREPLY_HEADER: u32 = 0x80;
 pub const NOREPLY_CONNECT: u32 = 0x1000;
-const NOREPLY_HELO: u32 = 0x2000;
+pub const NOREPLY_HELO: u32 = 0x2000;
 pub const NOREPLY_MAIL: u32 = 0x4000;
 pub const NOREPLY_RCPT: u32 = 0x8000;
 const NOREPLY_DATA: u32 = 0x1_0000;

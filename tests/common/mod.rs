@@ -13,6 +13,7 @@ pub mod letters;
 pub mod milter;
 pub mod mount;
 pub mod mta;
+pub mod networks;
 pub mod page;
 pub mod passed;
 pub mod proxy;
@@ -37,6 +38,11 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program under test.
 pub const BULKMARK: &str = env!("CARGO_BIN_EXE_bulkmark");
+
+/// The program that daemons are of: that under test, or another that `BINARY` names.
+pub fn program() -> PathBuf {
+    std::env::var_os("BINARY").map_or_else(|| BULKMARK.into(), PathBuf::from)
+}
 
 /// The lines that a child wrote to its standard error, growing.
 #[derive(Clone, Default)]
@@ -130,7 +136,7 @@ impl Site {
 
     /// Starts the daemon without waiting: for those that are to fail.
     pub fn spawn(&self) -> Daemon {
-        self.spawn_by(Command::new(BULKMARK).args(["milter", "--config"]).arg(self.config()))
+        self.spawn_by(Command::new(program()).args(["milter", "--config"]).arg(self.config()))
     }
 
     /// Starts the daemon by a command of the test's own.
@@ -150,7 +156,7 @@ impl Site {
         let file = self.path("check.eml");
         fs::write(&file, message).unwrap();
         let config = self.config();
-        let output = Command::new(BULKMARK)
+        let output = Command::new(program())
             .args(["check", "--json", "--config"])
             .arg(config)
             .arg(file)
@@ -164,7 +170,7 @@ impl Site {
 /// What `bulkmark status --json` says of a milter; null while it does not answer.
 pub fn status(site: &Site) -> serde_json::Value {
     let output =
-        Command::new(BULKMARK).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
+        Command::new(program()).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
@@ -272,8 +278,10 @@ pub fn crlf(text: &str) -> Vec<u8> {
     text.replace('\n', "\r\n").into_bytes()
 }
 
-/// A header of the milter without what it says of near signatures: for tests of everything else.
+/// A header of the milter without what it says of near signatures and of networks, unless a message was held back for these:
+/// for tests of everything else.
 pub fn without_near(header: &str) -> String {
-    let fields = header.split("; ").filter(|field| !field.starts_with("near"));
+    let is_left_out = |field: &&str| ["near", "sources=", "own="].iter().any(|name| field.starts_with(name));
+    let fields = header.split("; ").filter(|field| !is_left_out(field));
     fields.collect::<Vec<_>>().join("; ")
 }

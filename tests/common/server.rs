@@ -1,12 +1,12 @@
 //! Signature servers under test, and milters that follow them.
 
 use super::mta::free_port;
-use super::{BULKMARK, Daemon, Site, wait_until};
+use super::{BULKMARK, Daemon, Site, program, wait_until};
 use bulkmark::ledger::Settings;
 use bulkmark::signature::FederationKey;
 use bulkmark::sync::Parameters;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// A signature server in a directory of its own, on the same port at each start.
 pub struct Server {
@@ -80,17 +80,20 @@ impl Server {
 
     /// Starts it without waiting: for those that are to fail.
     pub fn spawn(&self) -> Daemon {
-        self.site.spawn_by(Command::new(BULKMARK).args(["server", "--config"]).arg(self.config()))
+        self.site.spawn_by(Command::new(program()).args(["server", "--config"]).arg(self.config()))
     }
 
     /// Runs `bulkmark client`, and returns what it prints.
     pub fn client(&self, arguments: &[&str]) -> String {
-        let config = self.config();
-        let output =
-            Command::new(BULKMARK).arg("client").args(arguments).arg("--config").arg(config).output();
-        let output = output.unwrap();
+        let output = self.try_client(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The same, however it ends.
+    pub fn try_client(&self, arguments: &[&str]) -> Output {
+        let config = self.config();
+        Command::new(program()).arg("client").args(arguments).arg("--config").arg(config).output().unwrap()
     }
 
     /// An entry of a list of servers, with a new token.
@@ -100,7 +103,7 @@ impl Server {
 
     /// The same, by another address.
     pub fn entry_by(&self, url: &str, name: &str, role: &str) -> String {
-        let token = self.client(&["add", name, "--role", role]);
+        let token = self.client(&["add", "--own", name, "--role", role]);
         assert_eq!(token.lines().count(), 1, "{token}");
         let path = self.site.path(name);
         std::fs::write(&path, token).unwrap();

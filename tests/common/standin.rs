@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Listens until dropped; then the port is free for a server.
 pub struct StandIn {
@@ -42,6 +43,18 @@ impl StandIn {
     }
 }
 
+/// An answer that goes on for as long as somebody listens: head and beginning, and what follows again and again.
+pub fn endless(fields: &str, beginning: &[u8], again: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n{fields}\r\n");
+    [head.as_bytes(), beginning, MARK, again].concat()
+}
+
+/// Stands before what is sent again and again.
+const MARK: &[u8] = b"\0again\0and\0again\0";
+
+/// The time between two of these.
+const PAUSE: Duration = Duration::from_millis(50);
+
 impl Drop for StandIn {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
@@ -64,6 +77,14 @@ fn serve(mut stream: &TcpStream, answer: &dyn Fn(&str) -> Option<Vec<u8>>) {
     }
     match answer(&String::from_utf8_lossy(&head)) {
         Some(bytes) => {
+            if let Some(at) = bytes.windows(MARK.len()).position(|found| found == MARK) {
+                let (beginning, again) = (&bytes[..at], &bytes[at + MARK.len()..]);
+                let _ = stream.write_all(beginning);
+                while stream.write_all(again).is_ok() {
+                    std::thread::sleep(PAUSE);
+                }
+                return;
+            }
             let _ = stream.write_all(&bytes);
             let _ = stream.shutdown(std::net::Shutdown::Write);
             // Until the other side has all of it.

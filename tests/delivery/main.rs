@@ -26,6 +26,7 @@ mod exempt;
 mod idle;
 mod life;
 mod retries;
+mod sources;
 mod whitelist;
 
 /// The first copy is bulk already: for tests of what is done with bulk.

@@ -33,7 +33,7 @@ fn what_differs_from_a_refused_message_is_no_retry(kind: Kind) {
     assert_eq!(rig.send("c@box.test", &refused).expect(451).text, "4.7.1 3", "another recipient");
     let other_id = message_with_id("another@sender.test", "", NEWS);
     assert_eq!(rig.send("b@box.test", &other_id).expect(451).text, "4.7.1 4", "another Message-ID");
-    let mut elsewhere = rig.from(Origin { ip: "198.51.100.9", ..Origin::default() });
+    let mut elsewhere = rig.from(Origin { ip: "192.0.2.26", ..Origin::default() });
     let reply = elsewhere.send("news@sender.test", &["b@box.test"], &refused).expect(451);
     assert_eq!(reply.text, "4.7.1 5", "another client");
     let reply = rig.outside().send("other@sender.test", &["b@box.test"], &refused).expect(451);

@@ -68,6 +68,25 @@ impl Delta {
         Self { blocks, changes: changes.into_iter().map(|(at, by)| (index(at), by)).collect() }
     }
 
+    /// Of increments of cells, as block times 128 plus place in the block.
+    ///
+    /// # Errors
+    /// When they are not in the order of the cells, one of them is zero, or a cell is beyond the filter's blocks.
+    pub fn from_changes(
+        blocks: usize,
+        changes: impl IntoIterator<Item = (usize, u32)>,
+    ) -> Result<Self, ParameterError> {
+        let (mut all, mut next) = (Vec::new(), 0);
+        for (cell, by) in changes {
+            let end = blocks.saturating_mul(CELLS_PER_BLOCK);
+            ParameterError::check("cell", cell as u64, next as u64, end.saturating_sub(1) as u64)?;
+            ParameterError::check("increment", by.into(), 1, u32::MAX.into())?;
+            all.push((cell, by));
+            next = cell + 1;
+        }
+        Ok(Self { blocks, changes: all })
+    }
+
     /// The number of blocks of the filter that it is of.
     #[must_use]
     pub const fn blocks(&self) -> usize {

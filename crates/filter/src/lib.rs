@@ -16,6 +16,7 @@
 //! ```
 //!
 //! - [`Scaling`] grows when it is full; [`Sharded`] is for several threads; [`Intuitive`] can take additions back.
+//! - [`Sparse`] is small while little is in it, and lets each cell be raised for itself.
 //! - Writers on several machines each have a filter. [`Merged`] is their sum; a [`Delta`], which [`Growth`] notes, is what one
 //!   of them grew by.
 //! - [`Bloom`] tells only whether an element was put in; [`Nominations`] is a pair of these.
@@ -57,6 +58,7 @@ mod refined;
 mod rows;
 mod scaling;
 mod sharded;
+mod sparse;
 mod split;
 pub mod varint;
 
@@ -74,6 +76,7 @@ pub use probe::Probe;
 pub use refined::Refined;
 pub use scaling::{Added, CELLS_AT_CAPACITY, Scaling, Slice, error_bound};
 pub use sharded::Sharded;
+pub use sparse::Sparse;
 
 /// The example of the README is run with the others.
 #[cfg(doctest)]

@@ -120,7 +120,12 @@ impl Split {
 
     /// All cells that are not zero, with their values, in order.
     pub(crate) fn used(&self) -> impl Iterator<Item = (Cell, u32)> {
-        (0..self.blocks())
+        self.used_in(0..self.blocks())
+    }
+
+    /// The same of the blocks `range`.
+    pub(crate) fn used_in(&self, range: Range<usize>) -> impl Iterator<Item = (Cell, u32)> {
+        range
             .filter(|&block| !self.base.is_empty(block))
             .flat_map(move |block| {
                 (0..=u8::MAX)

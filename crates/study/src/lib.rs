@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Studies of bulkmark's filters: that of Yan & Cho, repeated, and what it left as future work; and of its near
-//! signatures.
+//! Studies of bulkmark's filters: that of Yan & Cho, repeated, and what it left as future work; of its near
+//! signatures; and of what partners can do to its counts.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -12,3 +12,4 @@ pub mod near;
 pub mod paper;
 mod random;
 pub mod rewritten;
+pub mod trust;

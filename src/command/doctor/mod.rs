@@ -164,7 +164,11 @@ async fn server(
     }
     match Clients::load(&file.state_dir) {
         Ok(clients) if clients.list().is_empty() => {
-            report.warning("clients", "there are none, so nobody can report", "bulkmark client add NAME");
+            report.warning(
+                "clients",
+                "there are none, so nobody can report",
+                "bulkmark client add --own NAME",
+            );
         }
         Ok(clients) => report.ok("clients", format!("{} of them", clients.list().len())),
         Err(e) => report.error("clients", e, format!("restore clients.json, or chown {}: it", user.name)),

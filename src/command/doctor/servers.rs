@@ -75,6 +75,10 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
             )
         }
         (_, Some(Code::TokenBlocked | Code::Rate)) => "wait a minute, and try again".to_owned(),
+        (_, Some(Code::Quota)) => {
+            "wait for the next window, or have the server's administrator raise the quota (bulkmark client set --quota)"
+                .to_owned()
+        }
         (RemoteError::Parameters(_), _) | (_, Some(Code::Parameters)) => SAME.to_owned(),
         (RemoteError::Transport(_), _) => {
             "is it running, is the address right, and does a firewall let us through? curl -v shows more"

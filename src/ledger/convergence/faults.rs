@@ -4,7 +4,7 @@
 use super::node::{NOW, Node};
 use super::world::signature;
 use crate::ledger::history::refusal::Refusal;
-use crate::ledger::history::vector::Vector;
+use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::settings::{Role, Settings};
 use crate::ledger::state::receipts::{MAX_SPOOLS, Reporter};
 use std::num::NonZeroU32;
@@ -21,7 +21,7 @@ fn node(role: Role, number: u64) -> Node {
 fn count(server: &mut Node, number: u64, reported: usize) {
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
     let taken = server.state().server().unwrap();
-    taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW).unwrap();
+    taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(0)).unwrap();
     server.checkpoint(&crate::ledger::state::changes::Expired::default());
 }
 
@@ -105,7 +105,14 @@ fn the_last_word_on_a_reporter_is_on_disk() {
     for spool in (0..=spools).chain([0]) {
         let taken = server.state().server().unwrap();
         taken
-            .take_batch(reporter(spool), 1 + u64::from(spool == 0), &[(signature(0), 1)], None, NOW)
+            .take_batch(
+                reporter(spool),
+                1 + u64::from(spool == 0),
+                &[(signature(0), 1)],
+                None,
+                NOW,
+                Origin(0),
+            )
             .unwrap();
     }
     server.commit();

@@ -10,10 +10,13 @@ use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::settings::{Role, Settings};
 use crate::ledger::state::assembly::Assembly;
 use crate::ledger::state::changes::Expired;
+use crate::ledger::state::layer::Layer;
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::roles::State;
+use crate::signature::Signature;
 use parking_lot::Mutex;
 use redb::{Database, StorageBackend};
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -129,7 +132,7 @@ impl Node {
 
     fn reader(&self) -> Reader {
         let Loaded { db, state, .. } = self.loaded.as_ref().unwrap();
-        Reader::new(Arc::clone(db), state.counts().local.origin())
+        Reader::new(Arc::clone(db), Arc::new(state.own_origins()))
     }
 
     /// The updates that a holder of `theirs` lacks, about so many bytes of them.
@@ -173,8 +176,16 @@ impl Node {
         }
     }
 
-    /// All cells, those that were counted here and those of others.
-    pub(super) fn cells(&self) -> Vec<u8> {
+    /// How often a signature was counted here or by others, without what waits to be sent.
+    pub(super) fn counted(&self, signature: Signature) -> u32 {
+        match self.view() {
+            State::Server(server) => server.count(signature, NOW),
+            other => other.counts().count(signature, NOW),
+        }
+    }
+
+    /// All cells, those that were counted here and those of others; then those of each limited client.
+    pub(super) fn cells(&self) -> (Vec<u8>, BTreeMap<Origin, Vec<Vec<u8>>>) {
         let counts = self.view().counts();
         let mut sum = MergedCounts::new(&self.settings);
         for generation in counts.local.generations.iter() {
@@ -182,6 +193,14 @@ impl Node {
         }
         sum.add_all(&counts.merged).unwrap();
         let slices = sum.windows().iter().flat_map(|window| &window.slices);
-        slices.flat_map(|slice| slice.bytes(0..slice.blocks())).collect()
+        let cells = slices.flat_map(|slice| slice.bytes(0..slice.blocks())).collect();
+        let layer = |layer: &Layer| layer.windows.values().filter_map(|held| held.part(0)).collect();
+        let mut layers: BTreeMap<_, _> =
+            counts.merged.layers().iter().map(|(origin, held)| (origin, layer(held))).collect();
+        if let State::Server(server) = self.view() {
+            layers.extend(server.limited.iter().map(|(_, member)| (member.origin, layer(&member.layer))));
+        }
+        layers.retain(|_, parts: &mut Vec<_>| !parts.is_empty());
+        (cells, layers)
     }
 }

@@ -2,6 +2,7 @@
 //! Commits and checkpoints: from memory to the file, each in one transaction.
 
 use crate::ledger::disk::errors::WriteError;
+use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{
     ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_last_sent,
     encode_receipt, encode_spool, encode_waiting, seal, slice_key,
@@ -31,10 +32,15 @@ pub(crate) fn commit(db: &Database, state: &State, changes: &Changes) -> Result<
 
 fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Result<(), redb::Error> {
     if !changes.entries.is_empty() {
-        let first = state.counts().next - changes.entries.len() as u64;
-        let batch = seal("journal", &first.to_le_bytes(), &encode_batch(&changes.entries));
-        txn.open_table(JOURNAL)?.insert(first, &*batch)?;
+        let mut first = state.counts().next - changes.entries.len() as u64;
+        let mut table = txn.open_table(JOURNAL)?;
+        // A row has reports of one client, or of all who have no limits.
+        for entries in changes.entries.chunk_by(|a, b| a.client == b.client) {
+            table.insert(first, &*seal("journal", &first.to_le_bytes(), &encode_batch(entries)))?;
+            first += entries.len() as u64;
+        }
     }
+    layers::write_clients(txn, state, changes)?;
     write_receipts(txn, changes)?;
     if !changes.refused.is_empty() {
         let mut table = txn.open_table(RETRIES)?;
@@ -79,9 +85,7 @@ fn write_updates(txn: &WriteTransaction, state: &State, updates: &[Kept]) -> Res
         table.insert((origin.0, *version), &*seal("updates", &key, &value))?;
     }
     match state {
-        State::Server(server) if updates.iter().any(|kept| kept.origin == server.counts.local.origin()) => {
-            put_meta(txn, CUT, &encode_cut(server))
-        }
+        State::Server(server) => put_meta(txn, CUT, &encode_cut(server)),
         _ => Ok(()),
     }
 }
@@ -148,6 +152,7 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     }
     write_local(&txn, state.counts())?;
     write_merged(&txn, state.counts())?;
+    layers::write(&txn, state)?;
     put_meta(&txn, CHECKPOINT, &state.counts().next.to_le_bytes())?;
     put_meta(&txn, VECTOR, state.vector().to_string().as_bytes())?;
     txn.open_table(JOURNAL)?.retain(|_, _| false)?;
@@ -162,6 +167,7 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     if let State::Server(server) = state {
         server.renewed = false;
     }
+    layers::mark_clean(state);
     let counts = state.counts_mut();
     (counts.adopted, counts.replaced) = (false, false);
     for generation in counts.local.generations.iter_mut() {

@@ -5,6 +5,7 @@
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
 use crate::ledger::disk::errors::{Fault, damaged, no_memory};
+use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{
     Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_last_sent,
     decode_receipt, decode_spool, decode_waiting, encode_last_sent, encode_spool, slice_key, unseal,
@@ -23,7 +24,8 @@ use crate::ledger::state::cache::Cache;
 use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::generations::{Generation, Generations};
-use crate::ledger::state::influence::Influence;
+use crate::ledger::state::layer::Layer;
+use crate::ledger::state::limited::Limited;
 use crate::ledger::state::local::Local;
 use crate::ledger::state::merged::MergedCounts;
 use crate::ledger::state::receipts::{Receipt, Receipts, Reporter};
@@ -35,6 +37,7 @@ use crate::ledger::state::site::Site;
 use crate::ledger::state::spool::Spool;
 use bulkmark_filter::{Counting, ParameterError};
 use redb::{Database, ReadableTable, WriteTransaction};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -97,7 +100,8 @@ fn load_counts(
     let next =
         replay(txn, checkpoint, checkpoint..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
     let local = Local::new(own, origin, Mark::default());
-    Ok(Counts::new(local, load_merged(txn, settings, origin)?, next, settings))
+    let merged = load_merged(txn, settings, &[origin], layers::load(txn)?)?;
+    Ok(Counts::new(local, merged, next, settings))
 }
 
 fn load_server(
@@ -108,17 +112,37 @@ fn load_server(
 ) -> Result<Server, Fault> {
     let (mark, cut_at) = load_cut(txn)?;
     let mut own = load_local(txn, settings)?;
-    let cut =
-        replay(txn, checkpoint, checkpoint..cut_at, |id, e| own.add(e.window, id, e.signature, e.times))?;
+    let mut limited = layers::load_clients(txn, settings)?;
+    let mut all = layers::load(txn)?;
+    for member in limited.iter_mut() {
+        member.layer = all.remove(&member.origin).unwrap_or_default();
+    }
+    let cut = replay(txn, checkpoint, checkpoint..cut_at, |id, e| match e.client {
+        None => own.add(e.window, id, e.signature, e.times),
+        Some(client) => replay_limited(&mut limited, client, &e, false),
+    })?;
     let mut local = Local::recording(own, origin, mark);
     // What was counted after the last update makes the next one.
-    let next = replay(txn, checkpoint, cut..u64::MAX, |id, e| {
-        local.generations.add(e.window, id, e.signature, e.times)
+    let next = replay(txn, checkpoint, cut..u64::MAX, |id, e| match e.client {
+        None => local.generations.add(e.window, id, e.signature, e.times),
+        Some(client) => replay_limited(&mut limited, client, &e, true),
     })?;
-    let influence = Influence::new(local.generations.iter().map(|generation| generation.window).collect());
-    let counts = Counts::new(local, load_merged(txn, settings, origin)?, next, settings);
+    let origins: Vec<_> =
+        [origin].into_iter().chain(limited.iter().map(|(_, member)| member.origin)).collect();
+    let counts = Counts::new(local, load_merged(txn, settings, &origins, all)?, next, settings);
     let receipts = Receipts::restore(load_receipts(txn)?, origin);
-    Ok(Server { counts, cut_at, receipts, influence, renewed: false })
+    Ok(Server { counts, cut_at, receipts, limited, renewed: false })
+}
+
+/// Adds a report of the journal to what its client brought; of a client whose counts were taken back it is no more.
+fn replay_limited(
+    limited: &mut Limited,
+    client: Origin,
+    entry: &Entry,
+    records: bool,
+) -> Result<(), ParameterError> {
+    let Some(member) = limited.of_origin_mut(client) else { return Ok(()) };
+    member.add(entry.window, entry.signature, entry.times, records)
 }
 
 /// A number that was drawn once and stays.
@@ -198,7 +222,13 @@ fn load_local(txn: &WriteTransaction, settings: &Settings) -> Result<Generations
     Ok(generations)
 }
 
-fn load_merged(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Result<MergedCounts, Fault> {
+/// What others counted; `own` are the origins of this ledger, `layers` what limited clients of others brought.
+fn load_merged(
+    txn: &WriteTransaction,
+    settings: &Settings,
+    own: &[Origin],
+    layers: BTreeMap<Origin, Layer>,
+) -> Result<MergedCounts, Fault> {
     let mut merged = MergedCounts::new(settings);
     let capacity = std::cell::Cell::new(1);
     let join = |_, _, record: &Record| {
@@ -216,20 +246,23 @@ fn load_merged(txn: &WriteTransaction, settings: &Settings, own: Origin) -> Resu
     if let Some(row) = get_meta(txn, VECTOR)? {
         let text = String::from_utf8_lossy(&row);
         let vector: Vector = text.parse().map_err(|e| damaged(format!("its version vector: {e}")))?;
-        for (origin, mark) in vector.iter().filter(|&(origin, _)| origin != own) {
+        for (origin, mark) in vector.iter().filter(|(origin, _)| !own.contains(origin)) {
             merged.vector_mut().set(origin, mark);
         }
+    }
+    for (origin, layer) in layers {
+        merged.layers_mut().insert(origin, layer);
     }
     replay_updates(txn, &mut merged, own)?;
     Ok(merged)
 }
 
 /// Applies the updates that came after the last checkpoint.
-fn replay_updates(txn: &WriteTransaction, merged: &mut MergedCounts, own: Origin) -> Result<(), Fault> {
+fn replay_updates(txn: &WriteTransaction, merged: &mut MergedCounts, own: &[Origin]) -> Result<(), Fault> {
     for row in txn.open_table(UPDATES)?.range::<(u64, u64)>(..)? {
         let (key, value) = row?;
         let (origin, version) = key.value();
-        if Origin(origin) == own || version <= merged.vector().get(Origin(origin)).version {
+        if own.contains(&Origin(origin)) || version <= merged.vector().get(Origin(origin)).version {
             continue;
         }
         let key = [origin.to_le_bytes(), version.to_le_bytes()].concat();

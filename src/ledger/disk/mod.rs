@@ -5,6 +5,7 @@
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod errors;
+pub(crate) mod layers;
 pub(crate) mod load;
 pub(crate) mod open;
 pub(crate) mod overlay;

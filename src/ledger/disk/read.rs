@@ -2,21 +2,24 @@
 //! Reading what is on disk, beside the writer: updates for those who follow, and snapshots.
 
 use crate::ledger::disk::errors::Fault;
-use crate::ledger::disk::rows::{ChunkKey, Record, SliceKey, chunk_key, slice_key, unseal};
-use crate::ledger::disk::schema::{Cells, LOCAL, MERGED, META, UPDATES, VECTOR};
+use crate::ledger::disk::layers::LayerRow;
+use crate::ledger::disk::rows::{ChunkKey, LayerKey, Record, SliceKey, chunk_key, slice_key, unseal};
+use crate::ledger::disk::schema::{Cells, LAYERS, LOCAL, MERGED, META, UPDATES, VECTOR};
 use crate::ledger::errors::LedgerError;
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::row::Row;
 use crate::ledger::history::vector::{Chain, Origin, Vector};
 use crate::ledger::history::window::Window;
-use redb::{Database, ReadTransaction, ReadableDatabase};
+use redb::{
+    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTableMetadata as _, TableDefinition,
+};
 use std::sync::{Arc, Weak};
 
 /// Reads the file as it was at a commit.
 pub struct Reader {
     db: Arc<Database>,
-    /// That of the own counts.
-    own: Origin,
+    /// Those of the own counts.
+    own: Arc<Vec<Origin>>,
 }
 
 /// Why a holder cannot be served with updates.
@@ -35,7 +38,7 @@ fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
 }
 
 impl Reader {
-    pub(crate) const fn new(db: Arc<Database>, own: Origin) -> Self {
+    pub(crate) const fn new(db: Arc<Database>, own: Arc<Vec<Origin>>) -> Self {
         Self { db, own }
     }
 
@@ -52,7 +55,7 @@ impl Reader {
         for (origin, mark) in ours.iter() {
             let known = theirs.get(origin);
             // Nobody can know more of what is counted here, unless it was forgotten here.
-            let ahead = origin == self.own && known.version > mark.version;
+            let ahead = self.own.contains(&origin) && known.version > mark.version;
             if ahead || known.version == mark.version && known.chain != mark.chain {
                 return Err(Refusal::Fork { origin, version: mark.version }.into());
             }
@@ -156,6 +159,7 @@ impl Snapshot {
         for tables in [&LOCAL, &MERGED] {
             self.rows_of(tables, &mut skip, most, &mut rows)?;
         }
+        self.rows_of_clients(&mut skip, most, &mut rows)?;
         Ok(rows)
     }
 
@@ -164,14 +168,49 @@ impl Snapshot {
     /// # Errors
     /// When the disk failed.
     pub fn count_rows(&self) -> Result<u64, LedgerError> {
-        let count = |tables: &Cells| -> Result<u64, LedgerError> {
-            match self.txn.open_table(tables.cells) {
-                Ok(table) => redb::ReadableTableMetadata::len(&table).map_err(unavailable),
-                Err(redb::TableError::TableDoesNotExist(_)) => Ok(0),
-                Err(e) => Err(unavailable(e)),
-            }
+        let len = |table: Option<ReadOnlyTable<ChunkKey, &'static [u8]>>| {
+            table.map_or(Ok(0), |table| table.len().map_err(unavailable))
         };
-        Ok(count(&LOCAL)? + count(&MERGED)?)
+        let layers = self.table(LAYERS)?.map_or(Ok(0), |table| table.len().map_err(unavailable))?;
+        Ok(len(self.table(LOCAL.cells)?)? + len(self.table(MERGED.cells)?)? + layers)
+    }
+
+    /// None when nothing was ever written to it.
+    fn table<K: redb::Key + 'static>(
+        &self,
+        table: TableDefinition<'static, K, &'static [u8]>,
+    ) -> Result<Option<ReadOnlyTable<K, &'static [u8]>>, LedgerError> {
+        match self.txn.open_table(table) {
+            Ok(table) => Ok(Some(table)),
+            Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(e) => Err(unavailable(e)),
+        }
+    }
+
+    fn rows_of_clients(&self, skip: &mut u64, most: usize, rows: &mut Vec<Row>) -> Result<(), LedgerError> {
+        let Some(layers) = self.table(LAYERS)? else { return Ok(()) };
+        for row in layers.range::<LayerKey>(..).map_err(unavailable)? {
+            if rows.len() >= most {
+                return Ok(());
+            }
+            let (key, value) = row.map_err(unavailable)?;
+            if *skip > 0 {
+                *skip -= 1;
+                continue;
+            }
+            let key = key.value();
+            let LayerRow { capacity, bytes, .. } = LayerRow::decode(key, value.value()).map_err(fault)?;
+            let (origin, start, length, chunk) = key;
+            rows.push(Row {
+                window: Window::from((start, length)),
+                capacity,
+                slice: 0,
+                chunk,
+                client: Some(Origin(origin)),
+                bytes: bytes.to_vec(),
+            });
+        }
+        Ok(())
     }
 
     fn rows_of(
@@ -181,13 +220,8 @@ impl Snapshot {
         most: usize,
         rows: &mut Vec<Row>,
     ) -> Result<(), LedgerError> {
-        let (slices, cells) = match (self.txn.open_table(tables.slices), self.txn.open_table(tables.cells)) {
-            (Ok(slices), Ok(cells)) => (slices, cells),
-            (Err(redb::TableError::TableDoesNotExist(_)), _)
-            | (_, Err(redb::TableError::TableDoesNotExist(_))) => {
-                return Ok(());
-            }
-            (Err(e), _) | (_, Err(e)) => return Err(unavailable(e)),
+        let (Some(slices), Some(cells)) = (self.table(tables.slices)?, self.table(tables.cells)?) else {
+            return Ok(());
         };
         let [slices_name, cells_name] = tables.names;
         for row in cells.range::<ChunkKey>(..).map_err(unavailable)? {
@@ -209,7 +243,8 @@ impl Snapshot {
                 .and_then(Record::decode)
                 .map_err(fault)?;
             let bytes = unseal(cells_name, &chunk_key(window, slice, chunk), value.value()).map_err(fault)?;
-            rows.push(Row { window, capacity: record.capacity, slice, chunk, bytes: bytes.to_vec() });
+            let bytes = bytes.to_vec();
+            rows.push(Row { window, capacity: record.capacity, slice, chunk, client: None, bytes });
         }
         Ok(())
     }

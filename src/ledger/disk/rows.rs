@@ -17,6 +17,9 @@ pub(crate) type SliceKey = (u64, u64, u32);
 /// The same, and number of the chunk.
 pub(crate) type ChunkKey = (u64, u64, u32, u32);
 
+/// Of what a limited client brought: origin, beginning and length of the window, and number of the part.
+pub(crate) type LayerKey = (u64, u64, u64, u32);
+
 /// The row of a slice, beside its cells.
 pub(crate) struct Record {
     pub(crate) from: u64,
@@ -50,8 +53,12 @@ impl Record {
 /// Bytes of one report in a batch: start and length of its window, signature, number of times.
 const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
 
+/// Reports of one limited client, whose origin comes first, or of all who have no limits.
 pub(crate) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
+    let mut bytes = Vec::with_capacity(8 + entries.len() * ENTRY_BYTES);
+    if let Some(Origin(origin)) = entries.first().and_then(|entry| entry.client) {
+        bytes.extend_from_slice(&origin.to_le_bytes());
+    }
     for entry in entries {
         bytes.extend_from_slice(&entry.window.to_bytes());
         bytes.extend_from_slice(&entry.signature.to_bytes());
@@ -61,6 +68,12 @@ pub(crate) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
 }
 
 pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+    let (client, bytes) = match bytes.split_first_chunk() {
+        Some((origin, rest)) if rest.len() % ENTRY_BYTES == 0 => {
+            (Some(Origin(u64::from_le_bytes(*origin))), rest)
+        }
+        _ => (None, bytes),
+    };
     let (entries, []) = bytes.as_chunks::<ENTRY_BYTES>() else {
         return Err(damaged("a journal batch of odd length"));
     };
@@ -70,6 +83,7 @@ pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
             window: Window::from((fields.u64()?, fields.u64()?)),
             signature: Signature::from_bytes(fields.take()?),
             times: fields.u32()?,
+            client,
         })
     };
     entries.iter().map(decode).collect()

@@ -4,7 +4,7 @@
 use crate::directory::StateDirectory;
 use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::disk::overlay::Overlay;
-use crate::ledger::disk::rows::{ChunkKey, SliceKey, seal, unseal};
+use crate::ledger::disk::rows::{ChunkKey, LayerKey, SliceKey, seal, unseal};
 use crate::ledger::settings::Role;
 use crate::signature::FederationKey;
 use bulkmark_filter::Refined;
@@ -17,10 +17,13 @@ use std::path::Path;
 /// The name of the ledger's file in the state directory.
 pub const FILE_NAME: &str = "ledger.redb";
 
-/// Its permissions, whatever the umask is: with the key, whoever reads it learns what was counted.
-const MODE: u32 = 0o600;
+const FORMAT: &str = "bulkmark ledger 4";
 
-const FORMAT: &str = "bulkmark ledger 3";
+/// The format before, which has no limited clients, and is this one otherwise.
+const FORMAT_BEFORE: &str = "bulkmark ledger 3";
+
+/// The file's permissions, whatever the umask is: with the key, whoever reads it learns what was counted.
+const MODE: u32 = 0o600;
 
 /// The rows of `meta` that move.
 pub(crate) const CHECKPOINT: &str = "checkpoint";
@@ -59,6 +62,11 @@ pub(crate) const RECEIPTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefini
 pub(crate) const SPOOL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("spool");
 /// The batches that they are in, by number.
 pub(crate) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("batches");
+
+/// The limited clients of a server, by name.
+pub(crate) const CLIENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("clients");
+/// What limited clients of all servers brought.
+pub(crate) const LAYERS: TableDefinition<'_, LayerKey, &[u8]> = TableDefinition::new("layers");
 
 /// Two tables with the cells of filters: one row a slice, and one a chunk.
 pub(crate) struct Cells {
@@ -106,6 +114,7 @@ pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
     let db = whole(open_file(directory.file(name, true).map_err(Fault::Io)?)?)?;
     let txn = db.begin_write()?;
     refuse_damaged(&txn)?;
+    renew_format(&txn)?;
     let text = |name| -> Result<String, Fault> {
         let row = get_meta(&txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
         Ok(String::from_utf8_lossy(&row).into_owned())
@@ -197,8 +206,17 @@ fn refuse_damaged(txn: &WriteTransaction) -> Result<(), Fault> {
     Ok(())
 }
 
+/// A ledger of the format before becomes one of this: a program that does not know limited clients must not count without them.
+fn renew_format(txn: &WriteTransaction) -> Result<(), Fault> {
+    if get_meta(txn, "format")?.is_some_and(|format| format == FORMAT_BEFORE.as_bytes()) {
+        put_meta(txn, "format", FORMAT.as_bytes())?;
+    }
+    Ok(())
+}
+
 fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
     refuse_damaged(txn)?;
+    renew_format(txn)?;
     for (name, expected) in parameters(role, key.id()) {
         let row = get_meta(txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
         let found = String::from_utf8_lossy(&row).into_owned();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Chunks: the pieces in which the cells of a filter are written and travel.
 
+use crate::ledger::history::update::MAX_CELLS;
 use bulkmark_filter::{BLOCK_BYTES, CELLS_PER_BLOCK};
 use std::ops::Range;
 
@@ -19,3 +20,20 @@ const BEYOND_BYTES: usize = 8;
 
 /// Bytes of a chunk at most: its blocks, and for each of their cells what it has beyond its bits.
 pub(crate) const MAX_CHUNK_BYTES: usize = CHUNK_BLOCKS * (BLOCK_BYTES + CELLS_PER_BLOCK * BEYOND_BYTES);
+
+/// Blocks of a limited client's filter that are written together, coded; as many cells as an update may change.
+pub(crate) const LAYER_BLOCKS: usize = MAX_CELLS / CELLS_PER_BLOCK;
+
+/// Coded bytes of so many blocks at most: a byte for each cell would be a filter that is full of large counts.
+pub(crate) const MAX_LAYER_BYTES: usize = MAX_CELLS;
+
+/// The blocks of a part of a limited client's filter of `blocks` blocks.
+pub(crate) fn layer_blocks_of(part: u32, blocks: usize) -> Range<usize> {
+    let first = (part as usize).saturating_mul(LAYER_BLOCKS).min(blocks);
+    first..first.saturating_add(LAYER_BLOCKS).min(blocks)
+}
+
+/// Its parts.
+pub(crate) fn layer_parts(blocks: usize) -> Range<u32> {
+    0..u32::try_from(blocks.div_ceil(LAYER_BLOCKS)).unwrap_or(u32::MAX)
+}

@@ -20,6 +20,40 @@ const MAX_PARTS: usize = 1024;
 /// Slices of a row at most. Each is twice as large as the one before it.
 pub(crate) const MAX_SLICES: u32 = 32;
 
+/// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
+const ANY_CAPACITY: u32 = 1 << 24;
+const CAPACITY_FACTOR: u32 = 16;
+
+/// Bit of a part's number of a slice that says that it is of a limited client's own filter, which has one slice.
+const OF_CLIENT: u32 = 1 << 31;
+
+/// In the place of a part's window, capacity, slice and length: all that its origin brought is taken back.
+const WITHDRAWN: [u8; 28] = {
+    let mut bytes = [0; 28];
+    let mut i = 20;
+    while i < 24 {
+        bytes[i] = 0xFF;
+        i += 1;
+    }
+    bytes
+};
+
+/// Whose counts an update is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Those of a server's community, which are added to everybody else's.
+    Community,
+    /// Those of one limited client, which are kept apart.
+    Client,
+    /// Those of a limited client, all of which are taken back. Such an update has no parts.
+    Withdrawn,
+}
+
+/// The largest capacity that others' windows may have here.
+pub(crate) fn most_capacity(ours: u32) -> u32 {
+    ours.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY)
+}
+
 /// What one slice of one window grew by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -38,6 +72,7 @@ pub struct Update {
     pub(crate) version: u64,
     /// The hash of the update before.
     pub(crate) before: Chain,
+    pub(crate) scope: Scope,
     pub(crate) parts: Vec<Part>,
 }
 
@@ -67,18 +102,24 @@ impl Update {
         self.before
     }
 
-    /// Its bytes: origin, version, hash before; then for each part window, capacity, slice, length and coded delta.
+    /// Its bytes: origin, version, hash before; then for each part window, capacity, slice, length and coded delta. The number of
+    /// the slice tells the scope.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend_from_slice(&self.origin.0.to_le_bytes());
         bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.extend_from_slice(&self.before.0);
+        if self.scope == Scope::Withdrawn {
+            bytes.extend_from_slice(&WITHDRAWN);
+            return bytes;
+        }
+        let of_client = if self.scope == Scope::Client { OF_CLIENT } else { 0 };
         for part in &self.parts {
             let delta = part.delta.encode();
             bytes.extend_from_slice(&part.window.to_bytes());
             bytes.extend_from_slice(&part.capacity.to_le_bytes());
-            bytes.extend_from_slice(&part.slice.to_le_bytes());
+            bytes.extend_from_slice(&(part.slice | of_client).to_le_bytes());
             bytes.extend_from_slice(&u32::try_from(delta.len()).unwrap_or(u32::MAX).to_le_bytes());
             bytes.extend_from_slice(&delta);
         }
@@ -99,7 +140,11 @@ impl Update {
         let origin = Origin(reader.u64().map_err(short)?);
         let version = reader.u64().map_err(short)?;
         let before = Chain(reader.take().map_err(short)?);
+        if reader.0 == WITHDRAWN && version > 0 {
+            return Ok(Self { origin, version, before, scope: Scope::Withdrawn, parts: Vec::new() });
+        }
         let (mut parts, mut cells) = (Vec::new(), MAX_CELLS);
+        let mut scopes = Vec::new();
         while !reader.0.is_empty() {
             if parts.len() == MAX_PARTS {
                 return Err(fault(&reader, "more than 1,024 parts"));
@@ -107,6 +152,8 @@ impl Update {
             let window = Window::from((reader.u64().map_err(short)?, reader.u64().map_err(short)?));
             let (capacity, slice) = (reader.u32().map_err(short)?, reader.u32().map_err(short)?);
             let length = reader.u32().map_err(short)? as usize;
+            scopes.push(if slice == OF_CLIENT { Scope::Client } else { Scope::Community });
+            let slice = if slice == OF_CLIENT { 0 } else { slice };
             if capacity == 0 || slice >= MAX_SLICES || window.length == 0 {
                 return Err(fault(&reader, "an impossible window or slice"));
             }
@@ -120,10 +167,13 @@ impl Update {
             reader = Fields(rest);
             parts.push(Part { window, capacity, slice, delta });
         }
-        if version == 0 || parts.is_empty() {
+        let Some(&scope) = scopes.first().filter(|_| version > 0) else {
             return Err(fault(&reader, "an empty update"));
+        };
+        if scopes.iter().any(|&other| other != scope) {
+            return Err(fault(&reader, "parts of a client and of a community"));
         }
-        Ok(Self { origin, version, before, parts })
+        Ok(Self { origin, version, before, scope, parts })
     }
 
     /// Where its origin's history stands after it. `bytes` are its own.
@@ -157,7 +207,14 @@ mod tests {
         assert!((7 << 20..MAX_CELLS).contains(&delta.len()), "no other bound is to be the one that holds");
         let window = Window { start: 0, length: 86_400 };
         let parts = vec![Part { window, capacity, slice, delta }];
-        let bytes = Update { origin: Origin(1), version: 1, before: Chain::default(), parts }.encode();
+        let bytes = Update {
+            origin: Origin(1),
+            version: 1,
+            before: Chain::default(),
+            scope: Scope::Community,
+            parts,
+        }
+        .encode();
         assert!(bytes.len() < 20_000, "{}", bytes.len());
         let refusal = Update::decode(&bytes).unwrap_err().to_string();
         assert!(refusal.contains("its lengths do not fit one another or the filter"), "{refusal}");

@@ -2,6 +2,7 @@
 //! Windows of time: which generation a report belongs to, and which generations count.
 
 use crate::ledger::settings::Settings;
+use bulkmark_filter::ParameterError;
 use std::fmt;
 
 /// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines cut time at the same places.
@@ -38,6 +39,20 @@ impl fmt::Display for Window {
     }
 }
 
+/// Windows that have yet to begin and that there may be: those that a wrong clock somewhere brings.
+pub(crate) const STRAY_WINDOWS: usize = 4;
+
+/// Windows beside the live ones, twice, that there may be at all: of other servers' retention.
+const OTHER_WINDOWS: usize = 64;
+
+/// Why there is no filter for a part of an update.
+#[derive(Debug)]
+pub(crate) enum NoPlace {
+    /// A clock must be wrong.
+    Clock(&'static str),
+    Parameter(ParameterError),
+}
+
 /// How time is cut.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Calendar {
@@ -65,6 +80,40 @@ impl Calendar {
     /// Whether reports of `window` will never count again.
     pub(crate) const fn is_over(&self, window: Window, now: u64) -> bool {
         window.start.saturating_add(self.retention) < self.at(now).start + self.length
+    }
+
+    /// Whether there may be a filter for a window that others name, beside those of the windows `known`.
+    ///
+    /// # Errors
+    /// What is wrong with it, so that a clock must be.
+    pub(crate) fn admit(
+        &self,
+        window: Window,
+        mut known: impl Iterator<Item = Window>,
+        now: u64,
+    ) -> Result<(), &'static str> {
+        if window != self.at(window.start) {
+            return Err("which does not begin at a window boundary");
+        }
+        // A window that counts always has its place, however many there are that have yet to begin.
+        if window.start > now && known.by_ref().filter(|known| known.start > now).count() >= STRAY_WINDOWS {
+            return Err("which is in the future, like others");
+        }
+        Ok(())
+    }
+
+    /// Those of these windows that are of no more use. As many as are live at a time, and one, stay in any case: a clock that
+    /// jumps ahead for a while does not empty the ledger.
+    pub(crate) fn over(&self, windows: impl Iterator<Item = Window>, now: u64) -> Vec<Window> {
+        let (mut begun, ahead): (Vec<_>, Vec<_>) = windows.partition(|window| window.start <= now);
+        begun.sort_unstable();
+        begun.truncate(begun.len().saturating_sub(self.live().saturating_add(1)));
+        begun.into_iter().chain(ahead).filter(|&window| self.is_over(window, now)).collect()
+    }
+
+    /// Windows that others may have at a time: those that are live, twice, and those of other servers' retention.
+    pub(crate) fn most(&self) -> usize {
+        self.live().saturating_mul(2).saturating_add(OTHER_WINDOWS)
     }
 
     /// The length of a window, in seconds.

@@ -33,6 +33,9 @@ impl Assembly {
     /// # Errors
     /// When its slice has another size than ours, or one that there is no reason for, or there is no memory.
     pub fn add(&mut self, row: &Row) -> Result<bool, ParameterError> {
+        if let Some(origin) = row.client {
+            return self.merged.layers_mut().add_row(origin, row);
+        }
         self.merged.admit(row.window, row.capacity, row.slice)?;
         self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
     }

@@ -16,6 +16,8 @@ pub(crate) struct Entry {
     pub(crate) window: Window,
     pub(crate) signature: Signature,
     pub(crate) times: u32,
+    /// The origin of the limited client who reported it.
+    pub(crate) client: Option<Origin>,
 }
 
 /// An update as it is kept and handed on.
@@ -41,6 +43,8 @@ pub(crate) struct Changes {
     /// Numbers of batches that are new or were acknowledged.
     pub(crate) batches: BTreeSet<u64>,
     pub(crate) updates: Vec<Kept>,
+    /// Limited clients that are new, of whom an update was made, or whose counts were taken back.
+    pub(crate) clients: BTreeSet<String>,
     /// Reports or batches left the spool, or it has another number.
     pub(crate) settled: bool,
 }
@@ -53,6 +57,7 @@ impl Changes {
             && self.waiting.is_empty()
             && self.batches.is_empty()
             && self.updates.is_empty()
+            && self.clients.is_empty()
             && !self.settled
     }
 

@@ -57,12 +57,15 @@ impl Counts {
     pub(crate) fn add(&mut self, signature: Signature, times: u32, now: u64) {
         let window = self.local.generations.window_at(now);
         match self.local.generations.add(window, self.next, signature, times) {
-            Ok(()) => {
-                self.next += 1;
-                self.changes.entries.push(Entry { window, signature, times });
-            }
+            Ok(()) => self.journal(Entry { window, signature, times, client: None }),
             Err(e) => self.broken = Some(format!("no memory for more signatures: {e}")),
         }
+    }
+
+    /// Notes a local report for the disk.
+    pub(crate) fn journal(&mut self, entry: Entry) {
+        self.next += 1;
+        self.changes.entries.push(entry);
     }
 
     /// Keeps an update for the disk, and for others.
@@ -128,6 +131,7 @@ impl Counts {
 
     /// Whether the merged counts changed since the last checkpoint.
     pub(crate) fn merged_grew(&self) -> bool {
-        self.merged.windows().iter().flat_map(|window| window.dirty.iter().flatten()).any(|&dirty| dirty)
+        let mut windows = self.merged.windows().iter().flat_map(|window| window.dirty.iter().flatten());
+        windows.any(|&dirty| dirty) || self.merged.layers().iter().any(|(_, layer)| layer.is_dirty())
     }
 }

@@ -130,12 +130,6 @@ impl Generations {
         shares.filter(|share| share.count > 0).collect()
     }
 
-    /// How often `signature` was reported in this window.
-    pub(crate) fn count_in(&self, window: Window, signature: Signature) -> u32 {
-        let generation = self.all.iter().find(|generation| generation.window == window);
-        generation.map_or(0, |generation| generation.row.count(signature.bits()))
-    }
-
     /// The window of a report that is made at the time `now`.
     pub(crate) const fn window_at(&self, now: u64) -> Window {
         self.calendar.at(now)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A server's own community: what its clients reported, and the history of updates that tells the others.
 
-use crate::ledger::history::update::{MAX_CELLS, Part, Update};
+use crate::ledger::history::update::{MAX_CELLS, Part, Scope, Update};
 use crate::ledger::history::vector::{Mark, Origin};
 use crate::ledger::state::generations::Generations;
 use crate::ledger::state::spool::MAX_BATCH;
@@ -76,8 +76,13 @@ impl Local {
         if parts.is_empty() {
             return None;
         }
-        let update =
-            Update { origin: self.origin, version: self.next_version(), before: self.mark.chain, parts };
+        let update = Update {
+            origin: self.origin,
+            version: self.next_version(),
+            before: self.mark.chain,
+            scope: Scope::Community,
+            parts,
+        };
         let bytes = update.encode();
         self.mark = update.mark(&bytes);
         Some((update, bytes))

@@ -3,25 +3,16 @@
 
 use crate::ledger::history::chunks::{CHUNK_BLOCKS, blocks_of};
 use crate::ledger::history::refusal::Refusal;
-use crate::ledger::history::update::{MAX_SLICES, Part, Update};
+use crate::ledger::history::update::{MAX_SLICES, Part, Scope, Update, most_capacity};
 use crate::ledger::history::vector::Vector;
-use crate::ledger::history::window::{Calendar, Window};
+use crate::ledger::history::window::{Calendar, NoPlace, Window};
 use crate::ledger::settings::Settings;
 use crate::ledger::state::generations::Generation;
-use crate::ledger::state::shares::Share;
+use crate::ledger::state::layers::Layers;
+use crate::ledger::state::shares::{Share, add_up};
 use crate::signature::Signature;
 use bulkmark_filter::{CELLS_PER_BLOCK, Counting, Merged, ParameterError, Refined, Scaling};
 use std::ops::Range;
-
-/// Windows that have yet to begin and that there may be: those that a wrong clock somewhere brings.
-const STRAY_WINDOWS: usize = 4;
-
-/// Windows beside the live ones, twice, that there may be at all: of other servers' retention, of another length.
-const OTHER_WINDOWS: usize = 64;
-
-/// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
-const ANY_CAPACITY: u32 = 1 << 24;
-const CAPACITY_FACTOR: u32 = 16;
 
 /// Blocks of a slice (64 MB) beyond which it is made only if the one before it is used. An update that begins such a slice
 /// cannot have filled the one before alone.
@@ -83,6 +74,8 @@ pub(crate) struct MergedCounts {
     calendar: Calendar,
     capacity: u32,
     windows: Vec<MergedWindow>,
+    /// What limited clients of other servers brought, which is kept apart.
+    layers: Layers,
     vector: Vector,
 }
 
@@ -90,7 +83,7 @@ impl MergedCounts {
     /// Of nothing yet.
     pub(crate) fn new(settings: &Settings) -> Self {
         let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
-        Self { calendar, capacity, windows: Vec::new(), vector: Vector::new() }
+        Self { calendar, capacity, windows: Vec::new(), layers: Layers::new(settings), vector: Vector::new() }
     }
 
     pub(crate) const fn vector(&self) -> &Vector {
@@ -99,6 +92,14 @@ impl MergedCounts {
 
     pub(crate) fn vector_mut(&mut self) -> &mut Vector {
         &mut self.vector
+    }
+
+    pub(crate) const fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    pub(crate) const fn layers_mut(&mut self) -> &mut Layers {
+        &mut self.layers
     }
 
     pub(crate) fn windows(&self) -> &[MergedWindow] {
@@ -112,14 +113,15 @@ impl MergedCounts {
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.windows.iter().filter(|window| self.calendar.is_live(window.window, now));
-        live.map(|w| w.count(signature)).fold(0, u32::saturating_add)
+        let merged = live.map(|w| w.count(signature)).fold(0, u32::saturating_add);
+        merged.saturating_add(self.layers.count(signature, now))
     }
 
     /// The same, for each window in which it was counted.
     pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
         let live = self.windows.iter().filter(|window| self.calendar.is_live(window.window, now));
         let shares = live.map(|window| Share { window: window.window.start, count: window.count(signature) });
-        shares.filter(|share| share.count > 0).collect()
+        add_up(shares.chain(self.layers.count_by_window(signature, now)))
     }
 
     /// Applies an update whose bytes are these, if it is the next of its origin. One that is in already changes nothing.
@@ -138,6 +140,17 @@ impl MergedCounts {
         if update.before != known.chain {
             return Err(Refusal::Fork { origin, version });
         }
+        match update.scope {
+            Scope::Community => self.apply_parts(update, now)?,
+            Scope::Client => self.layers.apply(update, now)?,
+            Scope::Withdrawn => self.layers.withdraw(origin),
+        }
+        self.vector.set(origin, update.mark(bytes));
+        Ok(Applied::New)
+    }
+
+    /// Adds the parts of an update to the cells of all.
+    fn apply_parts(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
         let before: Vec<usize> = self.windows.iter().map(|w| w.slices.len()).collect();
         if let Err(refusal) = self.make_room(update, now) {
             self.windows.truncate(before.len());
@@ -150,13 +163,13 @@ impl MergedCounts {
             };
             let slice = part.slice as usize;
             // There is room of the size that the part says, and its delta was read for that size.
-            window.slices[slice].apply(&part.delta).map_err(|error| Refusal::Parameter { origin, error })?;
+            let parameter = |error| Refusal::Parameter { origin: update.origin, error };
+            window.slices[slice].apply(&part.delta).map_err(parameter)?;
             for (cell, _) in part.delta.changes() {
                 window.dirty[slice][cell / CELLS_PER_BLOCK / CHUNK_BLOCKS] = true;
             }
         }
-        self.vector.set(origin, update.mark(bytes));
-        Ok(Applied::New)
+        Ok(())
     }
 
     /// Makes the windows and slices that the parts of an update need.
@@ -191,14 +204,8 @@ impl MergedCounts {
                 .map_err(NoPlace::Parameter)?;
             return Ok(Some(at));
         }
-        if part.window != self.calendar.at(part.window.start) {
-            return Err(NoPlace::Clock("which does not begin at a window boundary"));
-        }
-        // A window that counts always has its place, however many there are that have yet to begin.
-        let strays = self.windows.iter().filter(|w| w.window.start > now).count();
-        if part.window.start > now && strays >= STRAY_WINDOWS {
-            return Err(NoPlace::Clock("which is in the future, like others"));
-        }
+        let known = self.windows.iter().map(|w| w.window);
+        self.calendar.admit(part.window, known, now).map_err(NoPlace::Clock)?;
         self.admit(part.window, part.capacity, part.slice).map_err(NoPlace::Parameter)?;
         self.windows.push(MergedWindow::new(part.window, part.capacity));
         Ok(Some(self.windows.len() - 1))
@@ -216,11 +223,10 @@ impl MergedCounts {
             return Ok(());
         }
         if slices.is_none() {
-            let most = self.calendar.live().saturating_mul(2).saturating_add(OTHER_WINDOWS);
-            ParameterError::check("the number of windows", self.windows.len() as u64 + 1, 0, most as u64)?;
+            let most = self.calendar.most() as u64;
+            ParameterError::check("the number of windows", self.windows.len() as u64 + 1, 0, most)?;
         }
-        let most = self.capacity.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY);
-        ParameterError::check("capacity", capacity.into(), 1, most.into())?;
+        ParameterError::check("capacity", capacity.into(), 1, most_capacity(self.capacity).into())?;
         let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
         let is_used = |before: &Merged| before.gauge(1).fill >= USED;
         let proven = blocks <= UNPROVEN_BLOCKS || slices.and_then(|all| all.last()).is_none_or(is_used);
@@ -310,37 +316,27 @@ impl MergedCounts {
                 self.merge_slice(theirs.window, theirs.capacity, number, slice.blocks(), bytes)?;
             }
         }
+        self.layers.add_all(&other.layers)?;
         for (origin, mark) in other.vector.iter().filter(|(_, mark)| mark.version > 0) {
             self.vector.set(origin, mark);
         }
         Ok(())
     }
 
-    /// Takes out the windows that are over, and returns them. As many as are live at a time, and one, stay in any case: a
-    /// clock that jumps ahead for a while does not empty the ledger.
+    /// Takes out the windows that are over, and returns them.
     pub(crate) fn take_expired(&mut self, now: u64) -> Vec<Window> {
-        let calendar = self.calendar;
-        let mut begun: Vec<Window> = self.windows.iter().map(|w| w.window).collect();
-        begun.retain(|w| w.start <= now);
-        begun.sort_unstable();
-        let stay = begun.split_off(begun.len().saturating_sub(calendar.live().saturating_add(1)));
-        self.windows
-            .extract_if(.., |window| calendar.is_over(window.window, now) && !stay.contains(&window.window))
-            .map(|w| w.window)
-            .collect()
+        self.layers.take_expired(now);
+        let over = self.calendar.over(self.windows.iter().map(|w| w.window), now);
+        self.windows.retain(|window| !over.contains(&window.window));
+        over
     }
-}
-
-/// Why a part has no place.
-enum NoPlace {
-    Clock(&'static str),
-    Parameter(ParameterError),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ledger::history::vector::{Mark, Origin};
+    use crate::ledger::history::window::STRAY_WINDOWS;
     use crate::ledger::state::generations::Generations;
     use crate::ledger::state::local::Local;
 

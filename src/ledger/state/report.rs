@@ -11,6 +11,9 @@ pub struct Report {
     pub signatures: Vec<Signature>,
     /// What was seen once, to however many recipients the message goes.
     pub once: Vec<Signature>,
+    /// What follows from counts that are known, and how often each is added; nothing where the whole message comes again. The
+    /// answer does not tell their counts.
+    pub also: Vec<(Signature, u32)>,
     /// What is only asked for.
     pub asked: Vec<Signature>,
     /// How often `signatures` were seen; zero only asks.
@@ -30,7 +33,9 @@ pub enum Shared {
     /// All of it.
     #[default]
     All,
-    /// What was seen once, to however many recipients: no `body` signatures.
+    /// All but `signatures`.
+    Inexact,
+    /// `once` alone.
     Once,
     /// Nothing.
     Nothing,
@@ -42,14 +47,17 @@ impl Report {
         let each = self.times.saturating_sub(again);
         let once = u32::from(self.times > 0 && again == 0);
         let all = self.signatures.iter().map(move |&signature| (signature, each));
-        all.chain(self.once.iter().map(move |&signature| (signature, once))).filter(|&(_, times)| times > 0)
+        let all = all.chain(self.once.iter().map(move |&signature| (signature, once)));
+        let also = if each > 0 { &self.also[..] } else { &[] };
+        all.chain(also.iter().copied()).filter(|&(_, times)| times > 0)
     }
 
     /// Whether this signature goes to other servers.
     pub(crate) fn is_shared(&self, signature: Signature) -> bool {
         match self.shared {
             Shared::All => true,
-            Shared::Once => !self.signatures.contains(&signature),
+            Shared::Inexact => !self.signatures.contains(&signature),
+            Shared::Once => self.once.contains(&signature),
             Shared::Nothing => false,
         }
     }
@@ -83,5 +91,28 @@ impl RetryKey {
 
     pub(crate) const fn bytes(&self) -> &[u8; 16] {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_for_others_stays() {
+        let signature = |n| Signature::from_bytes([n; 16]);
+        let report = |shared| Report {
+            signatures: vec![signature(1)],
+            once: vec![signature(2)],
+            also: vec![(signature(3), 1)],
+            times: 1,
+            shared,
+            ..Report::default()
+        };
+        let shared = |of| [1, 2, 3].map(|n| report(of).is_shared(signature(n)));
+        assert_eq!(shared(Shared::All), [true, true, true]);
+        assert_eq!(shared(Shared::Inexact), [false, true, true]);
+        assert_eq!(shared(Shared::Once), [false, true, false]);
+        assert_eq!(shared(Shared::Nothing), [false, false, false]);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A state of any role, and what all of them can tell.
 
-use crate::ledger::history::vector::Vector;
+use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::settings::Role;
 use crate::ledger::state::cache::Cache;
 use crate::ledger::state::changes::Expired;
@@ -9,7 +9,7 @@ use crate::ledger::state::counts::Counts;
 use crate::ledger::state::report::{Report, RetryKey};
 use crate::ledger::state::retries::Retries;
 use crate::ledger::state::server::Server;
-use crate::ledger::state::shares::Shares;
+use crate::ledger::state::shares::{Shares, add_up};
 use crate::ledger::state::site::Site;
 use crate::ledger::state::spool::Spool;
 use crate::signature::Signature;
@@ -95,7 +95,10 @@ impl State {
 
     /// Never less than the truth.
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
-        self.counts().count(signature, now).saturating_add(self.pending(signature))
+        match self {
+            Self::Server(server) => server.count(signature, now),
+            _ => self.counts().count(signature, now).saturating_add(self.pending(signature)),
+        }
     }
 
     fn pending(&self, signature: Signature) -> u32 {
@@ -104,8 +107,15 @@ impl State {
 
     /// Of what the count of `signature` is made up.
     pub(crate) fn shares(&self, signature: Signature, now: u64) -> Shares {
+        let own = self.counts().local.generations.count_by_window(signature, now);
+        let own = match self {
+            Self::Server(server) => {
+                add_up(own.into_iter().chain(server.limited.count_by_window(signature, now)))
+            }
+            _ => own,
+        };
         Shares {
-            own: self.counts().local.generations.count_by_window(signature, now),
+            own,
             others: self.counts().merged.count_by_window(signature, now),
             waiting: self.pending(signature),
         }
@@ -142,8 +152,20 @@ impl State {
         let mut vector = self.counts().merged.vector().clone();
         if let Self::Server(server) = self {
             vector.set(server.counts.local.origin(), server.counts.local.mark());
+            for (_, member) in server.limited.iter() {
+                vector.set(member.origin, member.mark);
+            }
         }
         vector
+    }
+
+    /// The origins whose history only this ledger writes.
+    pub(crate) fn own_origins(&self) -> Vec<Origin> {
+        let mut own = vec![self.counts().local.origin()];
+        if let Self::Server(server) = self {
+            own.extend(server.limited.iter().map(|(_, member)| member.origin));
+        }
+        own
     }
 
     /// Makes an update of what a server counted since the last one; others make none.
@@ -155,7 +177,7 @@ impl State {
 
     /// Whether anything is to be put into an update.
     pub(crate) fn has_grown(&self) -> bool {
-        matches!(self, Self::Server(server) if server.counts.local.has_grown())
+        matches!(self, Self::Server(server) if server.counts.local.has_grown() || server.limited.has_grown())
     }
 
     /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
@@ -173,7 +195,7 @@ impl State {
                 retries.take_expired(now)
             }
             Self::Server(server) => {
-                server.influence.forget(&local);
+                server.limited.take_expired(now);
                 Vec::new()
             }
         };

@@ -3,10 +3,13 @@
 
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::update::Update;
-use crate::ledger::history::vector::Origin;
+use crate::ledger::history::vector::{Mark, Origin};
+use crate::ledger::history::window::{Calendar, Window};
+use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::generations::Generations;
-use crate::ledger::state::influence::Influence;
+use crate::ledger::state::layer::Layer;
+use crate::ledger::state::limited::{Limited, Limits, OverQuota};
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::receipts::{Backwards, Receipt, Receipts, Reporter};
 use crate::signature::Signature;
@@ -22,63 +25,168 @@ pub(crate) struct Server {
     /// The number of the first local report that is in no update.
     pub(crate) cut_at: u64,
     pub(crate) receipts: Receipts,
-    pub(crate) influence: Influence,
+    /// What limited clients reported, each for itself.
+    pub(crate) limited: Limited,
     /// Whether the local counts begin anew under another origin, and the file still has the old ones.
     pub(crate) renewed: bool,
 }
 
+/// Changed cells of limited clients after which updates are cut before their time, so that what waits takes little memory.
+const CUT_CELLS: usize = 1 << 18;
+
+/// Why a batch is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotCounted {
+    /// Its number is below that of one that was counted.
+    #[error(transparent)]
+    Backwards(#[from] Backwards),
+    /// Its client may bring no more signatures for now.
+    #[error(transparent)]
+    OverQuota(#[from] OverQuota),
+}
+
 impl Server {
-    /// Counts a client's batch, once.
+    /// Of all that was counted here or by others.
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
+        self.counts.count(signature, now).saturating_add(self.limited.count(signature, now))
+    }
+
+    /// Counts a client's batch, once; within its limits, where it has any. `new` is a random name for what needs one.
     ///
     /// # Errors
-    /// When its number is below that of one that was counted; nothing is counted then.
+    /// [`NotCounted`]; nothing is counted then.
     pub(crate) fn take_batch(
         &mut self,
         reporter: Reporter,
         number: u64,
         reports: &[(Signature, u32)],
-        most: Option<u32>,
+        limits: Option<Limits>,
         now: u64,
-    ) -> Result<Receipt, Backwards> {
+        new: Origin,
+    ) -> Result<Receipt, NotCounted> {
         self.counts.clock = now;
         if let Some(receipt) = self.receipts.find(&reporter, number)? {
             return Ok(receipt);
         }
-        let local = &self.counts.local;
-        let receipt = Receipt { origin: local.origin(), version: local.next_version() };
-        let window = local.generations.window_at(now);
-        for (i, &(signature, times)) in reports.iter().enumerate() {
-            let generations = &self.counts.local.generations;
-            if let Some(&(soon, _)) = reports.get(i + AHEAD) {
-                generations.prefetch(window, soon);
-            }
-            let times = match most {
-                None => times,
-                Some(most) => {
-                    let all = || generations.count_in(window, signature);
-                    self.influence.allow(&reporter.client, window, signature, times, most, all)
-                }
-            };
-            if times > 0 {
-                self.counts.add(signature, times, now);
-            }
-        }
+        let receipt = match limits {
+            None => self.count_batch(reports, now),
+            Some(limits) => self.count_limited(&reporter.client, reports, limits, now, new)?,
+        };
         if let Some(forgotten) = self.receipts.set(reporter.clone(), number, receipt) {
             self.counts.changes.receipts.insert(forgotten, None);
         }
         self.counts.changes.receipts.insert(reporter, Some((number, receipt)));
-        if self.counts.local.is_full() {
+        if self.counts.local.is_full() || self.limited.grown_cells() >= CUT_CELLS {
             self.cut(now);
         }
         Ok(receipt)
     }
 
-    /// Makes an update of what was added since the last one.
+    /// Counts what a client without limits reports, with what all of these report.
+    fn count_batch(&mut self, reports: &[(Signature, u32)], now: u64) -> Receipt {
+        let local = &self.counts.local;
+        let receipt = Receipt { origin: local.origin(), version: local.next_version() };
+        let window = local.generations.window_at(now);
+        for (i, &(signature, times)) in reports.iter().enumerate() {
+            if let Some(&(soon, _)) = reports.get(i + AHEAD) {
+                self.counts.local.generations.prefetch(window, soon);
+            }
+            self.counts.add(signature, times, now);
+        }
+        receipt
+    }
+
+    /// Counts what a limited client reports, apart from all others.
+    fn count_limited(
+        &mut self,
+        client: &str,
+        reports: &[(Signature, u32)],
+        limits: Limits,
+        now: u64,
+        new: Origin,
+    ) -> Result<Receipt, OverQuota> {
+        let window = self.counts.local.generations.window_at(now);
+        let signatures = reports.iter().map(|&(signature, _)| signature);
+        self.limited.check_quota(client, signatures, window, limits, now)?;
+        if self.limited.get(client).is_none() {
+            self.limited.member(client, new);
+            self.counts.changes.clients.insert(client.to_owned());
+        }
+        for &(signature, times) in reports {
+            if let Err(e) = self.add_limited(client, window, (signature, times), limits.influence, now) {
+                self.counts.broken = Some(format!("no memory for more signatures: {e}"));
+                break;
+            }
+        }
+        let local = &self.counts.local;
+        let member = self.limited.member(client, new);
+        let version = member.mark.version + u64::from(member.has_grown());
+        // A client of whom nothing is counted waits for nothing: what everybody has is in its updates.
+        Ok(if version > 0 {
+            Receipt { origin: member.origin, version }
+        } else {
+            Receipt { origin: local.origin(), version: local.mark().version.max(1) }
+        })
+    }
+
+    /// Adds as many reports of a signature as a client may bring.
+    fn add_limited(
+        &mut self,
+        client: &str,
+        window: Window,
+        (signature, times): (Signature, u32),
+        most: u32,
+        now: u64,
+    ) -> Result<(), ParameterError> {
+        let layers = self.counts.merged.layers();
+        let member = self.limited.member(client, Origin(0));
+        let former: Vec<&Layer> = member.former.iter().filter_map(|&origin| layers.get(origin)).collect();
+        let calendar = Calendar::new(&self.counts.settings);
+        let elsewhere = |cell| {
+            former.iter().fold(0, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, cell, now)))
+        };
+        let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;
+        if times == 0 {
+            return Ok(());
+        }
+        member.add(window, signature, times, true)?;
+        let entry = Entry { window, signature, times, client: Some(member.origin) };
+        self.counts.journal(entry);
+        Ok(())
+    }
+
+    /// Takes all back that a limited client brought, here and everywhere. False when nothing is kept apart of such a client.
+    pub(crate) fn withdraw(&mut self, client: &str, now: u64) -> bool {
+        let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
+        self.counts.changes.clients.insert(client.to_owned());
+        // Nobody writes this history any more, but it is still to be told.
+        self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
+        self.counts.keep(&update, bytes.into(), now);
+        true
+    }
+
+    /// Makes updates of what was added since the last ones.
     pub(crate) fn cut(&mut self, now: u64) {
         if let Some((update, bytes)) = self.counts.local.cut() {
-            self.cut_at = self.counts.next;
             self.counts.keep(&update, bytes.into(), now);
         }
+        self.cut_limited(now);
+        self.cut_at = self.counts.next;
+    }
+
+    fn cut_limited(&mut self, now: u64) {
+        for (client, update, bytes) in self.limited.cut() {
+            self.counts.changes.clients.insert(client);
+            self.counts.keep(&update, bytes.into(), now);
+        }
+    }
+
+    /// The history that this server alone writes, if it is one of its own.
+    fn own_mark(&self, origin: Origin) -> Option<Mark> {
+        if origin == self.counts.local.origin() {
+            return Some(self.counts.local.mark());
+        }
+        self.limited.of_origin(origin).map(|member| member.mark)
     }
 
     /// Applies an update of another origin. `new` is a random name for what needs one.
@@ -94,8 +202,7 @@ impl Server {
     ) -> Result<Applied, Refusal> {
         self.counts.clock = now;
         let (origin, version) = (update.origin(), update.version());
-        if origin == self.counts.local.origin() {
-            let ours = self.counts.local.mark();
+        if let Some(ours) = self.own_mark(origin) {
             if version <= ours.version {
                 return Ok(Applied::Known);
             }
@@ -104,7 +211,7 @@ impl Server {
             }
             // Others know what we do not know of ourselves: this ledger was restored from an old copy. Under the old name
             // we would tell another story than the one that they heard.
-            if let Err(error) = self.renew(now, new) {
+            if let Err(error) = self.renew(origin, now, new) {
                 self.counts.broken = Some(format!("a new origin could not begin: {error}"));
                 return Err(Refusal::Parameter { origin, error });
             }
@@ -112,16 +219,16 @@ impl Server {
         self.counts.apply(update, bytes, now)
     }
 
-    /// Goes on under another origin. What was counted so far becomes others' counts, but for what is in no update yet, which
-    /// is the first update of the new origin.
-    fn renew(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
+    /// Goes on under other origins, since others know more of `known` than is known here. What was counted so far becomes others'
+    /// counts, but for what is in no update yet, which is the first update of the new origins.
+    fn renew(&mut self, known: Origin, now: u64, new: Origin) -> Result<(), ParameterError> {
+        log::error!(
+            "this ledger was restored from an old copy: others know more than {} updates of its origin {known}. It goes on as \
+             origin {new} and takes over what they know",
+            self.own_mark(known).unwrap_or_default().version
+        );
         let Counts { local, merged, settings, .. } = &mut self.counts;
         let (old, mark) = (local.origin(), local.mark());
-        log::error!(
-            "this ledger was restored from an old copy: others know more than {} updates of its origin {old}. It goes on as \
-             origin {new} and takes over what they know",
-            mark.version
-        );
         let parts = local.generations.take_growth();
         for generation in local.generations.iter() {
             merged.merge_generation(generation)?;
@@ -133,6 +240,29 @@ impl Server {
             self.counts.keep(&update, bytes.into(), now);
         }
         self.renewed = true;
+        self.renew_limited(now, new)
+    }
+
+    /// The same of the limited clients.
+    fn renew_limited(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
+        // As different from one another as the numbers that they are made of.
+        let mut next = new.0;
+        let names = || {
+            next = next.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            Origin(next)
+        };
+        for (client, member) in self.limited.renew(names) {
+            let (origin, mark) = (member.origin, member.mark);
+            let (layer, since) = member.into_told()?;
+            let merged = &mut self.counts.merged;
+            merged.layers_mut().insert(origin, layer);
+            merged.vector_mut().set(origin, mark);
+            let member = self.limited.member(&client, Origin(0));
+            for (window, signature, times) in since {
+                member.add(window, signature, times, true)?;
+            }
+        }
+        self.cut_limited(now);
         Ok(())
     }
 
@@ -141,9 +271,12 @@ impl Server {
     /// # Errors
     /// When what this server counted itself is in it, which would count twice; else see [`Counts::adopt`].
     pub(crate) fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
-        let origin = self.counts.local.origin();
-        if snapshot.vector().get(origin).version > 0 {
-            return Err(Refusal::Own { origin });
+        let own = [self.counts.local.origin()];
+        let own = own.into_iter().chain(self.limited.iter().map(|(_, member)| member.origin));
+        for origin in own {
+            if snapshot.vector().get(origin).version > 0 {
+                return Err(Refusal::Own { origin });
+            }
         }
         self.counts.adopt(snapshot)
     }

@@ -12,6 +12,18 @@ pub struct Share {
     pub count: u32,
 }
 
+/// One share for each window in which there is a count, of several for a window.
+pub(crate) fn add_up(shares: impl Iterator<Item = Share>) -> Vec<Share> {
+    let mut sums: Vec<Share> = Vec::new();
+    for share in shares.filter(|share| share.count > 0) {
+        match sums.iter_mut().find(|sum| sum.window == share.window) {
+            Some(sum) => sum.count = sum.count.saturating_add(share.count),
+            None => sums.push(share),
+        }
+    }
+    sums
+}
+
 /// The parts of a count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

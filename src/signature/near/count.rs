@@ -12,7 +12,7 @@ const AGREEING: usize = 2;
 const COVERED: usize = 6;
 
 /// ... at least one in so many times as often as the third.
-const QUARTER: u32 = 4;
+pub(super) const QUARTER: u32 = 4;
 
 /// What is known of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]

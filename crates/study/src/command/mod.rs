@@ -7,6 +7,7 @@ mod layouts;
 mod near;
 mod paper;
 mod rewritten;
+mod trust;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ enum Command {
     Layouts(layouts::Args),
     Near(near::Args),
     Rewritten(rewritten::Args),
+    Trust(trust::Args),
 }
 
 impl Cli {
@@ -38,6 +40,7 @@ impl Cli {
             Command::Layouts(args) => layouts::run(&args),
             Command::Near(args) => near::run(&args),
             Command::Rewritten(args) => rewritten::run(&args),
+            Command::Trust(args) => trust::run(&args),
         }
     }
 }

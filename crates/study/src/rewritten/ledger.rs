@@ -22,7 +22,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn count(&mut self, message: &RawMessage) -> u32 {
         let signatures = signatures(message, self.key, &self.settings);
         let mut inquiry = Inquiry::new(&signatures, self.key, Mode::Report(1));
-        while let Some(Question { reported, once, asked, times }) = inquiry.ask() {
+        while let Some(Question { reported, once, asked, times, .. }) = inquiry.ask() {
             for (signatures, times) in [(&reported, times), (&once, 1)] {
                 for signature in signatures {
                     *self.counts.entry(*signature).or_default() += times;

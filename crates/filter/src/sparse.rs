@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A filter that takes memory only for what is in it, as long as that is little.
+
+use crate::cells::Cell;
+use crate::delta::Delta;
+use crate::layout::{BLOCK_BYTES, CELLS_PER_BLOCK};
+use crate::overflow::Overflow;
+use crate::params::ParameterError;
+use crate::probe::Probe;
+use crate::split::Split;
+use std::ops::Range;
+
+/// Changes between two looks at whether a table still takes less memory than all cells would.
+const LOOK_AFTER: usize = 1024;
+
+/// Counts of few elements in a filter for many, and the cells are raised one by one: for whoever must know, and bound, what is
+/// in each cell.
+///
+/// Unlike [`Refined`](crate::Refined), it keeps the whole value of all cells of an element.
+///
+/// ```
+/// use bulkmark_filter::Sparse;
+///
+/// let element = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835;
+/// let mut filter = Sparse::new(100_000)?;
+/// for cell in filter.cells_of(element) {
+///     filter.raise(cell, 3);
+/// }
+/// assert_eq!(filter.count(element), 3);
+/// assert!(filter.memory() < 10_000);
+/// # Ok::<(), bulkmark_filter::ParameterError>(())
+/// ```
+pub struct Sparse {
+    blocks: usize,
+    /// Cells that are not zero.
+    used: usize,
+    /// Changes since the last look.
+    changes: usize,
+    held: Held,
+}
+
+/// How the cells are held.
+enum Held {
+    /// In a table of those that are not zero.
+    Few(Overflow),
+    /// All of them, since a table would be larger.
+    All(Box<Split>),
+}
+
+fn place(cell: usize) -> Cell {
+    Cell { block: cell / CELLS_PER_BLOCK, cell: u8::try_from(cell % CELLS_PER_BLOCK).unwrap_or(0) }
+}
+
+fn index(at: Cell) -> usize {
+    at.block * CELLS_PER_BLOCK + usize::from(at.cell)
+}
+
+impl Sparse {
+    /// An empty filter of so many blocks.
+    ///
+    /// # Errors
+    /// When there is no filter of so many.
+    pub fn new(blocks: usize) -> Result<Self, ParameterError> {
+        ParameterError::check("blocks", blocks as u64, 1, 1 << 32)?;
+        Ok(Self { blocks, used: 0, changes: 0, held: Held::Few(Overflow::new(blocks)) })
+    }
+
+    /// The number of blocks.
+    #[must_use]
+    pub const fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// The number of cells that are not zero.
+    #[must_use]
+    pub const fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The cells of an element, as block times 128 plus place in the block, each once.
+    #[must_use]
+    pub fn cells_of(&self, element: u128) -> Vec<usize> {
+        let probe = Probe::new(element, self.blocks);
+        let mut cells = Vec::with_capacity(8);
+        for (block, places) in probe.blocks.iter().zip(&probe.cells) {
+            for &cell in places {
+                let at = index(Cell { block: *block, cell });
+                if !cells.contains(&at) {
+                    cells.push(at);
+                }
+            }
+        }
+        cells
+    }
+
+    /// What a cell holds; zero beyond the last one.
+    #[must_use]
+    pub fn get(&self, cell: usize) -> u32 {
+        if cell / CELLS_PER_BLOCK >= self.blocks {
+            return 0;
+        }
+        self.at(place(cell))
+    }
+
+    fn at(&self, at: Cell) -> u32 {
+        match &self.held {
+            Held::Few(table) => table.get(at),
+            Held::All(cells) => cells.get(at),
+        }
+    }
+
+    /// How often `element` was added: the smallest of its cells.
+    #[must_use]
+    pub fn count(&self, element: u128) -> u32 {
+        let probe = Probe::new(element, self.blocks);
+        let mut least = u32::MAX;
+        for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
+            for &cell in cells {
+                least = least.min(self.at(Cell { block, cell }));
+                if least == 0 {
+                    return 0;
+                }
+            }
+        }
+        least
+    }
+
+    /// Raises a cell by `by`; it stays at the largest number once it is there. A cell beyond the last one is none.
+    pub fn raise(&mut self, cell: usize, by: u32) {
+        if by == 0 || cell / CELLS_PER_BLOCK >= self.blocks {
+            return;
+        }
+        let at = place(cell);
+        let before = self.at(at);
+        self.used += usize::from(before == 0);
+        match &mut self.held {
+            Held::Few(table) => table.raise_to(at, before.saturating_add(by)),
+            Held::All(cells) => cells.raise(at, by),
+        }
+        self.changes += 1;
+        if self.changes >= LOOK_AFTER {
+            self.changes = 0;
+            self.hold_all_if_smaller();
+        }
+    }
+
+    /// Without memory for all cells the table goes on.
+    fn hold_all_if_smaller(&mut self) {
+        let Held::Few(table) = &self.held else { return };
+        if table.memory() <= self.blocks * BLOCK_BYTES {
+            return;
+        }
+        let Ok(mut all) = Split::new(self.blocks) else { return };
+        table.entries(0..self.blocks).for_each(|(at, value)| all.raise(at, value));
+        self.held = Held::All(Box::new(all));
+    }
+
+    /// Adds what another filter of this size grew by.
+    ///
+    /// # Errors
+    /// When it is of another size; nothing is added then.
+    pub fn apply(&mut self, delta: &Delta) -> Result<(), ParameterError> {
+        ParameterError::same("blocks", self.blocks as u64, delta.blocks() as u64)?;
+        delta.changes().for_each(|(cell, by)| self.raise(cell, by));
+        Ok(())
+    }
+
+    /// All that is in the blocks `range`, as what an empty filter would have to grow by.
+    #[must_use]
+    pub fn delta(&self, range: Range<usize>) -> Delta {
+        let changes = match &self.held {
+            Held::Few(table) => table.entries(range).collect(),
+            Held::All(cells) => cells.used_in(range).collect(),
+        };
+        Delta::of(self.blocks, changes)
+    }
+
+    /// Bytes of memory.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        match &self.held {
+            Held::Few(table) => table.memory(),
+            Held::All(cells) => cells.memory(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const BLOCKS: usize = 300;
+
+    fn element(n: u64) -> u128 {
+        u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+    }
+
+    proptest! {
+        /// However its cells are held, it is a map from cells to sums, and what it says of itself makes it anew.
+        #[test]
+        fn it_is_a_map_of_cells(
+            raises in prop::collection::vec((0usize..BLOCKS * 128, prop_oneof![9 => 1u32..30, 1 => 1u32..100_000]), 0..6000),
+            from in 0usize..BLOCKS,
+            to in 0usize..=BLOCKS,
+        ) {
+            let (mut filter, mut model) = (Sparse::new(BLOCKS).unwrap(), BTreeMap::<usize, u32>::new());
+            for (cell, by) in raises {
+                filter.raise(cell, by);
+                *model.entry(cell).or_default() += by;
+            }
+            for (&cell, &value) in &model {
+                prop_assert_eq!(filter.get(cell), value);
+                prop_assert_eq!(filter.get(cell + 1), model.get(&(cell + 1)).copied().unwrap_or(0));
+            }
+            prop_assert_eq!(filter.used(), model.len());
+            let within = |range: Range<usize>| -> Vec<_> {
+                if range.is_empty() { return Vec::new(); }
+                model.range(range.start * 128..range.end * 128).map(|(&cell, &by)| (cell, by)).collect()
+            };
+            prop_assert_eq!(filter.delta(from..to).changes().collect::<Vec<_>>(), within(from..to));
+            let mut again = Sparse::new(BLOCKS).unwrap();
+            for range in [0..100, 100..BLOCKS] {
+                again.apply(&filter.delta(range)).unwrap();
+            }
+            prop_assert_eq!(again.delta(0..BLOCKS), filter.delta(0..BLOCKS));
+        }
+    }
+
+    /// Few elements take little; many, however they are chosen, take no more than all cells and what the way there took.
+    #[test]
+    fn memory_is_that_of_what_is_used_and_never_much_more_than_all() {
+        let blocks = 100_000;
+        let mut filter = Sparse::new(blocks).unwrap();
+        for n in 0..1000 {
+            filter.cells_of(element(n)).into_iter().for_each(|cell| filter.raise(cell, 1));
+        }
+        assert!(filter.memory() < blocks * BLOCK_BYTES / 8, "{}", filter.memory());
+        assert!((0..1000).all(|n| filter.count(element(n)) >= 1));
+        let mut one_place = Sparse::new(blocks).unwrap();
+        for cell in 0..1024 * CELLS_PER_BLOCK {
+            one_place.raise(cell, 1);
+            assert!(one_place.memory() <= 2 * blocks * BLOCK_BYTES);
+        }
+        for cell in 0..blocks * CELLS_PER_BLOCK / 4 {
+            filter.raise(cell * 4, 1);
+        }
+        assert!(filter.memory() < blocks * BLOCK_BYTES * 5 / 4, "{}", filter.memory());
+        assert!((0..1000).all(|n| filter.count(element(n)) >= 1));
+    }
+
+    #[test]
+    fn other_sizes_and_cells_that_there_are_not_are_refused() {
+        let mut filter = Sparse::new(3).unwrap();
+        assert!(filter.apply(&Delta::empty(4)).is_err());
+        filter.raise(3 * 128, 1);
+        assert_eq!((filter.get(3 * 128), filter.used()), (0, 0));
+        assert!(Sparse::new(0).is_err());
+    }
+}

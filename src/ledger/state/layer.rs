@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What one limited client brought: a filter of its own for each window, small while little is in it.
+
+use crate::ledger::history::chunks::{LAYER_BLOCKS, layer_blocks_of, layer_parts};
+use crate::ledger::history::update::{CELLS_PER_BYTE, MAX_CELLS};
+use crate::ledger::history::window::{Calendar, Window};
+use crate::ledger::state::oddity::{LEAST_SIGNATURES, Oddity, oddity};
+use crate::ledger::state::shares::Share;
+use crate::signature::Signature;
+use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse};
+use std::collections::BTreeMap;
+
+/// The counts of one window.
+pub(crate) struct LayerWindow {
+    /// Signatures for which the filter is as large as the first slice of a generation: many more than a limited client may bring.
+    pub(crate) capacity: u32,
+    /// Signatures that were new to it; known only where they were counted.
+    pub(crate) distinct: u64,
+    pub(crate) filter: Sparse,
+    /// For each part that is written, whether it changed since then.
+    pub(crate) dirty: Vec<bool>,
+}
+
+impl LayerWindow {
+    pub(crate) fn new(capacity: u32) -> Result<Self, ParameterError> {
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
+        let filter = Sparse::new(blocks)?;
+        Ok(Self { capacity, distinct: 0, filter, dirty: vec![false; layer_parts(blocks).len()] })
+    }
+
+    pub(crate) fn raise(&mut self, cell: usize, by: u32) {
+        self.filter.raise(cell, by);
+        if let Some(dirty) = self.dirty.get_mut(cell / CELLS_PER_BLOCK / LAYER_BLOCKS) {
+            *dirty = true;
+        }
+    }
+
+    /// Adds what it grew by elsewhere.
+    ///
+    /// # Errors
+    /// When that is of a filter of another size; nothing is changed then.
+    pub(crate) fn apply(&mut self, delta: &Delta) -> Result<(), ParameterError> {
+        ParameterError::same("blocks", self.filter.blocks() as u64, delta.blocks() as u64)?;
+        delta.changes().for_each(|(cell, by)| self.raise(cell, by));
+        Ok(())
+    }
+
+    /// What is strange about the cells of its signatures, as far as these were counted here.
+    pub(crate) fn oddity(&self) -> Option<Oddity> {
+        if self.distinct < LEAST_SIGNATURES {
+            return None;
+        }
+        let cells = self.filter.delta(0..self.filter.blocks());
+        let mut blocks: Vec<usize> = cells.changes().map(|(cell, _)| cell / CELLS_PER_BLOCK).collect();
+        blocks.dedup();
+        oddity(self.distinct, self.filter.blocks(), cells.len(), blocks.len())
+    }
+
+    /// One part of it, coded; none when nothing is in it.
+    pub(crate) fn part(&self, part: u32) -> Option<Vec<u8>> {
+        let delta = self.filter.delta(layer_blocks_of(part, self.filter.blocks()));
+        (!delta.is_empty()).then(|| delta.encode())
+    }
+
+    /// Reads what [`part`](Self::part) made. None when it does not fit.
+    pub(crate) fn decode_part(capacity: u32, bytes: &[u8]) -> Option<Delta> {
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
+        let most = bytes.len().saturating_mul(CELLS_PER_BYTE).saturating_add(CELLS_PER_BLOCK).min(MAX_CELLS);
+        Delta::decode(bytes, blocks, most).ok()
+    }
+}
+
+/// What one limited client brought in all windows.
+#[derive(Default)]
+pub(crate) struct Layer {
+    pub(crate) windows: BTreeMap<Window, LayerWindow>,
+}
+
+impl Layer {
+    /// How often it reported `signature`, in windows that count: in each the smallest of the signature's cells.
+    pub(crate) fn count(&self, calendar: Calendar, signature: Signature, now: u64) -> u32 {
+        self.shares(calendar, signature, now).fold(0, |sum, share| sum.saturating_add(share.count))
+    }
+
+    /// The same, by window.
+    pub(crate) fn shares(
+        &self,
+        calendar: Calendar,
+        signature: Signature,
+        now: u64,
+    ) -> impl Iterator<Item = Share> {
+        let live = self.windows.iter().filter(move |(window, _)| calendar.is_live(**window, now));
+        live.map(move |(window, held)| Share {
+            window: window.start,
+            count: held.filter.count(signature.bits()),
+        })
+    }
+
+    /// What a cell holds, over all windows that are not over.
+    pub(crate) fn sum(&self, calendar: Calendar, cell: usize, now: u64) -> u32 {
+        let held = self.windows.iter().filter(|(window, _)| !calendar.is_over(**window, now));
+        held.fold(0, |sum, (_, held)| sum.saturating_add(held.filter.get(cell)))
+    }
+
+    /// The filter of a window, which is made when it is missing.
+    pub(crate) fn window_mut(
+        &mut self,
+        window: Window,
+        capacity: u32,
+    ) -> Result<&mut LayerWindow, ParameterError> {
+        use std::collections::btree_map::Entry;
+        match self.windows.entry(window) {
+            Entry::Occupied(held) => {
+                ParameterError::same("capacity", held.get().capacity.into(), capacity.into())?;
+                Ok(held.into_mut())
+            }
+            Entry::Vacant(place) => Ok(place.insert(LayerWindow::new(capacity)?)),
+        }
+    }
+
+    /// Takes out the windows that are over.
+    pub(crate) fn take_expired(&mut self, calendar: Calendar, now: u64) {
+        let over = calendar.over(self.windows.keys().copied(), now);
+        self.windows.retain(|window, _| !over.contains(window));
+    }
+
+    /// Whether anything of it changed since it was written.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.windows.values().any(|held| held.dirty.contains(&true))
+    }
+
+    /// All of it is written.
+    pub(crate) fn mark_clean(&mut self) {
+        self.windows.values_mut().for_each(|held| held.dirty.fill(false));
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.windows.values().map(|held| held.filter.memory()).sum()
+    }
+}

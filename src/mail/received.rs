@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a Received field says of the client that a mail server took a message from. Every mail server writes it in its own way.
+
+use std::net::IpAddr;
+
+/// One mail server's line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Received {
+    /// The mail server that wrote it, in lower case; empty where it does not say.
+    pub by: String,
+    /// The address of its client.
+    pub client: Option<IpAddr>,
+}
+
+impl Received {
+    /// Reads the value of a Received field. What the client called itself is not taken for its address.
+    #[must_use]
+    pub fn of(value: &str) -> Self {
+        let mut received = Self::default();
+        let (mut depth, mut is_by, mut literal) = (0usize, false, None);
+        for word in words(value) {
+            match word {
+                "(" => depth += 1,
+                ")" => depth = depth.saturating_sub(1),
+                _ if depth > 0 => received.client = address(word).or(received.client),
+                _ if is_by => {
+                    received.by = word.trim_end_matches(';').to_lowercase();
+                    break;
+                }
+                _ if word.eq_ignore_ascii_case("by") => is_by = true,
+                // Exim has the address itself outside of comments, where others have what the client said.
+                _ if word.starts_with('[') => literal = address(word).or(literal),
+                _ => (),
+            }
+        }
+        received.client = received.client.or(literal).map(|ip| ip.to_canonical());
+        received
+    }
+}
+
+/// Pieces between white space, and parentheses for themselves.
+fn words(value: &str) -> impl Iterator<Item = &str> {
+    let pieces = value.split_inclusive(['(', ')']).flat_map(|piece| {
+        let is_mark = piece.ends_with(['(', ')']);
+        let (text, mark) = piece.split_at(piece.len() - usize::from(is_mark));
+        text.split_whitespace().chain([mark])
+    });
+    pieces.filter(|word| !word.is_empty())
+}
+
+/// An address, maybe in brackets. `helo=` is what the client said.
+fn address(word: &str) -> Option<IpAddr> {
+    let word = word.trim_end_matches([';', ',']);
+    let word = word.strip_prefix('[').map_or(word, |rest| rest.split(']').next().unwrap_or(rest));
+    let is_v6 = word.get(..5).is_some_and(|tag| tag.eq_ignore_ascii_case("ipv6:"));
+    if is_v6 { &word[5..] } else { word }.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mail_servers_say_it_in_their_own_ways() {
+        let lines = [
+            "from me (client.example [192.0.2.7])\n\tby MX.test (Postfix) with ESMTP id 4ID; Sat",
+            "from [198.51.100.1] (unknown [192.0.2.7]) by mx.test (Postfix)",
+            "from client.example ([192.0.2.7] helo=[198.51.100.1]) by mx.test with esmtp (Exim 4)",
+            "from [192.0.2.7] (helo=me) by mx.test with smtp (Exim 4)",
+            "from unknown (HELO 198.51.100.1) (192.0.2.7) by mx.test with SMTP; 20 Nov",
+            "from me (client.example. [192.0.2.7]) by mx.test with ESMTPS id x",
+            "from me (192.0.2.7) by mx.test (198.51.100.1) with Microsoft SMTP Server",
+            "from me (client.example [IPv6:::ffff:192.0.2.7]) by mx.test (8.17/8.17)",
+        ];
+        for line in lines {
+            let found = Received::of(line);
+            assert_eq!(found.client, "192.0.2.7".parse().ok(), "{line}");
+            assert_eq!(found.by, "mx.test", "{line}");
+        }
+        let v6 = Received::of("from a (a.example [IPv6:2001:db8::7]) by mx.test");
+        assert_eq!(v6.client, "2001:db8::7".parse().ok());
+    }
+
+    #[test]
+    fn what_says_nothing_has_nothing() {
+        for line in
+            ["", "by mx.test (Postfix, from userid 0) id 4ID", "from (((", "from [", ")))) by", "from a (b"]
+        {
+            assert_eq!(Received::of(line).client, None, "{line}");
+        }
+        assert_eq!(Received::of("by mx.test (Postfix, from userid 0)").by, "mx.test");
+        // The server's own address is behind the "by".
+        assert_eq!(Received::of("from me by mx.test ([192.0.2.1])").client, None);
+    }
+}

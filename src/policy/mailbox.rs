@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which addresses are one mailbox, so that a message to many spellings of one address counts once.
+
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// Whether upper and lower case matter in the part of an address before the `@`. Behind it they never do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecipientCase {
+    /// They do not: `Anna@` and `anna@` are one mailbox, as for nearly all mail systems.
+    #[default]
+    Ignore,
+    /// They do.
+    Distinguish,
+}
+
+/// How recipients are told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mailboxes {
+    /// Characters that begin an extension: with `+`, `anna+news@` is the mailbox of `anna@`. Empty: there are no extensions.
+    pub delimiter: String,
+    /// Whether case matters.
+    pub case: RecipientCase,
+}
+
+impl Default for Mailboxes {
+    fn default() -> Self {
+        Self { delimiter: "+".to_owned(), case: RecipientCase::default() }
+    }
+}
+
+impl Mailboxes {
+    /// The mailbox of an address, which stands without angle brackets. Whoever means another one by it has another result.
+    #[must_use]
+    pub fn mailbox(&self, address: &str) -> String {
+        // A source route (RFC 5321, appendix C) is no part of the mailbox.
+        let address = match address.split_once(':') {
+            Some((route, rest)) if route.starts_with('@') => rest,
+            _ => address,
+        };
+        let (local, domain) = address.rsplit_once('@').map_or((address, None), |(l, d)| (l, Some(d)));
+        let local = unquoted(local);
+        // As with Postfix, an address that begins with a delimiter has no extension.
+        let end = local.char_indices().skip(1).find(|&(_, c)| self.delimiter.contains(c));
+        let local = end.map_or(&*local, |(at, _)| &local[..at]);
+        let mut mailbox = match self.case {
+            RecipientCase::Ignore => local.to_lowercase(),
+            RecipientCase::Distinguish => local.to_owned(),
+        };
+        if let Some(domain) = domain {
+            mailbox.push('@');
+            mailbox.push_str(&domain.strip_suffix('.').unwrap_or(domain).to_lowercase());
+        }
+        mailbox
+    }
+}
+
+/// `"anna"` is `anna`, and `"an\na"` as well.
+fn unquoted(local: &str) -> Cow<'_, str> {
+    let Some(quoted) = local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return Cow::Borrowed(local);
+    };
+    let mut plain = String::with_capacity(quoted.len());
+    let mut chars = quoted.chars();
+    while let Some(c) = chars.next() {
+        plain.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_mailbox_are_one() {
+        let same = [
+            "anna@box.example",
+            "Anna@box.example",
+            "ANNA@BOX.EXAMPLE",
+            "anna@box.example.",
+            "anna+@box.example",
+            "anna+news@box.example",
+            "Anna+a+b@Box.example",
+            "\"anna\"@box.example",
+            "\"an\\na+x\"@box.example",
+            "@relay.example,@b.example:anna@box.example",
+        ];
+        for address in same {
+            assert_eq!(Mailboxes::default().mailbox(address), "anna@box.example", "{address}");
+        }
+        for other in ["anna-news@box.example", "anna@other.example", "+anna@box.example", "\"@\"", "", "anna"]
+        {
+            assert_ne!(Mailboxes::default().mailbox(other), "anna@box.example", "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_an_extension_is_configured() {
+        let mailboxes =
+            |delimiter: &str| Mailboxes { delimiter: delimiter.to_owned(), ..Mailboxes::default() };
+        assert_eq!(mailboxes("").mailbox("anna+news@box.example"), "anna+news@box.example");
+        assert_eq!(mailboxes("-+").mailbox("anna-news@box.example"), "anna@box.example");
+        assert_eq!(mailboxes("-+").mailbox("anna+news-x@box.example"), "anna@box.example");
+        let exact = Mailboxes { case: RecipientCase::Distinguish, ..Mailboxes::default() };
+        assert_eq!(exact.mailbox("Anna+News@Box.example"), "Anna@box.example");
+        assert_eq!(mailboxes("é").mailbox("épée@box.example"), "ép@box.example");
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How much one who asks may do.
+
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Those who are remembered at most.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// For how long failed attempts are counted together.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// As whom somebody is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Who {
+    /// A client, wherever it asks from.
+    Client(Arc<str>),
+    /// Whoever asks without a token, by the network of the address.
+    Network(IpAddr),
+    /// Whoever asks without a token on a Unix socket, and so from this machine.
+    Here,
+}
+
+impl Who {
+    /// Whether anybody may be it.
+    pub(super) const fn is_stranger(&self) -> bool {
+        !matches!(self, Self::Client(_))
+    }
+}
+
+/// Tokens that were not valid, by the network that they came from.
+pub(super) struct Failures {
+    most: NonZeroU32,
+    counts: Mutex<HashMap<IpAddr, (u32, Instant)>>,
+}
+
+impl Failures {
+    pub(super) fn new(most: NonZeroU32) -> Self {
+        Self { most, counts: Mutex::default() }
+    }
+
+    /// Notes one. Whether there were more within a minute than there may be.
+    pub(super) fn add(&self, from: IpAddr) -> bool {
+        let mut counts = self.counts.lock();
+        if counts.len() >= MAX_REMEMBERED && !counts.contains_key(&from) {
+            counts.retain(|_, (_, since)| since.elapsed() < MINUTE);
+            if counts.len() >= MAX_REMEMBERED {
+                return false;
+            }
+        }
+        let (count, since) = counts.entry(from).or_insert_with(|| (0, Instant::now()));
+        if since.elapsed() >= MINUTE {
+            (*count, *since) = (0, Instant::now());
+        }
+        *count = count.saturating_add(1);
+        *count > self.most.get()
+    }
+}
+
+/// Single questions a minute.
+pub(super) struct Checks {
+    /// There are no more of them than clients.
+    clients: DefaultKeyedRateLimiter<Who>,
+    strangers: DefaultKeyedRateLimiter<Who>,
+    /// When those strangers were forgotten last who may ask as many as ever.
+    tidied: Mutex<Instant>,
+}
+
+impl Checks {
+    pub(super) fn new(a_minute: NonZeroU32) -> Self {
+        let limiter = || RateLimiter::keyed(Quota::per_minute(a_minute));
+        Self { clients: limiter(), strangers: limiter(), tidied: Mutex::new(Instant::now()) }
+    }
+
+    /// Whether one more may be answered now.
+    pub(super) fn admit(&self, who: &Who) -> bool {
+        if !who.is_stranger() {
+            return self.clients.check_key(who).is_ok();
+        }
+        if self.strangers.len() >= MAX_REMEMBERED {
+            let mut tidied = self.tidied.lock();
+            if tidied.elapsed() >= Duration::from_secs(1) {
+                *tidied = Instant::now();
+                self.strangers.retain_recent();
+                self.strangers.shrink_to_fit();
+            }
+        }
+        // With more addresses than that within a minute somebody is up to something, and none is answered.
+        self.strangers.len() < 2 * MAX_REMEMBERED && self.strangers.check_key(who).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(n: u32) -> IpAddr {
+        IpAddr::from(n.to_be_bytes())
+    }
+
+    #[test]
+    fn failures_are_counted_by_address_and_only_so_many_addresses_are_remembered() {
+        let failures = Failures::new(NonZeroU32::new(2).unwrap());
+        assert_eq!([0; 4].map(|_| failures.add(address(1))), [false, false, true, true]);
+        assert!(!failures.add(address(2)));
+        for n in 0..2 * u32::try_from(MAX_REMEMBERED).unwrap() {
+            failures.add(address(n));
+        }
+        assert!(failures.counts.lock().len() <= MAX_REMEMBERED);
+        assert!(failures.add(address(1)), "it is remembered");
+    }
+
+    #[test]
+    fn checks_are_counted_by_client_or_address() {
+        let checks = Checks::new(NonZeroU32::new(3).unwrap());
+        let client = Who::Client("mx".into());
+        for who in [client, Who::Network(address(1)), Who::Network(address(2)), Who::Here] {
+            assert_eq!([0; 4].map(|_| checks.admit(&who)), [true, true, true, false], "{who:?}");
+        }
+        for n in 0..3 * u32::try_from(MAX_REMEMBERED).unwrap() {
+            checks.admit(&Who::Network(address(n)));
+        }
+        assert!(checks.strangers.len() <= 2 * MAX_REMEMBERED);
+        assert!(checks.admit(&Who::Client("another".into())), "a client does not suffer from strangers");
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Sends updates and snapshots, as fast as each reader takes them. A stream holds next to nothing between two pieces: where it is,
+//! and what waits for its reader within the budgets.
+
+use super::blocks::{Block, Key};
+use super::streams::Place;
+use crate::ledger::{Behind, Ledger, Snapshot, Vector, mark_of};
+use crate::net::{Gone, Member, Sender};
+use crate::sync::clock::ClockGuard;
+use crate::sync::wire::{self, SnapshotHead, frame};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// After so long without an update a stream says how far the server is.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// Bytes of updates that are read from disk together.
+const UPDATES_AT_ONCE: usize = 256 << 10;
+
+/// Rows of a snapshot that are read from disk together.
+const ROWS_AT_ONCE: usize = 8;
+
+/// One reader's stream.
+pub(super) struct Stream {
+    pub(super) place: Place,
+    pub(super) sink: Sender,
+    /// That by which it is sent.
+    pub(super) connection: Member,
+}
+
+/// Why a stream ends before its time; the reader asks again and is told then.
+struct Ended;
+
+impl From<Behind> for Ended {
+    fn from(_: Behind) -> Self {
+        Self
+    }
+}
+
+impl Stream {
+    /// Notes that the reader is gone. One that is there and does not read still holds its connection, with all that waits in it.
+    fn gone(&self, gone: Gone) -> Ended {
+        if gone == Gone::Stalled {
+            self.place.stalled();
+            self.connection.close();
+        }
+        Ended
+    }
+
+    async fn send(&self, bytes: &[u8]) -> Result<(), Ended> {
+        self.sink.send(bytes).await.map_err(|gone| self.gone(gone))
+    }
+
+    /// Sends a block from byte `at` to byte `end`; `read` reads it again where it is not at hand any more.
+    async fn send_block(
+        &self,
+        key: &Key,
+        (mut at, end): (usize, usize),
+        read: impl Fn() -> Result<Option<Block>, Behind> + Clone + Send + 'static,
+    ) -> Result<(), Ended> {
+        while at < end {
+            let room = self.sink.room(end - at).await.map_err(|gone| self.gone(gone))?;
+            let block = self.place.block(key.clone(), read.clone()).await?.ok_or(Ended)?;
+            at += room.send(block.bytes.get(at..end).ok_or(Ended)?);
+        }
+        Ok(())
+    }
+}
+
+/// The updates that a holder of `theirs` lacks, or the first of them; none when it lacks none.
+pub(super) async fn next_updates(
+    place: &Place,
+    ledger: &Ledger,
+    theirs: &Vector,
+) -> Result<Option<Arc<Block>>, Behind> {
+    let (of, ledger, from) = (Key::Updates(theirs.to_string()), ledger.clone(), theirs.clone());
+    place.block(of, move || updates(&ledger, &ledger.vector(), &from)).await
+}
+
+/// What a holder of `theirs` lacks of `ours`, as a block.
+fn updates(ledger: &Ledger, ours: &Vector, theirs: &Vector) -> Result<Option<Block>, Behind> {
+    let updates = ledger.reader()?.updates(ours, theirs, UPDATES_AT_ONCE)?;
+    let mut block = Block { after: theirs.clone(), ..Block::default() };
+    for update in &updates {
+        let Some((origin, mark)) = mark_of(update) else { continue };
+        block.after.set(origin, mark);
+        block.begins.push(block.bytes.len());
+        block.bytes.extend_from_slice(&frame(update));
+    }
+    Ok(Some(block).filter(|block| !block.bytes.is_empty()))
+}
+
+/// Sends updates, with `first`, until the time is over, nobody reads, or something is wrong.
+pub(super) async fn send_updates(
+    stream: Stream,
+    ledger: Ledger,
+    theirs: Vector,
+    first: Option<Arc<Block>>,
+    until: Instant,
+) {
+    // Whoever reads asks again, and is told then what was wrong.
+    let _ = updates_until(&stream, &ledger, theirs, first, until).await;
+}
+
+async fn updates_until(
+    stream: &Stream,
+    ledger: &Ledger,
+    mut theirs: Vector,
+    first: Option<Arc<Block>>,
+    until: Instant,
+) -> Result<(), Ended> {
+    let mut moved = ledger.moves();
+    let clock = ClockGuard::begin();
+    let mut next = first;
+    let alive = || frame(&wire::encode_alive(&ledger.vector()));
+    stream.send(&[&wire::UPDATES[..], &alive()].concat()).await?;
+    while clock.is_steady() {
+        if let Some(block) = next.take() {
+            let (after, end) = (block.after.clone(), block.bytes.len());
+            drop(block);
+            let (key, of, from, to) =
+                (Key::Updates(theirs.to_string()), ledger.clone(), theirs.clone(), after.clone());
+            // The same updates again, though there may be more by now.
+            stream.send_block(&key, (0, end), move || updates(&of, &to, &from)).await?;
+            theirs = after;
+        }
+        moved.mark_unchanged();
+        next = next_updates(&stream.place, ledger, &theirs).await?;
+        if next.is_some() {
+            continue;
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        tokio::select! {
+            open = moved.changed() => if !open { return Ok(()) },
+            () = stream.sink.gone() => return Ok(()),
+            () = tokio::time::sleep(left.min(KEEP_ALIVE)) => stream.send(&alive()).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Sends the rows of a snapshot from number `from` on.
+pub(super) async fn send_snapshot(stream: Stream, snapshot: Arc<Snapshot>, head: SnapshotHead, from: u64) {
+    // Whoever reads asks for the rest.
+    let _ = rows_from(&stream, &snapshot, &head, from).await;
+}
+
+async fn rows_from(
+    stream: &Stream,
+    snapshot: &Arc<Snapshot>,
+    head: &SnapshotHead,
+    from: u64,
+) -> Result<(), Ended> {
+    let at_once = ROWS_AT_ONCE as u64;
+    stream.send(&[&wire::SNAPSHOT[..], &frame(&head.encode())].concat()).await?;
+    // Everybody reads the same blocks; who goes on amid one skips its beginning.
+    let mut skip = usize::try_from(from % at_once).unwrap_or(0);
+    for number in from / at_once..head.rows.div_ceil(at_once) {
+        let (key, of) = (Key::Rows(head.id, number), Arc::clone(snapshot));
+        let read = move || rows(&of, number * at_once);
+        let block = stream.place.block(key.clone(), read.clone()).await?.ok_or(Ended)?;
+        let (begin, end) = (block.begins.get(skip).copied().ok_or(Ended)?, block.bytes.len());
+        drop(block);
+        stream.send_block(&key, (begin, end), read).await?;
+        skip = 0;
+    }
+    Ok(())
+}
+
+/// The rows from number `from` on, as a block.
+fn rows(snapshot: &Snapshot, from: u64) -> Result<Option<Block>, Behind> {
+    let mut block = Block::default();
+    for row in snapshot.rows(from, ROWS_AT_ONCE)? {
+        block.begins.push(block.bytes.len());
+        block.bytes.extend_from_slice(&frame(&row.encode()));
+    }
+    Ok(Some(block).filter(|block| !block.bytes.is_empty()))
+}
