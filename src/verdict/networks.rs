@@ -321,3 +321,24 @@ proptest! {
         }
     }
 }
+
+/// Who keeps exact signatures to himself must know what follows from them.
+#[test]
+fn what_follows_from_exact_counts_is_told_apart() {
+    for is_exact in [true, false] {
+        let (mut ledger, mut rules, mut followed) = (Ledger::default(), rules(), 0);
+        rules.signature.near = !is_exact;
+        for (n, network) in (1..).zip(strangers(20)) {
+            let raw = notice(&if is_exact { "Anna".to_owned() } else { format!("customer{n}") });
+            let content = Content::of(&RawMessage::from_bytes(raw.as_bytes()).unwrap(), &rules);
+            let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Report(1));
+            let mut inquiry = inquiry.from_network(Some(ClientNetwork::of(ip(network))), &rules.thresholds);
+            while let Some(question) = inquiry.ask() {
+                assert_eq!(question.also_exact, is_exact && !question.also.is_empty());
+                followed += question.also.len();
+                inquiry.answer(&ledger.answer(&question));
+            }
+        }
+        assert!(followed > 0, "exact: {is_exact}");
+    }
+}
