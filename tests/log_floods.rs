@@ -18,7 +18,7 @@ fn lines(log: &Log, text: &str) -> Vec<String> {
 #[test]
 fn refusals_that_alternate_are_told_once_for_each_reason() {
     let server = Server::new("");
-    let token = server.client(&["add", "mx1", "--role", "read"]);
+    let token = server.client(&["add", "--own", "mx1", "--role", "read"]);
     let daemon = server.start();
     let asks = ["GET /metrics", "POST /v1/reports"]
         .map(|what| format!("{what} HTTP/1.1\r\nAuthorization: Bearer {}", token.trim()));
@@ -27,7 +27,7 @@ fn refusals_that_alternate_are_told_once_for_each_reason() {
         assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
     // A line of something else comes behind all others.
-    server.client(&["add", "mx2"]);
+    server.client(&["add", "--own", "mx2"]);
     let _ = ask(server.port, &asks[0], b"");
     daemon.log.wait_for(0, "the clients were changed");
     let told = lines(&daemon.log, "client mx1 is refused");

@@ -76,9 +76,11 @@ fn root_follows_no_link_to_the_clients() {
     for to in ["shadow", "empty", "missing"] {
         for name in ["clients.lock", "clients.new", "clients.json.new", "clients.json"] {
             outside.plant(&state, &[name], to);
-            for arguments in
-                [&["client", "add", "mx1"][..], &["client", "rotate", "mx1"], &["client", "remove", "mx1"]]
-            {
+            for arguments in [
+                &["client", "add", "--own", "mx1"][..],
+                &["client", "rotate", "mx1"],
+                &["client", "remove", "mx1"],
+            ] {
                 let _ = run(arguments, &server.config());
                 outside.is_untouched(&format!("{arguments:?}, {name} -> {to}"));
             }
@@ -86,7 +88,7 @@ fn root_follows_no_link_to_the_clients() {
         }
     }
     // Where there is none, it is added, and belongs to the daemon.
-    server.client(&["add", "mx1"]);
+    server.client(&["add", "--own", "mx1"]);
     for name in ["clients.json", "clients.lock"] {
         let meta = fs::metadata(state.join(name)).unwrap();
         assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o777), (NOBODY, NOBODY, 0o600), "{name}");
@@ -97,7 +99,7 @@ fn root_follows_no_link_to_the_clients() {
     fs::rename(&state, server.site.path("aside")).unwrap();
     symlink(&inner, &state).unwrap();
     std::os::unix::fs::lchown(&state, Some(NOBODY), Some(NOBODY)).unwrap();
-    let told = run(&["client", "add", "mx2"], &server.site.path("server.toml"));
+    let told = run(&["client", "add", "--own", "mx2"], &server.site.path("server.toml"));
     assert!(String::from_utf8_lossy(&told.stderr).contains("symbolic link of user 65534"), "{told:?}");
     assert_eq!(fs::read_dir(&inner).unwrap().count(), 0);
 }

@@ -115,10 +115,13 @@ fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &A
         (thresholds.body, counts.body, body, actions.bulk),
         (thresholds.near, counts.near, near, actions.near),
     ];
-    let reached = kinds.into_iter().filter(|(threshold, count, ..)| threshold.is_reached(*count));
+    let reached = kinds.into_iter().filter_map(|(threshold, count, backing, action)| {
+        let count = count.filter(|&count| threshold.is_reached(Some(count)))?;
+        Some((threshold, count, backing, action))
+    });
     let all: Vec<Decision> = reached
-        .map(|(threshold, _, backing, action)| {
-            let held = !backing.suffices(threshold, thresholds.min_sources);
+        .map(|(threshold, count, backing, action)| {
+            let held = !backing.suffices(count, threshold, thresholds.min_sources);
             let action = if held { Action::Mark } else { action };
             Decision { verdict: Verdict::Bulk, action, whitelist: None, backing, held }
         })

@@ -13,18 +13,24 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Whether that is enough to act on a count that has reached the threshold: several other networks, or its own network alone.
+    /// Whether that is enough to act on a count that has reached the threshold: several other networks, or its own network by
+    /// itself.
     ///
     /// Its own network is none of the several. Otherwise somebody with one network less could have the first letter of another
     /// one refused.
     #[must_use]
-    pub const fn suffice(&self, threshold: Threshold, wanted: MinSources) -> bool {
+    pub const fn suffice(&self, count: u32, threshold: Threshold, wanted: MinSources) -> bool {
         if self.others >= wanted.get() {
             return true;
         }
-        // What was seen below the quarter is in no network's count.
-        let alone = if self.others == 0 { threshold.get() - threshold.quarter() } else { threshold.get() };
-        matches!(self.own, Some(own) if own >= alone)
+        let Some(own) = self.own else { return false };
+        own >= threshold.get() || self.others == 0 && Self::is_alone(own, count, threshold)
+    }
+
+    /// What was seen below the quarter is in no network's count, so where the rest is no more than that, nobody helped.
+    const fn is_alone(own: u32, count: u32, threshold: Threshold) -> bool {
+        let quarter = threshold.quarter();
+        own.saturating_add(quarter) >= threshold.get() && count.saturating_sub(own) <= quarter
     }
 }
 
@@ -41,11 +47,11 @@ pub enum Backing {
 }
 
 impl Backing {
-    pub(super) const fn suffices(&self, threshold: Threshold, wanted: MinSources) -> bool {
+    pub(super) const fn suffices(&self, count: u32, threshold: Threshold, wanted: MinSources) -> bool {
         match self {
             Self::NotAsked => true,
             Self::Unknown => wanted.is_off(),
-            Self::Known(sources) => wanted.is_off() || sources.suffice(threshold, wanted),
+            Self::Known(sources) => wanted.is_off() || sources.suffice(count, threshold, wanted),
         }
     }
 }
@@ -81,27 +87,28 @@ pub struct Backings {
 mod tests {
     use super::*;
 
-    fn suffice(others: u32, own: Option<u32>) -> bool {
+    fn suffice(count: u32, others: u32, own: Option<u32>) -> bool {
         let three = MinSources::default();
-        Sources { others, own }.suffice(20i64.try_into().unwrap(), three)
+        Sources { others, own }.suffice(count, 20i64.try_into().unwrap(), three)
     }
 
     #[test]
     fn three_other_networks_or_the_own_one_alone() {
-        assert!(suffice(3, None) && suffice(3, Some(1)) && !suffice(2, Some(19)));
-        assert!(!suffice(2, None) && !suffice(0, None));
-        // Alone: four of twenty came before networks were counted.
-        assert!(suffice(0, Some(15)) && !suffice(0, Some(14)));
-        // With others: all by itself.
-        assert!(suffice(1, Some(20)) && !suffice(1, Some(19)));
+        assert!(suffice(20, 3, None) && suffice(20, 3, Some(1)) && !suffice(99, 2, Some(19)));
+        assert!(!suffice(99, 2, None) && !suffice(99, 0, None));
+        // Alone: the first of twenty came before networks were counted.
+        assert!(suffice(20, 0, Some(15)) && !suffice(20, 0, Some(14)));
+        // With others, of whom one knows or not: all by itself.
+        assert!(suffice(99, 1, Some(20)) && !suffice(20, 1, Some(19)));
+        assert!(suffice(99, 0, Some(20)) && !suffice(45, 0, Some(19)));
     }
 
     #[test]
     fn what_is_not_known_is_not_enough() {
         let (threshold, three) = (20i64.try_into().unwrap(), MinSources::default());
-        assert!(!Backing::Unknown.suffices(threshold, three));
+        assert!(!Backing::Unknown.suffices(20, threshold, three));
         let off = 1i64.try_into().unwrap();
-        assert!(Backing::Unknown.suffices(threshold, off));
-        assert!(Backing::Known(Sources { others: 0, own: None }).suffices(threshold, off));
+        assert!(Backing::Unknown.suffices(20, threshold, off));
+        assert!(Backing::Known(Sources { others: 0, own: None }).suffices(20, threshold, off));
     }
 }

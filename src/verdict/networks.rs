@@ -48,6 +48,7 @@ struct Ledger {
     /// Signatures that were reported, and those of them that say from where.
     reported: usize,
     also: usize,
+    questions: usize,
 }
 
 impl Ledger {
@@ -59,6 +60,7 @@ impl Ledger {
             self.reported += 1;
         }
         self.also += also.len();
+        self.questions += 1;
         let wanted = [reported, once, asked].into_iter().flatten();
         wanted.map(|s| self.counts.get(s).copied().unwrap_or(0)).collect()
     }
@@ -176,6 +178,25 @@ fn letters_that_differ_need_as_many_networks() {
     }
 }
 
+/// Somebody sends a part of the letters, so that they are like his from the first one on: still it takes as many of the bank's
+/// own ones as without him.
+#[test]
+fn a_part_of_the_text_from_elsewhere_makes_no_letter_refused() {
+    let [bank, stranger] = strangers(2)[..] else { unreachable!() };
+    let words: Vec<String> = notice("Anna").split_whitespace().map(str::to_owned).collect();
+    for part in [30, 60, 80, 100] {
+        let mut ledger = Ledger::default();
+        for n in 0..30 {
+            let text = words[2..part].join(" ");
+            ledger.send(&format!("Subject: n\n\nNumber{n} {text}\n"), stranger, 1);
+        }
+        for n in 1..=19 {
+            let counted = ledger.send(&notice(&format!("customer{n}")), bank, 1);
+            assert!(!is_refused(&counted), "{part} words, letter {n}: {:?}", counted.decision);
+        }
+    }
+}
+
 #[test]
 fn a_client_without_an_address_is_no_source() {
     let mut ledger = Ledger::default();
@@ -193,6 +214,25 @@ fn a_client_without_an_address_is_no_source() {
         ledger.send(&notice("Anna"), network, 1);
     }
     assert!(is_refused(&ledger.judge(&notice("Anna"), None, 1, None).unwrap()));
+}
+
+/// Whichever question has no answer, what was about to be refused is only marked.
+#[test]
+fn a_ledger_that_fails_refuses_nothing() {
+    for copy in [|_| notice("Anna"), |n: u32| notice(&format!("customer{n}"))] {
+        let mut ledger = Ledger::default();
+        for n in 1..=30 {
+            ledger.send(&copy(n), 1, 1);
+        }
+        let questions = ledger.questions;
+        assert!(is_refused(&ledger.send(&copy(31), 1, 1)));
+        for fails_at in 0..ledger.questions - questions {
+            let counted = ledger.judge(&copy(32), Some(ip(1)), 1, Some(fails_at));
+            let action = counted.map_or(Action::Mark, |counted| counted.decision.action);
+            assert_eq!(action, Action::Mark, "at question {fails_at}");
+        }
+        assert!(is_refused(&ledger.send(&copy(33), 1, 1)));
+    }
 }
 
 /// Milters that judge copies at the same time see nothing of each other's reports, and still a network is one.
@@ -279,5 +319,26 @@ proptest! {
                 prop_assert_eq!(counted.decision.action, Action::Mark);
             }
         }
+    }
+}
+
+/// Who keeps exact signatures to himself must know what follows from them.
+#[test]
+fn what_follows_from_exact_counts_is_told_apart() {
+    for is_exact in [true, false] {
+        let (mut ledger, mut rules, mut followed) = (Ledger::default(), rules(), 0);
+        rules.signature.near = !is_exact;
+        for (n, network) in (1..).zip(strangers(20)) {
+            let raw = notice(&if is_exact { "Anna".to_owned() } else { format!("customer{n}") });
+            let content = Content::of(&RawMessage::from_bytes(raw.as_bytes()).unwrap(), &rules);
+            let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Report(1));
+            let mut inquiry = inquiry.from_network(Some(ClientNetwork::of(ip(network))), &rules.thresholds);
+            while let Some(question) = inquiry.ask() {
+                assert_eq!(question.also_exact, is_exact && !question.also.is_empty());
+                followed += question.also.len();
+                inquiry.answer(&ledger.answer(&question));
+            }
+        }
+        assert!(followed > 0, "exact: {is_exact}");
     }
 }

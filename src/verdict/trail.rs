@@ -61,8 +61,8 @@ impl Trail {
     /// Whether the body alone is enough to act on.
     fn is_settled(&self, counts: Counts) -> bool {
         let Thresholds { body, min_sources, .. } = self.thresholds;
-        let suffice = |sources: Sources| sources.suffice(body, min_sources);
-        body.is_reached(counts.body) && self.of_body(counts).is_some_and(suffice)
+        let Some(count) = counts.body.filter(|&count| body.is_reached(Some(count))) else { return false };
+        self.of_body(counts).is_some_and(|sources| sources.suffice(count, body, min_sources))
     }
 
     fn records_near(&self, counts: Counts) -> bool {

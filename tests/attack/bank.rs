@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Row 4: somebody sends what a bank will send, to addresses of his own, so that the bank's letters are refused.
 
+use crate::client::{self, Http};
+use crate::common::milter::{Client, Mail};
 use crate::common::mta::Kind;
 use crate::common::rig::Rig;
+use crate::common::server::{Server, milter};
 use crate::common::smtp::Origin;
+use crate::common::{letters, program};
 use crate::{Outcome, Scale};
+use bulkmark::signature::{BUCKETS, FederationKey, PRESENT, Signature, source_bucket};
+use std::process::Command;
 
 /// Both kinds of bulk are refused.
 const REFUSING: &str = "[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
 
 /// Letters that the bank sends afterwards.
 const LETTERS: u32 = 25;
+
+/// Those of them that may be refused: the twentieth of its own is bulk by itself, and the first five of a count, a quarter of the
+/// threshold, may be anybody's, since networks are counted from there on.
+const OF_ITS_OWN: u32 = LETTERS - 14;
+
+/// How many of them may be refused: what the bank's network sends from the 15th copy on is bulk by itself, since up to a quarter of
+/// the threshold nobody counts from which network it is.
+const BY_ITSELF: u32 = LETTERS - 14;
 
 /// Somebody's network, and the bank's.
 const STRANGER: Origin<'_> = Origin { ip: "198.51.100.7", name: None, login: None };
@@ -74,8 +88,7 @@ pub(crate) fn same_words(_: Scale) -> Outcome {
     Outcome::new(
         "one transaction with a bank's notice, then the bank sends it; refused",
         came.join(", "),
-        // The twentieth of its own is bulk by itself.
-        most <= LETTERS - 19,
+        most <= OF_ITS_OWN,
     )
 }
 
@@ -105,6 +118,52 @@ pub(crate) fn some_words(_: Scale) -> Outcome {
     Outcome::new(
         "30 messages with words of a bank's notice of 160, then the bank sends it with names; refused",
         came.join(", "),
-        most <= LETTERS - 19,
+        most <= OF_ITS_OWN,
+    )
+}
+
+/// One partner of a federation says that a text came from networks that never sent it, which somebody then sends from one.
+pub(crate) fn pretended_networks(_: Scale) -> Outcome {
+    let server = Server::new("");
+    let file = server.site.path("token");
+    std::fs::write(&file, client::own(&server, "member")).unwrap();
+    let entry = format!("{{ url = \"{}\", token-file = \"{}\" }}", server.url(), file.display());
+    let mut site = milter(&[entry]);
+    site.extra += REFUSING;
+    let mut partner = Http::new(server.port, &client::partner(&server, "partner", &[]));
+    let (_server_runs, daemon) = (server.start(), site.start());
+
+    let text = letter(0, "", all());
+    let mail = site.path("notice.eml");
+    std::fs::write(&mail, &text).unwrap();
+    let output = Command::new(program()).arg("signature").arg(&mail).output().unwrap();
+    let line = String::from_utf8(output.stdout).unwrap();
+    let line = line.lines().find(|line| line.contains("\tbody\t")).unwrap().to_owned();
+    let body: Signature = line.rsplit('\t').next().unwrap().parse().unwrap();
+    let key = FederationKey::public();
+    let buckets: Vec<_> = (0..BUCKETS)
+        .map(|bucket| u128::from_be_bytes(source_bucket(&key, body, bucket).to_bytes()))
+        .collect();
+    assert_eq!(partner.report(&buckets, PRESENT).status, 200);
+    // By this it is known that the milter has them.
+    let marker = letters::letter(1);
+    letters::send(&daemon, &marker, 1);
+    letters::wait_for(&site, &marker, 1);
+
+    let send = |ip: &str, n: u32| {
+        let mut client = Client::connect(&daemon);
+        client.client("client.test", ip);
+        let mut mail = Mail::raw(&crate::common::crlf(&String::from_utf8(letter(n, "", all())).unwrap()));
+        mail.recipients = vec![format!("reader{n}@box.test")];
+        client.message(&mail).reply.starts_with('5')
+    };
+    for n in 0..30 {
+        send(STRANGER.ip, n);
+    }
+    let refused = (0..LETTERS).filter(|n| send(BANK.ip, 100 + n)).count();
+    Outcome::new(
+        "one partner pretends that a notice came from 64 networks, somebody sends it 30 times from one; refused",
+        format!("{refused} of {LETTERS} of the bank's"),
+        refused <= BY_ITSELF as usize,
     )
 }

@@ -62,13 +62,14 @@ enum Scale {
 /// An attack: by which name it is asked for, whether it has a short form, and how it is made.
 type Row = (&'static str, bool, fn(Scale) -> Outcome);
 
-const ROWS: [Row; 23] = [
+const ROWS: [Row; 24] = [
     ("1", true, influence::cover),
     ("1k", false, influence::cover_together),
     ("2", true, influence::permute),
     ("3", true, influence::wait_for_windows),
     ("4", false, bank::same_words),
     ("4b", false, bank::some_words),
+    ("4c", false, bank::pretended_networks),
     ("5", true, files::links),
     ("6", false, streams::never_read),
     ("7", false, guess::enumerate),
