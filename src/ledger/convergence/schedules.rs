@@ -29,7 +29,7 @@ fn one_move(world: &mut World) {
     let bytes = 1 + world.below(4) * 400;
     match world.below(100) {
         0..31 => world.report(m),
-        31 if world.seed % 2 == 0 => world.withdraw(m, s),
+        31 if world.seed.is_multiple_of(2) => world.withdraw(m, s),
         32..54 => drop(world.send(m, s, true)),
         54..62 => {
             world.servers[s].node.state().cut(NOW);

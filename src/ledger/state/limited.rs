@@ -47,6 +47,9 @@ pub struct OverQuota {
     pub hours: u64,
 }
 
+/// Reports of a signature in a window, and how often it was seen.
+pub(crate) type Reported = (Window, Signature, u32);
+
 /// One client.
 pub(crate) struct Member {
     pub(crate) origin: Origin,
@@ -60,7 +63,7 @@ pub(crate) struct Member {
     /// What its cells grew by since the last update.
     growth: BTreeMap<Window, BTreeMap<usize, u32>>,
     /// The reports that they grew by.
-    since: Vec<(Window, Signature, u32)>,
+    since: Vec<Reported>,
     /// What is strange about its signatures in a window, and how many these were when that was looked at.
     odd: (Window, u64, Option<Oddity>),
 }
@@ -175,7 +178,7 @@ impl Member {
     }
 
     /// Its layer as others know it, without what it grew by since the last update; and the reports by which it grew.
-    pub(crate) fn into_told(mut self) -> Result<(Layer, Vec<(Window, Signature, u32)>), ParameterError> {
+    pub(crate) fn into_told(mut self) -> Result<(Layer, Vec<Reported>), ParameterError> {
         for (window, grown) in &self.growth {
             let Some(held) = self.layer.windows.remove(window) else { continue };
             let told = self.layer.window_mut(*window, self.capacity)?;
