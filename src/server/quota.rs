@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How much one client may do: what is given to a partner unless the administrator says otherwise, and shares as people write them.
 
+use crate::signature::PRESENT;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,6 +9,9 @@ use std::str::FromStr;
 
 /// What a partner may bring to any signature's count: a quarter of the usual threshold, so that it takes four who conspire.
 pub const PARTNER_INFLUENCE: NonZeroU32 = const { NonZeroU32::new(5).unwrap() };
+
+/// By itself none of them can pretend that a text came from a network that never sent it.
+const _: () = assert!(PARTNER_INFLUENCE.get() < PRESENT);
 
 /// Reports a second of a partner: of 100 messages with near signatures.
 pub const PARTNER_RATE: NonZeroU32 = const { NonZeroU32::new(1000).unwrap() };

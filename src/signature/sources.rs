@@ -11,9 +11,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// 99 of 100 cases, and all buckets of a signature can be asked for.
 pub const BUCKETS: u8 = 64;
 
-/// A network reports its bucket so many times at once, and the bucket is known from that count on: a full filter shows one or two
-/// for what was never reported, and that should not make a network.
-pub const PRESENT: u32 = 4;
+/// A network reports its bucket so many times at once, and the bucket is known from that count on. A full filter shows one or two
+/// for what was never reported, and a partner can add five: neither these nor both together should make a network.
+pub const PRESENT: u32 = 8;
 
 /// The network of a client: the first 24 bits of an IPv4 address, or the first 48 of an IPv6 address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

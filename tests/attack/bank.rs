@@ -22,6 +22,10 @@ const LETTERS: u32 = 25;
 /// threshold, may be anybody's, since networks are counted from there on.
 const OF_ITS_OWN: u32 = LETTERS - 14;
 
+/// How many of them may be refused: what the bank's network sends from the 15th copy on is bulk by itself, since up to a quarter of
+/// the threshold nobody counts from which network it is.
+const BY_ITSELF: u32 = LETTERS - 14;
+
 /// Somebody's network, and the bank's.
 const STRANGER: Origin<'_> = Origin { ip: "198.51.100.7", name: None, login: None };
 const BANK: Origin<'_> = Origin { ip: "203.0.113.9", name: Some("mail.bank.test"), login: None };
@@ -160,6 +164,6 @@ pub(crate) fn pretended_networks(_: Scale) -> Outcome {
     Outcome::new(
         "one partner pretends that a notice came from 64 networks, somebody sends it 30 times from one; refused",
         format!("{refused} of {LETTERS} of the bank's"),
-        refused <= LETTERS as usize - 19,
+        refused <= BY_ITSELF as usize,
     )
 }
