@@ -134,7 +134,7 @@ impl<'a> Inquiry<'a> {
             }
             let question = match self.mode {
                 Mode::Report(times) => {
-                    let also_exact = self.step == Step::Afterwards;
+                    let also_exact = self.step == Step::Afterwards && !also.is_empty();
                     Question { reported, once, also, also_exact, asked, times }
                 }
                 Mode::Ask => {
