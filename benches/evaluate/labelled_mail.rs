@@ -18,6 +18,9 @@ struct Order {
     alone: Range<usize>,
 }
 
+/// The network of a campaign's copy, by the numbers of both.
+type NetworkOf = fn(usize, usize) -> From;
+
 /// A figure, from the counts of all messages.
 type Figure = fn(&Order, &[u32]) -> f64;
 
@@ -85,8 +88,7 @@ fn campaigns_from(bench: &Bench, order: &Order, messages: &[Message]) {
     println!("{:<44}{:>9}{:>9}{:>9}", "campaigns: could be at 20 and are, %", "", "at 20", "refused");
     let one = |campaign: usize, _: usize| From::Network(100 + campaign as u32);
     let many = |campaign: usize, copy: usize| From::Network(1000 * (campaign as u32 + 1) + copy as u32);
-    let ways: [(&str, &dyn Fn(usize, usize) -> From); 2] =
-        [("from one network", &one), ("from many networks", &many)];
+    let ways: [(&str, NetworkOf); 2] = [("from one network", one), ("from many networks", many)];
     for (name, from) in ways {
         let mut messages = messages.to_vec();
         for (number, campaign) in order.campaigns.iter().enumerate() {

@@ -14,6 +14,10 @@ pub(crate) const MAX_CELLS: usize = 1 << 23;
 /// hundreds come from nothing but cells that all grew alike, which no reports make.
 pub(crate) const CELLS_PER_BYTE: usize = 32;
 
+/// The same does not hold for a limited client, who may make up signatures that take all cells of whole blocks: these are coded in
+/// next to nothing. So what it brings is bounded by number alone: a server cuts an update long before there are so many.
+const CLIENT_CELLS: usize = 1 << 20;
+
 /// Parts of an update: the slices of all windows in which something was counted since the last one.
 const MAX_PARTS: usize = 1024;
 
@@ -161,7 +165,9 @@ impl Update {
             let Some((coded, rest)) = reader.0.split_at_checked(length) else {
                 return Err(fault(&reader, "cut off"));
             };
-            let most = coded.len().saturating_mul(CELLS_PER_BYTE).saturating_add(CELLS_PER_BLOCK).min(cells);
+            let by_length = coded.len().saturating_mul(CELLS_PER_BYTE).saturating_add(CELLS_PER_BLOCK);
+            let is_of_client = scopes.last() == Some(&Scope::Client);
+            let most = if is_of_client { by_length.max(CLIENT_CELLS) } else { by_length }.min(cells);
             let delta = Delta::decode(coded, blocks, most).map_err(|e| fault(&reader, &e.to_string()))?;
             cells -= delta.len();
             reader = Fields(rest);

@@ -2,7 +2,7 @@
 //! What one limited client brought: a filter of its own for each window, small while little is in it.
 
 use crate::ledger::history::chunks::{LAYER_BLOCKS, layer_blocks_of, layer_parts};
-use crate::ledger::history::update::{CELLS_PER_BYTE, MAX_CELLS};
+use crate::ledger::history::update::MAX_CELLS;
 use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::state::oddity::{LEAST_SIGNATURES, Oddity, oddity};
 use crate::ledger::state::shares::Share;
@@ -65,8 +65,8 @@ impl LayerWindow {
     /// Reads what [`part`](Self::part) made. None when it does not fit.
     pub(crate) fn decode_part(capacity: u32, bytes: &[u8]) -> Option<Delta> {
         let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
-        let most = bytes.len().saturating_mul(CELLS_PER_BYTE).saturating_add(CELLS_PER_BLOCK).min(MAX_CELLS);
-        Delta::decode(bytes, blocks, most).ok()
+        // Cells that were aimed at are coded in next to nothing, so the length says nothing of their number.
+        Delta::decode(bytes, blocks, MAX_CELLS).ok()
     }
 }
 
