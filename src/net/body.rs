@@ -162,7 +162,7 @@ mod tests {
         let shared = Budget::new(1 << 20);
         let (mut sender, mut body) = streamed(vec![shared.clone()]);
         sender.patience = Duration::ZERO;
-        let bytes: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
+        let bytes: Vec<u8> = (0..=255).cycle().take(200_000).collect();
         assert_eq!(sender.send(&bytes).await, Err(Gone::Stalled));
         assert_eq!(shared.0.available_permits(), (1 << 20) - WAITING);
         drop(sender);

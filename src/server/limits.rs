@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn address(n: u32) -> IpAddr {
-        IpAddr::from(n.to_be_bytes())
+        IpAddr::from(n.to_le_bytes())
     }
 
     #[test]
