@@ -94,7 +94,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 eprintln!("{}", WHICH.replace("NAME", name));
                 return Ok(ExitCode::from(EX_USAGE));
             }
-            let partner = |given: Option<NonZeroU32>, usual| if limited { given.or(Some(usual)) } else { given };
+            let partner =
+                |given: Option<NonZeroU32>, usual| if limited { given.or(Some(usual)) } else { given };
             let grant = Grant {
                 role: *role,
                 max_influence: partner(limits.max_influence, PARTNER_INFLUENCE),

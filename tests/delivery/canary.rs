@@ -73,7 +73,7 @@ fn a_reply_is_none(kind: Kind) {
     }
     let other = Site::new("");
     drop(other.start());
-    let [ours, theirs] = [&rig.site, &other].map(|site| canary(site));
+    let [ours, theirs] = [&rig.site, &other].map(canary);
     assert!(rig.verdict_for("c@box.test", &theirs).starts_with("clean; body="));
     rig.send("c@box.test", &ours).expect(550);
 }

@@ -14,10 +14,10 @@ const CROWDED: &str = "max-connections = 2\nidle-timeout = \"300ms\"\n";
 fn mail_comes_through_beside_connections_that_say_nothing(kind: Kind) {
     let Some(rig) = Rig::start(kind, CROWDED) else { return };
     for n in 0..3 {
-        let mut held = [introduced(&rig), Client::open(&rig.daemon)];
+        let held = [introduced(&rig), Client::open(&rig.daemon)];
         let header = rig.verdict_for(&format!("a{n}@box.test"), &message("", NEWS));
         assert!(header.starts_with("clean; body="), "{header}");
-        drop(held.each_mut());
+        drop(held);
     }
 }
 
