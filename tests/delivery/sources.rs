@@ -57,7 +57,7 @@ fn a_bank_s_letters_are_not_refused_for_one_transaction_of_a_stranger(kind: Kind
         }
         for letter in 0..4 {
             let customer = format!("customer{n}{letter}@box.test");
-            send(&rig, bank, &[customer.clone()], &notice("Anna Example")).expect(250);
+            send(&rig, bank, std::slice::from_ref(&customer), &notice("Anna Example")).expect(250);
             let header = rig.mta.wait_for_mail(&customer, 1)[0].header("X-Bulkmark").concat();
             let own = 4 * n + letter + 1;
             let expected = format!("; host=mx.test; sources={}; own={own}; held=sources", n + 1);
