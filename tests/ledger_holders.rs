@@ -4,7 +4,7 @@ mod common;
 
 use common::letters::{count, letter, send};
 use common::server::{Server, milter};
-use common::{BULKMARK, PATIENCE, Site};
+use common::{BULKMARK, PATIENCE, Site, status, wait_until};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -35,6 +35,13 @@ fn peers_are_equal_cell_by_cell() {
     for n in 0..20 {
         send(&at_a, &letter(n), n + 1);
         send(&at_b, &letter(n + 10), 3);
+    }
+    // So all of it is in updates.
+    for site in [&a, &b] {
+        wait_until("an empty spool", || {
+            let spool = status(site)["ledger"]["spool"].clone();
+            if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
+        });
     }
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -31,7 +31,7 @@ fn a_disk_that_hangs_holds_up_no_verdict() {
         assert_eq!((answer.header(), &*answer.reply), ("unknown; reason=timeout; host=mx.test", "c"));
     }
     let line = daemon.log.wait_for(0, "reason=timeout");
-    assert!(line.contains("(the ledger's answer took longer than 0.3 s)"), "{line}");
+    assert!(line.contains("detail=\"the ledger's answer took longer than 0.3 s\""), "{line}");
     drop(frozen);
     // Those that hung are counted before it, and so are those that are still too late.
     let mut sent = 4;
