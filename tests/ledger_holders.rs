@@ -67,7 +67,7 @@ fn peers_are_equal_cell_by_cell() {
     // What only one knows is told.
     let one_runs = one.start();
     let at_a = a.start();
-    send(&at_a, &letter(99), 7);
+    send(&at_a, &letter(99), 9);
     at_a.log.wait_for(0, "listens on");
     let deadline = Instant::now() + PATIENCE;
     while ledger(&["diff", &one.url(), &files[1]]).0 == 0 {
@@ -77,7 +77,7 @@ fn peers_are_equal_cell_by_cell() {
     assert!(one_runs.terminate().success());
     let (code, text) = ledger(&["diff", &files[0], &files[1]]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.contains(" cells of 1 windows differ, by 7 at most"), "{text}");
+    assert!(text.contains(" cells of 1 windows differ, by 9 at most"), "{text}");
     assert!(text.contains(": counted up to update "), "{text}");
 
     let (code, text) = ledger(&["info", &files[0]]);
