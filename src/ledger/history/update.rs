@@ -5,18 +5,18 @@
 use crate::ledger::history::fields::Fields;
 use crate::ledger::history::vector::{Chain, Mark, Origin};
 use crate::ledger::history::window::Window;
-use bulkmark_filter::{CELLS_PER_BLOCK, Delta, Refined, Scaling};
+use bulkmark_filter::{Delta, Refined, Scaling};
 
 /// Cells that one update may change. A reader makes room for no more; a server cuts before there are so many.
 pub(crate) const MAX_CELLS: usize = 1 << 23;
 
-/// Cells that change for each coded byte at most, beside a block's. Reports give five where a filter is as full as it gets;
+/// Cells that change for each coded byte at most, beside those that are free. Reports give five where a filter is as full as it gets;
 /// hundreds come from nothing but cells that all grew alike, which no reports make.
 pub(crate) const CELLS_PER_BYTE: usize = 32;
 
-/// The same does not hold for a limited client, who may make up signatures that take all cells of whole blocks: these are coded in
-/// next to nothing. So what it brings is bounded by number alone: a server cuts an update long before there are so many.
-const CLIENT_CELLS: usize = 1 << 20;
+/// Cells of an update that need no bytes. A client may make signatures up that together take all cells of whole blocks: these are
+/// coded in next to nothing. A server cuts an update before it has more, so that no client can make one that others refuse.
+pub(crate) const FREE_CELLS: usize = 1 << 20;
 
 /// Parts of an update: the slices of all windows in which something was counted since the last one.
 const MAX_PARTS: usize = 1024;
@@ -133,7 +133,7 @@ impl Update {
     /// Reads what [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// [`UpdateError`] for all other bytes. Time and memory are bounded by their number: 32 cells for each, and 2^23 in all.
+    /// [`UpdateError`] for all other bytes. Time and memory are bounded: 2^20 cells and 32 for each byte, and 2^23 in all.
     pub fn decode(bytes: &[u8]) -> Result<Self, UpdateError> {
         let mut reader = Fields(bytes);
         let fault = |reader: &Fields<'_>, what: &str| UpdateError {
@@ -147,8 +147,8 @@ impl Update {
         if reader.0 == WITHDRAWN && version > 0 {
             return Ok(Self { origin, version, before, scope: Scope::Withdrawn, parts: Vec::new() });
         }
-        let (mut parts, mut cells) = (Vec::new(), MAX_CELLS);
-        let mut scopes = Vec::new();
+        let (mut parts, mut cells, mut free) = (Vec::new(), MAX_CELLS, FREE_CELLS);
+        let mut scope = None;
         while !reader.0.is_empty() {
             if parts.len() == MAX_PARTS {
                 return Err(fault(&reader, "more than 1,024 parts"));
@@ -156,8 +156,11 @@ impl Update {
             let window = Window::from((reader.u64().map_err(short)?, reader.u64().map_err(short)?));
             let (capacity, slice) = (reader.u32().map_err(short)?, reader.u32().map_err(short)?);
             let length = reader.u32().map_err(short)? as usize;
-            scopes.push(if slice == OF_CLIENT { Scope::Client } else { Scope::Community });
-            let slice = if slice == OF_CLIENT { 0 } else { slice };
+            let (of_part, slice) =
+                if slice == OF_CLIENT { (Scope::Client, 0) } else { (Scope::Community, slice) };
+            if *scope.get_or_insert(of_part) != of_part {
+                return Err(fault(&reader, "parts of a client and of a community"));
+            }
             if capacity == 0 || slice >= MAX_SLICES || window.length == 0 {
                 return Err(fault(&reader, "an impossible window or slice"));
             }
@@ -165,20 +168,17 @@ impl Update {
             let Some((coded, rest)) = reader.0.split_at_checked(length) else {
                 return Err(fault(&reader, "cut off"));
             };
-            let by_length = coded.len().saturating_mul(CELLS_PER_BYTE).saturating_add(CELLS_PER_BLOCK);
-            let is_of_client = scopes.last() == Some(&Scope::Client);
-            let most = if is_of_client { by_length.max(CLIENT_CELLS) } else { by_length }.min(cells);
+            let by_length = coded.len().saturating_mul(CELLS_PER_BYTE);
+            let most = by_length.saturating_add(free).min(cells);
             let delta = Delta::decode(coded, blocks, most).map_err(|e| fault(&reader, &e.to_string()))?;
             cells -= delta.len();
+            free -= delta.len().saturating_sub(by_length);
             reader = Fields(rest);
             parts.push(Part { window, capacity, slice, delta });
         }
-        let Some(&scope) = scopes.first().filter(|_| version > 0) else {
+        let Some(scope) = scope.filter(|_| version > 0) else {
             return Err(fault(&reader, "an empty update"));
         };
-        if scopes.iter().any(|&other| other != scope) {
-            return Err(fault(&reader, "parts of a client and of a community"));
-        }
         Ok(Self { origin, version, before, scope, parts })
     }
 
@@ -200,29 +200,50 @@ pub fn mark_of(bytes: &[u8]) -> Option<(Origin, Mark)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bulkmark_filter::Counting;
+    use bulkmark_filter::{CELLS_PER_BLOCK, Counting};
+
+    /// The bytes of an update by which all cells of the first `filled` blocks grew, in parts of `per_part` blocks.
+    fn bytes_of_full_blocks(filled: usize, per_part: usize) -> Vec<u8> {
+        let (capacity, slice) = (900_000, 0);
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+        let part = |(n, count): (u64, usize)| {
+            let mut filter = Refined::new(blocks).unwrap();
+            assert!(filter.restore(0..count, &vec![0x11; count * 64]));
+            let delta = Delta::between(&Refined::new(blocks).unwrap(), &filter).unwrap();
+            assert_eq!(delta.len(), count * CELLS_PER_BLOCK);
+            Part { window: Window { start: n * 86_400, length: 86_400 }, capacity, slice, delta }
+        };
+        let counts = (0..filled).step_by(per_part).map(|from| per_part.min(filled - from));
+        let parts = (0..).zip(counts).map(part).collect();
+        let (origin, before) = (Origin(1), Chain::default());
+        Update { origin, version: 1, before, scope: Scope::Community, parts }.encode()
+    }
 
     /// Twelve thousand bytes that are a delta of nearly eight million cells.
     #[test]
     fn a_bomb_is_refused() {
-        let (capacity, slice) = (900_000, 0);
-        let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
-        let mut filter = Refined::new(blocks).unwrap();
-        assert!(filter.restore(0..blocks, &vec![0x11; blocks * 64]));
-        let delta = Delta::between(&Refined::new(blocks).unwrap(), &filter).unwrap();
-        assert!((7 << 20..MAX_CELLS).contains(&delta.len()), "no other bound is to be the one that holds");
-        let window = Window { start: 0, length: 86_400 };
-        let parts = vec![Part { window, capacity, slice, delta }];
-        let bytes = Update {
-            origin: Origin(1),
-            version: 1,
-            before: Chain::default(),
-            scope: Scope::Community,
-            parts,
-        }
-        .encode();
+        let bytes = bytes_of_full_blocks(60_000, 60_000);
         assert!(bytes.len() < 20_000, "{}", bytes.len());
         let refusal = Update::decode(&bytes).unwrap_err().to_string();
         assert!(refusal.contains("its lengths do not fit one another or the filter"), "{refusal}");
+    }
+
+    /// A client may make up signatures that take whole blocks: an update of a million such cells is read, as one part or as many.
+    #[test]
+    fn a_million_cells_need_no_bytes() {
+        let free = FREE_CELLS / CELLS_PER_BLOCK;
+        for per_part in [free, 1024] {
+            let bytes = bytes_of_full_blocks(free, per_part);
+            assert!(
+                bytes.len() * CELLS_PER_BYTE < FREE_CELLS / 2,
+                "its bytes alone would not do: {}",
+                bytes.len()
+            );
+            assert!(Update::decode(&bytes).is_ok());
+            assert!(
+                Update::decode(&bytes_of_full_blocks(2 * free, per_part)).is_err(),
+                "they are free only once"
+            );
+        }
     }
 }

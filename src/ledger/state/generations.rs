@@ -7,7 +7,7 @@ use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::settings::Settings;
 use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
-use bulkmark_filter::{Counting, Growth, ParameterError, Refined, Scaling};
+use bulkmark_filter::{CELLS_PER_ELEMENT, Counting, Growth, ParameterError, Refined, Scaling};
 
 /// The counts of one window.
 pub(crate) struct Generation {
@@ -75,6 +75,8 @@ pub(crate) struct Generations {
     all: Vec<Generation>,
     /// Whether growth is recorded.
     records: bool,
+    /// Reports of a signature that were added since growth was taken.
+    added: usize,
 }
 
 impl Generations {
@@ -84,6 +86,7 @@ impl Generations {
             capacity: settings.capacity.get(),
             all: Vec::new(),
             records: false,
+            added: 0,
         }
     }
 
@@ -94,6 +97,7 @@ impl Generations {
 
     /// What the generations grew by since the last call.
     pub(crate) fn take_growth(&mut self) -> Vec<Part> {
+        self.added = 0;
         let mut parts = Vec::new();
         for Generation { window, row, growth, .. } in &mut self.all {
             let capacity = row.slices().first().map_or(1, |slice| slice.capacity);
@@ -110,6 +114,11 @@ impl Generations {
     /// The number of blocks that changed since growth was taken.
     pub(crate) fn grown_blocks(&self) -> usize {
         self.all.iter().flat_map(|generation| &generation.growth).map(Growth::len).sum()
+    }
+
+    /// The number of cells that may have changed since growth was taken.
+    pub(crate) const fn grown_cells(&self) -> usize {
+        self.added.saturating_mul(CELLS_PER_ELEMENT)
     }
 
     /// Puts a generation back that was read from disk.
@@ -151,6 +160,7 @@ impl Generations {
             self.all.push(Generation::new(window, self.capacity));
             self.all.len() - 1
         });
+        self.added += 1;
         self.all[at].add(id, signature, times, self.records)
     }
 

@@ -8,8 +8,7 @@ use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::generations::Generations;
-use crate::ledger::state::layer::Layer;
-use crate::ledger::state::limited::{Limited, Limits, OverQuota};
+use crate::ledger::state::limited::{Limited, Limits, Member, OverQuota};
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::receipts::{Backwards, Receipt, Receipts, Reporter};
 use crate::signature::Signature;
@@ -40,7 +39,7 @@ pub enum NotCounted {
     /// Its number is below that of one that was counted.
     #[error(transparent)]
     Backwards(#[from] Backwards),
-    /// Its client may bring no more signatures for now.
+    /// Its client may bring no more signatures in this window.
     #[error(transparent)]
     OverQuota(#[from] OverQuota),
 }
@@ -109,17 +108,13 @@ impl Server {
         let signatures = reports.iter().map(|&(signature, _)| signature);
         self.limited.check_quota(client, signatures, window, limits, now)?;
         if self.limited.get(client).is_none() {
-            self.limited.member(client, new);
             self.counts.changes.clients.insert(client.to_owned());
         }
-        for &(signature, times) in reports {
-            if let Err(e) = self.add_limited(client, window, (signature, times), limits.influence, now) {
-                self.counts.broken = Some(format!("no memory for more signatures: {e}"));
-                break;
-            }
+        let member = self.limited.member(client, new);
+        if let Err(e) = add_limited(&mut self.counts, member, window, reports, limits.influence, now) {
+            self.counts.broken = Some(format!("no memory for more signatures: {e}"));
         }
         let local = &self.counts.local;
-        let member = self.limited.member(client, new);
         let version = member.mark.version + u64::from(member.has_grown());
         // A client of whom nothing is counted waits for nothing: what everybody has is in its updates.
         Ok(if version > 0 {
@@ -127,32 +122,6 @@ impl Server {
         } else {
             Receipt { origin: local.origin(), version: local.mark().version.max(1) }
         })
-    }
-
-    /// Adds as many reports of a signature as a client may bring.
-    fn add_limited(
-        &mut self,
-        client: &str,
-        window: Window,
-        (signature, times): (Signature, u32),
-        most: u32,
-        now: u64,
-    ) -> Result<(), ParameterError> {
-        let layers = self.counts.merged.layers();
-        let member = self.limited.member(client, Origin(0));
-        let former: Vec<&Layer> = member.former.iter().filter_map(|&origin| layers.get(origin)).collect();
-        let calendar = Calendar::new(&self.counts.settings);
-        let elsewhere = |cell| {
-            former.iter().fold(0, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, cell, now)))
-        };
-        let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;
-        if times == 0 {
-            return Ok(());
-        }
-        member.add(window, signature, times, true)?;
-        let entry = Entry { window, signature, times, client: Some(member.origin) };
-        self.counts.journal(entry);
-        Ok(())
     }
 
     /// Takes all back that a limited client brought, here and everywhere. False when nothing is kept apart of such a client.
@@ -280,4 +249,29 @@ impl Server {
         }
         self.counts.adopt(snapshot)
     }
+}
+
+/// Adds as many reports of each signature as a client may bring.
+fn add_limited(
+    counts: &mut Counts,
+    member: &mut Member,
+    window: Window,
+    reports: &[(Signature, u32)],
+    most: u32,
+    now: u64,
+) -> Result<(), ParameterError> {
+    let calendar = Calendar::new(&counts.settings);
+    for &(signature, times) in reports {
+        let layers = counts.merged.layers();
+        let elsewhere = |cell| {
+            let former = member.former.iter().filter_map(|&origin| layers.get(origin));
+            former.fold(0, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, cell, now)))
+        };
+        let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;
+        if times > 0 {
+            member.add(window, signature, times, true)?;
+            counts.journal(Entry { window, signature, times, client: Some(member.origin) });
+        }
+    }
+    Ok(())
 }
