@@ -62,6 +62,27 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(|line| anchor(line.trim_start_matches('#'))).collect()
 }
 
+/// Where other filters usually listen beside an MTA: OpenDKIM and its neighbours, rspamd, Amavis, SpamAssassin, ClamAV.
+#[test]
+fn default_ports_are_nobody_elses() {
+    let (milter, server) = (bulkmark::config::MilterFile::default(), bulkmark::config::ServerFile::default());
+    let ours = [
+        format!("{:?}", milter.listen),
+        milter.status.listen.to_string(),
+        format!("{:?}", server.listen),
+        server.status.listen.to_string(),
+    ];
+    let taken = [
+        783, 3310, 7357, 8890, 8891, 8892, 8893, 8894, 10024, 10025, 11332, 11333, 11334, 12301, 12345, 54321,
+    ];
+    for (i, address) in ours.iter().enumerate() {
+        let port = address.rsplit(':').next().unwrap().trim_end_matches(|c: char| !c.is_ascii_digit());
+        let port: u16 = port.parse().unwrap();
+        assert!(!taken.contains(&port), "{address} is another filter's");
+        assert!(!ours[..i].contains(address), "{address} is used twice");
+    }
+}
+
 #[test]
 fn links_lead_somewhere() {
     let mut found = 0;

@@ -106,12 +106,12 @@ fn an_upstream_whose_bodies_have_another_version() {
 fn an_upstream_whose_name_is_not_known() {
     let server = Server::new("");
     let _daemon = server.start();
-    let unknown = server.entry_by("http://counts.invalid:8893", "a", "report");
+    let unknown = server.entry_by("http://counts.invalid:8721", "a", "report");
     let a = milter(&[unknown, server.entry("a2", "report")]);
     let b = milter(&[server.entry("b", "report")]);
     let (at_a, _at_b) = (a.start(), b.start());
     send(&at_a, &letter(2), 5);
-    let line = at_a.log.wait_for(0, "http://counts.invalid:8893: ");
+    let line = at_a.log.wait_for(0, "http://counts.invalid:8721: ");
     assert!(line.contains("dns error"), "{line}");
     wait_for(&b, &letter(2), 5);
     wait_for(&a, &letter(2), 5);

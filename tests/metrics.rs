@@ -181,7 +181,7 @@ fn strangers_are_kept_out() {
 
     for (extra, complaint) in [
         ("listen = \"0.0.0.0:0\"", "expected a loopback address or unix:/PATH"),
-        ("listen = \"8894\"", "status.listen: found \"8894\", expected \"HOST:PORT\""),
+        ("listen = \"8722\"", "status.listen: found \"8722\", expected \"HOST:PORT\""),
     ] {
         let site = Site::new(&format!("[status]\n{extra}\n"));
         let daemon = site.spawn();

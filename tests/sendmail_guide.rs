@@ -24,7 +24,7 @@ fn the_lines_of_the_guide() {
     // A second milter behind that of the rig, by the line of the guide, whose name and port are others here.
     let guide = Rig::tcp_site("exempt-loopback = false\nheader = \"X-Guide\"\n");
     let guide_port = guide.listen.rsplit(':').next().unwrap();
-    let filter = line("inet:8892").replace("8892", guide_port).replace("`bulkmark'", "`guide'");
+    let filter = line("inet:8720").replace("8720", guide_port).replace("`bulkmark'", "`guide'");
     let order = line("confINPUT_MAIL_FILTERS").replace("greylist, bulkmark, disclaimer", "guide, bulkmark");
     let port = free_port();
     let other = line("DAEMON_OPTIONS").replace("2525", &port.to_string()).replace("=bulkmark", "=guide");

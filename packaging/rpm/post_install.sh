@@ -4,6 +4,6 @@ if [ "$1" -eq 1 ]; then
     [ ! -d /run/systemd/system ] || systemctl start bulkmark-milter.service || :
     cat <<'END'
 bulkmark: to have Postfix ask the milter, put this line into /etc/postfix/main.cf, and "postfix reload":
-    smtpd_milters = { inet:127.0.0.1:8892, default_action=accept }
+    smtpd_milters = { inet:127.0.0.1:8720, default_action=accept }
 END
 fi

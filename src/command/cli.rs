@@ -21,7 +21,7 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 To begin: bulkmark milter --config /etc/bulkmark/milter.toml, and in Postfix's main.cf
-  smtpd_milters = { inet:127.0.0.1:8892, default_action=accept }
+  smtpd_milters = { inet:127.0.0.1:8720, default_action=accept }
 The configuration is described in bulkmark.toml(5), white lists in bulkmark-whitelist(5).";
 
 #[derive(Debug, Subcommand)]

@@ -79,7 +79,7 @@ pub struct MilterFile {
 impl Default for MilterFile {
     fn default() -> Self {
         Self {
-            listen: Endpoint::here(8892),
+            listen: Endpoint::here(8720),
             listen_mode: Mode::default(),
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),

@@ -49,7 +49,7 @@ pub struct ServerStatus {
 
 impl Default for ServerStatus {
     fn default() -> Self {
-        Self { listen: page::Listen::here(8895), allow_remote: false, hosts: Vec::new() }
+        Self { listen: page::Listen::here(8723), allow_remote: false, hosts: Vec::new() }
     }
 }
 
@@ -76,7 +76,7 @@ pub struct ServerFile {
 impl Default for ServerFile {
     fn default() -> Self {
         Self {
-            listen: Endpoint::here(8893),
+            listen: Endpoint::here(8721),
             plain_http_anywhere: false,
             anonymous_reading: false,
             control: "/run/bulkmark/server.sock".into(),

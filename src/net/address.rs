@@ -48,7 +48,7 @@ impl Address {
             (Some(address), _) if is_tcp(address) => Ok(Self::Tcp(address.to_owned())),
             (_, Some(path)) if path.starts_with('/') => Ok(Self::Unix(path.into())),
             _ => Err(format!(
-                "found \"{text}\", expected inet:HOST:PORT such as \"inet:127.0.0.1:8892\", or unix:/PATH"
+                "found \"{text}\", expected inet:HOST:PORT such as \"inet:127.0.0.1:8720\", or unix:/PATH"
             )),
         }
     }
@@ -118,18 +118,18 @@ mod tests {
 
     #[test]
     fn addresses_are_read() {
-        for good in ["inet:127.0.0.1:8892", "inet:[::1]:8892", "inet:localhost:0", "unix:/run/b.sock"] {
+        for good in ["inet:127.0.0.1:8720", "inet:[::1]:8720", "inet:localhost:0", "unix:/run/b.sock"] {
             assert_eq!(Address::of_postfix(good).unwrap().in_postfix(), good);
         }
         for bad in
-            ["", "inet:8892", "inet:127.0.0.1:99999", "unix:run/b.sock", "127.0.0.1:8892", "inet::8892"]
+            ["", "inet:8720", "inet:127.0.0.1:99999", "unix:run/b.sock", "127.0.0.1:8720", "inet::8720"]
         {
             assert!(Address::of_postfix(bad).is_err(), "{bad}");
         }
-        for good in ["127.0.0.1:8892", "[::1]:8892", "localhost:0", "unix:/run/b.sock"] {
+        for good in ["127.0.0.1:8720", "[::1]:8720", "localhost:0", "unix:/run/b.sock"] {
             assert_eq!(good.parse::<Address>().unwrap().to_string(), good);
         }
-        for bad in ["", "8892", ":8892", "127.0.0.1:99999", "unix:run/b.sock", "unix:"] {
+        for bad in ["", "8720", ":8720", "127.0.0.1:99999", "unix:run/b.sock", "unix:"] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
     }

@@ -27,18 +27,18 @@ mod tests {
     fn only_names_of_ours_pass() {
         let names = ["mx1.example.org".to_owned()];
         for good in [
-            "127.0.0.1:8894",
+            "127.0.0.1:8722",
             "127.0.0.1",
-            "[::1]:8894",
+            "[::1]:8722",
             "localhost:1234",
             "LOCALHOST.",
             "MX1.example.org:443",
-            "192.0.2.1:8894",
+            "192.0.2.1:8722",
         ] {
             assert!(is_ours(Some(good), &names), "{good}");
         }
         for bad in
-            ["evil.example:8894", "127.0.0.1.evil.example", "localhost.evil.example", "", "x@127.0.0.1"]
+            ["evil.example:8722", "127.0.0.1.evil.example", "localhost.evil.example", "", "x@127.0.0.1"]
         {
             assert!(!is_ours(Some(bad), &names), "{bad}");
         }

@@ -59,7 +59,7 @@ pub struct Settings {
 /// Those of a milter.
 impl Default for Settings {
     fn default() -> Self {
-        Self { listen: Listen::here(8894), allow_remote: false, hosts: Vec::new(), subjects: false }
+        Self { listen: Listen::here(8722), allow_remote: false, hosts: Vec::new(), subjects: false }
     }
 }
 
@@ -101,14 +101,14 @@ mod tests {
             allow_remote,
             ..Settings::default()
         };
-        for here in ["", "127.0.0.1:8894", "127.9.9.9:1", "[::1]:8894", "localhost:8894", "unix:/run/page"] {
+        for here in ["", "127.0.0.1:8722", "127.9.9.9:1", "[::1]:8722", "localhost:8722", "unix:/run/page"] {
             assert_eq!(settings(here, false).check(), Ok(()), "{here}");
         }
-        for outside in ["0.0.0.0:8894", "[::]:8894", "192.0.2.1:8894"] {
+        for outside in ["0.0.0.0:8722", "[::]:8722", "192.0.2.1:8722"] {
             assert!(settings(outside, false).check().is_err(), "{outside}");
             assert_eq!(settings(outside, true).check(), Ok(()), "{outside}");
         }
-        for bad in ["8894", "localhost", "unix:page"] {
+        for bad in ["8722", "localhost", "unix:page"] {
             assert!(Listen::try_from(bad.to_owned()).is_err(), "{bad}");
         }
     }

@@ -103,7 +103,7 @@ mod tests {
     fn addresses_are_checked_and_passwords_not_repeated() {
         let check = |url: &str| Upstream { url: url.to_owned(), token_file: None, ca_file: None }.check();
         for good in
-            ["https://counts.example.org:8893", "http://[::1]:8893/", "https://a/at@path", "unix:/run/s@1"]
+            ["https://counts.example.org:8721", "http://[::1]:8721/", "https://a/at@path", "unix:/run/s@1"]
         {
             assert_eq!(check(good), Ok(()), "{good}");
         }
@@ -117,7 +117,7 @@ mod tests {
             let told = check(secret).unwrap_err();
             assert!(told.contains("token-file") && !told.contains("secret"), "{secret}: {told}");
         }
-        for bad in ["", "counts.example.org:8893", "ftp://a", "http://", "https://a/?token=b", "unix:run/s"] {
+        for bad in ["", "counts.example.org:8721", "ftp://a", "http://", "https://a/?token=b", "unix:run/s"] {
             assert!(check(bad).unwrap_err().contains("https://HOST:PORT"), "{bad}");
         }
     }

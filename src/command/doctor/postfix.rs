@@ -167,11 +167,11 @@ mod tests {
         let ours = |spec: &str, listen: &str, jail: Option<&str>| {
             is_ours(spec, &Address::of_postfix(listen).unwrap(), jail.map(Path::new))
         };
-        assert!(ours("inet:127.0.0.1:8892", "inet:127.0.0.1:8892", None));
-        assert!(ours("inet:localhost:8892", "inet:127.0.0.1:8892", None));
-        assert!(ours("inet:127.0.0.1:8892", "inet:0.0.0.0:8892", None));
-        assert!(!ours("inet:127.0.0.1:8891", "inet:0.0.0.0:8892", None));
-        assert!(!ours("inet:192.0.2.1:8892", "inet:127.0.0.1:8892", None));
+        assert!(ours("inet:127.0.0.1:8720", "inet:127.0.0.1:8720", None));
+        assert!(ours("inet:localhost:8720", "inet:127.0.0.1:8720", None));
+        assert!(ours("inet:127.0.0.1:8720", "inet:0.0.0.0:8720", None));
+        assert!(!ours("inet:127.0.0.1:8891", "inet:0.0.0.0:8720", None));
+        assert!(!ours("inet:192.0.2.1:8720", "inet:127.0.0.1:8720", None));
         let socket = "unix:/var/spool/postfix/b/m.sock";
         assert!(ours(socket, socket, None) && !ours(socket, socket, Some("/var/spool/postfix")));
         assert!(ours("unix:/b/m.sock", socket, Some("/var/spool/postfix")));
