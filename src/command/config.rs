@@ -2,7 +2,9 @@
 //! `bulkmark config`
 
 use super::exit::EX_CONFIG;
-use crate::config::{self, DEFAULT_PATH};
+use super::next_start;
+use crate::config::{self, Checked, DEFAULT_PATH};
+use crate::ledger::Role;
 use clap::Subcommand;
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,7 +24,16 @@ pub(super) enum Command {
 pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let Command::Check { file } = command;
     match config::load(file) {
-        Ok(_) => {
+        Ok(Checked { file: milter, key, .. }) => {
+            let daemon = next_start::Daemon {
+                role: Role::Site,
+                state_dir: &milter.state_dir,
+                control: &milter.control,
+                key: &key,
+            };
+            if let Some(warning) = next_start::warning(&daemon) {
+                eprintln!("{}: warning: {warning}", file.display());
+            }
             writeln!(std::io::stdout(), "{}: ok", file.display())?;
             Ok(ExitCode::SUCCESS)
         }

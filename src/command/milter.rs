@@ -168,7 +168,8 @@ fn reload(
     match config::load(path) {
         Ok(checked) if checked.key.id() != service.rules.load().key.id() => {
             log::error!(
-                "{}: the federation key was changed; the old configuration stays in force",
+                "{}: the federation key was changed, which takes a restart: it begins a new ledger; the old configuration stays in \
+                 force",
                 path.display()
             );
             false

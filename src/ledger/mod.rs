@@ -30,6 +30,7 @@ mod status;
 mod writer;
 
 pub use clock::now;
+pub use disk::aside::{Kept, KeyChange, Standing, change_key, put_aside, standing};
 pub use disk::copy::copy;
 pub use disk::errors::OpenError;
 pub use disk::open::read;

@@ -313,7 +313,7 @@ fn load_receipts(txn: &WriteTransaction) -> Result<Vec<(Reporter, u64, Receipt)>
 }
 
 /// What is in the spool; none when there never was one.
-fn load_spool(txn: &WriteTransaction, settings: &Settings) -> Result<Option<Spool>, Fault> {
+pub(crate) fn load_spool(txn: &WriteTransaction, settings: &Settings) -> Result<Option<Spool>, Fault> {
     let Some(row) = get_meta(txn, SPOOL_STATE)? else { return Ok(None) };
     let mut stored = decode_spool(&row)?;
     stored.last_sent = get_meta(txn, LAST_SENT)?.map(|row| decode_last_sent(&row)).transpose()?;
