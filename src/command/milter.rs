@@ -72,6 +72,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         links,
         servers,
         clients: Box::new(Vec::new),
+        refused: Box::new(|| None),
         activity: Arc::clone(&activity),
     }));
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;

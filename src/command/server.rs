@@ -91,6 +91,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
         let (router, crowd) = (Arc::clone(&service).router(), Crowd::new(file.limits.connections()));
         let open = bound.serve(router, crowd, || activity.connections.begin(), ending).await;
         drop(bound);
+        service.end();
         open.closed().await;
     };
     tokio::select! {

@@ -3,7 +3,7 @@
 
 use super::show::{Slice, THRESHOLD, ago, bytes};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
-use crate::control::{self, ClientStatus, DaemonStatus};
+use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use crate::ledger::LimitedStatus;
 use crate::sync::{LinkStatus, told};
 use anyhow::anyhow;
@@ -104,6 +104,9 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
             writeln!(out, "  {}", ClientLine(client))?;
         }
     }
+    if let Some(refused) = &status.refused {
+        print_refused(out, refused)?;
+    }
     if !status.ledger.limited.is_empty() {
         writeln!(out, "\nwhat clients with limits reported:")?;
         for client in &status.ledger.limited {
@@ -113,12 +116,32 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     Ok(())
 }
 
+fn print_refused(out: &mut impl Write, refused: &RefusedStatus) -> io::Result<()> {
+    let why: Vec<_> = refused.requests.iter().filter(|(_, count)| **count > 0).collect();
+    if why.is_empty() {
+        return Ok(());
+    }
+    let why: Vec<_> = why.iter().map(|(code, count)| format!("{count} {code}")).collect();
+    writeln!(out, "\nrefused since the start: {}", why.join(", "))?;
+    match (&refused.last_invalid_token_from, refused.last_invalid_token_seconds_ago) {
+        (Some(from), Some(seconds)) => {
+            writeln!(out, "  the last token that nobody has came from {}, {} ago", told(from), ago(seconds))
+        }
+        _ => Ok(()),
+    }
+}
+
 struct LinkLine<'a>(&'a LinkStatus);
 
 impl fmt::Display for LinkLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let link = self.0;
-        writeln!(f, "{}: {}", link.url, if link.active { "followed" } else { "in reserve" })?;
+        let what = match (link.active, &link.error) {
+            (true, _) => "followed",
+            (false, None) => "in reserve",
+            (false, Some(_)) => "not followed",
+        };
+        writeln!(f, "{}: {what}", link.url)?;
         match link.behind {
             Some(0) => writeln!(f, "  up to date")?,
             Some(updates) => writeln!(f, "  {updates} updates behind")?,

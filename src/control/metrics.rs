@@ -22,6 +22,15 @@ impl Daemon {
         activity_metrics(&self.activity, &mut text);
         if self.is_server() {
             stream_metrics(&self.activity, &mut text);
+            text.family(
+                "bulkmark_server_refused_total",
+                "counter",
+                "Requests that were refused.",
+                (self.refused)()
+                    .into_iter()
+                    .flat_map(|refused| refused.requests)
+                    .map(|(reason, count)| (vec![("reason", reason)], count)),
+            );
         } else {
             message_metrics(&self.activity, &mut text);
         }

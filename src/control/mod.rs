@@ -15,4 +15,4 @@ pub use ask::{counts, status};
 pub use disk::Disk;
 pub use exposition::METRICS_TYPE;
 pub use serve::Control;
-pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Parts};
+pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Parts, RefusedStatus};

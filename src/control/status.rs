@@ -43,6 +43,20 @@ pub struct ClientStatus {
     pub heard_seconds_ago: Option<u64>,
 }
 
+/// Requests that a server refused since it was started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RefusedStatus {
+    /// How many, by the codes of docs/protocol.md.
+    pub requests: BTreeMap<String, u64>,
+    /// The address that tried a token last that nobody has; "unix" of a Unix socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_invalid_token_from: Option<String>,
+    /// How long ago that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_invalid_token_seconds_ago: Option<u64>,
+}
+
 /// A daemon at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -70,6 +84,9 @@ pub struct DaemonStatus {
     /// Clients of a server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientStatus>,
+    /// What a server refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedStatus>,
 }
 
 /// What a daemon is made of, as far as it can tell of it.
@@ -90,6 +107,8 @@ pub struct Parts {
     pub servers: Vec<Arc<Remote>>,
     /// The clients of a server; a milter has none.
     pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
+    /// What a server refused; none of a milter.
+    pub refused: Box<dyn Fn() -> Option<RefusedStatus> + Send + Sync>,
     /// What it did.
     pub activity: Arc<Activity>,
 }
@@ -148,6 +167,7 @@ impl Daemon {
             links,
             staleness_seconds: self.links.staleness(),
             clients: (self.clients)(),
+            refused: (self.refused)(),
             ..self.outline(ledger)
         })
     }
@@ -197,6 +217,7 @@ impl Daemon {
             links: Vec::new(),
             staleness_seconds: None,
             clients: Vec::new(),
+            refused: None,
         }
     }
 }
