@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark ledger`
 
-use super::ledger_own::{self, BeginArgs};
+use super::ledger_own::{self, BackupArgs, BeginArgs};
 use super::show::{Slice, THRESHOLD};
 use crate::ledger::{Difference, Image, Status};
 use crate::sync::{self, Link, Remote, Upstream};
@@ -67,6 +67,7 @@ enum Command {
         output: PathBuf,
     },
     Begin(BeginArgs),
+    Backup(BackupArgs),
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -76,6 +77,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Diff { first, second } => compare(args, first, std::slice::from_ref(second)),
         Command::Merge { holder, output } => merge(args, holder, output),
         Command::Begin(which) => ledger_own::begin(which),
+        Command::Backup(which) => ledger_own::backup(which),
     };
     result.or_else(|e| {
         eprintln!("bulkmark: {e:#}");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `bulkmark ledger begin`: what is done with the ledger of a daemon of this machine.
+//! `bulkmark ledger begin` and `bulkmark ledger backup`: what is done with the ledger of a daemon of this machine.
 
 use super::daemon::Unsent;
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
-use crate::ledger;
+use crate::control;
+use crate::ledger::{self, Backup, OpenError};
+use anyhow::Context;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,6 +46,57 @@ impl Whose {
 pub(super) struct BeginArgs {
     #[command(flatten)]
     whose: Whose,
+}
+
+/// Copy a daemon's ledger while it runs.
+///
+/// The copy is the ledger as it was at one moment, and is a ledger itself. Put it in the place of ledger.redb in the state directory
+/// while the daemon is stopped. Where no daemon runs, its file is copied.
+#[derive(Debug, clap::Args)]
+pub(super) struct BackupArgs {
+    #[command(flatten)]
+    whose: Whose,
+    /// Where the copy is to be. One that is there is replaced once the new one is complete.
+    file: PathBuf,
+}
+
+/// What can go wrong on both sides.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    Daemon(#[from] io::Error),
+    #[error(transparent)]
+    File(#[from] OpenError),
+}
+
+pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
+    let mut backup = Backup::begin(&args.file)?;
+    if let Err(e) = fill(&mut backup, &args.whose) {
+        backup.abandon();
+        return Err(e);
+    }
+    backup.finish()?;
+    writeln!(io::stdout(), "{}", args.file.display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes all of a ledger: from its daemon, or its file where none runs.
+fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
+    let (daemon, directory, control) = whose.places()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match runtime.block_on(control::backup(&control, |piece| Ok(backup.push(piece)?))) {
+        Ok(()) => Ok(()),
+        Err(Broken::Daemon(e))
+            if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+        {
+            let file = backup.take_file(&directory);
+            file.with_context(|| format!("no {daemon} answers at {} ({e})", control.display()))
+        }
+        Err(Broken::Daemon(e)) => {
+            Err(e).with_context(|| format!("the {daemon} at {} gives no backup", control.display()))
+        }
+        Err(Broken::File(e)) => Err(e.into()),
+    }
 }
 
 pub(super) fn begin(args: &BeginArgs) -> anyhow::Result<ExitCode> {

@@ -133,7 +133,7 @@ fn beginning(key_id: u64) -> String {
 }
 
 /// The ledger's file, locked: whoever has a ledger open holds this lock, and until the result is dropped nobody can open it.
-fn lock(directory: &Path) -> Result<File, OpenError> {
+pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
     let path = directory.join(FILE_NAME);
     let io = |reason| OpenError::Io { path: path.clone(), reason };
     let file = StateDirectory::open(directory).and_then(|state| state.file(FILE_NAME, false)).map_err(io)?;

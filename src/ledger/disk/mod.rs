@@ -3,6 +3,7 @@
 //! state gets into it ([`commit`]). Described in docs/ledger.md.
 
 pub(crate) mod aside;
+pub(crate) mod backup;
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod errors;

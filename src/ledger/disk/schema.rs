@@ -131,6 +131,11 @@ pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
     Ok((db, role, key))
 }
 
+/// A database in an empty file, without any rows.
+pub(crate) fn empty(file: File) -> Result<Database, Fault> {
+    Ok(builder().create_file(file)?)
+}
+
 /// Opens a file to look at single rows of it. What is written to it is forgotten.
 pub(crate) fn open_unchecked(file: File) -> Result<Database, Fault> {
     Ok(builder().create_with_backend(Overlay::new(file).map_err(Fault::Io)?)?)
