@@ -139,7 +139,7 @@ fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
          probability {chance}"
     );
     if doubtful || longest >= MANY_SLICES {
-        let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), everywhere in a federation";
+        let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), in a federation that of the servers";
         report.warning(CHECK, format!("{text}; {longest} filters for one window"), advice);
     } else {
         report.ok(CHECK, text);
