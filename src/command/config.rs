@@ -2,9 +2,9 @@
 //! `bulkmark config`
 
 use super::exit::EX_CONFIG;
+use super::output::{complain, print};
 use crate::config::{self, DEFAULT_PATH};
 use clap::Subcommand;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,11 +23,11 @@ pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let Command::Check { file } = command;
     match config::load(file) {
         Ok(_) => {
-            writeln!(std::io::stdout(), "{}: ok", file.display())?;
+            print(format_args!("{}: ok", file.display()))?;
             Ok(ExitCode::SUCCESS)
         }
         Err(e) => {
-            eprintln!("{e}");
+            complain(e);
             Ok(ExitCode::from(EX_CONFIG))
         }
     }

@@ -3,6 +3,7 @@
 
 use super::daemon::{self, answer, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match config::load_server(&args.config) {
         Ok((file, key)) => daemon::run(&file.log.clone(), server(&args.config, file, key, passed)),
         Err(e) => {
-            eprintln!("{e}");
+            complain(e);
             Ok(ExitCode::from(EX_CONFIG))
         }
     }

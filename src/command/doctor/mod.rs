@@ -14,6 +14,7 @@ mod servers;
 mod session;
 mod subject;
 
+use crate::command::output::output;
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
 use crate::control::DaemonStatus;
@@ -24,7 +25,7 @@ use crate::sync::Upstream;
 use crate::telemetry;
 use access::User;
 use report::{Level, Report};
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use subject::Daemon;
@@ -72,7 +73,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Err(e) = &examined {
         report.error("configuration", first_line(e), "correct it there; nothing else was checked");
     }
-    let mut out = io::stdout().lock();
+    let mut out = output();
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&report)?)?;
     } else {
