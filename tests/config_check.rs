@@ -137,6 +137,7 @@ fn a_servers_file_is_known() {
         ("counts.toml", &of_server),
         ("inbound.toml", &format!("{PLACES}on-failure = \"tempfail\"\n")),
         ("both.toml", PLACES),
+        ("mailserver.toml", &format!("{PLACES}on-failure = \"tempfail\"\n")),
         ("server.d/x.toml", "thresholds.body = 5\n"),
     ]);
     let (code, _, told) = check(directory.path(), &["server.toml"]);
@@ -148,6 +149,7 @@ fn a_servers_file_is_known() {
         &["counts.toml"],
         &["inbound.toml"],
         &["both.toml"],
+        &["mailserver.toml"],
         &["--server", "both.toml"],
         &["--server", "counts.toml"],
     ] {

@@ -84,7 +84,8 @@ fn what_is_shown_is_what_is_in_force() {
         assert_eq!(line("retention ="), "retention = \"7d\" # default");
         assert_eq!(line("window ="), format!("window = \"12h\" # {}:4", piece.display()));
         assert_eq!(line("capacity ="), format!("capacity = 1000000 # {}:2", piece.display()));
-        assert_eq!(line("federation-key-file"), "# federation-key-file is not set");
+        let key = "ledger.federation-key-file is not set";
+        assert_eq!(line(key), format!("# {key}"));
         let shown = directory.path().join(format!("shown-{name}"));
         fs::write(&shown, told).unwrap();
         match kind {

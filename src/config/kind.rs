@@ -3,8 +3,10 @@
 
 use super::error::ConfigError;
 use super::in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE};
+use super::milter::DEFAULT_PATH;
+use super::server::SERVER_PATH;
 use super::source::Source;
-use super::{DEFAULT_PATH, SERVER_PATH};
+use std::cmp::Ordering;
 use std::fmt;
 use std::path::Path;
 
@@ -30,27 +32,28 @@ impl fmt::Display for Kind {
 const SERVER_ONLY: [&str; 1] = ["tls"];
 
 impl Kind {
-    /// Whose file this is, by its name or else by its content.
+    /// Whose file this is: its name says it, as that of the packages does, or else its keys, or else a part of its name.
     ///
     /// # Errors
     /// When the name does not say it, and the file cannot be read, or is not TOML.
     pub fn of(path: &Path) -> Result<Self, ConfigError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        match (name.contains("milter"), name.contains("server")) {
-            (true, false) => return Ok(Self::Milter),
-            (false, true) => return Ok(Self::Server),
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        match &*name {
+            "milter" => return Ok(Self::Milter),
+            "server" => return Ok(Self::Server),
             _ => (),
         }
         let table = Source::read(path)?.parse::<toml::Table>()?;
         let keys = |example: &str| example.parse::<toml::Table>().unwrap_or_default();
         let (milter, server) = (keys(MILTER_EXAMPLE), keys(SERVER_EXAMPLE));
-        let (mut of_milter, mut of_server) = (0, 0);
-        for key in table.keys() {
-            let is_server = server.contains_key(key) || SERVER_ONLY.contains(&&**key);
-            of_milter += usize::from(milter.contains_key(key) && !is_server);
-            of_server += usize::from(is_server && !milter.contains_key(key));
-        }
-        Ok(if of_server > of_milter { Self::Server } else { Self::Milter })
+        let of_server = |key: &&String| server.contains_key(*key) || SERVER_ONLY.contains(&&***key);
+        let only_server = table.keys().filter(of_server).filter(|key| !milter.contains_key(*key)).count();
+        let only_milter = table.keys().filter(|key| milter.contains_key(*key) && !of_server(key)).count();
+        Ok(match only_server.cmp(&only_milter) {
+            Ordering::Greater => Self::Server,
+            Ordering::Equal if name.contains("server") => Self::Server,
+            Ordering::Less | Ordering::Equal => Self::Milter,
+        })
     }
 
     /// Where its file is unless a command is told otherwise.

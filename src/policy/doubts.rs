@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// Files that are read for one list. A list whose files include one another is refused before it is looked at here.
 const MOST_FILES: usize = 1000;
 
+/// Entries that are told of: whoever has more, has seen by then what is wrong.
+const MOST_DOUBTS: usize = 100;
+
 /// An entry that will not do what its author wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
@@ -19,7 +22,8 @@ pub struct Doubt {
     pub what: String,
 }
 
-/// The entries of these files, and of those that they include, that can match nothing. Files that `read` does not give are left out.
+/// The first entries of these files, and of those that they include, that can match nothing. Files that `read` does not give are
+/// left out.
 #[must_use]
 pub fn doubts(files: &[PathBuf], read: &dyn Fn(&Path) -> io::Result<String>) -> Vec<Doubt> {
     let mut waiting: Vec<PathBuf> = files.iter().rev().cloned().collect();
@@ -27,7 +31,7 @@ pub fn doubts(files: &[PathBuf], read: &dyn Fn(&Path) -> io::Result<String>) -> 
     while let Some(path) = waiting.pop() {
         seen += 1;
         let Ok(text) = read(&path) else { continue };
-        if seen > MOST_FILES {
+        if seen > MOST_FILES || found.len() >= MOST_DOUBTS {
             break;
         }
         for (i, line) in text.lines().enumerate() {
@@ -47,6 +51,7 @@ pub fn doubts(files: &[PathBuf], read: &dyn Fn(&Path) -> io::Result<String>) -> 
             found.extend(what.map(|what| Doubt { path: path.clone(), line: i + 1, what }));
         }
     }
+    found.truncate(MOST_DOUBTS);
     found
 }
 

@@ -3,7 +3,7 @@
 
 use super::super::exit::EX_CONFIG;
 use super::super::output::{complain, print};
-use super::Which;
+use super::which::Which;
 use crate::config::{self, Kind};
 use crate::directory::User;
 use std::path::Path;

@@ -3,13 +3,14 @@
 
 mod check;
 mod show;
+mod which;
 
 use super::exit::EX_CONFIG;
 use super::output::complain;
-use crate::config::{ConfigError, DEFAULT_PATH, Kind};
+use crate::config::ConfigError;
 use clap::Subcommand;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use which::Which;
 
 /// Check and show configurations: a file, and over it its pieces in the directory beside it (milter.d, server.d).
 #[derive(Debug, Subcommand)]
@@ -38,28 +39,6 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-}
-
-/// Which configuration.
-#[derive(Debug, clap::Args)]
-pub(super) struct Which {
-    /// It is a server's; without this, the file's name or content says whose it is.
-    #[arg(long)]
-    server: bool,
-    /// The configuration file [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
-    file: Option<PathBuf>,
-}
-
-impl Which {
-    /// The file, and whose it is.
-    fn find(&self) -> Result<(&Path, Kind), ConfigError> {
-        match &self.file {
-            Some(path) if self.server => Ok((path, Kind::Server)),
-            Some(path) => Ok((path, Kind::of(path)?)),
-            None if self.server => Ok((Path::new(Kind::Server.default_path()), Kind::Server)),
-            None => Ok((Path::new(DEFAULT_PATH), Kind::Milter)),
-        }
-    }
 }
 
 pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {

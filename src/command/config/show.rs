@@ -2,7 +2,7 @@
 //! `bulkmark config show`
 
 use super::super::output::output;
-use super::Which;
+use super::which::Which;
 use crate::config::{self, Kind, Setting};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -29,30 +29,28 @@ pub(super) fn run(which: &Which, changed: bool, json: bool) -> anyhow::Result<Ex
         writeln!(out, "# {}{}", if i > 0 { "and over it " } else { "" }, file.display())?;
     }
     // Keys of the first level stand above all tables.
-    let parts = |setting: &'_ Setting| {
-        let (table, name) = setting.key.rsplit_once('.').unwrap_or(("", &setting.key));
-        (table.to_owned(), name.to_owned())
-    };
-    let order: Vec<_> = shown.settings.iter().map(|setting| parts(setting).0).collect();
-    let first = |table: &str| order.iter().position(|other| other == table);
-    shown.settings.sort_by_cached_key(|setting| {
-        let (table, _) = parts(setting);
-        (!table.is_empty(), first(&table))
-    });
-    let mut last = String::new();
+    let mut tables: Vec<(&str, Vec<(&str, &Setting)>)> = vec![("", Vec::new())];
     for setting in &shown.settings {
-        let (table, name) = parts(setting);
-        if table != last {
-            writeln!(out, "\n[{table}]")?;
-            last = table;
+        let (table, name) = setting.key.rsplit_once('.').unwrap_or(("", &setting.key));
+        match tables.iter_mut().find(|(other, _)| *other == table) {
+            Some((_, settings)) => settings.push((name, setting)),
+            None => tables.push((table, vec![(name, setting)])),
         }
-        line(&mut out, &name, setting)?;
+    }
+    for (table, settings) in tables.iter().filter(|(_, settings)| !settings.is_empty()) {
+        writeln!(out)?;
+        if !table.is_empty() && settings.iter().any(|(_, setting)| setting.value.is_some()) {
+            writeln!(out, "[{table}]")?;
+        }
+        for (name, setting) in settings {
+            line(&mut out, name, setting)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn line(out: &mut impl Write, name: &str, setting: &Setting) -> io::Result<()> {
-    let Some(value) = &setting.value else { return writeln!(out, "# {name} is not set") };
+    let Some(value) = &setting.value else { return writeln!(out, "# {} is not set", setting.key) };
     let text = format!("{name} = {value}");
     match (&setting.file, setting.line) {
         (Some(file), Some(line)) => writeln!(out, "{text:MARGIN$} # {}:{line}", file.display()),
