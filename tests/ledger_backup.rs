@@ -139,7 +139,7 @@ fn a_server_without_a_peer_goes_on_from_a_backup() {
     assert!(running.terminate().success());
     restore(&server.site, &file);
     let _running = server.start();
-    at_a.log.wait_for(0, "continues another history than the one known here");
+    at_a.log.wait_for(0, "rows was taken over");
     wait_for(&a, &letter(1), 4);
     send(&at_a, &letter(1), 2);
     wait_for(&a, &letter(1), 6);

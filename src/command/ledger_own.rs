@@ -2,11 +2,12 @@
 //! `bulkmark ledger begin` and `bulkmark ledger backup`: what is done with the ledger of a daemon of this machine.
 
 use super::daemon::Unsent;
+use super::output::print;
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control;
 use crate::ledger::{self, Backup, OpenError};
 use anyhow::Context;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -76,7 +77,7 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
         return Err(e);
     }
     backup.finish()?;
-    writeln!(io::stdout(), "{}", args.file.display())?;
+    print(args.file.display())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -101,19 +102,16 @@ fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
 
 pub(super) fn begin(args: &BeginArgs) -> anyhow::Result<ExitCode> {
     let (daemon, directory, _) = args.whose.places()?;
-    let mut out = io::stdout().lock();
     match ledger::put_aside(&directory, ledger::now())? {
-        None => writeln!(
-            out,
-            "there is no ledger in {}; the {daemon} begins one at its start",
-            directory.display()
-        )?,
+        None => {
+            let directory = directory.display();
+            print(format_args!("there is no ledger in {directory}; the {daemon} begins one at its start"))?;
+        }
         Some(kept) => {
             let (path, unsent) = (kept.path.display(), Unsent(kept.unsent));
-            writeln!(
-                out,
+            print(format_args!(
                 "the ledger is kept as {path}{unsent}; the {daemon} begins a new one at its start"
-            )?;
+            ))?;
         }
     }
     Ok(ExitCode::SUCCESS)

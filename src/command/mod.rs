@@ -17,6 +17,7 @@ mod ledger;
 mod ledger_own;
 mod milter;
 mod next_start;
+mod output;
 mod server;
 mod show;
 mod signature;
@@ -27,3 +28,4 @@ mod tune_table;
 mod watch;
 
 pub use cli::Cli;
+pub use output::complain;
