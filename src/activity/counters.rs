@@ -56,6 +56,7 @@ pub struct Activity {
     messages: [[AtomicU64; Action::ALL.len()]; Verdict::ALL.len()],
     signatures: AtomicU64,
     held: AtomicU64,
+    canaries: AtomicU64,
     /// Those that failed, and those that did not.
     reloads: [AtomicU64; 2],
     log_lines_dropped: fn() -> u64,
@@ -78,6 +79,7 @@ impl Activity {
             messages: Default::default(),
             signatures: AtomicU64::new(0),
             held: AtomicU64::new(0),
+            canaries: AtomicU64::new(0),
             reloads: Default::default(),
             log_lines_dropped,
             minutes: Minutes::default(),
@@ -125,6 +127,17 @@ impl Activity {
         self.held.fetch_add(u64::from(message.held), Ordering::Relaxed);
         self.judging.add(message.time);
         self.minutes.add(message.verdict as usize, 1, message.now);
+    }
+
+    /// Counts a canary, which is no mail.
+    pub fn canary(&self) {
+        self.canaries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Canaries that came.
+    #[must_use]
+    pub fn canaries(&self) -> u64 {
+        self.canaries.load(Ordering::Relaxed)
     }
 
     /// Counts a reload.

@@ -181,7 +181,7 @@ fn reload(
             for key in kept {
                 log::warn!("{}: {key} was changed, which takes effect at the next start", path.display());
             }
-            telemetry::set_level(checked.file.log.level);
+            telemetry::set_levels(&checked.file.log);
             checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
             *in_force = checked.file.clone();
             service.rules.store(Arc::new(checked.into_rules()));

@@ -70,6 +70,7 @@ pub struct ServerFile {
     pub sync: ServerSync,
     pub limits: Limits,
     pub status: ServerStatus,
+    #[serde(deserialize_with = "telemetry::Settings::of_server")]
     pub log: telemetry::Settings,
 }
 

@@ -132,6 +132,12 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         }),
     );
     text.one(
+        "bulkmark_canaries_total",
+        "counter",
+        "Canaries, by which somebody tests the mail system; they are no messages.",
+        activity.canaries(),
+    );
+    text.one(
         "bulkmark_messages_held_total",
         "counter",
         "Bulk that was only marked, since its count comes from too few networks (min-sources).",

@@ -10,6 +10,7 @@ mod reply;
 mod settings;
 mod source;
 mod sources;
+mod suggest;
 mod whitelist;
 
 pub use decide::{Counts, Decision, Verdict, decide};
@@ -19,5 +20,6 @@ pub use network::Network;
 pub use reply::{RejectReply, ReplyFields, TempfailReply};
 pub use settings::{Action, Actions, MinSources, OnFailure, Per, Threshold, Thresholds, WhiteListFiles};
 pub use source::Match;
+pub use suggest::suggestion;
 pub use sources::{Backing, Backings, Sources};
 pub use whitelist::{WhiteList, WhiteListError};

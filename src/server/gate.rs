@@ -7,7 +7,7 @@ use super::refusals::Refusals;
 use super::settings::Settings;
 use crate::control::ClientStatus;
 use crate::net::{Caller, network_of};
-use crate::sync::told;
+use crate::text::told;
 use arc_swap::ArcSwap;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;

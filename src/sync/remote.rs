@@ -6,7 +6,7 @@ use super::code::{self, Code};
 use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
-use super::told::told;
+use crate::text::told;
 use super::wire::{self, Frames, Reports, WireError};
 use crate::ledger::{Receipt, Vector};
 use reqwest::{Response, StatusCode, header};

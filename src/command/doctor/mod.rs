@@ -23,7 +23,9 @@ use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::telemetry;
 use access::User;
+use files::AS_ROOT;
 use report::{Level, Report};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -70,7 +72,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(())
     });
     if let Err(e) = &examined {
-        report.error("configuration", first_line(e), "correct it there; nothing else was checked");
+        let forbidden = File::open(&path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
+        let advice = if forbidden { AS_ROOT } else { "correct it there; nothing else was checked" };
+        report.error("configuration", first_line(e), advice);
     }
     let mut out = io::stdout().lock();
     if args.json {
@@ -258,7 +262,7 @@ fn examine_key(
         Ok(key) => Some(key),
         Err(e) => {
             if !report.faults(CHECK) {
-                report.error(CHECK, first_line(&e), "put the federation's key there, or run doctor as root");
+                report.error(CHECK, first_line(&e), "put the federation's key there");
             }
             None
         }
