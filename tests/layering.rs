@@ -20,7 +20,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("activity", &["signature", "policy"]),
     ("control", &["signature", "ledger", "net", "sync", "activity"]),
     ("server", &["text", "directory", "signature", "ledger", "net", "sync", "control", "activity"]),
-    ("page", &["ledger", "policy", "net", "activity", "control"]),
+    ("page", &["directory", "ledger", "policy", "net", "activity", "control"]),
     ("policy", &["mail", "signature"]),
     ("verdict", &["text", "mail", "signature", "policy"]),
     ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity"]),

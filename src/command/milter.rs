@@ -2,7 +2,7 @@
 //! `bulkmark milter`
 
 use super::canary;
-use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
+use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
 use super::supervisor::Supervisor;
 use super::watch::watch;
@@ -78,7 +78,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, MILTER_EXAMPLE)));
-    show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
+    let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
     watch(&ledger, &mut tasks);
@@ -95,6 +95,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         () = reloads => (),
     }
     drop(tasks);
+    end_history(history.as_ref());
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())

@@ -141,6 +141,6 @@ impl ServerFile {
     #[must_use]
     pub fn page(&self) -> page::Settings {
         let ServerStatus { listen, allow_remote, hosts } = self.status.clone();
-        page::Settings { listen, allow_remote, hosts, subjects: false }
+        page::Settings { listen, allow_remote, hosts, ..page::Settings::default() }
     }
 }

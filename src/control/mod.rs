@@ -2,12 +2,13 @@
 //! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
 //!
 //! `serve` answers on the socket, `ask` is the other side; `status` is what `bulkmark status` shows,
-//! and `metrics` the same for Prometheus, in the form of `exposition`.
+//! and `metrics` the same for Prometheus, in the form of `exposition`, with what `process` finds of itself.
 
 mod ask;
 mod disk;
 mod exposition;
 mod metrics;
+mod process;
 mod serve;
 mod status;
 
