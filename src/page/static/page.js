@@ -9,6 +9,7 @@ let paused = false;
 // Numbers and times, for people.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const brief = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact" });
 const number = (n) => (n === null || n === undefined ? "" : whole.format(n));
 const two = (n) => String(n).padStart(2, "0");
 
@@ -77,16 +78,29 @@ function mailing(cell, entry) {
   button.onclick = () => filter(entry.signature);
 }
 
-// Names below each other.
+// Both ends of a name that is too long for a column: the end of a domain says whose it is. All of it where the mouse rests.
+const short = (name) => (name.length > 29 ? `${name.slice(0, 8)}…${name.slice(-20)}` : name);
+
+function name_of(cell, value, name = "name plain") {
+  text(cell, short(value), name);
+  cell.title = value;
+}
+
+// The client without its address, if it has a name.
+const client_of = (client) => client.replace(/^([^[]+) \[.*$/, "$1");
+
+// Names below each other: the first, and all of them where the mouse rests.
 function names(cell, list, more, name) {
-  const shown = more ? [...list, "and others"] : list;
+  const rest = list.length - 3;
+  const shown = list.length > 3 ? [...list.slice(0, 3), more ? "and others" : `and ${rest} more`] : more ? [...list, "and others"] : list;
+  cell.title = list.join("\n");
   const now = shown.join("\n");
   if (cell.dataset.names === now) return;
   cell.dataset.names = now;
   cell.className = name;
   cell.replaceChildren(...shown.map((value) => {
     const line = document.createElement("span");
-    line.textContent = value;
+    line.textContent = short(value);
     return line;
   }));
 }
@@ -186,11 +200,11 @@ const shown = {
       text(cells[1], number(entry.body), "number");
       text(cells[2], number(entry.near), "number");
       text(cells[3], number(entry.messages), "number");
-      text(cells[4], Object.entries(entry.done).map(([what, count]) => `${what} ${number(count)}`).join(", "), "number plain");
+      text(cells[4], Object.entries(entry.done).map(([what, count]) => `${what} ${number(count)}`).join(", "), "done plain");
       text(cells[5], ago(Math.max(0, Math.round(now - entry.last))), "number");
       cells[5].title = `first at ${clock(entry.first)}`;
       names(cells[6], entry.domains.map((domain) => domain || "<>"), entry["more-domains"], "names plain");
-      names(cells[7], entry.clients, entry["more-clients"], "names");
+      names(cells[7], [...new Set(entry.clients.map(client_of))], entry["more-clients"], "names");
       text(cells[8], entry.suggestion ?? "", "code");
     });
     without(table, 7, !values.overview?.clients);
@@ -210,8 +224,9 @@ const shown = {
       text(cells[2], because ? `${entry.verdict} (${because})` : entry.verdict, `verdict ${entry.verdict}`);
       text(cells[3], number(entry.body), "number");
       text(cells[4], number(entry.near), "number");
-      text(cells[5], entry.domain || "<>", "name plain");
-      text(cells[6], entry.client ?? "", "name");
+      name_of(cells[5], entry.domain || "<>");
+      name_of(cells[6], entry.client ? client_of(entry.client) : "", "name");
+      cells[6].title = entry.client ?? "";
       names(cells[7], entry.recipients, entry.nrcpt > entry.recipients.length, "names");
       text(cells[8], entry.ms.toFixed(1), "number");
       text(cells[9], entry.signature ? `${entry.signature.slice(0, 12)}…` : "", "code fixed");
@@ -285,23 +300,27 @@ function tiles() {
   problems(overview, status, links);
 }
 
-// What is wrong with another server, as one says it.
-function outage(link, links, overview) {
-  const host = host_of(link.url);
-  const name = links.filter((other) => host_of(other.url) === host).length > 1 ? new URL(link.url).host : host;
-  const heard = link["heard-seconds-ago"];
-  const from = heard === null || heard === undefined ? overview.started : Date.now() / 1000 - heard;
-  const refused = /\b4\d\d\b/.test(link.error);
-  const what = refused ? `${name} refuses us since ${since(from)}` : `${name} is down since ${since(from)}`;
-  if (overview.role !== "milter") return `${what}.`;
-  const other = links.find((other) => !other.error);
-  return other ? `${what}; ${host_of(other.url)} is followed.` : `${what}, counting alone.`;
+// What is wrong with other servers, as one says it: none where nothing is.
+function outage(links, overview) {
+  const what = links.filter((link) => link.error).map((link) => {
+    const host = host_of(link.url);
+    const name = links.filter((other) => host_of(other.url) === host).length > 1 ? new URL(link.url).host : host;
+    const heard = link["heard-seconds-ago"];
+    const from = heard === null || heard === undefined ? overview.started : Date.now() / 1000 - heard;
+    return /\b4\d\d [A-Z]/.test(link.error) ? `${name} refuses us` : `${name} is down since ${since(from)}`;
+  });
+  if (what.length === 0) return null;
+  const told = what.join(", and ");
+  if (overview.role !== "milter") return `${told}.`;
+  const other = links.find((link) => !link.error);
+  return other ? `${told}; ${host_of(other.url)} is followed.` : `${told}, counting alone.`;
 }
 
 function problems(overview, status, links) {
   const found = [];
   if (!overview.available) found.push("The ledger cannot be read or written: nothing is counted.");
-  for (const link of links) if (link.error) found.push(outage(link, links, overview));
+  const down = outage(links, overview);
+  if (down) found.push(down);
   const lost = [["reports-dropped", "reports were dropped, since no server took them"], ["log-lines-dropped", "log lines were lost"], ["reloads-failed", "reloads failed: an older configuration may be in force"]];
   for (const [name, what] of lost) if (overview[name]) found.push(`${number(overview[name])} ${what}.`);
   const list = $("problems");
@@ -322,11 +341,10 @@ function ledger(status) {
   rows($("ledger"), slices(), (slice) => `${slice.window} ${slice.slice} ${slice.counted}`, (cells, slice) => {
     const from = new Date(slice.window * 1000).toISOString();
     text(cells[0], from.slice(0, from.endsWith("T00:00:00.000Z") ? 10 : 16).replace("T", " ") + (slice.slice ? ` (${slice.slice + 1})` : ""), "number plain");
-    text(cells[1], slice.counted === "own" ? "here" : "elsewhere", "plain");
-    text(cells[2], number(slice.signatures), "number");
-    text(cells[3], number(slice.capacity), "number");
-    gauge(cells[4], slice.fill ?? 0);
-    text(cells[5], bytes(slice.memory), "number");
+    text(cells[1], slice.counted === "own" ? "here" : "elsewhere", "fixed plain");
+    text(cells[2], `${number(slice.signatures)} of ${brief.format(slice.capacity)}`.trim(), "number");
+    gauge(cells[3], slice.fill ?? 0);
+    text(cells[4], bytes(slice.memory), "number");
   });
 }
 
@@ -334,7 +352,7 @@ function links(daemon) {
   $("s-links").hidden = daemon.links.length === 0;
   text($("h-links"), daemon.role === "server" ? "Peers" : "Upstream servers");
   rows($("links"), daemon.links, (link) => link.url, (cells, link) => {
-    text(cells[0], host_of(link.url), "name plain");
+    name_of(cells[0], host_of(link.url), "name plain whole");
     cells[0].title = link.url;
     text(cells[1], link.error?.replace(`${link.url}: `, "") ?? (link.active ? "followed" : "in reserve"), link.error ? "wrong whole" : "");
     text(cells[2], link.behind === null ? "does not answer" : link.behind ? `${number(link.behind)} updates` : "up to date", link.behind === null ? "wrong fixed" : "fixed");
@@ -435,7 +453,7 @@ function chart(place, names, data, by_day) {
     scales: { x: { time: true, range: (_, low, high) => [low, high + step] }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
     axes: [
       { ...axis, size: 32, values: (_, ticks) => ticks.map(label) },
-      { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? number(tick) : "")) },
+      { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? (tick < 10000 ? number(tick) : brief.format(tick)) : "")) },
     ],
     series: [{}, ...names.map((name) => ({ label: name, fill: colour(name), stroke: colour(name), width: 0, points: { show: false }, paths: bars }))],
   }, data, place);
