@@ -263,7 +263,7 @@ fn the_page_of_a_milter() {
     let mut site = milter(&[entry]);
     site.extra += &format!("{STATUS}subjects = true\n");
     let daemon = site.start();
-    mail(&daemon, 1, HOSTILE, "spam@<script>alert(1)</script>.example", 30);
+    mail(&daemon, 1, HOSTILE, "spam@<script>1</script>.example", 30);
     mail(&daemon, 2, "once", "friend@example.net", 1);
 
     browser.open(&url(&daemon), DESKTOP);
@@ -284,7 +284,7 @@ fn the_page_of_a_milter() {
         ("document.querySelectorAll('.chart canvas').length === 3", true),
         // What comes from outside is text.
         ("document.querySelectorAll('main img, main script').length === 0", true),
-        ("document.getElementById('bulk').textContent.includes('<script>alert(1)</script>.example')", true),
+        ("document.getElementById('bulk').textContent.includes('<script>1</script>.example')", true),
     ] {
         assert_eq!(browser.value(what), value, "{what}");
     }
