@@ -364,8 +364,10 @@ struct Writer<'a> {
 
 /// Sends a message so many times, each to somebody else.
 fn write(daemon: &Daemon, n: usize, by: &Writer<'_>, times: usize) {
-    let text =
-        String::from_utf8(letter(n)).unwrap().replace("Subject: x", &format!("Subject: {}", by.subject));
+    // Words of its own, so that no other is like it.
+    let name: String = n.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect();
+    let words: Vec<_> = ('a'..='p').map(|c| format!("w{c}{name}{c}")).collect();
+    let text = format!("Subject: {}\r\n\r\n{}\r\n", by.subject, words.join(" "));
     let mut client = Client::connect(daemon);
     client.client(by.host, "192.0.2.77");
     for i in 0..times {
@@ -396,15 +398,19 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
     ];
     let known = known.map(|(subject, sender, host)| Writer { subject, sender, host });
     let friend = Writer { subject: "hello", sender: "somebody@example.org", host: "mail.example.org" };
-    let days = (0..29).map(|day| ((30 - day) * 24 * 60, 20 + day * 7 % 13));
-    let quarters = (0..92).map(|quarter| (24 * 60 - 15 * quarter, if (30..70).contains(&quarter) { 12 } else { 5 }));
-    let minutes = (0..60).map(|minute| (60 - minute, 4 + minute * minute % 5));
+    let of_day = |day: usize| if day % 7 > 4 { 60 } else { 200 + day * 7 % 60 };
+    let days = (0..29).map(|day| ((30 - day) * 24 * 60, of_day(day)));
+    let quarters =
+        (0..92).map(|quarter| (24 * 60 - 15 * quarter, if (30..70).contains(&quarter) { 5 } else { 1 }));
+    let minutes = (0..60).map(|minute| (60 - minute, 1 + minute * minute % 5));
     let mut unlike = 1000;
     for (i, (ago, mails)) in days.chain(quarters).chain(minutes).enumerate() {
         clock.set(&format!("-{}m", ago - 1));
+        let mut client = Client::connect(daemon);
+        client.client(friend.host, "192.0.2.78");
         for _ in 0..mails {
             unlike += 1;
-            write(daemon, unlike, &friend, 1);
+            client.message(&Mail { sender: friend.sender.to_owned(), ..Mail::raw(&letter(unlike)) });
         }
         let kind = i % known.len();
         write(daemon, kind, &known[kind], if i < 121 { 3 + i * 7 % 8 } else { i * i % 4 });
@@ -412,7 +418,7 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
             let sender = format!("offers@{}", LONG[i % LONG.len()]);
             let subject = format!("Offer number {i}");
             let by = Writer { subject: &subject, sender: &sender, host: "unknown" };
-            write(daemon, 10 + i, &by, 20 + i % 6);
+            write(daemon, 10 + i, &by, 20 + i % 4);
         }
     }
     // One that is sent by many, under names that no column has room for.

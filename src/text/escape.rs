@@ -8,7 +8,7 @@ const MOST: usize = 500;
 
 /// The text with these letters in the form `\u{..}`.
 #[must_use]
-pub fn escaped(text: &str, is_special: impl Fn(char) -> bool) -> String {
+pub fn escaped(text: &str, mut is_special: impl FnMut(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_special(c) {
@@ -33,13 +33,19 @@ pub fn plain(text: &str, others: &str) -> String {
     escaped(text, |c| is_invisible(c) || c.is_whitespace() || "\"\\".contains(c) || others.contains(c))
 }
 
-/// What another machine says: without blanks around it, cut after 500 characters, and without `=`, so that in a log line it is no
-/// field.
+/// What another machine says: without blanks around it, cut after 500 characters, and with nothing in it that looks like a field
+/// of a log line: a name and `=`.
 #[must_use]
 pub fn told(text: &str) -> String {
     let text = text.trim();
     let end = text.char_indices().nth(MOST).map(|(end, _)| end);
-    let mut shown = escaped(&text[..end.unwrap_or(text.len())], |c| is_invisible(c) || c == '=');
+    // Whether all since the last blank could be the name of a field. What leads to a page has `=` behind other letters.
+    let mut is_name = true;
+    let mut shown = escaped(&text[..end.unwrap_or(text.len())], |c| {
+        let is_field = c == '=' && is_name;
+        is_name = c.is_whitespace() || is_name && (c.is_alphanumeric() || "-_".contains(c));
+        is_invisible(c) || is_field
+    });
     if end.is_some() {
         shown.push_str("...");
     }
@@ -79,6 +85,8 @@ mod tests {
     fn no_field_can_be_forged() {
         let evil = " client=a[192.0.2.1] x verdict=bulk y ";
         assert!(!told(evil).contains('='), "{}", told(evil));
+        let usual = "error sending request for url (http://a.example/v1/updates?from=0)";
+        assert_eq!(told(usual), usual);
         assert!(!plain(evil, "[]").contains([' ', '[', ']']), "{}", plain(evil, "[]"));
     }
 }
