@@ -207,7 +207,8 @@ fn messages_that_are_told() {
     };
     let mut site = Site::new("");
     let set = |site: &mut Site, messages: &str| {
-        site.extra = format!("exempt-loopback = false\n[log]\ntarget = \"stderr\"\nmessages = \"{messages}\"\n");
+        site.extra =
+            format!("exempt-loopback = false\n[log]\ntarget = \"stderr\"\nmessages = \"{messages}\"\n");
         site.config();
     };
     set(&mut site, "all");

@@ -189,7 +189,9 @@ fn an_ordinary_user() {
     fs::set_permissions(&state, Permissions::from_mode(0o750)).unwrap();
     secret(&list);
     let told = by_nobody();
-    told.says(&format!("warning  doctor: runs as nobody, who may not see everything that root sees\n         {root}\n"));
+    told.says(&format!(
+        "warning  doctor: runs as nobody, who may not see everything that root sees\n         {root}\n"
+    ));
     told.has("error", "daemon: the control socket ", root);
     told.has("error", "canary: cannot read the canary ", root);
     assert!(!told.text.contains("create it") && !told.text.contains("install -d"), "{}", told.text);
@@ -393,7 +395,8 @@ fn a_postfix_that_asks_somebody_else() {
     clinic.postfix("inet:127.0.0.1:1, unix:/other", "");
     let wanted =
         format!("postfix: smtpd_milters is \"inet:127.0.0.1:1, unix:/other\", and does not have {listen}");
-    let line = format!("main.cf and run postfix reload: smtpd_milters = inet:127.0.0.1:1, unix:/other, {ours}");
+    let line =
+        format!("main.cf and run postfix reload: smtpd_milters = inet:127.0.0.1:1, unix:/other, {ours}");
     clinic.doctor().only("error", &wanted, &line);
     clinic.postfix("", "");
     clinic.doctor().only("error", "postfix: smtpd_milters is empty", &format!("smtpd_milters = {ours}"));

@@ -410,7 +410,10 @@ fn queries(path: &str) -> String {
 /// The metrics that a query names.
 fn names_in(query: &str) -> BTreeSet<String> {
     let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| word.starts_with("bulkmark_") || word.starts_with("process_")).map(str::to_owned).collect()
+    words
+        .filter(|word| word.starts_with("bulkmark_") || word.starts_with("process_"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Queries are such that Prometheus understands them: it reads them as rules.

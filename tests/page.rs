@@ -145,7 +145,9 @@ fn history_survives_a_restart() {
     assert!(bytes.len() < 200, "{}", bytes.len());
     std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let daemon = site.start();
-    daemon.log.wait_for(0, "history: it is damaged, or of another version; the status page's charts begin anew");
+    daemon
+        .log
+        .wait_for(0, "history: it is damaged, or of another version; the status page's charts begin anew");
     assert_eq!(clean(&daemon), (0, 0));
 }
 
@@ -424,7 +426,11 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
     // One that is sent by many, under names that no column has room for.
     for domain in LONG.iter().chain(&["more.example"]) {
         let (sender, host) = (format!("a@{domain}"), format!("out.{domain}"));
-        let by = Writer { subject: "Act now, before it is too late for your account", sender: &sender, host: &host };
+        let by = Writer {
+            subject: "Act now, before it is too late for your account",
+            sender: &sender,
+            host: &host,
+        };
         write(daemon, 9, &by, 25);
     }
     write(daemon, 500, &friend, 1);
@@ -447,14 +453,16 @@ fn it_looks_well_in_all_sizes_and_lights() {
     browser.open(&url(&daemon), DESKTOP);
     browser.wait_for("document.querySelectorAll('#bulk tbody tr').length === 12");
     browser.wait_for("document.querySelectorAll('.chart canvas').length === 3");
-    browser.wait_for("document.getElementById('problems').textContent.startsWith('localhost is down since ')");
+    browser
+        .wait_for("document.getElementById('problems').textContent.startsWith('localhost is down since ')");
     browser.wait_for(
         "Number(document.querySelector('#totals tbody td:nth-child(4)').textContent.replace(',', '')) > 1000",
     );
     let mut backs = Vec::new();
     let looks = [("desktop", DESKTOP), ("wide", WIDE), ("phone", PHONE)];
     for (name, look) in looks.into_iter().flat_map(|(name, look)| {
-        [false, true].map(|dark| (format!("{name}-{}", ["light", "dark"][usize::from(dark)]), Look { dark, ..look }))
+        [false, true]
+            .map(|dark| (format!("{name}-{}", ["light", "dark"][usize::from(dark)]), Look { dark, ..look }))
     }) {
         browser.look(look);
         // The charts are drawn anew a moment after the window changed.
@@ -463,7 +471,8 @@ fn it_looks_well_in_all_sizes_and_lights() {
         looks_well(&mut browser, &name, look);
         backs.push(browser.value("getComputedStyle(document.body).backgroundColor"));
         if let Some(directory) = std::env::var_os("BULKMARK_PICTURES") {
-            std::fs::write(Path::new(&directory).join(format!("page-{name}.png")), browser.picture()).unwrap();
+            std::fs::write(Path::new(&directory).join(format!("page-{name}.png")), browser.picture())
+                .unwrap();
         }
         if let Some(directory) = std::env::var_os("BULKMARK_WHOLE_PICTURES") {
             std::fs::write(Path::new(&directory).join(format!("whole-{name}.png")), browser.whole()).unwrap();

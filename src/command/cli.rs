@@ -2,8 +2,8 @@
 //! What the command line says, and which command it runs.
 
 use super::{
-    canary, check, client, completions, config, digest, doctor, explain, ledger, milter, server, signature, status,
-    tune,
+    canary, check, client, completions, config, digest, doctor, explain, ledger, milter, server, signature,
+    status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;

@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn stat_is_read_whatever_the_program_is_called() {
         let text = "7 (a) R (b) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 4 0 99000 123456789 2048 1 1";
-        let expected = Stat { cpu_ticks: 300, start_ticks: 99_000, virtual_bytes: 123_456_789, resident_pages: 2048 };
+        let expected =
+            Stat { cpu_ticks: 300, start_ticks: 99_000, virtual_bytes: 123_456_789, resident_pages: 2048 };
         assert_eq!(Stat::read(text), Some(expected));
         assert_eq!(Stat::read("7 (a) S 1"), None);
         assert_eq!(boot_time("cpu 1\nbtime 1795000000\n"), Some(1_795_000_000));

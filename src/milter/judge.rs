@@ -64,7 +64,14 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let outcome = Outcome::new(&rules, &message.envelope, &finding, host);
     let judgement = Judgement { finding, outcome, content, reported };
-    record(&service.activity, &rules, &message.envelope, message.subject.as_deref(), &judgement, began.elapsed());
+    record(
+        &service.activity,
+        &rules,
+        &message.envelope,
+        message.subject.as_deref(),
+        &judgement,
+        began.elapsed(),
+    );
     let Judgement { finding, outcome, .. } = judgement;
     let target = target(outcome.verdict);
     let level = if matches!(finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };

@@ -63,7 +63,14 @@ pub struct Settings {
 /// Those of a milter.
 impl Default for Settings {
     fn default() -> Self {
-        Self { listen: Listen::here(8722), allow_remote: false, hosts: Vec::new(), subjects: false, clients: false, recipients: false }
+        Self {
+            listen: Listen::here(8722),
+            allow_remote: false,
+            hosts: Vec::new(),
+            subjects: false,
+            clients: false,
+            recipients: false,
+        }
     }
 }
 

@@ -20,6 +20,6 @@ pub use network::Network;
 pub use reply::{RejectReply, ReplyFields, TempfailReply};
 pub use settings::{Action, Actions, MinSources, OnFailure, Per, Threshold, Thresholds, WhiteListFiles};
 pub use source::Match;
-pub use suggest::suggestion;
 pub use sources::{Backing, Backings, Sources};
+pub use suggest::suggestion;
 pub use whitelist::{WhiteList, WhiteListError};

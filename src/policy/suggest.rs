@@ -47,7 +47,12 @@ mod tests {
             (Some("out.museum.example"), "bounce.museum.example", None, Some("host .museum.example")),
             (Some("out.evil.co.uk"), "museum.co.uk", None, None),
             (Some("notshop.example"), "shop.example", None, None),
-            (Some("mail.provider.example"), "shop.example", Some("news.shop.example"), Some("list-id <news.shop.example>")),
+            (
+                Some("mail.provider.example"),
+                "shop.example",
+                Some("news.shop.example"),
+                Some("list-id <news.shop.example>"),
+            ),
             (None, "shop.example", Some("a b # c"), None),
             (Some("mail.example"), "", None, None),
             (Some("x.example"), "example", None, None),

@@ -141,7 +141,19 @@ mod tests {
         assert_eq!(detail, "found \\u{22}a verdict\\u{3d}clean\\u{22}, expected none\"");
         let fields: Vec<_> = line.split(' ').skip(1).map(|field| field.split_once('=').unwrap()).collect();
         let names: Vec<_> = fields.iter().map(|(name, _)| *name).collect();
-        let expected = ["client", "helo", "from", "to", "nrcpt", "message-id", "size", "verdict", "reason", "action", "ms"];
+        let expected = [
+            "client",
+            "helo",
+            "from",
+            "to",
+            "nrcpt",
+            "message-id",
+            "size",
+            "verdict",
+            "reason",
+            "action",
+            "ms",
+        ];
         assert_eq!(names, expected, "{line}");
         assert!(fields[5].1.starts_with("<\\u{22}a\\u{20}") && fields[5].1.len() < 500, "{line}");
         assert_eq!((fields[7].1, fields[3].1.matches(",<").count()), ("unknown", 1));

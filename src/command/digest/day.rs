@@ -132,7 +132,8 @@ impl Day {
         let exact = message.body.zip(message.threshold).is_some_and(|(count, threshold)| count >= threshold);
         let signature = if exact { message.signature } else { "" };
         // Copies that differ have signatures of their own; they come from one sender by one route.
-        let key = if exact { signature.to_owned() } else { format!("{} {}", message.domain(), message.client()) };
+        let key =
+            if exact { signature.to_owned() } else { format!("{} {}", message.domain(), message.client()) };
         if self.mailings.len() >= MOST && !self.mailings.contains_key(&key) {
             self.others += 1;
             return;
@@ -226,7 +227,10 @@ mod tests {
         assert_eq!(found.suggestions.ranked(), [("host .shop.example", 2)]);
         // Copies that differ: only near signatures have reached the threshold.
         let copies: Vec<_> = (0..5)
-            .map(|n| message(n, "a@shop.example", "verdict=bulk body=1 near=40", "action=mark").replace(&format!("out{n}"), "out"))
+            .map(|n| {
+                message(n, "a@shop.example", "verdict=bulk body=1 near=40", "action=mark")
+                    .replace(&format!("out{n}"), "out")
+            })
             .collect();
         let found = day(&copies);
         assert_eq!((found.mailings.len(), found.ranked()[0].span.count), (1, 5));
@@ -235,7 +239,12 @@ mod tests {
     #[test]
     fn outages_are_told_once_from_when_to_when() {
         let of = |hour: u32, text: &str| format!("2026-11-22T{hour:02}:30:00Z mx bulkmark[1]: {text}");
-        let unknown = |hour| of(hour, "4A: client=x[192.0.2.1] from=<> nrcpt=1 verdict=unknown reason=timeout action=mark ms=9");
+        let unknown = |hour| {
+            of(
+                hour,
+                "4A: client=x[192.0.2.1] from=<> nrcpt=1 verdict=unknown reason=timeout action=mark ms=9",
+            )
+        };
         let found = day(&[
             of(1, "err: the disk has not answered for 10 s"),
             of(2, "err: the disk has not answered for 20 s"),
@@ -244,7 +253,10 @@ mod tests {
             unknown(2),
         ]);
         let (text, span) = found.notices.values().next().unwrap();
-        assert_eq!((found.notices.len(), text.as_str(), span.count), (1, "the disk has not answered for 20 s", 2));
+        assert_eq!(
+            (found.notices.len(), text.as_str(), span.count),
+            (1, "the disk has not answered for 20 s", 2)
+        );
         let span = &found.unknown["timeout"];
         assert_eq!((span.count, &*span.first.time, &*span.last.time), (2, "02:30", "03:30"));
     }
@@ -257,6 +269,9 @@ mod tests {
             let (stamp, line) = read(&line).unwrap();
             found.add(&stamp, &line);
         }
-        assert_eq!((found.mailings.len(), found.others, found.refused.others), (MOST, MOST as u64, MOST as u64));
+        assert_eq!(
+            (found.mailings.len(), found.others, found.refused.others),
+            (MOST, MOST as u64, MOST as u64)
+        );
     }
 }

@@ -184,8 +184,10 @@ mod tests {
             assert_eq!(found, Line::Message(Message { ..expected }), "{line}");
             assert_eq!(stamp.date, date, "{line}");
         }
-        for (line, day) in [("Feb  3 16:08:01 mx bulkmark[12]: x", "-02-03"), ("Dec 31 16:08:01 mx bulkmark[1]: x", "-12-31")]
-        {
+        for (line, day) in [
+            ("Feb  3 16:08:01 mx bulkmark[12]: x", "-02-03"),
+            ("Dec 31 16:08:01 mx bulkmark[1]: x", "-12-31"),
+        ] {
             let (stamp, found) = read(line).unwrap();
             assert!(stamp.date.ends_with(day) && stamp.time == "16:08", "{stamp:?}");
             assert_eq!(found, Line::Other("x", None));
@@ -208,7 +210,9 @@ mod tests {
         ] {
             assert!(read(&line).is_none(), "{line}");
         }
-        for odd in ["x bulkmark: 4A: client=a", "4A: client=a[1 verdict=bulk", "4 A: client=a[1] verdict=bulk"] {
+        for odd in
+            ["x bulkmark: 4A: client=a", "4A: client=a[1 verdict=bulk", "4 A: client=a[1] verdict=bulk"]
+        {
             assert!(message(odd).is_none(), "{odd}");
         }
     }

@@ -12,7 +12,12 @@ pub(super) struct Top(pub(super) usize);
 /// The subject of a mail.
 pub(super) fn subject(day: &Day, host: &str, title: &str) -> String {
     let of = |verdict: &str| day.verdicts.get(verdict).copied().unwrap_or_default();
-    format!("bulkmark on {host}, {title}: {} bulk, {} refused, {} unknown", of("bulk"), day.refusals, of("unknown"))
+    format!(
+        "bulkmark on {host}, {title}: {} bulk, {} refused, {} unknown",
+        of("bulk"),
+        day.refusals,
+        of("unknown")
+    )
 }
 
 /// All of it. Writing to a String does not fail.

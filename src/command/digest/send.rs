@@ -18,10 +18,7 @@ pub(super) fn send(to: &str, subject: &str, text: &str) -> anyhow::Result<()> {
          Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n{text}"
     );
     for program in PROGRAMS {
-        let spawned = Command::new(program)
-            .args(["-i", "--", to])
-            .stdin(Stdio::piped())
-            .spawn();
+        let spawned = Command::new(program).args(["-i", "--", to]).stdin(Stdio::piped()).spawn();
         let mut child = match spawned {
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
             spawned => spawned.with_context(|| format!("cannot run {program}"))?,
@@ -31,5 +28,8 @@ pub(super) fn send(to: &str, subject: &str, text: &str) -> anyhow::Result<()> {
         anyhow::ensure!(status.success(), "{program} did not take the mail to {to} ({status})");
         return written.with_context(|| format!("{program} did not read the mail to {to}"));
     }
-    anyhow::bail!("there is no sendmail here, which takes mail from programs; look in {}", PROGRAMS.join(", "))
+    anyhow::bail!(
+        "there is no sendmail here, which takes mail from programs; look in {}",
+        PROGRAMS.join(", ")
+    )
 }

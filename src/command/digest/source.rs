@@ -27,7 +27,8 @@ pub(super) fn file(path: &Path, date: Option<&str>, day: &mut Day) -> anyhow::Re
     }
     let mut reader = BufReader::new(File::open(path).with_context(|| format!("cannot read {shown}"))?);
     let is_packed = reader.fill_buf().with_context(|| format!("cannot read {shown}"))?.starts_with(&GZIP);
-    let input: Box<dyn Read> = if is_packed { Box::new(MultiGzDecoder::new(reader)) } else { Box::new(reader) };
+    let input: Box<dyn Read> =
+        if is_packed { Box::new(MultiGzDecoder::new(reader)) } else { Box::new(reader) };
     lines(BufReader::new(input), date, Wanted::All, day).with_context(|| format!("cannot read {shown}"))
 }
 
@@ -50,7 +51,10 @@ pub(super) fn journal(unit: &str, date: Option<&str>, day: &mut Day) -> anyhow::
             lines(BufReader::new(output), None, wanted, day).context("cannot read what journalctl prints")?;
         }
         let status = child.wait().context("cannot wait for journalctl")?;
-        anyhow::ensure!(status.success(), "journalctl failed ({status}); run it as root, or name the log's files");
+        anyhow::ensure!(
+            status.success(),
+            "journalctl failed ({status}); run it as root, or name the log's files"
+        );
     }
     Ok(())
 }
