@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::authority::{Authority, tls_server};
 use common::letters::{letter, send};
 use common::milter::{Client, Mail, session};
 use common::mount::Mount;
@@ -267,6 +268,27 @@ fn a_unix_socket_is_for_the_group() {
     assert!(answer.ends_with("\r\n\r\nok\n"), "{answer}");
 }
 
+/// A server that speaks TLS and has a page.
+fn tls_with_page() -> Server {
+    let mut server = tls_server();
+    server.status = STATUS.replace("[status]\n", "");
+    server
+}
+
+/// It is that of the certificate in force, which a reload changes.
+#[test]
+fn it_is_told_when_a_certificate_expires() {
+    const NAME: &str = "bulkmark_tls_certificate_expiry_timestamp_seconds";
+    let (authority, server) = (Authority::new("ours"), tls_with_page());
+    authority.certify(&server, "127.0.0.1", true);
+    let daemon = server.start();
+    // 2020-02-01.
+    assert_eq!(metrics(&daemon)[NAME], 1_580_515_200.0);
+    authority.certify(&server, "127.0.0.1", false);
+    assert!(daemon.reload().contains("read again"));
+    wait_for(&daemon, NAME, |expiry| expiry > 2e9);
+}
+
 /// All that both daemons tell in a federation, and its text.
 fn everything() -> String {
     let mut servers = Server::peers("");
@@ -295,7 +317,10 @@ fn everything() -> String {
         let told = ["bulkmark_link_behind_updates{", "bulkmark_link_silence_seconds{"];
         if told.iter().all(|name| text.contains(name)) { Ok(()) } else { Err(text) }
     });
-    exposition(&at_site) + &exposition(&one)
+    let with_tls = tls_with_page();
+    Authority::new("ours").certify(&with_tls, "127.0.0.1", false);
+    let tls = with_tls.start();
+    exposition(&at_site) + &exposition(&one) + &exposition(&tls)
 }
 
 /// The names of families with their types.
@@ -338,15 +363,12 @@ fn documents_dashboard_and_alerts_name_what_there_is() {
     let text = everything();
     let families = families(&text);
 
-    // Of one daemon, since a family stands once in a text.
-    if let Some((good, told)) = promtool(
-        &["check", "metrics"],
-        text.split("# HELP bulkmark_build_info")
-            .nth(1)
-            .map(|rest| format!("# HELP bulkmark_build_info{rest}"))
-            .unwrap()
-            .as_str(),
-    ) {
+    // One daemon at a time, since a family stands once in a text.
+    for one in text.split("# HELP bulkmark_build_info").skip(1) {
+        let Some((good, told)) = promtool(&["check", "metrics"], &format!("# HELP bulkmark_build_info{one}"))
+        else {
+            break;
+        };
         assert!(good && told.is_empty(), "{told}");
     }
 

@@ -255,6 +255,31 @@ fn asks_only(browser: &mut Browser, origin: &str) {
     assert!(strange.is_empty(), "{strange:?}");
 }
 
+/// A signature leads to its verdicts, the configuration opens without `token`, and the stream can be held.
+fn by_keyboard(browser: &mut Browser, token: &str) {
+    browser.press("Enter");
+    browser.wait_for("document.activeElement.id === 'filter' && document.activeElement.value.length === 32");
+    browser.wait_for("document.querySelectorAll('#recent tbody tr').length === 33");
+    browser.value("document.getElementById('filter').value = ''");
+    browser.value("document.getElementById('filter').dispatchEvent(new Event('input'))");
+    browser.value("document.getElementById('more-recent').focus()");
+    assert_eq!(browser.value("document.activeElement.textContent"), "Show all 34");
+    browser.press("Enter");
+    browser.wait_for("document.querySelectorAll('#recent tbody tr').length === 34");
+    browser.value("document.querySelector('summary').focus()");
+    browser.press("Enter");
+    browser.wait_for("document.querySelector('details').open");
+    let config = browser.value("document.getElementById('config').textContent").as_str().unwrap().to_owned();
+    assert!(config.contains("\"token-file\": \"") && !config.contains(token), "{config}");
+    let reached = tab_through(browser);
+    for what in ["pause", "filter", "config", "metrics"] {
+        assert!(reached.iter().any(|name| name == what), "{what} is not in {reached:?}");
+    }
+    browser.value("document.getElementById('pause').focus()");
+    browser.press(" ");
+    assert_eq!(browser.value("document.getElementById('state').textContent"), "paused");
+}
+
 #[test]
 fn the_page_of_a_milter() {
     let Some(mut browser) = Browser::start() else { return };
@@ -304,28 +329,7 @@ fn the_page_of_a_milter() {
     browser.wait_for("document.querySelector('#bulk tbody tr td:nth-child(2)').textContent === '33'");
     assert_eq!(browser.value("document.activeElement === document.querySelector('#bulk button')"), true);
 
-    // A signature leads to its verdicts, the configuration opens, and the stream can be held, all by keyboard.
-    browser.press("Enter");
-    browser.wait_for("document.activeElement.id === 'filter' && document.activeElement.value.length === 32");
-    browser.wait_for("document.querySelectorAll('#recent tbody tr').length === 33");
-    browser.value("document.getElementById('filter').value = ''");
-    browser.value("document.getElementById('filter').dispatchEvent(new Event('input'))");
-    browser.value("document.getElementById('more-recent').focus()");
-    assert_eq!(browser.value("document.activeElement.textContent"), "Show all 34");
-    browser.press("Enter");
-    browser.wait_for("document.querySelectorAll('#recent tbody tr').length === 34");
-    browser.value("document.querySelector('summary').focus()");
-    browser.press("Enter");
-    browser.wait_for("document.querySelector('details').open");
-    let config = browser.value("document.getElementById('config').textContent").as_str().unwrap().to_owned();
-    assert!(config.contains("\"token-file\": \"") && !config.contains(token.trim()), "{config}");
-    let reached = tab_through(&mut browser);
-    for what in ["pause", "filter", "config", "metrics"] {
-        assert!(reached.iter().any(|name| name == what), "{what} is not in {reached:?}");
-    }
-    browser.value("document.getElementById('pause').focus()");
-    browser.press(" ");
-    assert_eq!(browser.value("document.getElementById('state').textContent"), "paused");
+    by_keyboard(&mut browser, token.trim());
 
     // When the daemon is gone, the page says so, and finds it again.
     let told = browser.complaints();
