@@ -37,7 +37,7 @@ pub(super) struct Args {
 }
 
 /// An address that can stand in a header field as it is.
-fn address(text: &str) -> Result<String, String> {
+pub(super) fn address(text: &str) -> Result<String, String> {
     let atoms = |part: &str| {
         let allowed = |c: char| c.is_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~.".contains(c);
         !part.is_empty() && part.len() <= 255 && part.chars().all(|c| allowed(c) && !c.is_control())

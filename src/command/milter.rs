@@ -2,7 +2,7 @@
 //! `bulkmark milter`
 
 use super::canary;
-use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
+use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
 use super::output::complain;
 use super::supervisor::Supervisor;
@@ -80,7 +80,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, MILTER_EXAMPLE)));
-    show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
+    let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
     watch(&ledger, &mut tasks);
@@ -97,6 +97,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         () = reloads => (),
     }
     drop(tasks);
+    end_history(history.as_ref());
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
@@ -184,7 +185,7 @@ fn reload(
             for key in kept {
                 log::warn!("{}: {key} was changed, which takes effect at the next start", path.display());
             }
-            telemetry::set_level(checked.file.log.level);
+            telemetry::set_levels(&checked.file.log);
             checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
             *in_force = checked.file.clone();
             service.rules.store(Arc::new(checked.into_rules()));

@@ -9,6 +9,7 @@ mod client;
 mod completions;
 mod config;
 mod daemon;
+mod digest;
 mod doctor;
 mod exit;
 mod explain;

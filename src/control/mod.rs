@@ -2,13 +2,14 @@
 //! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
 //!
 //! `serve` answers on the socket, `ask` is the other side, and `backup` sends a whole ledger; `status` is what `bulkmark status` shows,
-//! and `metrics` the same for Prometheus, in the form of `exposition`.
+//! and `metrics` the same for Prometheus, in the form of `exposition`, with what `process` finds of itself.
 
 mod ask;
 mod backup;
 mod disk;
 mod exposition;
 mod metrics;
+mod process;
 mod serve;
 mod status;
 

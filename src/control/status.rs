@@ -143,7 +143,8 @@ impl Daemon {
     }
 
     /// Seconds since the start.
-    pub(super) fn uptime(&self) -> u64 {
+    #[must_use]
+    pub fn uptime(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 

@@ -11,6 +11,7 @@ mod reply;
 mod settings;
 mod source;
 mod sources;
+mod suggest;
 mod whitelist;
 
 pub use decide::{Counts, Decision, Verdict, decide};
@@ -22,4 +23,5 @@ pub use reply::{RejectReply, ReplyFields, TempfailReply};
 pub use settings::{Action, Actions, MinSources, OnFailure, Per, Threshold, Thresholds, WhiteListFiles};
 pub use source::Match;
 pub use sources::{Backing, Backings, Sources};
+pub use suggest::suggestion;
 pub use whitelist::{WhiteList, WhiteListError};

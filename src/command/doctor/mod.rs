@@ -24,8 +24,10 @@ use crate::server::Clients;
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::telemetry;
+use files::AS_ROOT;
 use report::{Level, Report};
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use subject::Daemon;
@@ -71,7 +73,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(())
     });
     if let Err(e) = &examined {
-        report.error("configuration", first_line(e), "correct it there; nothing else was checked");
+        let forbidden = File::open(&path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
+        let advice = if forbidden { AS_ROOT } else { "correct it there; nothing else was checked" };
+        report.error("configuration", first_line(e), advice);
     }
     let mut out = output();
     if args.json {
@@ -260,7 +264,7 @@ fn examine_key(
         Ok(key) => Some(key),
         Err(e) => {
             if !report.faults(CHECK) {
-                report.error(CHECK, first_line(&e), "put the federation's key there, or run doctor as root");
+                report.error(CHECK, first_line(&e), "put the federation's key there");
             }
             None
         }
