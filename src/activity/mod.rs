@@ -13,6 +13,7 @@ mod minutes;
 mod recent;
 mod tasks;
 
+pub use crate::policy::AccountStatus;
 pub use bulk::{Mailing, Seen};
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged, Record};

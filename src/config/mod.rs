@@ -6,6 +6,7 @@
 mod error;
 mod in_force;
 mod milter;
+mod policies;
 mod server;
 mod source;
 

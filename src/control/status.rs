@@ -2,7 +2,7 @@
 //! What a daemon can say of itself.
 
 use super::disk::Disk;
-use crate::activity::Activity;
+use crate::activity::{AccountStatus, Activity};
 use crate::ledger::{self, Ledger, LedgerError, Role};
 use crate::sync::{LinkStatus, Links, Parameters, Remote};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ const LEDGER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long a server may take to say how far it is.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Accounts that are listed.
+const MOST_ACCOUNTS: usize = 20;
 
 /// A client of a server, since the server was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +73,9 @@ pub struct DaemonStatus {
     /// Clients of a server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientStatus>,
+    /// Accounts that sent bulk to others lately, those over their limit first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<AccountStatus>,
 }
 
 /// What a daemon is made of, as far as it can tell of it.
@@ -148,6 +154,7 @@ impl Daemon {
             links,
             staleness_seconds: self.links.staleness(),
             clients: (self.clients)(),
+            accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, ledger::now()),
             ..self.outline(ledger)
         })
     }
@@ -197,6 +204,7 @@ impl Daemon {
             links: Vec::new(),
             staleness_seconds: None,
             clients: Vec::new(),
+            accounts: Vec::new(),
         }
     }
 }

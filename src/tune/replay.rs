@@ -109,7 +109,12 @@ async fn count_all(
                 collected.faults.add(&index.archive().path(entry.file), &reason);
                 continue;
             }
-            Ok(letter) if Finding::uncounted(&letter.content).is_some() => collected.kept.exempt += 1,
+            Ok(letter)
+                if Finding::uncounted(&letter.content).is_some()
+                    || !rules.judges_any(&rules.parties(&letter.envelope)) =>
+            {
+                collected.kept.exempt += 1;
+            }
             Ok(letter) => {
                 let reported = count(&letter, rules, ledger).await?;
                 collected.add(&letter, label, reported, rules);
@@ -132,7 +137,7 @@ struct Reported {
 async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Reported, LedgerError> {
     let mut inquiry = Inquiry::new(&letter.content.signatures, &rules.key, Mode::Report(1));
     if let network @ Some(_) = letter.envelope.network() {
-        inquiry = inquiry.from_network(network, &rules.thresholds);
+        inquiry = inquiry.from_network(network, rules.range());
     }
     while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
         let now = letter.time;
@@ -182,7 +187,10 @@ impl Collected {
 
     fn add(&mut self, letter: &Letter, label: Label, reported: Reported, rules: &Rules) {
         let counts = reported.known.0;
-        let decision = Counted::new(rules, &letter.envelope, &letter.content, reported.known, None).decision;
+        let to = (&letter.envelope, &rules.parties(&letter.envelope)[..]);
+        // What is not judged was not counted either, and does not come here.
+        let Some(counted) = Counted::new(rules, to, &letter.content, reported.known, None) else { return };
+        let decision = counted.decision;
         let verdict = decision.verdict;
         let whitelisted = verdict == Verdict::Whitelisted;
         self.kept.counted += 1;

@@ -90,7 +90,7 @@ impl Ledger {
             inquiry.answer(&self.answer(&question));
         }
         let known = (inquiry.counts(), inquiry.backings());
-        Some(Counted::new(&rules, &envelope, &content, known, None))
+        Counted::new(&rules, (&envelope, &rules.parties(&envelope)), &content, known, None)
     }
 
     fn send(&mut self, raw: &str, network: u8, times: u32) -> Counted {

@@ -3,7 +3,7 @@
 //!
 //! Nothing of that is done below a quarter of the threshold, so most mail has no part in it. docs/signatures.md has the reasons.
 
-use crate::policy::{Backing, Backings, Counts, Sources, Threshold, Thresholds};
+use crate::policy::{Backing, Backings, Counts, Range, Sources, Threshold, Thresholds};
 use crate::signature::{
     BUCKETS, ClientNetwork, FederationKey, PRESENT, Signature, source_bucket, source_count,
 };
@@ -26,7 +26,7 @@ struct Track {
 pub(super) struct Trail {
     /// The client's network and its bucket.
     client: Option<(ClientNetwork, u8)>,
-    thresholds: Thresholds,
+    range: Range,
     body: Option<Track>,
     near: Option<Track>,
     /// How often the message is reported itself.
@@ -36,37 +36,36 @@ pub(super) struct Trail {
 
 impl Trail {
     /// Of a message from this network that is reported so many times; zero if it is only asked for.
-    pub(super) fn new(
-        key: &FederationKey,
-        client: Option<ClientNetwork>,
-        thresholds: &Thresholds,
-        times: u32,
-    ) -> Self {
+    pub(super) fn new(key: &FederationKey, client: Option<ClientNetwork>, range: Range, times: u32) -> Self {
         let client = client.map(|network| (network, network.bucket(key)));
-        Self { client, thresholds: thresholds.clone(), body: None, near: None, times, failed: false }
+        Self { client, range, body: None, near: None, times, failed: false }
     }
 
     /// Whether anything of the body is to be asked.
     pub(super) fn wants_body(&self, count: Option<u32>) -> bool {
-        count.is_some_and(|count| count >= self.thresholds.body.quarter())
+        count.is_some_and(|count| count >= self.range.lowest.body.quarter())
     }
 
     /// Whether anything of what it is like is to be asked: not where its body decides, and for the record only where that is
     /// seldom the same. Copies of one body are told by it.
     pub(super) fn wants_near(&self, counts: Counts) -> bool {
-        let is_reached = self.thresholds.near.is_reached(counts.near);
+        let is_reached = self.range.lowest.near.is_reached(counts.near);
         (is_reached || self.records_near(counts)) && !self.is_settled(counts)
     }
 
-    /// Whether the body alone is enough to act on.
+    /// Whether the body alone is enough to act on, by every policy.
     fn is_settled(&self, counts: Counts) -> bool {
-        let Thresholds { body, min_sources, .. } = self.thresholds;
+        let Thresholds { body, min_sources, .. } = self.range.highest;
         let Some(count) = counts.body.filter(|&count| body.is_reached(Some(count))) else { return false };
-        self.of_body(counts).is_some_and(|sources| sources.suffice(count, body, min_sources))
+        let lowest = self.range.lowest.body;
+        // What suffices by the lowest and by the highest does so by all between them.
+        self.of_body(counts).is_some_and(|sources| {
+            sources.suffice(count, body, min_sources) && sources.suffice(count, lowest, min_sources)
+        })
     }
 
     fn records_near(&self, counts: Counts) -> bool {
-        let Some(near) = counts.near.filter(|&near| near >= self.thresholds.near.quarter()) else {
+        let Some(near) = counts.near.filter(|&near| near >= self.range.lowest.near.quarter()) else {
             return false;
         };
         !self.wants_body(counts.body) || counts.body.is_none_or(|body| near >= body.saturating_mul(2))
@@ -107,13 +106,13 @@ impl Trail {
     /// What the report of the message adds for its body, which has this count with it.
     pub(super) fn report_body(&self, key: &FederationKey, count: Option<u32>) -> Vec<(Signature, u32)> {
         let (Some(track), Some(count)) = (&self.body, count) else { return Vec::new() };
-        self.report(key, track, above(self.thresholds.body, count, self.times), self.thresholds.body)
+        self.report(key, track, above(self.range.lowest.body, count, self.times), self.range.highest.body)
     }
 
     /// The same for what it is like; there messages count.
     pub(super) fn report_near(&self, key: &FederationKey, counts: Counts) -> Vec<(Signature, u32)> {
         let Some(track) = self.near.as_ref().filter(|_| self.records_near(counts)) else { return Vec::new() };
-        self.report(key, track, self.times.min(1), self.thresholds.near)
+        self.report(key, track, self.times.min(1), self.range.highest.near)
     }
 
     fn report(
@@ -149,7 +148,7 @@ impl Trail {
             None if is_needed => Backing::Unknown,
             None => Backing::NotAsked,
         };
-        let Thresholds { body, near, .. } = self.thresholds;
+        let Thresholds { body, near, .. } = self.range.lowest;
         let needs_near = near.is_reached(counts.near) && !self.is_settled(counts);
         Backings {
             body: backing(self.of_body(counts), body.is_reached(counts.body)),
@@ -159,8 +158,8 @@ impl Trail {
 
     fn of_body(&self, counts: Counts) -> Option<Sources> {
         let track = self.body.as_ref()?;
-        let added = counts.body.map_or(0, |count| above(self.thresholds.body, count, self.times));
-        Some(self.sources(track.buckets, track.own.saturating_add(added), self.thresholds.body))
+        let added = counts.body.map_or(0, |count| above(self.range.lowest.body, count, self.times));
+        Some(self.sources(track.buckets, track.own.saturating_add(added), self.range.highest.body))
     }
 
     fn of_near(&self) -> Option<Sources> {
@@ -168,7 +167,7 @@ impl Trail {
         // Copies of one body are alike, too.
         let same = self.body.as_ref().map_or((0, 0), |body| (body.buckets, body.own));
         let own = track.own.max(same.1).saturating_add(self.times.min(1));
-        Some(self.sources(track.buckets | same.0, own, self.thresholds.near))
+        Some(self.sources(track.buckets | same.0, own, self.range.highest.near))
     }
 
     /// The client's own bucket is none of the others, and beyond the threshold its copies are not counted.
@@ -190,7 +189,7 @@ mod tests {
 
     fn trail(times: u32) -> Trail {
         let client = Some(ClientNetwork::of([192, 0, 2, 7].into()));
-        Trail::new(&FederationKey::public(), client, &Thresholds::default(), times)
+        Trail::new(&FederationKey::public(), client, Range::from(&Thresholds::default()), times)
     }
 
     const ANCHOR: u8 = 7;
