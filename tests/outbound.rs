@@ -5,6 +5,7 @@ mod common;
 
 use common::milter::{ALL_ACTIONS, ALL_OPTIONS, Answer, Client as Milter, Mail};
 use common::mta::{Kind, Mta, free_port, wait_until};
+use common::page::{STATUS, metrics};
 use common::rig::{NEWS, message};
 use common::smtp::{Client, Origin};
 use common::{BULKMARK, Daemon, Site, crlf, status};
@@ -181,7 +182,7 @@ fn refused(answer: &Answer) -> bool {
 fn what_accounts_sent_outlives_a_restart_and_newsletters_may_be_sent() {
     let mut site = Site::new("");
     site.extra = format!(
-        "{OUTBOUND}[whitelist]\nfiles = [\"{}\"]\n[[policy]]\nname = \"newsletter\"\nmatch = {{ login = \"shop\" }}\njudge = false\n",
+        "{OUTBOUND}{STATUS}[whitelist]\nfiles = [\"{}\"]\n[[policy]]\nname = \"newsletter\"\nmatch = {{ login = \"shop\" }}\njudge = false\n",
         site.path("wanted").display()
     );
     fs::write(site.path("wanted"), "sender wanted.test\n").unwrap();
@@ -203,7 +204,13 @@ fn what_accounts_sent_outlives_a_restart_and_newsletters_may_be_sent() {
     let file = site.path("state/accounts.json");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let daemon = site.start();
+    let outbound = || {
+        ["accounts", "accounts_over", "alerts_total"]
+            .map(|name| metrics(&daemon)[&format!("bulkmark_outbound_{name}")])
+    };
+    assert_eq!(outbound(), [1.0, 0.0, 0.0]);
     assert!(refused(&submit(&daemon, Some("Anna"), &mail)));
+    assert_eq!(outbound(), [1.0, 1.0, 1.0]);
     assert!(refused(&submit(&daemon, Some("anna"), &Mail::text("and something else"))));
     assert_eq!(submit(&daemon, Some("anna"), &wanted).reply, "c", "what is wanted is not held");
     assert_eq!(submit(&daemon, None, &mail).verdict(), "exempt; reason=loopback; host=mx.test");

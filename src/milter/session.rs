@@ -19,6 +19,9 @@ const MAX_RECIPIENT_BYTES: usize = MAX_RECIPIENTS * 100;
 /// looks for it among all fields.
 pub(super) const MAX_FORGED: usize = 1000;
 
+/// Bytes of the name of an account that are kept: all of an address (RFC 5321, 4.5.3.1).
+const MAX_LOGIN: usize = 320;
+
 /// Bytes of a subject that are kept.
 const MAX_SUBJECT: usize = 500;
 
@@ -83,6 +86,10 @@ impl Session {
     pub(super) fn mail(&mut self, sender: &str, authenticated: bool, login: Option<String>) {
         let rules = self.service.rules.load_full();
         let sender = Some(address(sender).to_owned());
+        let login = login.map(|mut login| {
+            login.truncate(login.floor_char_boundary(MAX_LOGIN));
+            login
+        });
         let envelope = Envelope { sender, authenticated, login, ..self.client.clone() };
         let exempt = rules.exempt(&envelope);
         self.message = Some(Message {

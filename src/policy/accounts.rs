@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const MAX_ACCOUNTS: usize = 20_000;
 
 /// Bytes of a name that are kept.
-const MAX_NAME: usize = 256;
+const MAX_NAME: usize = 320;
 
 /// Pieces of the time over which mail is added up: it slides by one of them.
 const SLOTS: usize = 12;

@@ -115,6 +115,11 @@ async fn milter(
     for list in &file.whitelist.files {
         files::examine_file("white lists", list, false, &user, report);
     }
+    for policy in &file.policy {
+        for list in policy.whitelist.files.iter().chain(&policy.matches.recipient_files) {
+            files::examine_file("policies", list, false, &user, report);
+        }
+    }
     for list in &file.sync.private {
         files::examine_file("private mail", list, false, &user, report);
     }
