@@ -7,6 +7,7 @@ use common::milter::{ALL_ACTIONS, ALL_OPTIONS, Answer, Client, Mail, session};
 use common::{BULKMARK, Daemon, Site, crlf};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 /// A letter to these, which is bulk at once where the threshold is 1.
@@ -252,4 +253,33 @@ fn commands_answer_as_the_milter_would() {
     let (_, error) = ask("check", &["--listener", "outside"]);
     assert!(error.contains("--listener: found \"outside\"") && error.contains("has: inside"), "{error}");
     assert_eq!(ask("check", &["--listener", "inside"]).0["policy"], "default");
+}
+
+/// The first block of docs/policies.md as it stands there, but for the places of its files.
+#[test]
+fn the_page_of_policies_does_what_it_says() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/policies.md")).unwrap();
+    let block = page.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
+    let mut site = Site::new("");
+    site.extra = block.replace("/etc/bulkmark", &site.directory.path().display().to_string());
+    fs::write(site.path("opt-out"), "anna@strict.example.org\n").unwrap();
+    fs::write(site.path("whitelist.strict"), "sender wanted.test\n").unwrap();
+    let daemon = site.start();
+    let all: Vec<String> = (0..20).map(|n| format!("user{n}@strict.example.org")).collect();
+    let all: Vec<&str> = all.iter().map(|recipient| &**recipient).collect();
+    let answer = send(&daemon, &all, "a");
+    assert!(answer.reply.starts_with("550 5.7.1 bulk mail refused, ask +1 555 0100 (id "), "{answer:?}");
+    for (recipient, verdict) in [
+        ("postmaster@strict.example.org", "exempt; reason=policy; host=mx.test; policy=must-accept"),
+        ("Abuse@lists.example.org", "exempt; reason=policy; host=mx.test; policy=must-accept"),
+        ("anna@strict.example.org", "exempt; reason=policy; host=mx.test; policy=opted-out"),
+        ("all@lists.example.org", "clean; body=21; threshold=100; host=mx.test; policy=lists"),
+        ("all@sub.lists.example.org", "clean; body=22; threshold=100; host=mx.test; policy=lists"),
+        ("x@else.example.org", "bulk; body=23; threshold=20; host=mx.test; policy=default"),
+    ] {
+        let answer = send(&daemon, &[recipient], "a");
+        assert_eq!((&*answer.reply, &*answer.verdict()), ("c", verdict), "{recipient}");
+    }
+    let wanted = Mail { sender: "news@wanted.test".to_owned(), ..letter(&["x@strict.example.org"], "a") };
+    assert!(session(&daemon).message(&wanted).verdict().starts_with("whitelisted; body=24; "));
 }
