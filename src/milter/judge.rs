@@ -130,7 +130,8 @@ impl Case<'_> {
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
         let mode = Mode::Report(rules.times(&self.parties));
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
-        let mut inquiry = rules.about(inquiry, envelope);
+        let inquiry = rules.about(inquiry, envelope);
+        let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let asked = self.ask(&mut inquiry, &keys, shared(rules, envelope, content)).await;
         let reported = inquiry.reported();
         let known = match asked {

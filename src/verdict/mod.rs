@@ -22,6 +22,7 @@ mod reason;
 #[cfg(test)]
 mod recipients;
 mod rules;
+mod settled;
 mod trail;
 
 pub use content::Content;
@@ -33,3 +34,4 @@ pub use inquiry::{Inquiry, Mode, Question};
 pub use outcome::{Outcome, Reply};
 pub use reason::{Exempt, Unknown};
 pub use rules::Rules;
+pub use settled::Settled;
