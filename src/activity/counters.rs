@@ -8,7 +8,7 @@ use super::load::Load;
 use super::recent::{Recent, Record, Ring};
 use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
-use crate::policy::{Action, Verdict};
+use crate::policy::{AccountStatus, Accounts, Action, Limits, Sent, Standing, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,6 +65,9 @@ pub struct Activity {
     pub minutes: Spans<KINDS>,
     /// The same of a month.
     pub hours: Spans<KINDS>,
+    /// What accounts sent that send outbound mail.
+    accounts: Mutex<Accounts>,
+    alerts: AtomicU64,
     /// What is kept of messages beside counts.
     pub wanted: Record,
     recent: Ring,
@@ -91,6 +94,8 @@ impl Activity {
             log_lines_dropped,
             minutes: Spans::new(60, MINUTES),
             hours: Spans::new(3600, HOURS),
+            accounts: Mutex::default(),
+            alerts: AtomicU64::new(0),
             wanted: record,
             recent: Ring::default(),
             bulk: Table::new(record),
@@ -127,6 +132,41 @@ impl Activity {
     pub fn reported(&self, signatures: u64, now: u64) {
         self.minutes.add(0, signatures, now);
         self.hours.add(0, signatures, now);
+    }
+
+    /// An account sent outbound mail; how it stands now. `now` is in seconds since 1970.
+    pub fn account_sent(&self, name: &str, what: Sent, limits: Limits, now: u64) -> Standing {
+        let standing = self.accounts.lock().sent(name, what, limits, now);
+        self.alerts.fetch_add(u64::from(standing.is_news), Ordering::Relaxed);
+        standing
+    }
+
+    /// How many accounts sent outbound mail lately, and how many of them are over their limit.
+    #[must_use]
+    pub fn accounts(&self, now: u64) -> (usize, usize) {
+        self.accounts.lock().numbers(now)
+    }
+
+    /// So many accounts that sent bulk lately, those over their limit first.
+    #[must_use]
+    pub fn busiest_accounts(&self, most: usize, now: u64) -> Vec<AccountStatus> {
+        self.accounts.lock().list(most, now)
+    }
+
+    /// How often an account was told to be over its limit.
+    #[must_use]
+    pub fn account_alerts(&self) -> u64 {
+        self.alerts.load(Ordering::Relaxed)
+    }
+
+    /// Takes up what accounts had sent before a restart.
+    pub fn take_up_accounts(&self, accounts: Accounts) {
+        *self.accounts.lock() = accounts;
+    }
+
+    /// Does something with what accounts sent, for example store it.
+    pub fn with_accounts<T>(&self, act: impl FnOnce(&Accounts) -> T) -> T {
+        act(&self.accounts.lock())
     }
 
     /// Counts a message.

@@ -111,7 +111,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
 async fn listen(
     path: &Path,
     file: &ServerFile,
-    passed: Activation,
+    mut passed: Activation,
     tls: Option<Arc<TlsKeys>>,
 ) -> anyhow::Result<HttpListener> {
     let plain = tls.is_none();

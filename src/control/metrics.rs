@@ -190,6 +190,25 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "Bulk that was only marked, since its count comes from too few networks (min-sources).",
         activity.held(),
     );
+    let (accounts, over) = activity.accounts(crate::ledger::now());
+    text.one(
+        "bulkmark_outbound_accounts",
+        "gauge",
+        "Accounts that sent outbound mail within outbound.window.",
+        accounts,
+    );
+    text.one(
+        "bulkmark_outbound_accounts_over",
+        "gauge",
+        "Those of them that are over their limit; bulkmark status names them.",
+        over,
+    );
+    text.one(
+        "bulkmark_outbound_alerts_total",
+        "counter",
+        "How often the log told of an account that is over its limit.",
+        activity.account_alerts(),
+    );
     text.histogram(
         "bulkmark_judging_duration_seconds",
         "Time from the end of a message to its verdict.",
