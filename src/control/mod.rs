@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
 //!
-//! `serve` answers on the socket, `ask` is the other side, and `backup` sends a whole ledger; `status` is what `bulkmark status` shows,
-//! and `metrics` the same for Prometheus, in the form of `exposition`.
+//! `serve` answers on the socket what `ask` asks, in the words of `question`; `backup` sends a whole ledger. `status` is what
+//! `bulkmark status` shows, and `metrics` the same for Prometheus, in the form of `exposition`.
 
 mod ask;
 mod backup;
 mod disk;
 mod exposition;
 mod metrics;
+mod question;
 mod serve;
 mod status;
 
