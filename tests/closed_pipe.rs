@@ -60,6 +60,7 @@ fn every_command_ends_without_a_word() {
         format!("client rotate mx1 --config {of_server}"),
         "completions bash".to_owned(),
         format!("config check {config}"),
+        format!("config show {config}"),
         format!("doctor --server --config {of_server}"),
         format!("doctor --server --json --config {of_server}"),
         format!("explain --config {config} {plain}"),

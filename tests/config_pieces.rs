@@ -7,7 +7,7 @@ use bulkmark::config::{self, Kind};
 use common::Site;
 use common::milter::{Mail, session};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn show(args: &[&str]) -> Output {
@@ -48,30 +48,50 @@ fn a_reload_reads_the_pieces() {
     assert!(client.message(&mail).header().contains("clean; body=3;"));
 }
 
-/// What is shown has every key, is a configuration itself, and that one is in force.
+/// A configuration with one piece, in a directory of its own.
+struct Case {
+    directory: tempfile::TempDir,
+    kind: Kind,
+    name: &'static str,
+}
+
+impl Case {
+    fn both() -> [Self; 2] {
+        [(Kind::Milter, "milter.toml"), (Kind::Server, "server.toml")].map(|(kind, name)| {
+            let case = Self { directory: tempfile::tempdir().unwrap(), kind, name };
+            let first = if kind == Kind::Milter { "hostname = \"mx.example.org\"\n" } else { "\n" };
+            fs::write(case.path(), format!("{first}[log]\nlevel = \"warn\"\n[ledger]\nwindow = \"6h\"\n"))
+                .unwrap();
+            fs::create_dir(config::pieces_directory(&case.path())).unwrap();
+            fs::write(case.piece(), "[ledger]\ncapacity = 1_000_000\n\nwindow = \"12h\"\n").unwrap();
+            case
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join(self.name)
+    }
+
+    fn piece(&self) -> PathBuf {
+        config::pieces_directory(&self.path()).join("local.toml")
+    }
+
+    /// What `config show` prints with this option.
+    fn shown(&self, option: &str) -> String {
+        let path = self.path();
+        let args: Vec<_> =
+            [option, path.to_str().unwrap()].into_iter().filter(|arg| !arg.is_empty()).collect();
+        let output = show(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    }
+}
+
+/// What is shown says where each value is from, is a configuration itself, and that one is in force.
 #[test]
 fn what_is_shown_is_what_is_in_force() {
-    for (name, kind) in [("milter.toml", Kind::Milter), ("server.toml", Kind::Server)] {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(name);
-        fs::write(
-            &path,
-            "hostname = \"not of a server\"\n[log]\nlevel = \"warn\"\n[ledger]\nwindow = \"6h\"\n",
-        )
-        .unwrap();
-        if kind == Kind::Server {
-            fs::write(&path, "[log]\nlevel = \"warn\"\n[ledger]\nwindow = \"6h\"\n").unwrap();
-        } else {
-            let text = fs::read_to_string(&path).unwrap().replace("not of a server", "mx.example.org");
-            fs::write(&path, text).unwrap();
-        }
-        let pieces = config::pieces_directory(&path);
-        fs::create_dir(&pieces).unwrap();
-        let piece = pieces.join("local.toml");
-        fs::write(&piece, "[ledger]\ncapacity = 1_000_000\n\nwindow = \"12h\"\n").unwrap();
-        let output = show(&[path.to_str().unwrap()]);
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for case in Case::both() {
+        let (told, path, piece) = (case.shown(""), case.path(), case.piece());
         assert!(told.starts_with(&format!("# {}\n# and over it {}\n", path.display(), piece.display())));
         let line = |key: &str| {
             let found = told.lines().find(|line| line.trim_start_matches("# ").starts_with(key));
@@ -82,13 +102,14 @@ fn what_is_shown_is_what_is_in_force() {
                 .join(" ")
         };
         assert_eq!(line("retention ="), "retention = \"7d\" # default");
+        assert_eq!(line("level ="), format!("level = \"warn\" # {}:3", path.display()));
         assert_eq!(line("window ="), format!("window = \"12h\" # {}:4", piece.display()));
         assert_eq!(line("capacity ="), format!("capacity = 1000000 # {}:2", piece.display()));
         let key = "ledger.federation-key-file is not set";
         assert_eq!(line(key), format!("# {key}"));
-        let shown = directory.path().join(format!("shown-{name}"));
-        fs::write(&shown, told).unwrap();
-        match kind {
+        let shown = case.directory.path().join(format!("shown-{}", case.name));
+        fs::write(&shown, &told).unwrap();
+        match case.kind {
             Kind::Milter => {
                 assert_eq!(config::load(&shown).unwrap().file, config::load(&path).unwrap().file);
             }
@@ -96,30 +117,42 @@ fn what_is_shown_is_what_is_in_force() {
                 assert_eq!(config::load_server(&shown).unwrap().0, config::load_server(&path).unwrap().0);
             }
         }
-        let output = show(&["--changed", path.to_str().unwrap()]);
-        let keys: Vec<_> = text(&output.stdout).lines().filter(|line| !line.starts_with('#')).collect();
-        let changed = keys.iter().filter_map(|line| line.split_once(" = ")).map(|(key, _)| key);
-        let expected =
-            if kind == Kind::Milter { &["hostname", "window", "level"][..] } else { &["window", "level"] };
-        assert_eq!(changed.collect::<Vec<_>>(), expected, "{keys:#?}");
-        let output = show(&["--json", path.to_str().unwrap()]);
-        let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    }
+}
+
+#[test]
+fn only_what_was_changed_is_shown() {
+    for case in Case::both() {
+        let told = case.shown("--changed");
+        let lines = told.lines().filter(|line| !line.starts_with('#'));
+        let keys: Vec<_> = lines.filter_map(|line| line.split_once(" = ")).map(|(key, _)| key).collect();
+        let expected = match case.kind {
+            Kind::Milter => &["hostname", "window", "level"][..],
+            Kind::Server => &["window", "level"],
+        };
+        assert_eq!(keys, expected, "{told}");
+    }
+}
+
+/// Every key of the example is there, set or not.
+#[test]
+fn all_keys_are_shown() {
+    for case in Case::both() {
+        let all: serde_json::Value = serde_json::from_str(&case.shown("--json")).unwrap();
         let settings = all["settings"].as_array().unwrap();
         let window = settings.iter().find(|setting| setting["key"] == "ledger.window").unwrap();
         let expected = serde_json::json!(
-            { "key": "ledger.window", "value": "12h", "file": piece, "line": 4, "default": false }
+            { "key": "ledger.window", "value": "12h", "file": case.piece(), "line": 4, "default": false }
         );
         assert_eq!(*window, expected);
-        // Every key of the example is there, set or not.
-        let names: Vec<_> = conf(name)
-            .lines()
-            .filter_map(|line| {
-                let (key, _) = line.trim_start_matches('#').split_once(" = ")?;
-                key.bytes().all(|b| b.is_ascii_lowercase() || b == b'-').then(|| key.to_owned())
-            })
-            .collect();
+        let example = conf(case.name);
+        let names = example.lines().filter_map(|line| {
+            let (key, _) = line.strip_prefix('#').unwrap_or(line).split_once(" = ")?;
+            key.bytes().all(|b| b.is_ascii_lowercase() || b == b'-').then_some(key)
+        });
+        let names: Vec<_> = names.collect();
         assert!(names.len() > 15, "{names:?}");
-        let has = |name: &String| {
+        let has = |name: &str| {
             settings.iter().any(|setting| setting["key"].as_str().unwrap().rsplit('.').next() == Some(name))
         };
         let missing: Vec<_> = names.iter().filter(|name| !has(name)).collect();
