@@ -123,7 +123,10 @@ fn what_the_daemons_user_cannot_read_is_told() {
             format!("warning: DIR/more: {who} DIR/more"),
         ]
     );
-    modes(&[("milter.d/list.toml", 0o644), ("more", 0o644), ("secret", 0o755)]);
+    modes(&[("milter.d", 0o711), ("milter.d/list.toml", 0o644), ("more", 0o644), ("secret", 0o755)]);
+    let (_, _, warnings) = check(directory.path(), &[config.to_str().unwrap()]);
+    assert_eq!(warnings, [format!("warning: DIR/milter.d: {who} DIR/milter.d")]);
+    modes(&[("milter.d", 0o755)]);
     let (code, told, _) = check(directory.path(), &[config.to_str().unwrap()]);
     assert_eq!((code, &*told), (0, "DIR/milter.toml: ok\n"));
 }

@@ -11,7 +11,7 @@ use common::{BULKMARK, Daemon, Site, wait_until};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One thing that the guide has the reader do.
@@ -50,6 +50,9 @@ fn steps(heading: &str) -> Vec<Step> {
     }
     steps
 }
+
+/// The directories of configurations of other machines, by their names.
+type Etc = BTreeMap<String, PathBuf>;
 
 /// A machine: its directories, and the daemon that runs there.
 struct Machine {
@@ -130,11 +133,7 @@ impl Machine {
     }
 
     /// Does what the guide says, and returns what each command printed.
-    fn follow(
-        &mut self,
-        steps: &[Step],
-        others: &BTreeMap<String, std::path::PathBuf>,
-    ) -> Vec<(String, String)> {
+    fn follow(&mut self, steps: &[Step], others: &Etc) -> Vec<(String, String)> {
         let mut told = Vec::new();
         for step in steps {
             let words: Vec<&str> = match step {
@@ -171,84 +170,84 @@ impl Machine {
     }
 }
 
+/// Mail servers on which the package was installed, and has begun to count.
+fn mail_servers(names: &[&str], port: u16) -> Vec<Machine> {
+    let settings = "listen = \"inet:127.0.0.1:0\"\nhostname = \"mx.test\"\nexempt-loopback = false\n[sync]\ninterval = \"20ms\"";
+    let start = |_| {
+        let mut machine = Machine::new("milter", port, settings);
+        machine.systemctl("start", "milter");
+        send(machine.running(), &letter(1), 2);
+        machine
+    };
+    names.iter().map(start).collect()
+}
+
+/// What the guide says below "On each mail server", done there; and what it promises.
+fn join(machine: &mut Machine, others: &Etc) {
+    let told = machine.follow(&steps("### On each mail server"), others);
+    let said = |command: &str| told.iter().find(|(run, _)| run == command).unwrap().1.clone();
+    let warned = said("bulkmark config check");
+    assert!(warned.contains("at the next start the milter begins a new ledger"), "{warned}");
+    machine.running().log.wait_for(0, "was made under another federation key");
+    wait_until("a milter that follows", || {
+        let status = machine.run("bulkmark status || true");
+        if status.contains(": followed\n  up to date\n") { Ok(()) } else { Err(status) }
+    });
+}
+
+/// Waits until a mail server counts a letter so often.
+fn wait_for(machine: &Machine, letters: &[u8], expected: u64) {
+    fs::write(machine.site.path("home/check.eml"), letters).unwrap();
+    wait_until("a count", || {
+        let told = machine.run("bulkmark check --json check.eml || true");
+        let answer = serde_json::from_str::<serde_json::Value>(&told).unwrap_or_default();
+        if answer["body"]["count"].as_u64() == Some(expected) { Ok(()) } else { Err(told) }
+    });
+}
+
+/// Where the first of these steps is that begins so.
+fn place(steps: &[Step], command: &str) -> usize {
+    let is_it = |step: &Step| matches!(step, Step::Run(run) if run.starts_with(command));
+    steps.iter().position(is_it).unwrap_or_else(|| panic!("no {command} in {steps:#?}"))
+}
+
 /// From machines on which the package was installed, and so has begun to count, to two mail servers that know what the other saw;
 /// then a backup is put back and the capacity is raised.
 #[test]
 fn the_guide_is_done_by_its_lines() {
-    let port = free_port();
+    let (port, names) = (free_port(), ["mx1", "mx2"]);
     let mut server = Machine::new("server", port, "[sync]\ninterval = \"50ms\"");
-    let names = ["mx1", "mx2"];
-    let mut mail: Vec<Machine> = Vec::new();
-    for _ in names {
-        let settings = "listen = \"inet:127.0.0.1:0\"\nhostname = \"mx.test\"\nexempt-loopback = false\n[sync]\ninterval = \"20ms\"";
-        let mut machine = Machine::new("milter", port, settings);
-        // The package starts it, and mail comes.
-        machine.systemctl("start", "milter");
-        send(machine.running(), &letter(1), 2);
-        mail.push(machine);
-    }
-    let hosts = names
-        .iter()
-        .zip(&mail)
-        .map(|(name, machine)| (format!("{name}.example.org"), machine.site.path("etc")));
-    let hosts: BTreeMap<_, _> = hosts.collect();
+    let mut mail = mail_servers(&names, port);
+    let etc = |(name, machine): (&&str, &Machine)| (format!("{name}.example.org"), machine.site.path("etc"));
+    let others: Etc = names.iter().zip(&mail).map(etc).collect();
 
     let on_server = steps("### On the server");
-    let (once, for_each) = on_server.split_at(
-        on_server
-            .iter()
-            .position(|step| matches!(step, Step::Run(run) if run.starts_with("bulkmark client add")))
-            .unwrap(),
-    );
-    server.follow(once, &hosts);
+    let (once, for_each) = on_server.split_at(place(&on_server, "bulkmark client add"));
+    server.follow(once, &others);
     for (name, machine) in names.iter().zip(&mut mail) {
-        let for_this = |step: &Step| match step {
+        let of_this = |step: &Step| match step {
             Step::Run(command) => Step::Run(command.replace("mx1", name)),
-            write => write.clone(),
+            write @ Step::Write(..) => write.clone(),
         };
-        server.follow(&for_each.iter().map(for_this).collect::<Vec<_>>(), &hosts);
-        let told = machine.follow(&steps("### On each mail server"), &hosts);
-        let said = |command: &str| told.iter().find(|(run, _)| run == command).unwrap().1.clone();
-        assert!(
-            said("bulkmark config check").contains("at the next start the milter begins a new ledger"),
-            "{told:?}"
-        );
-        machine.running().log.wait_for(0, "was made under another federation key");
-        wait_until("a milter that follows", || {
-            let status = machine.run("bulkmark status || true");
-            if status.contains(": followed\n  up to date\n") { Ok(()) } else { Err(status) }
-        });
+        server.follow(&for_each.iter().map(of_this).collect::<Vec<_>>(), &others);
+        join(machine, &others);
     }
     let [one, two] = &mail[..] else { unreachable!() };
-    let count = |machine: &Machine, letters: &[u8], expected: u64| {
-        wait_until("a count", || {
-            fs::write(machine.site.path("home/check.eml"), letters).unwrap();
-            let told = machine.run("bulkmark check --json check.eml || true");
-            let found = serde_json::from_str::<serde_json::Value>(&told).unwrap_or_default()["body"]["count"]
-                .as_u64();
-            if found == Some(expected) { Ok(()) } else { Err(told) }
-        });
-    };
     send(one.running(), &letter(2), 20);
-    count(two, &letter(2), 20);
+    wait_for(two, &letter(2), 20);
     let answer = session(two.running()).message(&Mail::raw(&letter(2)));
     assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
-    count(one, &letter(2), 21);
+    wait_for(one, &letter(2), 21);
 
     // Every day.
     let running = steps("## Running one");
-    let backup: Vec<_> = running
-        .iter()
-        .skip_while(|step| !matches!(step, Step::Run(run) if run.starts_with("bulkmark ledger backup")))
-        .take(4)
-        .cloned()
-        .collect();
-    assert!(matches!(&backup[3], Step::Run(run) if run == "systemctl start bulkmark-server"), "{backup:?}");
-    server.follow(&backup[..1], &hosts);
-    server.follow(&backup[1..], &hosts);
-    server.follow(&steps("## Raising the capacity"), &hosts);
+    let backup = place(&running, "bulkmark ledger backup");
+    let backup = &running[backup..backup + 4];
+    assert_eq!(place(backup, "systemctl start bulkmark-server"), 3);
+    server.follow(backup, &others);
+    server.follow(&steps("## Raising the capacity"), &others);
     send(one.running(), &letter(2), 1);
-    count(two, &letter(2), 22);
+    wait_for(two, &letter(2), 22);
     let told = server.run("bulkmark status --server");
     assert!(
         told.contains(" of 1000000 signatures") && !told.contains("5000000"),

@@ -4,9 +4,10 @@
 
 use super::error::ConfigError;
 use super::kind::Kind;
+use super::pieces::pieces_directory;
 use super::server::ServerFile;
 use super::source::Source;
-use crate::directory::{Obstacle, READ, User};
+use crate::directory::{ENTER, Obstacle, READ, User};
 use crate::net::{Address, Certificate, CertificateError, Endpoint, TlsError, TlsFiles, TlsKeys};
 use crate::policy::{doubts, host_bits};
 use std::fs;
@@ -48,6 +49,10 @@ pub fn warnings(
     texts_of(&table, "", &mut texts);
     texts.sort_by_key(|text| text.span.start);
     let mut found = Vec::new();
+    let pieces = pieces_directory(path);
+    if pieces.is_dir() {
+        found.extend(obstacle(&pieces, user, READ | ENTER).map(|what| ConfigError::file(&pieces, what)));
+    }
     for path in source.paths() {
         found.extend(unreadable(path, user).map(|what| ConfigError::file(path, what)));
     }
@@ -183,9 +188,14 @@ fn of_text(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
 
 /// Why a daemon of this user cannot read a file.
 fn unreadable(path: &Path, user: &User) -> Option<String> {
+    let is_directory = || path.is_dir().then(|| format!("{} is a directory", path.display()));
+    obstacle(path, user, READ).or_else(is_directory)
+}
+
+/// Why it cannot do this with a file or directory.
+fn obstacle(path: &Path, user: &User, wanted: u32) -> Option<String> {
     let shown = path.display();
-    match user.reach(path, READ) {
-        Ok(()) if path.is_dir() => Some(format!("{shown} is a directory")),
+    match user.reach(path, wanted) {
         Ok(()) => None,
         Err(Obstacle::Mode(at)) if at == path => {
             Some(format!("the daemon's user {} cannot read {shown}", user.name))

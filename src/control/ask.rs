@@ -2,7 +2,7 @@
 //! Asking a daemon over its control socket.
 
 use super::backup::MAX_FRAME;
-use super::serve::{Answer, Question};
+use super::question::{Answer, Question};
 use super::status::DaemonStatus;
 use crate::ledger::Shares;
 use crate::signature::Signature;

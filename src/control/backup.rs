@@ -2,7 +2,7 @@
 //! A whole ledger, sent to whoever makes a backup: an answer of one line, then frames of a length (u32, little-endian) and as many
 //! bytes, and one of length 0 when all of it was sent.
 
-use super::serve::Answer;
+use super::question::Answer;
 use super::status::Daemon;
 use crate::ledger::Reader;
 use std::io;

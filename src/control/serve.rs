@@ -2,11 +2,11 @@
 //! The control socket. One JSON object a line each way.
 
 use super::backup;
-use super::status::{Daemon, DaemonStatus};
-use crate::ledger::{Shares, now};
+use super::question::{Answer, Question};
+use super::status::Daemon;
+use crate::ledger::now;
 use crate::net::{Accepted, Socket, Stream, serve_each};
 use crate::signature::Signature;
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,26 +28,6 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Owner and group may ask.
 const MODE: u32 = 0o660;
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Question {
-    /// The counts of these signatures.
-    Counts(Vec<String>),
-    /// What the daemon can say of itself, with estimates of false bulk at this threshold.
-    Status(u32),
-    /// All of the ledger, in frames behind the answer.
-    Backup,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Answer {
-    Counts(Vec<Shares>),
-    Status(Box<DaemonStatus>),
-    Backup,
-    Error(String),
-}
 
 /// A bound control socket; the file goes when it is dropped.
 #[derive(Debug)]
@@ -101,15 +81,6 @@ async fn answer_all(stream: Stream, daemon: &Daemon, backups: &Semaphore) -> io:
             Err(e) => Answer::Error(format!("the request is invalid: {e}")),
         };
         writer.write_all(&answer.line()?).await?;
-    }
-}
-
-impl Answer {
-    /// As it travels.
-    pub(super) fn line(&self) -> io::Result<Vec<u8>> {
-        let mut line = serde_json::to_vec(self)?;
-        line.push(b'\n');
-        Ok(line)
     }
 }
 

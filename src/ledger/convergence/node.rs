@@ -120,7 +120,11 @@ impl Node {
 
     /// The file as it is now.
     pub(super) fn copy(&self) -> Vec<u8> {
-        self.file.0.lock().clone()
+        Self::bytes(&self.file)
+    }
+
+    fn bytes(file: &Memory) -> Vec<u8> {
+        file.0.lock().clone()
     }
 
     /// A backup, made while it goes on.
@@ -135,8 +139,7 @@ impl Node {
         });
         assert!(matches!(given, Ok(true)) && pushed, "{}", self.name);
         drop(build.finish().unwrap_or_else(|_| panic!("{}", self.name)));
-        let bytes = copy.0.lock().clone();
-        bytes
+        Self::bytes(&copy)
     }
 
     /// From the next start on it makes its windows for so many signatures.

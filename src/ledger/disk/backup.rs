@@ -162,7 +162,7 @@ impl Build {
     /// Takes a piece, which has whole rows.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), Fault> {
         let mut left = piece;
-        while let Some((table, key, value, behind)) = row(left) {
+        while let Some(Row { table, key, value, behind }) = row(left) {
             let table = self.tables.get(usize::from(table)).ok_or_else(|| damaged("a row of no table"))?;
             // redb reads keys without asking whether they are.
             catch_unwind(AssertUnwindSafe(|| (table.put)(&self.txn, key, value)))
@@ -179,12 +179,20 @@ impl Build {
     }
 }
 
-/// The first row: table, key, value, and what is behind them; none where not all of it is there.
-fn row(bytes: &[u8]) -> Option<(u8, &[u8], &[u8], &[u8])> {
+/// A row, and what is behind it.
+struct Row<'a> {
+    table: u8,
+    key: &'a [u8],
+    value: &'a [u8],
+    behind: &'a [u8],
+}
+
+/// The first row; none where not all of it is there.
+fn row(bytes: &[u8]) -> Option<Row<'_>> {
     let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
     let [table, a, b, c, d, e, f, g, h] = *head;
     let (key, value) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
     let (key, rest) = rest.split_at_checked(key as usize)?;
-    let (value, rest) = rest.split_at_checked(value as usize)?;
-    Some((table, key, value, rest))
+    let (value, behind) = rest.split_at_checked(value as usize)?;
+    Some(Row { table, key, value, behind })
 }
