@@ -7,8 +7,8 @@ use super::source::Source;
 use crate::milter::{Listeners, Mode};
 use crate::net::Endpoint;
 use crate::policy::{
-    Actions, Mailboxes, Network, OnFailure, OutboundSettings, Per, Policies, PolicySettings, RecipientCase,
-    Thresholds, WhiteList, WhiteListError, WhiteListFiles,
+    Actions, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, Per, Policies, PolicySettings,
+    RecipientCase, Thresholds, WhiteList, WhiteListError, WhiteListFiles,
 };
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
@@ -178,7 +178,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
     }
     source.check_servers("upstream", &file.upstream)?;
-    policies::check(&source, &file)?;
+    policies::check(&source, &file.listen, &file.policy, &file.outbound)?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
@@ -189,7 +189,8 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     let key = key_of(&source, &file.ledger);
     let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);
     let private = list_of(&source, "sync.private", &file.sync.private);
-    let policies = policies::load(&source, &file);
+    let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
+    let policies = policies::load(&source, &file.policy, defaults);
     Ok(Parts { file, key, whitelist, private, policies })
 }
 

@@ -2,14 +2,21 @@
 //! `[[policy]]` and `[outbound]` against the rest of the file, with the files that they name.
 
 use super::error::ConfigError;
-use super::milter::MilterFile;
 use super::source::Source;
-use crate::policy::{DEFAULT, Defaults, MAX_POLICIES, Name, OneOrMany, Policies, Policy, WhiteListError};
+use crate::milter::Listeners;
+use crate::policy::{
+    DEFAULT, Defaults, MAX_POLICIES, Name, OneOrMany, OutboundSettings, Policies, Policy, PolicySettings,
+    WhiteListError,
+};
 use std::path::Path;
 
 /// Whether names are there once, and listeners are those that there are.
-pub(super) fn check(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
-    let policies = &file.policy;
+pub(super) fn check(
+    source: &Source,
+    listeners: &Listeners,
+    policies: &[PolicySettings],
+    outbound: &OutboundSettings,
+) -> Result<(), ConfigError> {
     if policies.len() > MAX_POLICIES {
         let message = format!("found {} policies, expected {MAX_POLICIES} at most", policies.len());
         return Err(source.error("policy", message));
@@ -22,23 +29,23 @@ pub(super) fn check(source: &Source, file: &MilterFile) -> Result<(), ConfigErro
             let message = format!("found \"{name}\" {why}, expected a name of its own");
             return Err(source.error(&format!("policy.{i}.name"), message));
         }
-        check_listeners(source, file, &format!("policy.{i}.match.listener"), &policy.matches.listener)?;
+        check_listeners(source, listeners, &format!("policy.{i}.match.listener"), &policy.matches.listener)?;
     }
-    check_listeners(source, file, "outbound.match.listener", &file.outbound.matches.listener)?;
-    file.outbound.check().map_err(|(key, message)| source.error(&format!("outbound.{key}"), message))
+    check_listeners(source, listeners, "outbound.match.listener", &outbound.matches.listener)?;
+    outbound.check().map_err(|(key, message)| source.error(&format!("outbound.{key}"), message))
 }
 
 /// A listener that there is not would never match.
 fn check_listeners(
     source: &Source,
-    file: &MilterFile,
+    listeners: &Listeners,
     key: &str,
     wanted: &OneOrMany<Name>,
 ) -> Result<(), ConfigError> {
-    let Some(unknown) = wanted.0.iter().find(|wanted| file.listen.names().all(|name| name != *wanted)) else {
+    let Some(unknown) = wanted.0.iter().find(|wanted| listeners.names().all(|name| name != *wanted)) else {
         return Ok(());
     };
-    let known: Vec<_> = file.listen.names().map(Name::as_str).collect();
+    let known: Vec<_> = listeners.names().map(Name::as_str).collect();
     let expected = match &known[..] {
         [] => "but listen has no listener with a name".to_owned(),
         known => format!("expected a name that listen has: {}", known.join(", ")),
@@ -47,8 +54,11 @@ fn check_listeners(
 }
 
 /// All policies, with the files that they name.
-pub(super) fn load(source: &Source, file: &MilterFile) -> Result<Policies, ConfigError> {
-    let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
+pub(super) fn load(
+    source: &Source,
+    policies: &[PolicySettings],
+    defaults: Defaults<'_>,
+) -> Result<Policies, ConfigError> {
     let load = |(i, settings)| {
         Policy::load(settings, defaults, &|path| std::fs::read_to_string(path)).map_err(|(key, e)| match e {
             WhiteListError::Read { .. } => source.error(&format!("policy.{i}.{key}"), e.to_string()),
@@ -57,5 +67,5 @@ pub(super) fn load(source: &Source, file: &MilterFile) -> Result<Policies, Confi
             }
         })
     };
-    file.policy.iter().enumerate().map(load).collect::<Result<_, _>>().map(Policies)
+    policies.iter().enumerate().map(load).collect::<Result<_, _>>().map(Policies)
 }
