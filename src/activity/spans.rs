@@ -65,11 +65,13 @@ impl<const N: usize> Spans<N> {
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "each is half of a cell")]
     pub fn kept(&self) -> Vec<Kept> {
-        let of = |(kind, ring): (usize, &Box<[AtomicU64]>)| {
-            let cells: Vec<_> = ring.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
-            cells.into_iter().map(move |cell| (kind, (cell >> 32) as u32, cell as u32))
-        };
-        self.cells.iter().enumerate().flat_map(of).filter(|&(_, _, count)| count > 0).collect()
+        let mut kept = Vec::new();
+        for (kind, ring) in self.cells.iter().enumerate() {
+            let cells = ring.iter().map(|cell| cell.load(Ordering::Relaxed));
+            kept.extend(cells.map(|cell| (kind, (cell >> 32) as u32, cell as u32)));
+        }
+        kept.retain(|&(_, _, count)| count > 0);
+        kept
     }
 
     /// Takes over counts of an earlier daemon that are not older than what is kept, nor of the future.

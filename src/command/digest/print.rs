@@ -148,7 +148,7 @@ fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut shown = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);
