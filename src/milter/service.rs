@@ -6,7 +6,7 @@ use super::readers::Readers;
 use crate::activity::Activity;
 use crate::ledger::Ledger;
 use crate::sync::Links;
-use crate::verdict::Rules;
+use crate::verdict::{Rules, Settled};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -22,6 +22,8 @@ pub struct Service {
     pub(super) activity: Arc<Activity>,
     pub(super) budget: Budget,
     pub(super) readers: Readers,
+    /// From where the copies of mailings come that are on their way.
+    pub(super) settled: Settled,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
 }
@@ -37,6 +39,7 @@ impl Service {
             activity,
             budget: Budget::default(),
             readers: Readers::default(),
+            settled: Settled::default(),
             in_flight: watch::Sender::new(0),
         })
     }
