@@ -26,7 +26,19 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",
-        &["signature", "ledger", "policy", "net", "verdict", "milter", "sync", "server", "page", "telemetry"],
+        &[
+            "directory",
+            "signature",
+            "ledger",
+            "policy",
+            "net",
+            "verdict",
+            "milter",
+            "sync",
+            "server",
+            "page",
+            "telemetry",
+        ],
     ),
     (
         "command",

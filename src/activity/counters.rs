@@ -10,7 +10,7 @@ use super::recent::{Recent, Ring};
 use super::tasks::Tasks;
 use crate::policy::{Action, Verdict};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What is kept of messages beside counts.
@@ -58,6 +58,9 @@ pub struct Activity {
     held: AtomicU64,
     /// Those that failed, and those that did not.
     reloads: [AtomicU64; 2],
+    reload_failed: AtomicBool,
+    /// In seconds since 1970; 0: there was none.
+    reloaded_at: AtomicU64,
     log_lines_dropped: fn() -> u64,
     /// Messages by verdict at a milter; at a server the first has signatures of reports.
     pub minutes: Minutes<{ Verdict::ALL.len() }>,
@@ -79,6 +82,8 @@ impl Activity {
             signatures: AtomicU64::new(0),
             held: AtomicU64::new(0),
             reloads: Default::default(),
+            reload_failed: AtomicBool::new(false),
+            reloaded_at: AtomicU64::new(0),
             log_lines_dropped,
             minutes: Minutes::default(),
             record,
@@ -128,8 +133,24 @@ impl Activity {
     }
 
     /// Counts a reload.
-    pub fn reloaded(&self, well: bool) {
+    pub fn reloaded(&self, well: bool, now: u64) {
         self.reloads[usize::from(well)].fetch_add(1, Ordering::Relaxed);
+        self.reload_failed.store(!well, Ordering::Relaxed);
+        if well {
+            self.reloaded_at.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the configuration in force is the one that was last to be read: no reload failed since.
+    #[must_use]
+    pub fn is_reloaded(&self) -> bool {
+        !self.reload_failed.load(Ordering::Relaxed)
+    }
+
+    /// When a reload last went well, in seconds since 1970; none: not since the start.
+    #[must_use]
+    pub fn reloaded_at(&self) -> Option<u64> {
+        Some(self.reloaded_at.load(Ordering::Relaxed)).filter(|&at| at > 0)
     }
 
     /// Messages by verdict and action: those that there were, and for each verdict what is usually done, so that it is there

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark canary`
 
+use super::output::output;
 use crate::config::{self, DEFAULT_PATH};
 use crate::directory::StateDirectory;
 use crate::ledger::random_bytes;
@@ -87,7 +88,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
     let address = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("postmaster@{host}"));
     let text = message(&canary, file.header.as_str(), (&address(&args.from), &address(&args.to)), host)?;
-    io::stdout().write_all(text.as_bytes())?;
+    output().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,7 +4,7 @@
 use super::supervisor::Supervisor;
 use crate::activity::Activity;
 use crate::control::{Control, Daemon};
-use crate::ledger::{Ledger, OpenError, Role, Settings};
+use crate::ledger::{Ledger, OpenError, Role, Settings, now};
 use crate::page::{self, Page};
 use crate::signature::FederationKey;
 use crate::telemetry;
@@ -118,10 +118,10 @@ pub(super) fn serving() {
 /// Reads something again, while the service manager knows of it. It tells whether that went well.
 pub(super) fn reloading(activity: &Activity, reload: impl FnOnce() -> bool) {
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Ok(time) => notify(&[NotifyState::Reloading, time]),
         Err(e) => log::warn!("cannot notify the service manager: {e}"),
     }
-    activity.reloaded(reload());
+    activity.reloaded(reload(), now());
     notify(&[NotifyState::Ready]);
 }
 

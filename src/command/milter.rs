@@ -4,6 +4,7 @@
 use super::canary;
 use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Connections};
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let checked = match config::load(&args.config) {
         Ok(checked) => checked,
         Err(e) => {
-            eprintln!("{e}");
+            complain(e);
             return Ok(ExitCode::from(EX_CONFIG));
         }
     };

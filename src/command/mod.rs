@@ -15,6 +15,7 @@ mod explain;
 mod from_where;
 mod ledger;
 mod milter;
+mod output;
 mod server;
 mod show;
 mod signature;
@@ -25,3 +26,4 @@ mod tune_table;
 mod watch;
 
 pub use cli::Cli;
+pub use output::complain;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark status`
 
+use super::output::{failed, output};
 use super::show::{Slice, THRESHOLD, ago, bytes};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus};
@@ -35,7 +36,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match ask(args) {
         Ok((status, threshold)) => {
-            let mut out = io::stdout().lock();
+            let mut out = output();
             if args.json {
                 writeln!(out, "{}", serde_json::to_string(&status)?)?;
             } else {
@@ -44,10 +45,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let healthy = status.links.iter().all(|link| link.error.is_none());
             Ok(ExitCode::from(u8::from(!healthy)))
         }
-        Err(e) => {
-            eprintln!("bulkmark: {e:#}");
-            Ok(ExitCode::from(2))
-        }
+        Err(e) => Ok(failed(&e, 2)),
     }
 }
 

@@ -20,6 +20,7 @@ impl Daemon {
         );
         text.one("bulkmark_uptime_seconds", "gauge", "Time since the start.", self.uptime());
         activity_metrics(&self.activity, &mut text);
+        self.config_metrics(&mut text);
         if self.is_server() {
             stream_metrics(&self.activity, &mut text);
         } else {
@@ -47,6 +48,21 @@ impl Daemon {
             status.client_metrics(&mut text);
         }
         text.into_string()
+    }
+
+    fn config_metrics(&self, text: &mut Text) {
+        text.one(
+            "bulkmark_config_last_reload_successful",
+            "gauge",
+            "1, or 0 when the last reload failed and an older configuration is in force.",
+            u8::from(self.activity.is_reloaded()),
+        );
+        text.one(
+            "bulkmark_config_last_reload_success_timestamp_seconds",
+            "gauge",
+            "When the configuration in force was read.",
+            self.activity.reloaded_at().unwrap_or(self.started_at),
+        );
     }
 
     fn disk_metrics(&self, text: &mut Text) {

@@ -97,6 +97,8 @@ pub struct Parts {
 /// What a daemon knows of itself.
 pub struct Daemon {
     started: Instant,
+    /// The same, in seconds since 1970.
+    pub(super) started_at: u64,
     parts: Parts,
 }
 
@@ -112,7 +114,7 @@ impl Daemon {
     /// One that begins now.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        Self { started: Instant::now(), parts }
+        Self { started: Instant::now(), started_at: ledger::now(), parts }
     }
 
     /// Whether it is a server; else it is a milter.

@@ -2,6 +2,7 @@
 //! What a count means for a message: white list, threshold, action. Pure: no clock, no file, no socket.
 
 mod decide;
+mod doubts;
 mod facts;
 mod mailbox;
 mod network;
@@ -13,6 +14,7 @@ mod sources;
 mod whitelist;
 
 pub use decide::{Counts, Decision, Verdict, decide};
+pub use doubts::{Doubt, doubts, host_bits};
 pub use facts::Facts;
 pub use mailbox::{Mailboxes, RecipientCase};
 pub use network::Network;
