@@ -2,7 +2,9 @@
 //! What the packages say, in several places. What becomes of them on a machine, `make package-test` shows.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::process::Command;
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -44,5 +46,23 @@ fn all_tell_the_same_line_for_postfix() {
         "src/command/cli.rs",
     ] {
         assert_eq!(line(path), expected, "{path}");
+    }
+}
+
+/// Whether AppArmor takes the profile; no kernel has to have AppArmor for that.
+#[test]
+fn the_profile_for_apparmor_is_valid() {
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/apparmor/bulkmark");
+    match Command::new("apparmor_parser")
+        .args(["--skip-kernel-load", "--skip-cache", "--quiet"])
+        .arg(profile)
+        .output()
+    {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            println!("SKIPPED: apparmor_parser is not installed");
+            assert!(std::env::var_os("CI").is_none(), "apparmor must be installed in CI");
+        }
+        Err(e) => panic!("apparmor_parser: {e}"),
     }
 }

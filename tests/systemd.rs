@@ -242,8 +242,15 @@ fn an_instance_differs_from_the_first_milter_in_its_files_only() {
     }
     let missing = own(&first, &other);
     let keys: Vec<_> = missing.iter().map(|line| line.split('=').next().unwrap()).collect();
-    let expected =
-        ["Description", "ExecStart", "StateDirectory", "RuntimeDirectory", "RuntimeDirectoryPreserve"];
+    let expected = [
+        "Description",
+        "ExecStart",
+        "ExecReload",
+        "StateDirectory",
+        "RuntimeDirectory",
+        "RuntimeDirectoryPreserve",
+        "ConfigurationDirectory",
+    ];
     assert!(keys.iter().all(|key| expected.contains(key)), "{missing:?}");
     assert!(keys.contains(&"StateDirectory") && keys.contains(&"ExecStart"), "{keys:?}");
 }
