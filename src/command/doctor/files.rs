@@ -18,6 +18,11 @@ const SPACE_WARNING: u64 = 256 << 20;
 /// What helps whoever may not look.
 pub(super) const AS_ROOT: &str = "run it as root: sudo bulkmark doctor";
 
+/// Whether this process may not read a file that is there.
+pub(super) fn is_forbidden(path: &Path) -> bool {
+    fs::File::open(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
+}
+
 /// As whom the daemon runs: the owner of its control socket; where it does not run, the packages' user with their
 /// configuration, and elsewhere the owner of the state directory.
 pub(super) fn daemon_user(control: &Path, state_dir: &Path, packaged: bool) -> User {
