@@ -440,7 +440,7 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
 
 /// Nothing is cut off and no word of a heading is broken, whatever names come; a phone shows what matters within a few screens,
 /// and a wide screen uses its width; dark is dark. With BULKMARK_PICTURES=DIR, the pictures are put there:
-/// `BULKMARK_PICTURES=docs cargo test --test page looks`; two of them are kept.
+/// `BULKMARK_PICTURES=docs cargo test --test page looks`; three of them are kept.
 #[test]
 fn it_looks_well_in_all_sizes_and_lights() {
     let Some(mut browser) = Browser::start() else { return };
