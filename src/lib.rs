@@ -19,6 +19,8 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![forbid(unsafe_code)]
 #![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
+// `command/output.rs` prints, and has the reason.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods))]
 
 pub mod activity;
 pub mod command;

@@ -565,7 +565,7 @@ fn a_ledger_of_another_key() {
     fs::write(&key, "0123456789abcdef0123456789abcdef").unwrap();
     secret(&key);
     clinic.site.extra = format!("[ledger]\nfederation-key-file = \"{}\"\n", key.display());
-    clinic.doctor().has("error", "belongs to another federation key", "put the old key back");
+    clinic.doctor().has("warning", "was made under another federation key", "put the old key back");
 }
 
 #[test]

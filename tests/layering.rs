@@ -27,7 +27,19 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",
-        &["signature", "ledger", "policy", "net", "verdict", "milter", "sync", "server", "page", "telemetry"],
+        &[
+            "directory",
+            "signature",
+            "ledger",
+            "policy",
+            "net",
+            "verdict",
+            "milter",
+            "sync",
+            "server",
+            "page",
+            "telemetry",
+        ],
     ),
     (
         "command",

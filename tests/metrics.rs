@@ -69,6 +69,7 @@ fn a_milter_counts_its_messages() {
         ("bulkmark_ledger_available", 1.0),
         ("bulkmark_log_lines_dropped_total", 0.0),
         ("bulkmark_reloads_total{result=\"success\"}", 0.0),
+        ("bulkmark_config_last_reload_successful", 1.0),
     ] {
         assert_eq!(found.get(name), Some(&value), "{name} in {found:#?}");
     }
@@ -96,7 +97,18 @@ fn other_actions_and_reloads_are_counted() {
     site.config();
     assert!(daemon.reload().contains("stays in force"));
     wait_for(&daemon, "bulkmark_reloads_total{result=\"failure\"}", |count| count == 1.0);
-    assert_eq!(metrics(&daemon)["bulkmark_reloads_total{result=\"success\"}"], 1.0);
+    let (last, when) =
+        ("bulkmark_config_last_reload_successful", "bulkmark_config_last_reload_success_timestamp_seconds");
+    let found = metrics(&daemon);
+    assert_eq!((found["bulkmark_reloads_total{result=\"success\"}"], found[last]), (1.0, 0.0));
+    let time = found[when];
+    assert!(time > 1.7e9, "{time}");
+    // It tells of the configuration in force, until another one is.
+    site.extra.clear();
+    site.config();
+    assert!(daemon.reload().contains("read again"));
+    wait_for(&daemon, last, |well| well == 1.0);
+    assert!(metrics(&daemon)[when] >= time);
 }
 
 /// Copies that differ are bulk by near signatures alone.

@@ -8,11 +8,11 @@ use super::load::Load;
 use super::recent::{Recent, Record, Ring};
 use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
-use crate::policy::{Action, Verdict};
+use crate::policy::{AccountStatus, Accounts, Action, Limits, Sent, Standing, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Kinds that are counted by time.
@@ -57,11 +57,17 @@ pub struct Activity {
     certificate_expiry: AtomicU64,
     /// Those that failed, and those that did not.
     reloads: [AtomicU64; 2],
+    reload_failed: AtomicBool,
+    /// In seconds since 1970; 0: there was none.
+    reloaded_at: AtomicU64,
     log_lines_dropped: fn() -> u64,
     /// Messages of a day by verdict at a milter; at a server the first has signatures of reports.
     pub minutes: Spans<KINDS>,
     /// The same of a month.
     pub hours: Spans<KINDS>,
+    /// What accounts sent that send outbound mail.
+    accounts: Mutex<Accounts>,
+    alerts: AtomicU64,
     /// What is kept of messages beside counts.
     pub wanted: Record,
     recent: Ring,
@@ -83,9 +89,13 @@ impl Activity {
             canaries: AtomicU64::new(0),
             certificate_expiry: AtomicU64::new(0),
             reloads: Default::default(),
+            reload_failed: AtomicBool::new(false),
+            reloaded_at: AtomicU64::new(0),
             log_lines_dropped,
             minutes: Spans::new(60, MINUTES),
             hours: Spans::new(3600, HOURS),
+            accounts: Mutex::default(),
+            alerts: AtomicU64::new(0),
             wanted: record,
             recent: Ring::default(),
             bulk: Table::new(record),
@@ -122,6 +132,41 @@ impl Activity {
     pub fn reported(&self, signatures: u64, now: u64) {
         self.minutes.add(0, signatures, now);
         self.hours.add(0, signatures, now);
+    }
+
+    /// An account sent outbound mail; how it stands now. `now` is in seconds since 1970.
+    pub fn account_sent(&self, name: &str, what: Sent, limits: Limits, now: u64) -> Standing {
+        let standing = self.accounts.lock().sent(name, what, limits, now);
+        self.alerts.fetch_add(u64::from(standing.is_news), Ordering::Relaxed);
+        standing
+    }
+
+    /// How many accounts sent outbound mail lately, and how many of them are over their limit.
+    #[must_use]
+    pub fn accounts(&self, now: u64) -> (usize, usize) {
+        self.accounts.lock().numbers(now)
+    }
+
+    /// So many accounts that sent bulk lately, those over their limit first.
+    #[must_use]
+    pub fn busiest_accounts(&self, most: usize, now: u64) -> Vec<AccountStatus> {
+        self.accounts.lock().list(most, now)
+    }
+
+    /// How often an account was told to be over its limit.
+    #[must_use]
+    pub fn account_alerts(&self) -> u64 {
+        self.alerts.load(Ordering::Relaxed)
+    }
+
+    /// Takes up what accounts had sent before a restart.
+    pub fn take_up_accounts(&self, accounts: Accounts) {
+        *self.accounts.lock() = accounts;
+    }
+
+    /// Does something with what accounts sent, for example store it.
+    pub fn with_accounts<T>(&self, act: impl FnOnce(&Accounts) -> T) -> T {
+        act(&self.accounts.lock())
     }
 
     /// Counts a message.
@@ -163,8 +208,24 @@ impl Activity {
     }
 
     /// Counts a reload.
-    pub fn reloaded(&self, well: bool) {
+    pub fn reloaded(&self, well: bool, now: u64) {
         self.reloads[usize::from(well)].fetch_add(1, Ordering::Relaxed);
+        self.reload_failed.store(!well, Ordering::Relaxed);
+        if well {
+            self.reloaded_at.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the configuration in force is the one that was last to be read: no reload failed since.
+    #[must_use]
+    pub fn is_reloaded(&self) -> bool {
+        !self.reload_failed.load(Ordering::Relaxed)
+    }
+
+    /// When a reload last went well, in seconds since 1970; none: not since the start.
+    #[must_use]
+    pub fn reloaded_at(&self) -> Option<u64> {
+        Some(self.reloaded_at.load(Ordering::Relaxed)).filter(|&at| at > 0)
     }
 
     /// Messages by verdict, action and reason: those that there were, and those that are expected.

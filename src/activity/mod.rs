@@ -13,6 +13,7 @@ mod recent;
 mod spans;
 mod tasks;
 
+pub use crate::policy::AccountStatus;
 pub use bulk::{Mailing, Seen};
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged};

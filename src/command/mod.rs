@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
+mod accounts;
 mod asker;
 mod canary;
 mod check;
@@ -15,7 +16,10 @@ mod exit;
 mod explain;
 mod from_where;
 mod ledger;
+mod ledger_own;
 mod milter;
+mod next_start;
+mod output;
 mod server;
 mod show;
 mod signature;
@@ -26,3 +30,4 @@ mod tune_table;
 mod watch;
 
 pub use cli::Cli;
+pub use output::complain;

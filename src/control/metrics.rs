@@ -29,8 +29,18 @@ impl Daemon {
             self.activity.certificate_expiry().map(|expiry| (vec![], expiry)),
         );
         activity_metrics(&self.activity, &mut text);
+        self.config_metrics(&mut text);
         if self.is_server() {
             stream_metrics(&self.activity, &mut text);
+            text.family(
+                "bulkmark_server_refused_total",
+                "counter",
+                "Requests that were refused.",
+                (self.refused)()
+                    .into_iter()
+                    .flat_map(|refused| refused.requests)
+                    .map(|(reason, count)| (vec![("reason", reason)], count)),
+            );
         } else {
             message_metrics(&self.activity, &mut text);
         }
@@ -57,6 +67,21 @@ impl Daemon {
         }
         process_metrics(&mut text);
         text.into_string()
+    }
+
+    fn config_metrics(&self, text: &mut Text) {
+        text.one(
+            "bulkmark_config_last_reload_successful",
+            "gauge",
+            "1, or 0 when the last reload failed and an older configuration is in force.",
+            u8::from(self.activity.is_reloaded()),
+        );
+        text.one(
+            "bulkmark_config_last_reload_success_timestamp_seconds",
+            "gauge",
+            "When the configuration in force was read.",
+            self.activity.reloaded_at().unwrap_or(self.started_at),
+        );
     }
 
     fn disk_metrics(&self, text: &mut Text) {
@@ -164,6 +189,25 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "counter",
         "Bulk that was only marked, since its count comes from too few networks (min-sources).",
         activity.held(),
+    );
+    let (accounts, over) = activity.accounts(crate::ledger::now());
+    text.one(
+        "bulkmark_outbound_accounts",
+        "gauge",
+        "Accounts that sent outbound mail within outbound.window.",
+        accounts,
+    );
+    text.one(
+        "bulkmark_outbound_accounts_over",
+        "gauge",
+        "Those of them that are over their limit; bulkmark status names them.",
+        over,
+    );
+    text.one(
+        "bulkmark_outbound_alerts_total",
+        "counter",
+        "How often the log told of an account that is over its limit.",
+        activity.account_alerts(),
     );
     text.histogram(
         "bulkmark_judging_duration_seconds",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Certificate and key, and their change while connections go on.
 
+use super::certificate::Certificate;
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
@@ -8,8 +9,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 use tokio_rustls::TlsAcceptor;
-use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 /// `[tls]`: certificate and key, both PEM.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -81,8 +82,8 @@ fn read(files: &TlsFiles) -> Result<InForce, TlsError> {
 
 /// When a certificate expires; none where it is of a kind that cannot be read.
 fn expiry(certificate: &CertificateDer<'_>) -> Option<u64> {
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-    u64::try_from(certificate.validity().not_after.timestamp()).ok()
+    let ends = Certificate::parse(certificate).ok()?.ends;
+    ends.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
 impl TlsKeys {

@@ -4,7 +4,9 @@
 use super::envelope::Envelope;
 use super::finding::Finding;
 use super::outcome::Outcome;
+use super::reason::Exempt;
 use super::rules::Rules;
+use crate::policy::Standing;
 use crate::text::{escaped, plain};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -40,19 +42,31 @@ pub fn fields(
     fields.extend(envelope.size.map(|size| ("size", size.to_string())));
     fields.push(("verdict", outcome.verdict.to_string()));
     match finding {
-        Finding::Exempt(reason) => fields.push(("reason", reason.to_string())),
+        Finding::Exempt(reason) => {
+            fields.push(("reason", reason.to_string()));
+            let by =
+                rules.parties(envelope).first().filter(|_| *reason == Exempt::Policy).map(|party| party.by);
+            fields.extend(by.and_then(|by| rules.name(by)).map(|name| ("policy", name.to_owned())));
+        }
         Finding::Canary(_) => fields.push(("reason", "canary".to_owned())),
         Finding::Unknown(reason, _) => fields.push(("reason", reason.to_string())),
         Finding::Counted(counted) => {
             let counts = [("body", counted.counts.body), ("near", counted.counts.near)];
             fields.extend(counts.into_iter().filter_map(|(name, count)| Some((name, count?.to_string()))));
-            fields.push(("threshold", rules.thresholds.body.get().to_string()));
+            let decision = &counted.decision;
+            fields.push(("threshold", rules.terms(decision.by).thresholds.body.get().to_string()));
+            fields.extend(rules.name(decision.by).map(|name| ("policy", name.to_owned())));
+            let milder = decision.milder.and_then(|by| rules.name(by));
+            fields.extend(milder.map(|name| ("milder", name.to_owned())));
             fields.extend(counted.decision.sources());
             fields.extend(counted.signature.map(|signature| ("signature", signature.to_string())));
             fields.extend(
                 counted.decision.whitelist.as_ref().map(|entry| ("whitelist", plain(&entry.to_string(), ""))),
             );
         }
+    }
+    if let Some(standing) = outcome.account {
+        fields.extend(account(envelope, standing));
     }
     fields.push(("action", outcome.action.to_string()));
     fields.push(("ms", format!("{:.1}", time.as_secs_f64() * 1000.0)));
@@ -70,6 +84,35 @@ fn message_id(field: &str) -> &str {
     let id = field.trim();
     let id = id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id);
     id.char_indices().nth(MOST_OF_ID).map_or(id, |(end, _)| &id[..end])
+}
+
+/// The account that sent a message, and how it stands.
+fn account(envelope: &Envelope, Standing { sent, is_over, .. }: Standing) -> Vec<(&'static str, String)> {
+    let mut fields = vec![
+        ("account", format!("<{}>", plain(&envelope.account(), "<>"))),
+        ("account-bulk", sent.bulk.to_string()),
+        ("account-recipients", sent.recipients.to_string()),
+    ];
+    fields.extend(is_over.then(|| ("over", "limit".to_owned())));
+    fields
+}
+
+/// The line that calls somebody: an account is over its limit.
+#[must_use]
+pub fn account_line(rules: &Rules, envelope: &Envelope, standing: Standing) -> String {
+    let mut line = format!("{}: outbound account over its limit:", plain(envelope.id(), ""));
+    let ip = envelope.client.map_or_else(|| "local".to_owned(), |ip| ip.to_string());
+    let window = humantime_serde::re::humantime::format_duration(rules.outbound.window);
+    let more = [
+        ("client", format!("[{ip}]")),
+        ("window", window.to_string().replace(' ', "")),
+        ("action", rules.outbound.action.to_string()),
+    ];
+    for (name, value) in account(envelope, standing).into_iter().chain(more) {
+        // Writing to a String does not fail.
+        let _ = write!(line, " {name}={value}");
+    }
+    line
 }
 
 /// The line: the queue id, then the fields.
@@ -106,6 +149,7 @@ mod tests {
             id: Some("4ID".to_owned()),
             message_id: Some(" <1@a.example> ".to_owned()),
             size: Some(1234),
+            ..Envelope::default()
         };
         assert_eq!(
             line(&envelope, &Finding::Unknown(Unknown::Timeout, "why".to_owned())),
@@ -134,6 +178,7 @@ mod tests {
             id: Some("4ID: verdict=clean".to_owned()),
             message_id: Some(format!("<{evil}{}>", "x".repeat(1000))),
             size: Some(1),
+            ..Envelope::default()
         };
         let detail = "found \"a verdict=clean\", expected none".to_owned();
         let line = line(&envelope, &Finding::Unknown(Unknown::Timeout, detail));

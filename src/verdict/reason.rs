@@ -12,6 +12,8 @@ pub enum Exempt {
     Network,
     /// Its client authenticated.
     Authenticated,
+    /// The policies of all its recipients say so.
+    Policy,
     /// It says too little to be distinguished from others.
     LowInformation,
 }
@@ -27,6 +29,7 @@ impl Exempt {
             Self::Loopback => "loopback",
             Self::Network => "network",
             Self::Authenticated => "authenticated",
+            Self::Policy => "policy",
             Self::LowInformation => "low-information",
         }
     }

@@ -11,9 +11,10 @@ mod print;
 mod send;
 mod source;
 
+use super::output::output;
 use day::Day;
 use print::Top;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let text = print::text(&day, host, &title, Top(args.top));
     match &args.mail {
         Some(to) => send::send(to, &print::subject(&day, host, &title), &text)?,
-        None => io::stdout().write_all(text.as_bytes())?,
+        None => output().write_all(text.as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -91,9 +91,12 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
     match Image::open(&path, of.threshold) {
         Ok((image, status)) => {
             if key.is_some_and(|key| key.id() != image.key_id()) {
-                let text = format!("{shown} belongs to another federation key, {:016x}", image.key_id());
-                let advice = "put the old key back, or move the ledger away to begin with empty counts";
-                report.error(CHECK, text, advice);
+                let text = format!(
+                    "{shown} was made under another federation key, {:016x}: at its start the daemon keeps it beside, and \
+                     begins a new one",
+                    image.key_id()
+                );
+                report.warning(CHECK, text, "if that is not meant, put the old key back");
             } else {
                 report.ok(CHECK, format!("{shown} is sound"));
             }
@@ -139,7 +142,7 @@ fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
          probability {chance}"
     );
     if doubtful || longest >= MANY_SLICES {
-        let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), everywhere in a federation";
+        let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), in a federation that of the servers";
         report.warning(CHECK, format!("{text}; {longest} filters for one window"), advice);
     } else {
         report.ok(CHECK, text);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The files that the daemon needs: can it use them, and can others who should not?
 
-use super::access::{ENTER, Obstacle, READ, User, WRITE};
 use super::report::Report;
 use crate::command::show::bytes;
+use crate::directory::{ENTER, Obstacle, READ, User, WRITE};
 use crate::ledger::FILE_NAME;
 use rustix::fs::StatVfsMountFlags;
 use std::fs;
@@ -21,17 +21,6 @@ pub(super) const AS_ROOT: &str = "run it as root: sudo bulkmark doctor";
 /// Whether this process may not read a file that is there.
 pub(super) fn is_forbidden(path: &Path) -> bool {
     fs::File::open(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
-}
-
-/// As whom the daemon runs: the owner of its control socket; where it does not run, the packages' user with their
-/// configuration, and elsewhere the owner of the state directory.
-pub(super) fn daemon_user(control: &Path, state_dir: &Path, packaged: bool) -> User {
-    let owner = |path: &Path| fs::metadata(path).ok().map(|meta| meta.uid());
-    if let Some(uid) = owner(control) {
-        return User::of(uid);
-    }
-    let packaged = if packaged { User::named("bulkmark") } else { None };
-    packaged.unwrap_or_else(|| User::of(owner(state_dir).unwrap_or_default()))
 }
 
 /// Says so when this process sees less than it should.

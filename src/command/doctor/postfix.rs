@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Does Postfix ask the milter, and may it?
 
-use super::access::{Obstacle, User, WRITE};
 use super::report::Report;
+use crate::directory::{Obstacle, User, WRITE};
 use crate::net::Address;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};

@@ -43,10 +43,7 @@ pub(super) async fn examine(
                 agreed.push(&**url);
             }
             (Ok(()), None) => {
-                report.ok(
-                    check,
-                    format!("{url} answers, knows our token, and has our window, capacity and key"),
-                );
+                report.ok(check, format!("{url} answers, knows our token, and has our window and key"));
                 agreed.push(&**url);
             }
         }
@@ -93,8 +90,7 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
     }
 }
 
-const SAME: &str =
-    "use the same [ledger] window and capacity, and the same federation-key-file, as the server";
+const SAME: &str = "use the same [ledger] window, and the same federation-key-file, as the server";
 
 /// What waits to be sent.
 pub(super) fn examine_spool(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
