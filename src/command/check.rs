@@ -3,6 +3,7 @@
 
 use super::asker::{Asker, MessageArgs};
 use super::from_where::FromWhere;
+use super::output::{failed, output};
 use crate::policy::Verdict;
 use crate::verdict::{Content, Counted, Exempt, Finding};
 use serde::Serialize;
@@ -64,7 +65,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let args = &args.message;
     match check(args) {
         Ok(answer) => {
-            let mut out = io::stdout().lock();
+            let mut out = output();
             if args.json {
                 writeln!(out, "{}", serde_json::to_string(&answer)?)?;
             } else {
@@ -73,10 +74,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let bulk = answer.verdict == Verdict::Bulk.to_string();
             Ok(ExitCode::from(u8::from(bulk)))
         }
-        Err(e) => {
-            eprintln!("bulkmark: {e:#}");
-            Ok(ExitCode::from(2))
-        }
+        Err(e) => Ok(failed(&e, 2)),
     }
 }
 

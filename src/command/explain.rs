@@ -3,6 +3,7 @@
 
 use super::asker::{Asker, MessageArgs};
 use super::from_where::FromWhere;
+use super::output::{output, print};
 use super::show::time;
 use crate::ledger::Shares;
 use crate::mail::{File, RawMessage, Text, Visitor};
@@ -12,6 +13,7 @@ use crate::signature::{LowInformation, Signature};
 use crate::verdict::{Content, Exempt, Finding};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// Explain why a message is bulk or not.
@@ -78,9 +80,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (asker, message) = args.read()?;
     let explanation = explain(&asker, &message)?;
     if args.json {
-        println!("{}", serde_json::to_string(&explanation)?);
+        print(serde_json::to_string(&explanation)?)?;
     } else {
-        print!("{}: {}", args.file.display(), for_people(&explanation));
+        write!(output(), "{}: {}", args.file.display(), for_people(&explanation))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,8 +3,9 @@
 
 use super::accounts;
 use super::canary;
-use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
+use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Connections};
@@ -41,7 +42,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let checked = match config::load(&args.config) {
         Ok(checked) => checked,
         Err(e) => {
-            eprintln!("{e}");
+            complain(e);
             return Ok(ExitCode::from(EX_CONFIG));
         }
     };
@@ -77,13 +78,14 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         links,
         servers,
         clients: Box::new(Vec::new),
+        refused: Box::new(|| None),
         activity: Arc::clone(&activity),
     }));
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, MILTER_EXAMPLE)));
-    show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
+    let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
     serving();
     watch(&ledger, &mut tasks);
@@ -101,6 +103,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         () = reloads => (),
     }
     drop(tasks);
+    end_history(history.as_ref());
     accounts::store(&state_dir, &activity);
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
@@ -219,7 +222,8 @@ fn reload(
     match config::load(path) {
         Ok(checked) if checked.key.id() != service.rules.load().key.id() => {
             log::error!(
-                "{}: the federation key was changed; the old configuration stays in force",
+                "{}: the federation key was changed, which takes a restart: it begins a new ledger; the old configuration stays in \
+                 force",
                 path.display()
             );
             false
@@ -232,7 +236,7 @@ fn reload(
             for key in kept {
                 log::warn!("{}: {key} was changed, which takes effect at the next start", path.display());
             }
-            telemetry::set_level(checked.file.log.level);
+            telemetry::set_levels(&checked.file.log);
             checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
             *in_force = checked.file.clone();
             service.rules.store(Arc::new(checked.into_rules()));

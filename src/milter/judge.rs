@@ -13,6 +13,7 @@ use crate::verdict::{
     Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown,
     account_line, fields, log_line,
 };
+use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
@@ -21,8 +22,16 @@ use tokio::time::{Instant, timeout_at};
 /// milliseconds at worst, and most mail is below it.
 const LARGE: usize = 16 << 10;
 
-/// The target of the one line of each message, by which the logger knows it.
-const LINE: &str = "bulkmark::message";
+/// The target of the one line of a message, by which the logger knows it and its verdict.
+const fn target(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Clean => "bulkmark::message::clean",
+        Verdict::Bulk => "bulkmark::message::bulk",
+        Verdict::Whitelisted => "bulkmark::message::whitelisted",
+        Verdict::Exempt => "bulkmark::message::exempt",
+        Verdict::Unknown => "bulkmark::message::unknown",
+    }
+}
 
 /// A message that is judged, and what that takes.
 struct Case<'a> {
@@ -60,14 +69,23 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
         outcome = outcome.of_account(&rules, &message.envelope, standing, host);
     }
     let judgement = Judgement { finding, outcome, content, reported };
-    record(&service.activity, &message.envelope, message.subject.as_deref(), &judgement, began.elapsed());
+    record(
+        &service.activity,
+        &rules,
+        &message.envelope,
+        message.subject.as_deref(),
+        &judgement,
+        began.elapsed(),
+    );
     let Judgement { finding, outcome, .. } = judgement;
+    let target = target(outcome.verdict);
+    let level = if matches!(finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
+    if !log::log_enabled!(target: target, level) {
+        return outcome;
+    }
     let fields = fields(&rules, &message.envelope, &finding, &outcome, message.started.elapsed());
     let line = log_line(&message.envelope, &fields);
-    match finding {
-        Finding::Unknown(..) => log::warn!(target: LINE, "{line}"),
-        _ => log::info!(target: LINE, "{line}"),
-    }
+    log::log!(target: target, level, "{line}");
     outcome
 }
 

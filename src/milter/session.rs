@@ -22,8 +22,11 @@ pub(super) const MAX_FORGED: usize = 1000;
 /// Bytes of the name of an account that are kept: all of an address (RFC 5321, 4.5.3.1).
 const MAX_LOGIN: usize = 320;
 
-/// Bytes of a subject that are kept.
-const MAX_SUBJECT: usize = 500;
+/// Bytes of a subject, or of a Message-ID, that are kept.
+const MAX_FIELD: usize = 500;
+
+/// Bytes of the line between header and body.
+const EMPTY_LINE: u64 = 2;
 
 /// A connection.
 pub(super) struct Session {
@@ -141,15 +144,27 @@ impl Message {
             }
         }
         if self.wants_subject && self.subject.is_none() && name.eq_ignore_ascii_case(b"subject") {
-            self.subject = Some(value[..value.len().min(MAX_SUBJECT)].to_vec());
+            self.subject = Some(cut(value).to_vec());
         }
+        if self.envelope.message_id.is_none() && name.eq_ignore_ascii_case(b"message-id") {
+            self.envelope.message_id = Some(String::from_utf8_lossy(cut(value)).into_owned());
+        }
+        // With the colon, a blank and the end of the line.
+        self.grow(name.len() + value.len() + 4);
         self.collect(|raw| raw.header(name, value));
     }
 
     /// A piece of the body.
     pub(super) fn body(&mut self, chunk: &[u8]) {
         self.content_begins();
+        self.grow(chunk.len());
         self.collect(|raw| raw.body(chunk));
+    }
+
+    /// More bytes of the message came, wanted or not.
+    fn grow(&mut self, bytes: usize) {
+        let size = self.envelope.size.get_or_insert(EMPTY_LINE);
+        *size = size.saturating_add(bytes as u64);
     }
 
     /// The message as it came, and the account of its memory.
@@ -173,6 +188,10 @@ impl Message {
             self.account.give_back();
         }
     }
+}
+
+fn cut(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(MAX_FIELD)]
 }
 
 /// An address as SMTP gives it, without its angle brackets.

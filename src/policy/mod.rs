@@ -3,6 +3,7 @@
 
 mod accounts;
 mod decide;
+mod doubts;
 mod facts;
 mod mailbox;
 mod matching;
@@ -17,10 +18,12 @@ mod reply;
 mod settings;
 mod source;
 mod sources;
+mod suggest;
 mod whitelist;
 
 pub use accounts::{AccountStatus, Accounts, Limits, Sent, Standing};
 pub use decide::{Counts, Decision, Terms, Verdict, decide, settle};
+pub use doubts::{Doubt, doubts, host_bits};
 pub use facts::Facts;
 pub use mailbox::{Mailboxes, RecipientCase};
 pub use matching::{Login, MatchSettings, MessageMatch, Name, Origin};
@@ -36,4 +39,5 @@ pub use settings::{
 };
 pub use source::Match;
 pub use sources::{Backing, Backings, Sources};
+pub use suggest::suggestion;
 pub use whitelist::{WhiteList, WhiteListError};

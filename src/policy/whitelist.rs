@@ -88,7 +88,13 @@ impl WhiteList {
                     return Err(line_error(format!("more than {MAX_INCLUDES} files include one another")));
                 }
                 let included = path.parent().map_or_else(|| value.into(), |folder| folder.join(value));
-                self.load_file(&included, read, depth + 1)?;
+                // Where it is named is what has to be corrected.
+                self.load_file(&included, read, depth + 1).map_err(|e| match e {
+                    WhiteListError::Read { path, reason } => {
+                        line_error(format!("cannot include {}: {reason}", path.display()))
+                    }
+                    entry @ WhiteListError::Entry { .. } => entry,
+                })?;
             } else {
                 self.add(form, value, Source::new(Arc::clone(&name), i + 1)).map_err(line_error)?;
             }
@@ -233,7 +239,9 @@ mod tests {
         let error = load(&[("/a", "include a\n")]).unwrap_err().to_string();
         assert_eq!(error, "/a:1: more than 8 files include one another");
         let error = load(&[("/a", "include nothing\n")]).unwrap_err().to_string();
-        assert!(error.starts_with("/nothing: cannot read the list"), "{error}");
+        assert!(error.starts_with("/a:1: cannot include /nothing: "), "{error}");
+        let error = load(&[("/a", "include b\n"), ("/b", "\ninclude c\n")]).unwrap_err().to_string();
+        assert!(error.starts_with("/b:2: cannot include /c: "), "{error}");
     }
 
     #[test]

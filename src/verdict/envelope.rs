@@ -26,6 +26,10 @@ pub struct Envelope {
     pub listener: Option<String>,
     /// The mail server's queue id.
     pub id: Option<String>,
+    /// The Message-ID field as it came, perhaps cut short. Nothing is decided by it.
+    pub message_id: Option<String>,
+    /// Bytes of the message as it came.
+    pub size: Option<u64>,
 }
 
 impl Envelope {

@@ -7,11 +7,15 @@ use super::outcome::Outcome;
 use super::reason::Exempt;
 use super::rules::Rules;
 use crate::policy::Standing;
+use crate::text::{escaped, plain};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Recipients that are named in a log line.
 const NAMED: usize = 5;
+
+/// Characters of a Message-ID that are told.
+const MOST_OF_ID: usize = 200;
 
 /// What is told of a message, in this order. What comes from outside has no blank in it, and so is no field of its own: docs/postfix.md
 /// says how a line is read. `time` is how long it took, from its beginning to the verdict.
@@ -34,6 +38,8 @@ pub fn fields(
     let named = envelope.recipients.iter().take(NAMED).map(|recipient| address(recipient));
     fields.push(("to", named.collect::<Vec<_>>().join(",")));
     fields.push(("nrcpt", envelope.recipients.len().to_string()));
+    fields.extend(envelope.message_id.as_deref().map(|id| ("message-id", address(message_id(id)))));
+    fields.extend(envelope.size.map(|size| ("size", size.to_string())));
     fields.push(("verdict", outcome.verdict.to_string()));
     match finding {
         Finding::Exempt(reason) => {
@@ -73,6 +79,13 @@ pub fn fields(
     fields
 }
 
+/// A Message-ID without its angle brackets, cut where it is longer than any that a program makes.
+fn message_id(field: &str) -> &str {
+    let id = field.trim();
+    let id = id.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or(id);
+    id.char_indices().nth(MOST_OF_ID).map_or(id, |(end, _)| &id[..end])
+}
+
 /// The account that sent a message, and how it stands.
 fn account(envelope: &Envelope, Standing { sent, is_over, .. }: Standing) -> Vec<(&'static str, String)> {
     let mut fields = vec![
@@ -100,24 +113,6 @@ pub fn account_line(rules: &Rules, envelope: &Envelope, standing: Standing) -> S
         let _ = write!(line, " {name}={value}");
     }
     line
-}
-
-/// A value in which nothing ends it: no blank, no quotation mark, none of these letters, by which others are known.
-fn plain(text: &str, others: &str) -> String {
-    escaped(text, |c| c.is_whitespace() || "\"\\".contains(c) || others.contains(c))
-}
-
-/// The text with these letters in the form `\u{..}`, in which the logger writes control characters.
-fn escaped(text: &str, is_special: impl Fn(char) -> bool) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_special(c) {
-            escaped.extend(c.escape_unicode());
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped
 }
 
 /// The line: the queue id, then the fields.
@@ -152,13 +147,15 @@ mod tests {
             recipients: (0..7).map(|n| format!("{n}@b.example")).collect(),
             authenticated: true,
             id: Some("4ID".to_owned()),
+            message_id: Some(" <1@a.example> ".to_owned()),
+            size: Some(1234),
             ..Envelope::default()
         };
         assert_eq!(
             line(&envelope, &Finding::Unknown(Unknown::Timeout, "why".to_owned())),
             "4ID: client=client.example.org[192.0.2.7] helo=<me> from=<a@example.org> \
-             to=<0@b.example>,<1@b.example>,<2@b.example>,<3@b.example>,<4@b.example> nrcpt=7 verdict=unknown \
-             reason=timeout action=mark ms=1.3 detail=\"why\""
+             to=<0@b.example>,<1@b.example>,<2@b.example>,<3@b.example>,<4@b.example> nrcpt=7 message-id=<1@a.example> size=1234 \
+             verdict=unknown reason=timeout action=mark ms=1.3 detail=\"why\""
         );
         assert_eq!(
             line(&Envelope::default(), &Finding::Exempt(Exempt::Loopback)),
@@ -179,6 +176,8 @@ mod tests {
             recipients: vec![evil.to_owned(), "list=b@x.example".to_owned()],
             authenticated: false,
             id: Some("4ID: verdict=clean".to_owned()),
+            message_id: Some(format!("<{evil}{}>", "x".repeat(1000))),
+            size: Some(1),
             ..Envelope::default()
         };
         let detail = "found \"a verdict=clean\", expected none".to_owned();
@@ -187,9 +186,22 @@ mod tests {
         assert_eq!(detail, "found \\u{22}a verdict\\u{3d}clean\\u{22}, expected none\"");
         let fields: Vec<_> = line.split(' ').skip(1).map(|field| field.split_once('=').unwrap()).collect();
         let names: Vec<_> = fields.iter().map(|(name, _)| *name).collect();
-        let expected = ["client", "helo", "from", "to", "nrcpt", "verdict", "reason", "action", "ms"];
+        let expected = [
+            "client",
+            "helo",
+            "from",
+            "to",
+            "nrcpt",
+            "message-id",
+            "size",
+            "verdict",
+            "reason",
+            "action",
+            "ms",
+        ];
         assert_eq!(names, expected, "{line}");
-        assert_eq!((fields[5].1, fields[3].1.matches(",<").count()), ("unknown", 1));
+        assert!(fields[5].1.starts_with("<\\u{22}a\\u{20}") && fields[5].1.len() < 500, "{line}");
+        assert_eq!((fields[7].1, fields[3].1.matches(",<").count()), ("unknown", 1));
         let host = fields[0].1;
         assert_eq!((host.matches('[').count(), host.ends_with("[192.0.2.7]")), (1, true), "{host}");
         assert_eq!(line.matches(" verdict=").count(), 1);

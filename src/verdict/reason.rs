@@ -19,6 +19,9 @@ pub enum Exempt {
 }
 
 impl Exempt {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Loopback, Self::Network, Self::Authenticated, Self::LowInformation];
+
     /// As header and log write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -58,6 +61,17 @@ pub enum Unknown {
 }
 
 impl Unknown {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::TooLarge,
+        Self::TooManyRecipients,
+        Self::TooManyForged,
+        Self::Overloaded,
+        Self::InternalError,
+        Self::LedgerUnavailable,
+        Self::Timeout,
+    ];
+
     /// As header and log write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

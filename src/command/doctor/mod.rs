@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark doctor`
 //!
-//! `report` collects what the others find: `files` looks at what the daemon may do with its files (`access`), `counts` asks
+//! `report` collects what the others find: `files` looks at what the daemon may do with its files, `counts` asks
 //! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does,
-//! and `servers` asks the other servers. `subject` is what they look at.
+//! `servers` asks the other servers, and `certificates` looks at the server's own. `subject` is what they look at.
 
-mod access;
+mod certificates;
 mod counts;
 mod files;
 mod postfix;
@@ -14,16 +14,19 @@ mod servers;
 mod session;
 mod subject;
 
+use crate::command::output::output;
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
 use crate::control::DaemonStatus;
+use crate::directory::User;
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::telemetry;
-use access::User;
+use files::AS_ROOT;
 use report::{Level, Report};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -70,9 +73,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(())
     });
     if let Err(e) = &examined {
-        report.error("configuration", first_line(e), "correct it there; nothing else was checked");
+        let forbidden = File::open(&path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
+        let advice = if forbidden { AS_ROOT } else { "correct it there; nothing else was checked" };
+        report.error("configuration", first_line(e), advice);
     }
-    let mut out = io::stdout().lock();
+    let mut out = output();
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&report)?)?;
     } else {
@@ -164,8 +169,7 @@ async fn server(
     };
     let (user, key) = daemon.examine_config(key, report);
     if let Some(tls) = &file.tls {
-        files::examine_file("certificate", &tls.cert, false, &user, report);
-        files::examine_file("certificate", &tls.key, true, &user, report);
+        certificates::examine(tls, &file.listen, &user, report);
     }
     match Clients::load(&file.state_dir) {
         Ok(clients) if clients.list().is_empty() => {
@@ -192,9 +196,11 @@ impl Daemon<'_> {
         key: Result<FederationKey, ConfigError>,
         report: &mut Report,
     ) -> (User, Option<FederationKey>) {
-        let user = files::daemon_user(self.control, self.state_dir, self.packaged);
+        let user = User::of_daemon(self.control, self.state_dir, self.packaged);
         files::examine_self(&user, report);
-        files::examine_file("configuration", self.path, false, &user, report);
+        for file in config::files(self.path).unwrap_or_else(|_| vec![self.path.to_owned()]) {
+            files::examine_file("configuration", &file, false, &user, report);
+        }
         let key = examine_key(self.ledger.federation_key_file.as_deref(), key, &user, report);
         (user, key)
     }
@@ -265,7 +271,7 @@ fn examine_key(
         Ok(key) => Some(key),
         Err(e) => {
             if !report.faults(CHECK) {
-                report.error(CHECK, first_line(&e), "put the federation's key there, or run doctor as root");
+                report.error(CHECK, first_line(&e), "put the federation's key there");
             }
             None
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A session with the milter as Postfix would open it, with a canary as its message.
 
+use super::files::AS_ROOT;
 use super::report::Report;
 use crate::command::canary;
 use crate::config::MilterFile;
@@ -51,7 +52,8 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
         Ok(connection) => connection,
         Err(TestError::Io(e)) if UNREACHABLE.contains(&e.kind()) => {
             let text = format!("nobody answers at {}: {e}", listen.in_postfix());
-            return report.error("listener", text, restart);
+            let forbidden = e.kind() == io::ErrorKind::PermissionDenied;
+            return report.error("listener", text, if forbidden { AS_ROOT } else { restart });
         }
         Err(e) => {
             let text = format!(
@@ -69,7 +71,7 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
     let canary = match canary::read(&file.state_dir) {
         Ok(canary) => canary,
         Err(e) => {
-            let advice = "run doctor as root; if the file is not there, restart the milter, which makes it";
+            let advice = format!("{AS_ROOT}; if the file is not there, restart the milter, which makes it");
             return report.error("canary", format!("{e:#}"), advice);
         }
     };

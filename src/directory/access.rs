@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who may do what with a file, by owner, group and mode.
 
+use rustix::fs::Access;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// What somebody wants of a file, as the bits of its mode.
-pub(super) const READ: u32 = 4;
-pub(super) const WRITE: u32 = 2;
-pub(super) const ENTER: u32 = 1;
+/// What somebody wants of a file, as the bits of its mode: to read it,
+pub const READ: u32 = 4;
+/// to write to it,
+pub const WRITE: u32 = 2;
+/// to enter a directory.
+pub const ENTER: u32 = 1;
+
+/// As whom daemons run that were installed from a package.
+const PACKAGED: &str = "bulkmark";
 
 /// A user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct User {
-    pub(super) uid: u32,
+pub struct User {
+    /// The number.
+    pub uid: u32,
     /// The name, or the number where there is none.
-    pub(super) name: String,
+    pub name: String,
     groups: Vec<u32>,
 }
 
 /// What is in the way of a user.
-pub(super) enum Obstacle {
+#[derive(Debug)]
+pub enum Obstacle {
     /// The mode of this file or directory.
     Mode(PathBuf),
     /// It cannot be examined.
@@ -30,7 +38,8 @@ pub(super) enum Obstacle {
 
 impl User {
     /// The user with this number. Users that are not in the files of this machine have no groups.
-    pub(super) fn of(uid: u32) -> Self {
+    #[must_use]
+    pub fn of(uid: u32) -> Self {
         Self::find(|_, number| number == uid).unwrap_or_else(|| Self {
             uid,
             name: uid.to_string(),
@@ -39,8 +48,21 @@ impl User {
     }
 
     /// The user of this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         Self::find(|other, _| other == name)
+    }
+
+    /// As whom a daemon runs: the owner of its control socket; where it does not run, the packages' user with their
+    /// configuration, and elsewhere the owner of the state directory.
+    #[must_use]
+    pub fn of_daemon(control: &Path, state_dir: &Path, packaged: bool) -> Self {
+        let owner = |path: &Path| fs::metadata(path).ok().map(|meta| meta.uid());
+        if let Some(uid) = owner(control) {
+            return Self::of(uid);
+        }
+        let packaged = if packaged { Self::named(PACKAGED) } else { None };
+        packaged.unwrap_or_else(|| Self::of(owner(state_dir).unwrap_or_default()))
     }
 
     fn find(wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
@@ -63,7 +85,15 @@ impl User {
     }
 
     /// Whether the user can get to a file and do all of `wanted` with it.
-    pub(super) fn reach(&self, path: &Path, wanted: u32) -> Result<(), Obstacle> {
+    ///
+    /// # Errors
+    /// What is in the way.
+    pub fn reach(&self, path: &Path, wanted: u32) -> Result<(), Obstacle> {
+        // Of itself a process need not reckon: the kernel also knows access lists, and groups that are not seen in a container.
+        let is_self = rustix::process::geteuid().as_raw() == self.uid;
+        if is_self && rustix::fs::access(path, Access::from_bits_truncate(wanted)).is_ok() {
+            return Ok(());
+        }
         let path = fs::canonicalize(path).map_err(Obstacle::Unknown)?;
         let above: Vec<_> = path.ancestors().skip(1).collect();
         for (path, wanted) in above.into_iter().rev().map(|path| (path, ENTER)).chain([(&*path, wanted)]) {
