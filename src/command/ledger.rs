@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark ledger`
 
+use super::ledger_own::{self, BackupArgs, BeginArgs};
 use super::output::{failed, output, print};
 use super::show::{Slice, THRESHOLD};
 use crate::ledger::{Difference, Image, Status};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Inspect, compare and merge whole ledgers.
+/// Inspect, compare, merge and keep whole ledgers.
 ///
 /// A HOLDER is a ledger's file or the directory that it is in, while no daemon has it open, or the address of a server
 /// (http://, https:// or unix:). Exit code 0: sound and equal; 1: they differ; 2: error, or damage.
@@ -66,6 +67,8 @@ enum Command {
         #[arg(long, value_name = "DIRECTORY")]
         output: PathBuf,
     },
+    Begin(BeginArgs),
+    Backup(BackupArgs),
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -74,6 +77,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Verify { holder } => verify(args, holder),
         Command::Diff { first, second } => compare(args, first, std::slice::from_ref(second)),
         Command::Merge { holder, output } => merge(args, holder, output),
+        Command::Begin(which) => ledger_own::begin(which),
+        Command::Backup(which) => ledger_own::backup(which),
     };
     result.or_else(|e| Ok(failed(&e, 2)))
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
+mod accounts;
 mod asker;
 mod canary;
 mod check;
@@ -9,12 +10,15 @@ mod client;
 mod completions;
 mod config;
 mod daemon;
+mod digest;
 mod doctor;
 mod exit;
 mod explain;
 mod from_where;
 mod ledger;
+mod ledger_own;
 mod milter;
+mod next_start;
 mod output;
 mod server;
 mod show;

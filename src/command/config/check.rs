@@ -2,29 +2,34 @@
 //! `bulkmark config check`
 
 use super::super::exit::EX_CONFIG;
+use super::super::next_start;
 use super::super::output::{complain, print};
 use super::which::Which;
-use crate::config::{self, Kind};
+use crate::config::{self, Checked, Kind};
 use crate::directory::User;
+use crate::ledger::Role;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
     let (path, kind) = which.find()?;
-    let (control, state_dir) = match kind {
+    let (role, control, state_dir, key) = match kind {
         Kind::Milter => {
-            let file = config::load(path)?.file;
-            (file.control, file.state_dir)
+            let Checked { file, key, .. } = config::load(path)?;
+            (Role::Site, file.control, file.state_dir, key)
         }
         Kind::Server => {
-            let (file, _) = config::load_server(path)?;
-            (file.control, file.state_dir)
+            let (file, key) = config::load_server(path)?;
+            (Role::Server, file.control, file.state_dir, key)
         }
     };
     let is_packaged = path.parent() == Path::new(kind.default_path()).parent();
     let user = User::of_daemon(&control, &state_dir, is_packaged);
     let warnings = config::warnings(path, kind, &user, SystemTime::now())?;
+    let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+    let daemon = next_start::Daemon { role, state_dir: &state_dir, control: &control, key: &key };
+    warnings.extend(next_start::warning(&daemon).map(|what| format!("{}: {what}", path.display())));
     for warning in &warnings {
         complain(format_args!("warning: {warning}"));
     }
