@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test image-test study exactness attack \
+.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test arm64-test image-test study exactness attack \
 	evaluate vectors fuzz bench bench-filter bench-instructions install clean
 
 all: build
@@ -192,6 +192,13 @@ lint-packages: deb rpm
 # Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
 package-test: lint-packages
 	tests/package/run $(PACKAGES)
+
+# The packages for arm64: built, and the program run by qemu. Where neither rustup nor Debian has a Rust for it, this says so.
+arm64-test:
+	@code=0; packaging/arm64 true || code=$$?; \
+	if [ $$code = 75 ]; then echo "arm64-test: SKIPPED, there is no Rust for arm64; above is why"; exit 0; fi; \
+	[ $$code = 0 ] && $(MAKE) --no-print-directory deb rpm ARCH=arm64 && tests/mta/install binutils-aarch64-linux-gnu cpio rpm2cpio && \
+	tests/package/arm64 target/packages/arm64
 
 # The image of packaging/oci, built and run by podman on the Debian that package-test made; see tests/image.
 image-test: deb
