@@ -13,6 +13,9 @@ fn root() -> &'static Path {
 /// Where configurations are on a reader's machine.
 const ETC: &str = "/etc/bulkmark/";
 
+/// The file of a second milter, which has no pieces and no file before it.
+const SECOND: &str = "outbound.toml";
+
 /// A block of TOML, and the text between it and the block or heading before.
 #[derive(Debug, Default)]
 struct Block {
@@ -63,7 +66,7 @@ fn blocks(document: &str) -> Vec<Block> {
 fn piece(above: &str) -> Option<&str> {
     let (i, _) = above.rmatch_indices(ETC).find(|(i, _)| {
         let name = &above[i + ETC.len()..];
-        name.starts_with("milter.d/") || name.starts_with("server.d/")
+        name.starts_with("milter.d/") || name.starts_with("server.d/") || name.starts_with(SECOND)
     })?;
     let rest = &above[i + ETC.len()..];
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"./-".contains(c)).unwrap_or(rest.len());
@@ -94,7 +97,8 @@ impl Machine {
         let path = self.0.path().join(piece);
         let before = fs::read_to_string(&path).unwrap_or_default();
         fs::write(&path, before + &here(block)).unwrap();
-        let milter = || config::load(&self.0.path().join("milter.toml")).map(drop);
+        let file = if piece == SECOND { SECOND } else { "milter.toml" };
+        let milter = || config::load(&self.0.path().join(file)).map(drop);
         let server = || config::load_server(&self.0.path().join("server.toml")).map(drop);
         let read = if piece.starts_with("server") { server() } else { milter() };
         read.map_err(|e| e.to_string())

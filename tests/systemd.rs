@@ -169,7 +169,7 @@ fn units() -> Vec<(String, String)> {
         (entry.file_name().to_string_lossy().into_owned(), text)
     });
     let units: Vec<_> = units.collect();
-    assert_eq!(units.len(), 4, "{units:?}");
+    assert_eq!(units.len(), 5, "{units:?}");
     units
 }
 
@@ -222,7 +222,37 @@ fn units_are_hardened_alike() {
             text.split_once("\nAmbientCapabilities=").unwrap_or_else(|| panic!("{name}")).1.to_owned()
         })
         .collect();
-    assert_eq!(hardened[0], hardened[1]);
+    assert!(hardened.iter().all(|lines| lines == &hardened[0]), "{hardened:?}");
+}
+
+/// Another milter is like the first, but for what must be its own: the configuration, the state, the sockets.
+#[test]
+fn an_instance_differs_from_the_first_milter_in_its_files_only() {
+    let text = |wanted: &str| services().find(|(name, _)| name == wanted).unwrap().1;
+    let settings = |name: &str| -> Vec<_> {
+        let lines: Vec<_> = text(name).lines().map(str::to_owned).collect();
+        lines.into_iter().filter(|line| !line.starts_with('#')).collect()
+    };
+    let (first, other) = (settings("bulkmark-milter.service"), settings("bulkmark-milter@.service"));
+    let own = |lines: &[String], others: &[String]| -> Vec<_> {
+        lines.iter().filter(|line| !others.contains(line)).cloned().collect()
+    };
+    for line in own(&other, &first) {
+        assert!(line.contains("%i"), "{line}");
+    }
+    let missing = own(&first, &other);
+    let keys: Vec<_> = missing.iter().map(|line| line.split('=').next().unwrap()).collect();
+    let expected = [
+        "Description",
+        "ExecStart",
+        "ExecReload",
+        "StateDirectory",
+        "RuntimeDirectory",
+        "RuntimeDirectoryPreserve",
+        "ConfigurationDirectory",
+    ];
+    assert!(keys.iter().all(|key| expected.contains(key)), "{missing:?}");
+    assert!(keys.contains(&"StateDirectory") && keys.contains(&"ExecStart"), "{keys:?}");
 }
 
 /// Runs the commands of a unit's ExecReload= as systemd does: one after the other, up to the first that fails. Those that check

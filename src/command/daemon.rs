@@ -5,7 +5,7 @@ use super::supervisor::Supervisor;
 use crate::activity::Activity;
 use crate::control::{Control, Daemon};
 use crate::ledger::{self, KeyChange, Ledger, OpenError, Role, Settings, now};
-use crate::page::{self, Page};
+use crate::page::{self, History, Page};
 use crate::signature::FederationKey;
 use crate::telemetry;
 use anyhow::Context;
@@ -122,14 +122,19 @@ pub(super) async fn answer(path: &Path, daemon: Arc<Daemon>, tasks: &mut Supervi
 }
 
 /// Serves metrics and the status page. Mail does not depend on them, so where they cannot be had the log says so and the daemon
-/// goes on without.
+/// goes on without. Returns the history that is to be written at the end.
 pub(super) async fn show(
     tasks: &mut Supervisor,
     settings: &page::Settings,
     daemon: Arc<Daemon>,
     threshold: impl Fn() -> u32 + Send + Sync + 'static,
     config: Arc<ArcSwap<Value>>,
-) {
+) -> Option<History> {
+    let history = || History::open(Arc::clone(&daemon.activity), daemon.state_dir.clone());
+    let bound = if settings.is_wanted() { Some(history()) } else { None };
+    if let Some(history) = bound.clone() {
+        tasks.run("history", move || history.clone().keep());
+    }
     match Page::bind(settings, daemon, threshold, config).await {
         Ok(None) => (),
         Ok(Some(page)) => {
@@ -141,6 +146,14 @@ pub(super) async fn show(
             });
         }
         Err(e) => log::error!("{e}; there are no metrics and no status page"),
+    }
+    bound
+}
+
+/// Writes what the page's charts show, for the next start.
+pub(super) fn end_history(history: Option<&History>) {
+    if let Some(history) = history {
+        history.save();
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
+mod accounts;
 mod asker;
 mod canary;
 mod check;
@@ -9,6 +10,7 @@ mod client;
 mod completions;
 mod config;
 mod daemon;
+mod digest;
 mod doctor;
 mod exit;
 mod explain;

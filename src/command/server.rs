@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark server`
 
-use super::daemon::{self, answer, ended, open_ledger, reloading, serving, show};
+use super::daemon::{self, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
 use super::output::complain;
 use super::supervisor::Supervisor;
@@ -69,7 +69,8 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     }
     let bound = listen(path, &file, passed, tls.clone()).await?;
     let settings = file.settings(bound.address());
-    let activity = Activity::new(telemetry::lines_dropped, Record::Nothing);
+    let activity = Activity::new(telemetry::lines_dropped, Record::default());
+    activity.certificate_expires(tls.as_deref().and_then(TlsKeys::expiry));
     let service =
         Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
@@ -84,7 +85,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let clients = Arc::clone(&service);
     tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
-    show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
+    let history = show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
     watch(&ledger, &mut tasks);
@@ -100,6 +101,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
         () = reloads((path, file.clone()), hangup, &service, tls, &activity) => (),
     }
     drop(tasks);
+    end_history(history.as_ref());
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())
@@ -109,7 +111,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
 async fn listen(
     path: &Path,
     file: &ServerFile,
-    passed: Activation,
+    mut passed: Activation,
     tls: Option<Arc<TlsKeys>>,
 ) -> anyhow::Result<HttpListener> {
     let plain = tls.is_none();
@@ -162,6 +164,7 @@ async fn reloads(
             _ if !is_usable(path, &started_with) => false,
             None => true,
             Some(Ok(())) => {
+                activity.certificate_expires(tls.as_deref().and_then(TlsKeys::expiry));
                 log::info!("certificate and key were read again");
                 true
             }

@@ -3,10 +3,12 @@
 
 use super::output::{failed, output};
 use super::show::{Slice, THRESHOLD, ago, bytes};
+use crate::activity::AccountStatus;
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use crate::ledger::LimitedStatus;
-use crate::sync::{LinkStatus, told};
+use crate::sync::LinkStatus;
+use crate::text::told;
 use anyhow::anyhow;
 use std::fmt;
 use std::io::{self, Write};
@@ -104,6 +106,15 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     }
     if let Some(refused) = &status.refused {
         print_refused(out, refused)?;
+    }
+    if !status.accounts.is_empty() {
+        writeln!(out, "\naccounts that sent bulk lately:")?;
+        for AccountStatus { account, bulk, recipients, over } in &status.accounts {
+            // Whoever chose the name is not to write on this terminal.
+            let account = account.escape_debug();
+            let over = if *over { ", OVER ITS LIMIT" } else { "" };
+            writeln!(out, "  {account}: {bulk} copies of bulk, {recipients} recipients in all{over}")?;
+        }
     }
     if !status.ledger.limited.is_empty() {
         writeln!(out, "\nwhat clients with limits reported:")?;

@@ -2,12 +2,13 @@
 //! `milter.toml`: every key, and what it becomes.
 
 use super::error::ConfigError;
+use super::policies;
 use super::source::Source;
-use crate::milter::Mode;
+use crate::milter::{Listeners, Mode};
 use crate::net::Endpoint;
 use crate::policy::{
-    Actions, Mailboxes, Network, OnFailure, Per, RecipientCase, Thresholds, WhiteList, WhiteListError,
-    WhiteListFiles,
+    Actions, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, Per, Policies, PolicySettings,
+    RecipientCase, Thresholds, WhiteList, WhiteListError, WhiteListFiles,
 };
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
@@ -48,8 +49,7 @@ impl Default for Counting {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "conf/milter.toml and bulkmark.toml(5) describe the keys")]
 pub struct MilterFile {
-    #[serde(deserialize_with = "Endpoint::postfix")]
-    pub listen: Endpoint,
+    pub listen: Listeners,
     pub listen_mode: Mode,
     pub control: PathBuf,
     pub state_dir: PathBuf,
@@ -61,6 +61,7 @@ pub struct MilterFile {
     pub exempt_loopback: bool,
     pub exempt_networks: Vec<Network>,
     pub exempt_authenticated: bool,
+    pub judge: bool,
     pub on_failure: OnFailure,
     #[serde(with = "humantime_serde")]
     pub verdict_deadline: Duration,
@@ -68,6 +69,8 @@ pub struct MilterFile {
     pub thresholds: Thresholds,
     pub actions: Actions,
     pub whitelist: WhiteListFiles,
+    pub policy: Vec<PolicySettings>,
+    pub outbound: OutboundSettings,
     pub signature: signature::Settings,
     pub ledger: ledger::Settings,
     pub upstream: Vec<Upstream>,
@@ -79,7 +82,7 @@ pub struct MilterFile {
 impl Default for MilterFile {
     fn default() -> Self {
         Self {
-            listen: Endpoint::here(8720),
+            listen: Listeners::one(Endpoint::here(8720)),
             listen_mode: Mode::default(),
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),
@@ -90,12 +93,15 @@ impl Default for MilterFile {
             exempt_loopback: true,
             exempt_networks: Vec::new(),
             exempt_authenticated: true,
+            judge: true,
             on_failure: OnFailure::default(),
             verdict_deadline: Duration::from_secs(10),
             counting: Counting::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
             whitelist: WhiteListFiles::default(),
+            policy: Vec::new(),
+            outbound: OutboundSettings::default(),
             signature: signature::Settings::default(),
             ledger: ledger::Settings::default(),
             upstream: Vec::new(),
@@ -117,6 +123,8 @@ pub struct Checked {
     pub whitelist: WhiteList,
     /// The mail that is counted here alone.
     pub private: WhiteList,
+    /// Who gets something else than everybody.
+    pub policies: Policies,
 }
 
 /// A file that is valid by itself, with what became of the files that it names.
@@ -130,6 +138,8 @@ pub struct Parts {
     pub whitelist: Result<WhiteList, ConfigError>,
     /// The mail that is counted here alone.
     pub private: Result<WhiteList, ConfigError>,
+    /// Who gets something else than everybody.
+    pub policies: Result<Policies, ConfigError>,
 }
 
 /// Reads and checks the file at `path` and the files that it names.
@@ -137,8 +147,8 @@ pub struct Parts {
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load(path: &Path) -> Result<Checked, ConfigError> {
-    let Parts { file, key, whitelist, private } = load_parts(path)?;
-    Ok(Checked { file, key: key?, whitelist: whitelist?, private: private? })
+    let Parts { file, key, whitelist, private, policies } = load_parts(path)?;
+    Ok(Checked { file, key: key?, whitelist: whitelist?, private: private?, policies: policies? })
 }
 
 /// The same, each of the files that it names for itself.
@@ -168,6 +178,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
     }
     source.check_servers("upstream", &file.upstream)?;
+    policies::check(&source, &file.listen, &file.policy, &file.outbound)?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
@@ -178,7 +189,9 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     let key = key_of(&source, &file.ledger);
     let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);
     let private = list_of(&source, "sync.private", &file.sync.private);
-    Ok(Parts { file, key, whitelist, private })
+    let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
+    let policies = policies::load(&source, &file.policy, defaults);
+    Ok(Parts { file, key, whitelist, private, policies })
 }
 
 /// The list that these files of a key make.
@@ -225,6 +238,9 @@ impl Checked {
                 delimiter: file.counting.recipient_delimiter,
                 case: file.counting.recipient_case,
             },
+            judge: file.judge,
+            policies: self.policies,
+            outbound: file.outbound,
             thresholds: file.thresholds,
             actions: file.actions,
             whitelist: self.whitelist,

@@ -8,6 +8,7 @@ mod in_force;
 mod kind;
 mod milter;
 mod pieces;
+mod policies;
 mod server;
 mod settings;
 mod source;

@@ -2,13 +2,14 @@
 //! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
 //!
 //! `serve` answers on the socket what `ask` asks, in the words of `question`; `backup` sends a whole ledger. `status` is what
-//! `bulkmark status` shows, and `metrics` the same for Prometheus, in the form of `exposition`.
+//! `bulkmark status` shows, and `metrics` the same for Prometheus, in the form of `exposition`, with what `process` finds of itself.
 
 mod ask;
 mod backup;
 mod disk;
 mod exposition;
 mod metrics;
+mod process;
 mod question;
 mod serve;
 mod status;

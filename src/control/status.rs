@@ -2,7 +2,7 @@
 //! What a daemon can say of itself.
 
 use super::disk::Disk;
-use crate::activity::Activity;
+use crate::activity::{AccountStatus, Activity};
 use crate::ledger::{self, Ledger, LedgerError, Role};
 use crate::sync::{LinkStatus, Links, Parameters, Remote};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ const LEDGER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long a server may take to say how far it is.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Accounts that are listed.
+const MOST_ACCOUNTS: usize = 20;
 
 /// A client of a server, since the server was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +90,9 @@ pub struct DaemonStatus {
     /// What a server refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedStatus>,
+    /// Accounts that sent bulk to others lately, those over their limit first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<AccountStatus>,
 }
 
 /// What a daemon is made of, as far as it can tell of it.
@@ -143,7 +149,8 @@ impl Daemon {
     }
 
     /// Seconds since the start.
-    pub(super) fn uptime(&self) -> u64 {
+    #[must_use]
+    pub fn uptime(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 
@@ -170,6 +177,7 @@ impl Daemon {
             staleness_seconds: self.links.staleness(),
             clients: (self.clients)(),
             refused: (self.refused)(),
+            accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, ledger::now()),
             ..self.outline(ledger)
         })
     }
@@ -220,6 +228,7 @@ impl Daemon {
             staleness_seconds: None,
             clients: Vec::new(),
             refused: None,
+            accounts: Vec::new(),
         }
     }
 }

@@ -78,7 +78,7 @@ impl Certificate {
         Ok(all)
     }
 
-    fn parse(der: &[u8]) -> Result<Self, x509_cert::der::Error> {
+    pub(super) fn parse(der: &[u8]) -> Result<Self, x509_cert::der::Error> {
         let certificate = x509_cert::Certificate::from_der(der)?;
         let certificate = certificate.tbs_certificate();
         let names = certificate.get_extension::<SubjectAltName>()?.map(|(_, names)| names.0);

@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::strangers::Strangers;
 use crate::control::ClientStatus;
 use crate::net::Caller;
-use crate::sync::told;
+use crate::text::told;
 use arc_swap::ArcSwap;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;

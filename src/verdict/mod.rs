@@ -19,13 +19,15 @@ mod inquiry;
 mod networks;
 mod outcome;
 mod reason;
+#[cfg(test)]
+mod recipients;
 mod rules;
 mod settled;
 mod trail;
 
 pub use content::Content;
 pub use envelope::Envelope;
-pub use fields::{fields, log_line};
+pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};
 pub use header::HeaderName;
 pub use inquiry::{Inquiry, Mode, Question};

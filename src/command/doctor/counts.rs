@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon, and the counts that it holds; where it does not run, the ledger's file.
 
+use super::files::AS_ROOT;
 use super::report::Report;
 use super::subject::Daemon;
 use crate::command::show::ago;
@@ -9,6 +10,7 @@ use crate::ledger::{FILE_NAME, Image, OpenError, SliceStatus};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 
 /// One new message in so many that shows the threshold is worth a word.
@@ -40,8 +42,7 @@ pub(super) async fn examine(
             report.error("daemon", format!("no {daemon} answers at {shown}: {e}"), advice);
         }
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            let advice = "run doctor as root, or as a member of the daemon's group";
-            report.error("daemon", format!("the control socket {shown} cannot be used: {e}"), advice);
+            report.error("daemon", format!("the control socket {shown} cannot be used: {e}"), AS_ROOT);
         }
         Err(e) => {
             let advice = format!("systemctl restart bulkmark-{daemon}");
@@ -83,7 +84,12 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
     match path.try_exists() {
         Ok(true) => (),
         Ok(false) => return report.ok(CHECK, format!("there is none yet; the daemon will create {shown}")),
-        Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), "run doctor as root"),
+        Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), AS_ROOT),
+    }
+    if let Err(e) = File::open(&path)
+        && e.kind() == io::ErrorKind::PermissionDenied
+    {
+        return report.error(CHECK, format!("cannot read {shown}: {e}"), AS_ROOT);
     }
     match Image::open(&path, of.threshold) {
         Ok((image, status)) => {

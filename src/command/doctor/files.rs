@@ -15,6 +15,9 @@ use std::path::Path;
 const SPACE_ERROR: u64 = 16 << 20;
 const SPACE_WARNING: u64 = 256 << 20;
 
+/// What helps whoever may not look.
+pub(super) const AS_ROOT: &str = "run it as root: sudo bulkmark doctor";
+
 /// Says so when this process sees less than it should.
 pub(super) fn examine_self(user: &User, report: &mut Report) {
     let own = rustix::process::geteuid().as_raw();
@@ -23,7 +26,7 @@ pub(super) fn examine_self(user: &User, report: &mut Report) {
         report.warning(
             "doctor",
             format!("runs as {own}, who may not see everything that {user} sees"),
-            "run it as root: sudo bulkmark doctor",
+            AS_ROOT,
         );
     }
 }
@@ -39,7 +42,10 @@ pub(super) fn examine_file(what: &'static str, path: &Path, secret: bool, user: 
             return report.error(what, format!("{name} cannot read {shown} (mode of {at})"), share);
         }
         Err(Obstacle::Unknown(e)) => {
-            let advice = "correct its name in the configuration, or create it";
+            let advice = match e.kind() {
+                io::ErrorKind::PermissionDenied => AS_ROOT,
+                _ => "correct its name in the configuration, or create it",
+            };
             return report.error(what, format!("cannot use {shown}: {e}"), advice);
         }
     }
@@ -69,14 +75,14 @@ pub(super) fn examine_state(directory: &Path, user: &User, report: &mut Report) 
         Err(Obstacle::Unknown(e)) => {
             let advice = match e.kind() {
                 io::ErrorKind::NotFound => format!("install -d -o {name} -m 0750 {shown}"),
-                _ => "run doctor as root".to_owned(),
+                _ => AS_ROOT.to_owned(),
             };
             return report.error(CHECK, format!("cannot use {shown}: {e}"), advice);
         }
     }
     let strangers = match strangers(directory, user) {
         Ok(strangers) => strangers,
-        Err(e) => return report.error(CHECK, format!("cannot read {shown}: {e}"), "run doctor as root"),
+        Err(e) => return report.error(CHECK, format!("cannot read {shown}: {e}"), AS_ROOT),
     };
     let mode = fs::metadata(directory).map(|meta| meta.mode()).unwrap_or_default();
     if !strangers.is_empty() {

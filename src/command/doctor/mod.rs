@@ -24,8 +24,10 @@ use crate::server::Clients;
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::telemetry;
+use files::AS_ROOT;
 use report::{Level, Report};
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use subject::Daemon;
@@ -64,14 +66,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let (file, key) = config::load_server_parts(&path)?;
             server(&path, packaged, &file, key, &mut report).await;
         } else {
-            let config::Parts { file, key, whitelist, private } = config::load_parts(&path)?;
-            let lists = whitelist.and(private).map(drop);
+            let config::Parts { file, key, whitelist, private, policies } = config::load_parts(&path)?;
+            let lists = whitelist.and(private).and_then(|_| policies.map(drop));
             milter(&path, packaged, args.postfix.as_deref(), (&file, key, lists), &mut report).await;
         }
         Ok(())
     });
     if let Err(e) = &examined {
-        report.error("configuration", first_line(e), "correct it there; nothing else was checked");
+        let forbidden = File::open(&path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
+        let advice = if forbidden { AS_ROOT } else { "correct it there; nothing else was checked" };
+        report.error("configuration", first_line(e), advice);
     }
     let mut out = output();
     if args.json {
@@ -116,6 +120,11 @@ async fn milter(
     for list in &file.whitelist.files {
         files::examine_file("white lists", list, false, &user, report);
     }
+    for policy in &file.policy {
+        for list in policy.whitelist.files.iter().chain(&policy.matches.recipient_files) {
+            files::examine_file("policies", list, false, &user, report);
+        }
+    }
     for list in &file.sync.private {
         files::examine_file("private mail", list, false, &user, report);
     }
@@ -129,7 +138,7 @@ async fn milter(
         Ok(()) => report.ok("white lists", "every entry is valid"),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), Address::of_postfix, report) {
+    if let Some(listen) = daemon.listens(file.listen.first(), status.as_ref(), Address::of_postfix, report) {
         session::examine(file, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }
@@ -221,7 +230,9 @@ impl Daemon<'_> {
         if let Endpoint::At(address) = endpoint {
             return Some(address.clone());
         }
-        let address = status.and_then(|status| read(status.listens.as_ref()?).ok());
+        // Of several the first, which is the one without a name if there is one.
+        let first = |listens: &str| listens.split([',', ' ']).next().map(str::to_owned);
+        let address = status.and_then(|status| read(&first(status.listens.as_ref()?)?).ok());
         if address.is_none() {
             let daemon = self.name;
             report.error(
@@ -260,7 +271,7 @@ fn examine_key(
         Ok(key) => Some(key),
         Err(e) => {
             if !report.faults(CHECK) {
-                report.error(CHECK, first_line(&e), "put the federation's key there, or run doctor as root");
+                report.error(CHECK, first_line(&e), "put the federation's key there");
             }
             None
         }
