@@ -565,7 +565,10 @@ fn a_ledger_of_another_key() {
     fs::write(&key, "0123456789abcdef0123456789abcdef").unwrap();
     secret(&key);
     clinic.site.extra = format!("[ledger]\nfederation-key-file = \"{}\"\n", key.display());
-    clinic.doctor().has("warning", "was made under another federation key", "put the old key back");
+    let told = clinic.doctor();
+    told.says("warning  ledger: ");
+    told.says("was made under another federation key");
+    told.says("put the old key back");
 }
 
 #[test]

@@ -74,9 +74,21 @@ impl Parameters {
     /// # Errors
     /// A sentence that names the first parameter that differs, and both values.
     pub fn check(&self, theirs: &str) -> Result<(), String> {
+        self.compare(theirs, |name| name != CAPACITY)
+    }
+
+    /// The same, of those of a running daemon and of its configuration: no field may differ.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_all(&self, theirs: &str) -> Result<(), String> {
+        self.compare(theirs, |_| true)
+    }
+
+    fn compare(&self, theirs: &str, matters: impl Fn(&str) -> bool) -> Result<(), String> {
         let theirs: Vec<(&str, &str)> =
             theirs.split(", ").filter_map(|field| field.split_once('=')).collect();
-        for (name, ours) in self.fields.iter().filter(|(name, _)| *name != CAPACITY) {
+        for (name, ours) in self.fields.iter().filter(|(name, _)| matters(name)) {
             let found = theirs.iter().find(|(other, _)| other == name).map(|&(_, value)| value);
             if found != Some(ours) {
                 let found = found.unwrap_or("not told");

@@ -57,7 +57,7 @@ fn examine_daemon(of: &Daemon<'_>, key: Option<&FederationKey>, status: &DaemonS
     let daemon = of.name;
     let restart = format!("systemctl restart bulkmark-{daemon}");
     let parameters = key.map(|key| Parameters::new(of.ledger, key));
-    let differs = parameters.and_then(|parameters| parameters.check(&status.parameters).err());
+    let differs = parameters.and_then(|parameters| parameters.check_all(&status.parameters).err());
     if status.role != daemon {
         let text = format!("a {} answers at {}, not a {daemon}", status.role, of.control.display());
         report.error(CHECK, text, "give each daemon a control socket of its own");
