@@ -3,6 +3,7 @@
 
 use super::asker::{Asker, MessageArgs};
 use super::from_where::FromWhere;
+use super::proofs::Missed;
 use crate::policy::Verdict;
 use crate::verdict::{Content, Counted, Finding};
 use serde::Serialize;
@@ -30,6 +31,9 @@ struct Answer {
     near: Option<NearCount>,
     #[serde(skip_serializing_if = "Option::is_none")]
     whitelist: Option<String>,
+    /// Entries of the white list that nearly match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<Missed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<FromWhere>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +83,7 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
         body: None,
         near: None,
         whitelist: None,
+        missed: Vec::new(),
         sources: None,
         reason: Some(reason),
     };
@@ -112,7 +117,8 @@ fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
     });
     let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
     let sources = FromWhere::of(asker, decision);
-    Answer { verdict: decision.verdict.to_string(), body, near, whitelist, sources, reason: None }
+    let missed = if whitelist.is_none() { Missed::all(asker, content) } else { Vec::new() };
+    Answer { verdict: decision.verdict.to_string(), body, near, whitelist, missed, sources, reason: None }
 }
 
 fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {
@@ -129,6 +135,9 @@ fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::R
     }
     if let Some(entry) = &answer.whitelist {
         writeln!(out, "  wanted by the white list entry {entry}")?;
+    }
+    for missed in &answer.missed {
+        writeln!(out, "  {missed}")?;
     }
     if let Some(reason) = &answer.reason {
         writeln!(out, "  {reason}")?;

@@ -3,6 +3,7 @@
 
 use super::exit::EX_CONFIG;
 use crate::config::{self, DEFAULT_PATH};
+use crate::policy;
 use clap::Subcommand;
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,7 +23,11 @@ pub(super) enum Command {
 pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let Command::Check { file } = command;
     match config::load(file) {
-        Ok(_) => {
+        Ok(checked) => {
+            let config::MilterFile { actions, authentication, .. } = &checked.file;
+            for warning in policy::warnings(&checked.whitelist, actions, authentication) {
+                eprintln!("warning: {warning}");
+            }
             writeln!(std::io::stdout(), "{}: ok", file.display())?;
             Ok(ExitCode::SUCCESS)
         }

@@ -15,6 +15,7 @@ mod explain;
 mod from_where;
 mod ledger;
 mod milter;
+mod proofs;
 mod server;
 mod show;
 mod signature;

@@ -6,8 +6,8 @@ use super::source::Source;
 use crate::milter::Mode;
 use crate::net::Endpoint;
 use crate::policy::{
-    Actions, Mailboxes, Network, OnFailure, Per, RecipientCase, Thresholds, WhiteList, WhiteListError,
-    WhiteListFiles,
+    Actions, Authentication, Mailboxes, Network, OnFailure, Per, RecipientCase, Thresholds, WhiteList,
+    WhiteListError, WhiteListFiles,
 };
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
@@ -68,6 +68,7 @@ pub struct MilterFile {
     pub thresholds: Thresholds,
     pub actions: Actions,
     pub whitelist: WhiteListFiles,
+    pub authentication: Authentication,
     pub signature: signature::Settings,
     pub ledger: ledger::Settings,
     pub upstream: Vec<Upstream>,
@@ -96,6 +97,7 @@ impl Default for MilterFile {
             thresholds: Thresholds::default(),
             actions: Actions::default(),
             whitelist: WhiteListFiles::default(),
+            authentication: Authentication::default(),
             signature: signature::Settings::default(),
             ledger: ledger::Settings::default(),
             upstream: Vec::new(),
@@ -163,6 +165,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         let message = format!("found {bad:?}, expected characters that stand in addresses, such as \"+\"");
         return Err(source.error("counting.recipient-delimiter", message));
     }
+    file.authentication.check().map_err(|message| source.error("authentication.authserv-ids", message))?;
     if file.sync.interval.is_zero() {
         return Err(source
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
@@ -229,6 +232,7 @@ impl Checked {
             actions: file.actions,
             whitelist: self.whitelist,
             private: self.private,
+            authentication: file.authentication,
             shares_exact: file.sync.share == sync::Share::All,
             signature: file.signature,
             key: self.key,

@@ -193,7 +193,7 @@ impl Case<'_> {
 
 /// What other servers are told of a message.
 fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
-    if rules.private.names(&content.facts(envelope)) {
+    if rules.private.names(&content.facts(envelope, rules)) {
         Shared::Nothing
     } else if rules.shares_exact {
         Shared::All

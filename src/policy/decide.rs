@@ -97,7 +97,8 @@ pub fn decide(
     if let Some(entry) = list.message(facts) {
         return whitelisted(entry);
     }
-    let mut wanted = facts.recipients.iter().map(|r| list.recipient(r));
+    let wants = list.recipients(facts);
+    let mut wanted = facts.recipients.iter().map(|r| wants(r));
     let some = wanted.clone().flatten().next();
     let all = wanted.all(|entry| entry.is_some());
     match (some, bulk(counts, backings, thresholds, actions)) {
@@ -144,15 +145,7 @@ mod tests {
         let read = |_: &std::path::Path| -> io::Result<String> { Ok(list.to_owned()) };
         let list = WhiteList::load(&[PathBuf::from("l")], &read).unwrap();
         let recipients: Vec<_> = recipients.iter().map(|&r| r.to_owned()).collect();
-        let facts = Facts {
-            client_ip: None,
-            client_host: None,
-            sender: Some("a@example.org"),
-            recipients: &recipients,
-            from: &[],
-            list_id: None,
-            signature: None,
-        };
+        let facts = Facts { sender: Some("a@example.org"), recipients: &recipients, ..Facts::default() };
         let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
         let d = decide(counts, Backings::default(), &Thresholds::default(), &actions, &list, &facts);
         (d.verdict, d.action, d.whitelist.map(|m| m.to_string()))

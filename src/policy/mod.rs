@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a count means for a message: white list, threshold, action. Pure: no clock, no file, no socket.
 
+mod authentication;
+mod condition;
 mod decide;
 mod facts;
 mod mailbox;
@@ -10,8 +12,10 @@ mod reply;
 mod settings;
 mod source;
 mod sources;
+mod warnings;
 mod whitelist;
 
+pub use authentication::{Authenticate, Authentication, AuthservId, Ignored, Proven};
 pub use decide::{Counts, Decision, Verdict, decide};
 pub use facts::Facts;
 pub use mailbox::{Mailboxes, RecipientCase};
@@ -20,4 +24,5 @@ pub use reply::{RejectReply, ReplyFields, TempfailReply};
 pub use settings::{Action, Actions, MinSources, OnFailure, Per, Threshold, Thresholds, WhiteListFiles};
 pub use source::Match;
 pub use sources::{Backing, Backings, Sources};
+pub use warnings::warnings;
 pub use whitelist::{WhiteList, WhiteListError};

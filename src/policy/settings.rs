@@ -148,6 +148,12 @@ pub struct Actions {
 }
 
 impl Actions {
+    /// Whether more is done with some bulk than to mark it.
+    #[must_use]
+    pub fn do_more_than_mark(&self) -> bool {
+        self.bulk != Action::Mark || self.near != Action::Mark
+    }
+
     /// Whether anything is refused temporarily.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Where an entry stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Source {
     file: Arc<str>,
     line: usize,
@@ -14,6 +14,12 @@ pub(super) struct Source {
 impl Source {
     pub(super) const fn new(file: Arc<str>, line: usize) -> Self {
         Self { file, line }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
     }
 }
 
@@ -29,6 +35,6 @@ impl Match {
 
 impl fmt::Display for Match {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.0.file, self.0.line)
+        self.0.fmt(f)
     }
 }

@@ -60,7 +60,7 @@ impl Counted {
         staleness: Option<u64>,
     ) -> Self {
         let signature = content.signatures.body.ok();
-        let facts = content.facts(envelope);
+        let facts = content.facts(envelope, rules);
         let stale = staleness.filter(|&age| age > rules.max_staleness);
         let marking;
         let actions = if stale.is_some() && !rules.act_when_stale {

@@ -5,7 +5,7 @@
 use super::envelope::Envelope;
 use super::header::HeaderName;
 use super::reason::Exempt;
-use crate::policy::{Actions, Mailboxes, Network, OnFailure, Per, Thresholds, WhiteList};
+use crate::policy::{Actions, Authentication, Mailboxes, Network, OnFailure, Per, Thresholds, WhiteList};
 use crate::signature::{self, FederationKey};
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ pub struct Rules {
     pub private: WhiteList,
     /// Whether they are told the exact signatures of all other mail.
     pub shares_exact: bool,
+    /// Whose word counts on DKIM, SPF and DMARC.
+    pub authentication: Authentication,
     /// How signatures are made.
     pub signature: signature::Settings,
     /// Under which key.
@@ -71,6 +73,7 @@ impl Rules {
             whitelist: WhiteList::default(),
             private: WhiteList::default(),
             shares_exact: true,
+            authentication: Authentication::default(),
             signature: signature::Settings::default(),
             key: FederationKey::public(),
         }

@@ -20,6 +20,7 @@ macro_rules! with_both {
 }
 
 mod actions;
+mod authentication;
 mod canary;
 mod counting;
 mod exempt;
