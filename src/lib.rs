@@ -34,6 +34,7 @@ pub mod policy;
 pub mod server;
 pub mod signature;
 pub mod sync;
+pub mod table;
 pub mod telemetry;
 pub mod tune;
 pub mod verdict;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 17] = [
+const ROOMS: [(&str, &[&str]); 18] = [
     ("net", &[]),
     ("directory", &[]),
     ("mail", &[]),
@@ -21,8 +21,9 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("server", &["directory", "signature", "ledger", "net", "sync", "control", "activity"]),
     ("page", &["ledger", "policy", "net", "activity", "control"]),
     ("policy", &["mail", "signature"]),
+    ("table", &["policy"]),
     ("verdict", &["mail", "signature", "policy"]),
-    ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity"]),
+    ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity", "table"]),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",
@@ -46,6 +47,7 @@ const ROOMS: [(&str, &[&str]); 17] = [
             "page",
             "activity",
             "telemetry",
+            "table",
             "tune",
         ],
     ),

@@ -7,6 +7,7 @@ use crate::control;
 use crate::ledger::{self, Shares};
 use crate::mail::RawMessage;
 use crate::signature::Signature;
+use crate::table::Tables;
 use crate::verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
 use anyhow::Context;
 use std::io;
@@ -79,7 +80,16 @@ impl Asker {
         }
         let finding = Finding::uncounted(content).unwrap_or_else(|| {
             let known = (inquiry.counts(), inquiry.backings());
-            Finding::Counted(Counted::new(&self.rules, &self.envelope, content, known, None))
+            let mut envelope = self.envelope.clone();
+            if self.rules.is_bulk(known.0) {
+                let (questions, _) = self.rules.whitelist.questions(&content.facts(&envelope, &self.rules));
+                let answers = Tables::default();
+                envelope.answers = self.runtime.block_on(answers.ask(questions, self.rules.table_timeout));
+                if let Some(why) = &envelope.answers.failed {
+                    eprintln!("bulkmark: a table of the white list did not answer: {why}");
+                }
+            }
+            Finding::Counted(Counted::new(&self.rules, &envelope, content, known, None))
         });
         Ok((finding, inquiry))
     }

@@ -4,6 +4,7 @@
 use super::canary;
 use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::lists::look_after;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Connections};
@@ -82,6 +83,8 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
     serving();
     watch(&ledger, &mut tasks);
+    let of_service = Arc::clone(&service);
+    tasks.run("lists", move || look_after(Arc::clone(&of_service)));
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
     let sessions = tokio::spawn(serve(socket, bounds, Arc::clone(&service), ending));
     let reloads = async {

@@ -14,6 +14,7 @@ mod exit;
 mod explain;
 mod from_where;
 mod ledger;
+mod lists;
 mod milter;
 mod proofs;
 mod server;

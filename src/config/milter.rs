@@ -14,6 +14,7 @@ use crate::sync::{self, Upstream};
 use crate::verdict::{HeaderName, Rules};
 use crate::{ledger, page, signature, telemetry};
 use serde::Deserialize;
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,6 +24,9 @@ pub const DEFAULT_PATH: &str = "/etc/bulkmark/milter.toml";
 
 /// The longest time that a verdict may be given. MTAs wait five minutes for a milter, and then do what they are told to do without one.
 const LONGEST_DEADLINE: Duration = Duration::from_secs(240);
+
+/// Bytes of a white list or table, which is kept in memory: some million entries.
+const LARGEST_LIST: u64 = 256 << 20;
 
 /// `[counting]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -159,6 +163,10 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         return Err(source
             .error("verdict-deadline", format!("found {found}, expected at most 4m, for example \"10s\"")));
     }
+    if file.whitelist.table_timeout.is_zero() {
+        let message = "found 0s, expected a longer time, for example \"2s\"".to_owned();
+        return Err(source.error("whitelist.table-timeout", message));
+    }
     let delimiter = &file.counting.recipient_delimiter;
     if let Some(bad) = delimiter.chars().find(|c| !c.is_ascii_punctuation() || matches!(c, '@' | '"' | '\\'))
     {
@@ -180,19 +188,45 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
     let key = key_of(&source, &file.ledger);
     let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);
-    let private = list_of(&source, "sync.private", &file.sync.private);
+    let private =
+        list_of(&source, "sync.private", &file.sync.private).and_then(|list| match list.asks_elsewhere() {
+            Some(entry) => Err(source.error(
+                "sync.private",
+                format!(
+                    "{entry} asks a server, expected a table in a file, since no message may wait for it"
+                ),
+            )),
+            None => Ok(list),
+        });
     Ok(Parts { file, key, whitelist, private })
 }
 
 /// The list that these files of a key make.
 fn list_of(source: &Source, key: &str, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
-    WhiteList::load(files, &|path| std::fs::read_to_string(path)).map_err(|e| match e {
+    WhiteList::load(files, &read_bounded).map_err(|e| match e {
         // A list that cannot be read may be misnamed here; one that can be has its own place to show.
         WhiteListError::Read { .. } => source.error(key, e.to_string()),
         WhiteListError::Entry { path, line, what } => {
             ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
         }
     })
+}
+
+/// The content of a file of a white list, if that is no larger than any sensible one.
+///
+/// # Errors
+/// When it cannot be read, or is larger.
+pub fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let file = std::fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_LIST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST_LIST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is larger than {LARGEST_LIST} bytes"),
+        ));
+    }
+    Ok(bytes)
 }
 
 /// The key that a file names.
@@ -223,6 +257,8 @@ impl Checked {
             deadline: file.verdict_deadline,
             max_staleness: file.sync.max_staleness.as_secs(),
             act_when_stale: file.sync.act_when_stale,
+            table_timeout: file.whitelist.table_timeout,
+            act_when_unanswered: file.whitelist.act_when_unanswered,
             per: file.counting.per,
             mailboxes: Mailboxes {
                 delimiter: file.counting.recipient_delimiter,

@@ -11,5 +11,5 @@ mod source;
 
 pub use error::ConfigError;
 pub use in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE, in_force, keep};
-pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};
+pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts, read_bounded};
 pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts};

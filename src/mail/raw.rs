@@ -79,8 +79,9 @@ impl RawMessage {
         // Whoever removes forged ones looks for the plain name: one with a blank behind it is another.
         if let Some(claim) = CLAIMS.iter().position(|claim| is(claim)) {
             self.claims[claim] += 1;
-            if self.claims[claim] <= MAX_CLAIMS && value.len() <= MAX_CLAIM {
-                self.keep(name, value);
+            if self.claims[claim] <= MAX_CLAIMS {
+                // What is too long stays as one that cannot be read: without it, one below would seem to be on top.
+                self.keep(name, if value.len() <= MAX_CLAIM { value } else { b"" });
             }
             return;
         }

@@ -8,7 +8,7 @@ use super::service::Service;
 use super::session::Message;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
-use crate::policy::{Action, OnFailure, Per};
+use crate::policy::{Action, Answers, OnFailure, Per};
 use crate::verdict::{
     Content, Counted, Envelope, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown, fields, log_line,
 };
@@ -142,11 +142,47 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
+        let answered;
+        let envelope = match self.ask_tables(content, &inquiry).await {
+            Some(answers) => {
+                answered = Envelope { answers, ..envelope.clone() };
+                &answered
+            }
+            None => envelope,
+        };
         let counted = Counted::new(rules, envelope, content, known, self.service.links.staleness());
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
+    }
+
+    /// What tables elsewhere say of a message that is bulk and wanted by nobody yet; none where there are no such tables.
+    async fn ask_tables(&self, content: &Content, inquiry: &Inquiry<'_>) -> Option<Answers> {
+        let Self { rules, envelope, service, .. } = *self;
+        if !rules.is_bulk(inquiry.counts()) {
+            return None;
+        }
+        let (questions, is_all) = rules.whitelist.questions(&content.facts(envelope, rules));
+        if questions.is_empty() {
+            return None;
+        }
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let mut answers = service.tables.ask(questions, rules.table_timeout.min(left)).await;
+        if !is_all {
+            answers
+                .failed
+                .get_or_insert_with(|| "there are more recipients than tables are asked for".to_owned());
+        }
+        if let Some(why) = &answers.failed {
+            let then =
+                if rules.act_when_unanswered { "treated as wanted by nobody there" } else { "only marked" };
+            log::warn!(
+                "{}: bulk is {then}, since a table of the white list did not answer: {why}",
+                envelope.id()
+            );
+        }
+        Some(answers)
     }
 
     /// Puts the questions of an inquiry to the ledger.

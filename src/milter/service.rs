@@ -6,6 +6,7 @@ use super::readers::Readers;
 use crate::activity::Activity;
 use crate::ledger::Ledger;
 use crate::sync::Links;
+use crate::table::Tables;
 use crate::verdict::Rules;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub struct Service {
     pub(super) activity: Arc<Activity>,
     pub(super) budget: Budget,
     pub(super) readers: Readers,
+    /// The tables that white lists ask.
+    pub(super) tables: Tables,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
 }
@@ -37,6 +40,7 @@ impl Service {
             activity,
             budget: Budget::default(),
             readers: Readers::default(),
+            tables: Tables::default(),
             in_flight: watch::Sender::new(0),
         })
     }

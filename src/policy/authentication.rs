@@ -4,7 +4,8 @@
 //! A sender can write Authentication-Results himself. So a result counts only
 //!
 //! - if its server is trusted, and the field is as servers write it ([`AuthenticationResults::parse`]);
-//! - if no field above says what came of the same method: what our servers write stands above what came with the message;
+//! - if no field above says what came of the same method, or cannot be read: what our servers write stands above what came with
+//!   the message, and a sender may have made it long or odd;
 //! - if the message has what was verified: a whole DKIM signature of that domain, a From address, a sender. A verifier then has
 //!   something to say, above, of what somebody forged.
 
@@ -82,6 +83,8 @@ pub enum Ignored {
     Malformed,
     /// A field above says what came of this method.
     Below,
+    /// A field above cannot be read.
+    BelowMalformed,
     /// It is not "pass".
     NoPass,
     /// It does not say of whom, or says it twice.
@@ -101,6 +104,7 @@ impl fmt::Display for Ignored {
             Self::Untrusted => "its server is not in authentication.authserv-ids",
             Self::Malformed => "it is not as mail servers write it",
             Self::Below => "a field above it says what came of this method, so a sender may have written it",
+            Self::BelowMalformed => "a field above it cannot be read, and may say the contrary",
             Self::NoPass => "that proves nothing",
             Self::NoName => "it does not name one domain",
             Self::Unsigned => "the message has no whole DKIM signature of that domain",
@@ -134,9 +138,11 @@ impl Authentication {
         let mut proven = Proven::default();
         // Methods of which a trusted field said something already.
         let mut said: Vec<String> = Vec::new();
+        let mut was_malformed = false;
         for value in &fields.authentication_results {
             let Some(field) = AuthenticationResults::parse(value) else {
                 tell("", None, Err(Ignored::Malformed));
+                was_malformed = true;
                 continue;
             };
             let ignored = if self.authenticate != Authenticate::Header {
@@ -144,7 +150,7 @@ impl Authentication {
             } else if !self.authserv_ids.iter().any(|id| id.0 == field.server) {
                 Some(Ignored::Untrusted)
             } else {
-                None
+                was_malformed.then_some(Ignored::BelowMalformed)
             };
             for result in &field.results {
                 let taken = match ignored {
@@ -270,6 +276,16 @@ mod tests {
         let none = "Authentication-Results: filter.test; dkim=none\n";
         let unsure = judge(&format!("{none}{PASS}"));
         assert_eq!(unsure, (String::new(), vec![Ignored::NoPass, Ignored::Below]));
+        // A sender with many signatures, or odd ones, makes the verifier's field long or odd.
+        let long = "Authentication-Results: mx.test".to_owned()
+            + &"; dkim=fail header.d=evil.example".repeat(200)
+            + "\n";
+        let odd = "Authentication-Results: mx.test; dkim=fail header.i=\\@evil.example\n".to_owned();
+        for above in [long, odd] {
+            let below = judge(&format!("{above}{PASS}"));
+            assert_eq!(below, (String::new(), vec![Ignored::Malformed, Ignored::BelowMalformed]), "{above}");
+            assert_eq!(judge(&format!("{PASS}{above}")).0, "dkim shop.example");
+        }
         let other = "Authentication-Results: filter.test; spf=none\n";
         assert_eq!(judge(&format!("{other}{PASS}")).0, "dkim shop.example");
     }

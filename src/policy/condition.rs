@@ -5,8 +5,10 @@ use super::authentication::Proven;
 use super::facts::Facts;
 use super::network::Network;
 use super::patterns::{Name, Pattern};
+use super::table::{KINDS, RemoteTable, Table};
 use crate::signature::Signature;
 use std::fmt;
+use std::sync::Arc;
 
 /// What must be so for an entry to match.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,16 +26,63 @@ pub(super) enum Condition {
     Dmarc(Pattern),
 }
 
-impl Condition {
-    /// Reads a form and its value.
+/// Opens tables.
+pub(super) trait Open {
+    /// The table of this kind in the file that Postfix calls `path`.
     ///
     /// # Errors
-    /// What was found and what was expected.
-    pub(super) fn parse(form: &str, value: &str) -> Result<Self, String> {
+    /// Why it cannot be used.
+    fn open(&mut self, kind: &str, path: &str) -> Result<Table, String>;
+}
+
+/// Reads an entry: one condition, or several with "&" between them.
+///
+/// # Errors
+/// What was found and what was expected.
+pub(super) fn parse(entry: &str, open: &mut dyn Open) -> Result<Vec<Condition>, String> {
+    let words: Vec<&str> = entry.split_whitespace().collect();
+    let conditions = words.split(|&word| word == "&").map(|words| {
+        let (form, value) =
+            words.split_first().map_or(("", String::new()), |(form, value)| (*form, value.join(" ")));
+        Condition::parse(form, &value, open)
+    });
+    conditions.collect()
+}
+
+/// The table that a value names, if it names one.
+fn table(form: &str, value: &str, open: &mut dyn Open) -> Option<Result<Pattern, String>> {
+    let (kind, path) = value.split_once(':')?;
+    let table = match kind {
+        _ if ["ip", "signature"].contains(&form) => return None,
+        "cdb" | "lmdb" => open.open(kind, path),
+        "socketmap" | "tcp" => {
+            let table =
+                value.parse().map_err(|expected| format!("found \"{value}\" after {form}, {expected}"));
+            table.map(|table| Table::Remote(Arc::new(table)))
+        }
+        _ if OTHER_KINDS.contains(&kind) => Err(format!(
+            "found \"{value}\" after {form}, expected a table of the type {KINDS}; postmap(1) makes cdb and lmdb"
+        )),
+        _ => return None,
+    };
+    Some(table.map(Pattern::Table))
+}
+
+/// Postfix's other types of tables.
+const OTHER_KINDS: [&str; 20] = [
+    "btree", "cidr", "dbm", "environ", "fail", "hash", "inline", "internal", "ldap", "memcache", "mysql",
+    "nis", "pcre", "pgsql", "pipemap", "proxy", "regexp", "sqlite", "static", "texthash",
+];
+
+impl Condition {
+    fn parse(form: &str, value: &str, open: &mut dyn Open) -> Result<Self, String> {
         let bare = value.strip_prefix('<').and_then(|v| v.strip_suffix('>')).unwrap_or(value);
-        let address = || Pattern::parse(bare);
-        let no_user = |text| Pattern::parse(text).filter(|pattern| !matches!(pattern, Pattern::User(_)));
-        let domain = || no_user(value).filter(|pattern| !pattern.to_string().contains('@'));
+        let table = table(form, value, open).transpose()?;
+        let pattern = |text| table.clone().or_else(|| Pattern::parse(text));
+        let address = || pattern(bare);
+        let no_user = |text| pattern(text).filter(|pattern| !matches!(pattern, Pattern::User(_)));
+        let domain =
+            || no_user(value).filter(|pattern| table.is_some() || !pattern.to_string().contains('@'));
         let (condition, expected) = match form {
             "ip" => (value.parse().ok().map(Self::Ip), "an address or network such as 192.0.2.0/24"),
             "host" => (no_user(value).map(Self::Host), "a host name, a domain, or .domain for all below it"),
@@ -65,7 +114,9 @@ impl Condition {
 
     /// Whether it holds of a message, whoever its recipients are. One of recipients holds of none.
     pub(super) fn holds(&self, known: &Known<'_>) -> bool {
-        let any = |pattern: &Pattern, names: &[Name]| names.iter().any(|name| pattern.matches(name));
+        let any = |pattern: &Pattern, names: &[Name]| {
+            names.iter().any(|name| pattern.matches(name, known.facts.answers))
+        };
         match self {
             Self::Ip(network) => known.facts.client_ip.is_some_and(|ip| network.contains(ip)),
             Self::Host(pattern) => any(pattern, &known.host),
@@ -79,6 +130,27 @@ impl Condition {
             Self::Spf(pattern) => any(pattern, &known.spf),
             Self::Dmarc(pattern) => any(pattern, &known.dmarc),
         }
+    }
+
+    /// Its pattern, where names are compared with one.
+    fn pattern(&self) -> Option<(usize, &Pattern)> {
+        Some(match self {
+            Self::Ip(_) | Self::NullSender | Self::Signature(_) => return None,
+            Self::Host(pattern) => (0, pattern),
+            Self::Sender(pattern) => (1, pattern),
+            Self::From(pattern) => (2, pattern),
+            Self::Recipient(pattern) => (3, pattern),
+            Self::ListId(pattern) => (4, pattern),
+            Self::Dkim(pattern) => (5, pattern),
+            Self::Spf(pattern) => (6, pattern),
+            Self::Dmarc(pattern) => (7, pattern),
+        })
+    }
+
+    /// The names that it is about, and the table elsewhere that is asked for them.
+    pub(super) fn remote(&self) -> Option<(usize, &RemoteTable)> {
+        let (names, pattern) = self.pattern()?;
+        Some((names, pattern.remote()?))
     }
 
     /// Whether anybody can make it hold, since it is about what a sender writes.
@@ -100,13 +172,13 @@ impl Condition {
 /// What is known of a message, its names as they are compared.
 pub(super) struct Known<'a> {
     facts: &'a Facts<'a>,
-    host: Vec<Name>,
-    sender: Vec<Name>,
-    from: Vec<Name>,
-    list_id: Vec<Name>,
-    dkim: Vec<Name>,
-    spf: Vec<Name>,
-    dmarc: Vec<Name>,
+    pub(super) host: Vec<Name>,
+    pub(super) sender: Vec<Name>,
+    pub(super) from: Vec<Name>,
+    pub(super) list_id: Vec<Name>,
+    pub(super) dkim: Vec<Name>,
+    pub(super) spf: Vec<Name>,
+    pub(super) dmarc: Vec<Name>,
 }
 
 impl<'a> Known<'a> {

@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn decide_on(counts: Counts, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
-        let read = |_: &std::path::Path| -> io::Result<String> { Ok(list.to_owned()) };
+        let read = |_: &std::path::Path| -> io::Result<Vec<u8>> { Ok(list.into()) };
         let list = WhiteList::load(&[PathBuf::from("l")], &read).unwrap();
         let recipients: Vec<_> = recipients.iter().map(|&r| r.to_owned()).collect();
         let facts = Facts { sender: Some("a@example.org"), recipients: &recipients, ..Facts::default() };

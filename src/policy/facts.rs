@@ -4,6 +4,7 @@
 use super::authentication::{Proven, domain};
 use super::mailbox::Mailboxes;
 use super::patterns::Name;
+use super::table::Answers;
 use crate::signature::Signature;
 use std::net::IpAddr;
 
@@ -28,6 +29,8 @@ pub struct Facts<'a> {
     pub proven: Option<&'a Proven>,
     /// Which recipients are one.
     pub mailboxes: Option<&'a Mailboxes>,
+    /// What tables elsewhere said of it.
+    pub answers: Option<&'a Answers>,
 }
 
 impl<'a> Facts<'a> {

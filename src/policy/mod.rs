@@ -4,6 +4,7 @@
 mod authentication;
 mod condition;
 mod decide;
+mod entries;
 mod facts;
 mod mailbox;
 mod network;
@@ -12,6 +13,7 @@ mod reply;
 mod settings;
 mod source;
 mod sources;
+mod table;
 mod warnings;
 mod whitelist;
 
@@ -24,5 +26,6 @@ pub use reply::{RejectReply, ReplyFields, TempfailReply};
 pub use settings::{Action, Actions, MinSources, OnFailure, Per, Threshold, Thresholds, WhiteListFiles};
 pub use source::Match;
 pub use sources::{Backing, Backings, Sources};
+pub use table::{Answers, Protocol, Question, RemoteTable, is_wanted};
 pub use warnings::warnings;
 pub use whitelist::{WhiteList, WhiteListError};

@@ -2,6 +2,7 @@
 //! Patterns over names: addresses, domains, host names, list ids.
 
 use super::source::Source;
+use super::table::{Answers, RemoteTable, Table};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
@@ -65,6 +66,8 @@ pub(super) enum Pattern {
     Below(String),
     /// `user@` is that user of any domain. Here with its `@`.
     User(String),
+    /// All that a table has.
+    Table(Table),
 }
 
 impl Pattern {
@@ -85,11 +88,21 @@ impl Pattern {
         Some(if is_below { Self::Below(name.whole) } else { Self::Is(name.whole) })
     }
 
-    pub(super) fn matches(&self, name: &Name) -> bool {
+    /// Whether it matches. `answers` are those of tables elsewhere.
+    pub(super) fn matches(&self, name: &Name, answers: Option<&Answers>) -> bool {
         match self {
             Self::Is(pattern) => name.whole() == pattern || name.domain() == pattern,
             Self::Below(pattern) => name.domains().any(|domain| domain == pattern),
             Self::User(pattern) => name.user() == Some(pattern),
+            Self::Table(table) => table.has(name, answers),
+        }
+    }
+
+    /// The table elsewhere that it asks.
+    pub(super) fn remote(&self) -> Option<&RemoteTable> {
+        match self {
+            Self::Table(Table::Remote(table)) => Some(table),
+            _ => None,
         }
     }
 }
@@ -99,6 +112,7 @@ impl fmt::Display for Pattern {
         match self {
             Self::Is(text) | Self::User(text) => f.write_str(text),
             Self::Below(text) => write!(f, ".{text}"),
+            Self::Table(table) => table.fmt(f),
         }
     }
 }
@@ -110,6 +124,7 @@ pub(super) struct Patterns {
     exact: HashMap<String, Source>,
     /// Domains, without their leading dot, of which the subdomains count too.
     below: HashMap<String, Source>,
+    tables: Vec<(Pattern, Source)>,
 }
 
 impl Patterns {
@@ -118,24 +133,35 @@ impl Patterns {
         let (set, name) = match pattern {
             Pattern::Below(domain) => (&mut self.below, domain),
             Pattern::Is(name) | Pattern::User(name) => (&mut self.exact, name),
+            Pattern::Table(_) => return self.tables.push((pattern, source)),
         };
         set.entry(name).or_insert(source);
     }
 
-    /// The place of a pattern that matches `name`: the address itself first, then its domain, then the domains above, then the user.
-    pub(super) fn find(&self, name: &str) -> Option<&Source> {
-        if self.exact.is_empty() && self.below.is_empty() {
+    /// The place of a pattern that matches `name`: the address itself first, then its domain, then the domains above, then the
+    /// user, then tables.
+    pub(super) fn find(&self, name: &str, answers: Option<&Answers>) -> Option<&Source> {
+        if self.exact.is_empty() && self.below.is_empty() && self.tables.is_empty() {
             return None;
         }
         let name = Name::of(name);
         let exact = || self.exact.get(name.whole()).or_else(|| self.exact.get(name.domain()));
         let below = || name.domains().find_map(|domain| self.below.get(domain));
-        exact().or_else(below).or_else(|| self.exact.get(name.user()?))
+        let by_table = || self.tables.iter().find(|(table, _)| table.matches(&name, answers));
+        exact()
+            .or_else(below)
+            .or_else(|| self.exact.get(name.user()?))
+            .or_else(|| by_table().map(|(_, at)| at))
     }
 
     /// The places of all.
     pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
-        self.exact.values().chain(self.below.values())
+        self.exact.values().chain(self.below.values()).chain(self.tables.iter().map(|(_, source)| source))
+    }
+
+    /// Its tables elsewhere.
+    pub(super) fn remote(&self) -> impl Iterator<Item = &RemoteTable> {
+        self.tables.iter().filter_map(|(table, _)| table.remote())
     }
 }
 
@@ -145,10 +171,10 @@ mod tests {
 
     fn matches(pattern: &str, name: &str) -> bool {
         let parsed = Pattern::parse(pattern).unwrap_or_else(|| panic!("{pattern}"));
-        let alone = parsed.matches(&Name::of(name));
+        let alone = parsed.matches(&Name::of(name), None);
         let mut patterns = Patterns::default();
         patterns.add(parsed, Source::new("list".into(), 1));
-        assert_eq!(patterns.find(name).is_some(), alone, "{pattern} in a set, and alone, and {name}");
+        assert_eq!(patterns.find(name, None).is_some(), alone, "{pattern} in a set, and alone, and {name}");
         alone
     }
 

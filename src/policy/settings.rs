@@ -5,6 +5,7 @@ use super::reply::{RejectReply, TempfailReply};
 use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The count from which on a message is bulk: 1 to 2^24.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -190,9 +191,20 @@ pub enum Per {
 }
 
 /// `[whitelist]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct WhiteListFiles {
     /// Files of one entry a line.
     pub files: Vec<PathBuf>,
+    /// How long tables elsewhere are given for their answers on one message.
+    #[serde(with = "humantime_serde")]
+    pub table_timeout: Duration,
+    /// Whether bulk is acted on where one did not answer.
+    pub act_when_unanswered: bool,
+}
+
+impl Default for WhiteListFiles {
+    fn default() -> Self {
+        Self { files: Vec::new(), table_timeout: Duration::from_secs(2), act_when_unanswered: false }
+    }
 }

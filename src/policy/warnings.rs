@@ -29,7 +29,7 @@ pub fn warnings(list: &WhiteList, actions: &Actions, authentication: &Authentica
     warnings
 }
 
-fn warning(places: &[&Source], what: &str) -> Option<String> {
+fn warning(places: &[Source], what: &str) -> Option<String> {
     let named: Vec<_> = places.iter().take(NAMED).map(ToString::to_string).collect();
     let more = places.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -43,7 +43,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn of(text: &str, bulk: Action, authenticate: Authenticate) -> Vec<String> {
-        let list = WhiteList::load(&[PathBuf::from("l")], &|_| Ok(text.to_owned())).unwrap();
+        let list = WhiteList::load(&[PathBuf::from("l")], &|_| Ok(text.into())).unwrap();
         let actions = Actions { bulk, ..Actions::default() };
         let authentication = Authentication { authenticate, ..Authentication::default() };
         let places = |warning: String| warning.split(": ").next().unwrap().to_owned();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! White lists: which bulk is wanted.
 
-use super::condition::{Condition, Known};
+use super::condition::Open;
+use super::entries::Entries;
 use super::facts::Facts;
-use super::network::Network;
-use super::patterns::{Name, Patterns};
 use super::source::{Match, Source};
-use crate::signature::Signature;
+use super::table::{Question, Stored, Table};
+use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,46 +38,122 @@ pub enum WhiteListError {
     },
 }
 
-/// All entries of all files.
+/// All entries of all files. They may be read again while others look something up.
 #[derive(Debug, Default)]
 pub struct WhiteList {
-    networks: Vec<(Network, Source)>,
-    hosts: Patterns,
-    senders: Patterns,
-    null_sender: Option<Source>,
-    from: Patterns,
-    recipients: Patterns,
-    list_ids: Patterns,
-    signatures: HashMap<Signature, Source>,
-    dkim: Patterns,
-    spf: Patterns,
-    dmarc: Patterns,
-    joined: Vec<Joined>,
+    files: Vec<PathBuf>,
+    entries: ArcSwap<Entries>,
 }
 
 impl WhiteList {
-    /// Reads the files and what they include. `read` gives the content of a file: this room opens none itself.
+    /// Reads the files, what they include, and their tables. `read` gives the content of a file: this room opens none itself.
     ///
     /// # Errors
     /// At the first file that cannot be read and the first line that is no entry.
     pub fn load(
         files: &[PathBuf],
-        read: &dyn Fn(&Path) -> io::Result<String>,
+        read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Self, WhiteListError> {
-        let mut list = Self::default();
-        for file in files {
-            list.load_file(file, read, 0)?;
-        }
+        let list = Self { files: files.to_vec(), entries: ArcSwap::default() };
+        list.reload(read)?;
         Ok(list)
     }
 
-    fn load_file(
-        &mut self,
-        path: &Path,
-        read: &dyn Fn(&Path) -> io::Result<String>,
-        depth: usize,
-    ) -> Result<(), WhiteListError> {
-        let text = read(path).map_err(|reason| WhiteListError::Read { path: path.to_owned(), reason })?;
+    /// Reads all of it again.
+    ///
+    /// # Errors
+    /// The same; the old entries then stay in force.
+    pub fn reload(&self, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -> Result<(), WhiteListError> {
+        let mut reader = Reader { read, entries: Entries::default(), tables: HashMap::new() };
+        for file in &self.files {
+            reader.file(file, 0)?;
+        }
+        self.entries.store(Arc::new(reader.entries));
+        Ok(())
+    }
+
+    /// The files that were read, with those that they include and their tables.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = self.entries.load().files.clone();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// The entry that wants this message, whoever its recipients are.
+    #[must_use]
+    pub fn message(&self, facts: &Facts<'_>) -> Option<Match> {
+        self.entries.load().message(facts)
+    }
+
+    /// Whether an entry names this message or one of its recipients.
+    #[must_use]
+    pub fn names(&self, facts: &Facts<'_>) -> bool {
+        let wants = self.recipients(facts);
+        self.message(facts).is_some() || facts.recipients.iter().any(|to| wants(to).is_some())
+    }
+
+    /// Says of a recipient by which entry it wants this message.
+    pub fn recipients<'a>(&self, facts: &'a Facts<'a>) -> impl Fn(&str) -> Option<Match> + 'a {
+        let entries = self.entries.load_full();
+        let joined = entries.joined_for_some(facts);
+        move |address| entries.recipient(&joined, facts, address)
+    }
+
+    /// Entries of which something holds of this message, and something does not: where they stand, and what does not.
+    #[must_use]
+    pub fn nearly(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
+        self.entries.load().nearly(facts)
+    }
+
+    /// What tables elsewhere are to be asked before it is said whether this message is wanted; none if it is known already. Also
+    /// whether that is all: of a message with very many recipients it is not.
+    #[must_use]
+    pub fn questions(&self, facts: &Facts<'_>) -> (Vec<Question>, bool) {
+        self.entries.load().questions(facts)
+    }
+
+    /// The first entry that asks a table elsewhere.
+    #[must_use]
+    pub fn asks_elsewhere(&self) -> Option<Match> {
+        self.entries.load().remote.as_ref().map(Match::of)
+    }
+
+    /// Whether some entry matches only verified mail.
+    #[must_use]
+    pub fn needs_proof(&self) -> bool {
+        !self.proofs().is_empty()
+    }
+
+    /// Where the entries stand that anybody can make match, in order.
+    pub(super) fn forgeable(&self) -> Vec<Source> {
+        self.entries.load().forgeable()
+    }
+
+    /// Where the entries stand that match only verified mail, in order.
+    pub(super) fn proofs(&self) -> Vec<Source> {
+        self.entries.load().proofs()
+    }
+}
+
+/// Reads the files of a list.
+struct Reader<'a> {
+    read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    entries: Entries,
+    /// Those that were read, by kind and path.
+    tables: HashMap<String, Table>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, path: &Path, depth: usize) -> Result<(), WhiteListError> {
+        let utf8 = |bytes| {
+            let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8");
+            String::from_utf8(bytes).map_err(no_text)
+        };
+        let text = (self.read)(path).and_then(utf8);
+        let text = text.map_err(|reason| WhiteListError::Read { path: path.to_owned(), reason })?;
+        self.entries.files.push(path.to_owned());
         let name: Arc<str> = path.display().to_string().into();
         for (i, line) in text.lines().enumerate() {
             let line_error =
@@ -93,171 +169,37 @@ impl WhiteList {
                     return Err(line_error(format!("more than {MAX_INCLUDES} files include one another")));
                 }
                 let included = path.parent().map_or_else(|| value.into(), |folder| folder.join(value));
-                self.load_file(&included, read, depth + 1)?;
+                self.file(&included, depth + 1)?;
             } else {
-                self.add(entry, Source::new(Arc::clone(&name), i + 1)).map_err(line_error)?;
+                let source = Source::new(Arc::clone(&name), i + 1);
+                let conditions = super::condition::parse(entry, self).map_err(line_error)?;
+                self.entries.add(conditions, source);
             }
         }
         Ok(())
     }
-
-    /// Adds an entry: a condition, or several with "&" between them.
-    fn add(&mut self, entry: &str, source: Source) -> Result<(), String> {
-        let mut conditions = Vec::new();
-        let words: Vec<&str> = entry.split_whitespace().collect();
-        for words in words.split(|&word| word == "&") {
-            let (form, value) =
-                words.split_first().map_or(("", String::new()), |(form, value)| (*form, value.join(" ")));
-            conditions.push(Condition::parse(form, &value)?);
-        }
-        match <[Condition; 1]>::try_from(conditions) {
-            Ok([only]) => self.add_one(only, source),
-            Err(conditions) => self.joined.push(Joined { conditions, source }),
-        }
-        Ok(())
-    }
-
-    fn add_one(&mut self, condition: Condition, source: Source) {
-        let (set, pattern) = match condition {
-            Condition::Ip(network) => return self.networks.push((network, source)),
-            Condition::NullSender => {
-                self.null_sender.get_or_insert(source);
-                return;
-            }
-            Condition::Signature(signature) => {
-                self.signatures.entry(signature).or_insert(source);
-                return;
-            }
-            Condition::Host(pattern) => (&mut self.hosts, pattern),
-            Condition::Sender(pattern) => (&mut self.senders, pattern),
-            Condition::From(pattern) => (&mut self.from, pattern),
-            Condition::Recipient(pattern) => (&mut self.recipients, pattern),
-            Condition::ListId(pattern) => (&mut self.list_ids, pattern),
-            Condition::Dkim(pattern) => (&mut self.dkim, pattern),
-            Condition::Spf(pattern) => (&mut self.spf, pattern),
-            Condition::Dmarc(pattern) => (&mut self.dmarc, pattern),
-        };
-        set.add(pattern, source);
-    }
-
-    /// The entry that wants this message, whoever its recipients are.
-    #[must_use]
-    pub fn message(&self, facts: &Facts<'_>) -> Option<Match> {
-        let by_ip = || {
-            let ip = facts.client_ip?;
-            self.networks.iter().find(|(network, _)| network.contains(ip)).map(|(_, source)| source)
-        };
-        let by_sender = || match facts.sender? {
-            "" => self.null_sender.as_ref(),
-            sender => self.senders.find(sender),
-        };
-        let by_joined = || {
-            let known = self.known(facts)?;
-            self.joined.iter().find(|joined| joined.wants_message(&known)).map(|joined| &joined.source)
-        };
-        let proven = facts.proven;
-        by_ip()
-            .or_else(|| self.hosts.find(facts.client_host?))
-            .or_else(|| proven?.dkim.iter().find_map(|domain| self.dkim.find(domain)))
-            .or_else(|| facts.spf().find_map(|name| self.spf.find(name)))
-            .or_else(|| proven?.dmarc.iter().find_map(|domain| self.dmarc.find(domain)))
-            .or_else(by_joined)
-            .or_else(by_sender)
-            .or_else(|| facts.from.iter().find_map(|address| self.from.find(address)))
-            .or_else(|| self.list_ids.find(facts.list_id?))
-            .or_else(|| self.signatures.get(&facts.signature?))
-            .map(Match::of)
-    }
-
-    /// Whether an entry names this message or one of its recipients.
-    #[must_use]
-    pub fn names(&self, facts: &Facts<'_>) -> bool {
-        let wants = self.recipients(facts);
-        self.message(facts).is_some() || facts.recipients.iter().any(|to| wants(to).is_some())
-    }
-
-    /// Says of a recipient by which entry it wants this message.
-    pub fn recipients<'a>(&'a self, facts: &'a Facts<'a>) -> impl Fn(&str) -> Option<Match> + 'a {
-        let of_message = |known| self.joined.iter().filter(move |joined| joined.may_want_for_some(&known));
-        let joined: Vec<_> = self.known(facts).map_or_else(Vec::new, |known| of_message(known).collect());
-        move |address| {
-            // With its extension first: some want only that.
-            let mailbox = facts.mailboxes.map(|mailboxes| mailboxes.mailbox(address));
-            let spellings = [Some(address), mailbox.as_deref()];
-            let find = |address: &str| {
-                let by_joined = || {
-                    let name = Name::of(address);
-                    joined.iter().find(|joined| joined.wants_for(&name)).map(|joined| &joined.source)
-                };
-                self.recipients.find(address).or_else(by_joined).map(Match::of)
-            };
-            spellings.into_iter().flatten().find_map(find)
-        }
-    }
-
-    /// What is known of a message, if there are entries that need it so.
-    fn known<'a>(&self, facts: &'a Facts<'a>) -> Option<Known<'a>> {
-        (!self.joined.is_empty()).then(|| Known::of(facts))
-    }
-
-    /// Entries of which something holds of this message, and something does not: where they stand, and what does not.
-    #[must_use]
-    pub fn nearly(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
-        let Some(known) = self.known(facts) else { return Vec::new() };
-        let missing = |joined: &Joined| {
-            let of_message = || joined.conditions.iter().filter(|condition| !condition.is_of_recipient());
-            let missing: Vec<_> =
-                of_message().filter(|one| !one.holds(&known)).map(ToString::to_string).collect();
-            (!missing.is_empty() && missing.len() < of_message().count()).then(|| missing.join(" & "))
-        };
-        self.joined.iter().filter_map(|one| Some((Match::of(&one.source), missing(one)?))).collect()
-    }
-
-    /// Where the entries stand that anybody can make match, in order.
-    pub(super) fn forgeable(&self) -> Vec<&Source> {
-        let single = [&self.senders, &self.from, &self.list_ids].into_iter().flat_map(Patterns::sources);
-        let joined =
-            self.joined.iter().filter(|joined| joined.conditions.iter().all(Condition::is_forgeable));
-        let mut all: Vec<_> =
-            single.chain(&self.null_sender).chain(joined.map(|joined| &joined.source)).collect();
-        all.sort();
-        all
-    }
-
-    /// Where the entries stand that match only verified mail, in order.
-    pub(super) fn proofs(&self) -> Vec<&Source> {
-        let single = [&self.dkim, &self.spf, &self.dmarc].into_iter().flat_map(Patterns::sources);
-        let joined = self.joined.iter().filter(|joined| joined.conditions.iter().any(Condition::is_proof));
-        let mut all: Vec<_> = single.chain(joined.map(|joined| &joined.source)).collect();
-        all.sort();
-        all
-    }
 }
 
-/// An entry of several conditions, which must hold together.
-#[derive(Debug)]
-struct Joined {
-    conditions: Vec<Condition>,
-    source: Source,
-}
-
-impl Joined {
-    fn wants_message(&self, known: &Known<'_>) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(known))
-    }
-
-    /// Whether it is about recipients, and all else holds.
-    fn may_want_for_some(&self, known: &Known<'_>) -> bool {
-        let (mut of_recipients, mut others) = (self.conditions.iter(), self.conditions.iter());
-        of_recipients.any(Condition::is_of_recipient)
-            && others.all(|condition| condition.is_of_recipient() || condition.holds(known))
-    }
-
-    fn wants_for(&self, recipient: &Name) -> bool {
-        self.conditions.iter().all(|condition| match condition {
-            Condition::Recipient(pattern) => pattern.matches(recipient),
-            _ => true,
-        })
+impl Open for Reader<'_> {
+    fn open(&mut self, kind: &str, path: &str) -> Result<Table, String> {
+        let name = format!("{kind}:{path}");
+        if let Some(table) = self.tables.get(&name) {
+            return Ok(table.clone());
+        }
+        if !path.starts_with('/') {
+            return Err(format!("found {name}, expected {kind}:/PATH"));
+        }
+        // Without its suffix, as Postfix names it, or with it.
+        let suffix = format!(".{kind}");
+        let file =
+            PathBuf::from(if path.ends_with(&suffix) { path.to_owned() } else { format!("{path}{suffix}") });
+        let bytes =
+            (self.read)(&file).map_err(|reason| format!("cannot read {}: {reason}", file.display()))?;
+        let stored = Stored::new(kind, bytes).map_err(|what| format!("{}: {what}", file.display()))?;
+        self.entries.files.push(file);
+        let table = Table::File(name.as_str().into(), Arc::new(stored));
+        self.tables.insert(name, table.clone());
+        Ok(table)
     }
 }
 
@@ -265,11 +207,12 @@ impl Joined {
 mod tests {
     use super::*;
     use crate::policy::{Mailboxes, Proven};
+    use crate::signature::Signature;
 
     fn load(files: &[(&str, &str)]) -> Result<WhiteList, WhiteListError> {
         let read = |path: &Path| {
             let found = files.iter().find(|(name, _)| Path::new(name) == path);
-            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| io::ErrorKind::NotFound.into())
+            found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
         };
         WhiteList::load(&[PathBuf::from(files[0].0)], &read)
     }
@@ -285,6 +228,7 @@ mod tests {
             signature: Some(Signature::from_bytes([1; 16])),
             proven: None,
             mailboxes: None,
+            answers: None,
         }
     }
 

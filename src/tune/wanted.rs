@@ -183,7 +183,7 @@ fn wants(line: &str, one: &Correspondent) -> bool {
     if plain(line, usize::MAX) != spaced || line.contains(['\n', '\r']) {
         return false;
     }
-    let list = WhiteList::load(&[PathBuf::from("proposal")], &|_| Ok(line.to_owned()));
+    let list = WhiteList::load(&[PathBuf::from("proposal")], &|_| Ok(line.into()));
     let id = line.strip_prefix("list-id  <").and_then(|rest| rest.strip_suffix('>'));
     let addresses: Vec<String> = one.addresses.ranked().0.into_iter().map(|(address, _)| address).collect();
     let facts = |from| Facts { from, list_id: id, ..Facts::default() };

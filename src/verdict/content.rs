@@ -49,6 +49,7 @@ impl Content {
             signature: self.signatures.body.ok(),
             proven: Some(self.proven.for_sender(envelope.sender.as_deref())),
             mailboxes: Some(&rules.mailboxes),
+            answers: Some(&envelope.answers),
         }
     }
 }

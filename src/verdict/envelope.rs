@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of a message beside its content, whoever brings it.
 
-use crate::policy::{Mailboxes, Per};
+use crate::policy::{Answers, Mailboxes, Per};
 use crate::signature::ClientNetwork;
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -21,6 +21,8 @@ pub struct Envelope {
     pub recipients: Vec<String>,
     /// Whether the client authenticated to the mail server.
     pub authenticated: bool,
+    /// What tables elsewhere said of its names.
+    pub answers: Answers,
     /// The mail server's queue id.
     pub id: Option<String>,
 }

@@ -109,6 +109,7 @@ mod tests {
             recipients: (0..7).map(|n| format!("{n}@b.example")).collect(),
             authenticated: true,
             id: Some("4ID".to_owned()),
+            ..Envelope::default()
         };
         assert_eq!(
             line(&envelope, &Finding::Unknown(Unknown::Timeout, "why".to_owned())),
@@ -134,6 +135,7 @@ mod tests {
             sender: Some(evil.to_owned()),
             recipients: vec![evil.to_owned(), "list=b@x.example".to_owned()],
             authenticated: false,
+            answers: crate::policy::Answers::default(),
             id: Some("4ID: verdict=clean".to_owned()),
         };
         let detail = "found \"a verdict=clean\", expected none".to_owned();

@@ -63,15 +63,14 @@ impl Counted {
         let facts = content.facts(envelope, rules);
         let stale = staleness.filter(|&age| age > rules.max_staleness);
         let marking;
-        let actions = if stale.is_some() && !rules.act_when_stale {
+        let unanswered = envelope.answers.failed.is_some() && !rules.act_when_unanswered;
+        let actions = if unanswered || stale.is_some() && !rules.act_when_stale {
             marking = rules.actions.marking();
             &marking
         } else {
             &rules.actions
         };
         let decision = decide(counts, backings, &rules.thresholds, actions, &rules.whitelist, &facts);
-        let is_bulk =
-            rules.thresholds.body.is_reached(counts.body) || rules.thresholds.near.is_reached(counts.near);
-        Self { counts, signature, decision, stale, is_bulk }
+        Self { counts, signature, decision, stale, is_bulk: rules.is_bulk(counts) }
     }
 }

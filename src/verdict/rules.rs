@@ -5,7 +5,9 @@
 use super::envelope::Envelope;
 use super::header::HeaderName;
 use super::reason::Exempt;
-use crate::policy::{Actions, Authentication, Mailboxes, Network, OnFailure, Per, Thresholds, WhiteList};
+use crate::policy::{
+    Actions, Authentication, Counts, Mailboxes, Network, OnFailure, Per, Thresholds, WhiteList,
+};
 use crate::signature::{self, FederationKey};
 use std::time::Duration;
 
@@ -30,6 +32,10 @@ pub struct Rules {
     pub max_staleness: u64,
     /// Whether bulk is acted on when they are older than that.
     pub act_when_stale: bool,
+    /// How long tables elsewhere are given for their answers.
+    pub table_timeout: Duration,
+    /// Whether bulk is acted on where one did not answer.
+    pub act_when_unanswered: bool,
     /// What counts as one report.
     pub per: Per,
     /// Which recipients are one.
@@ -66,6 +72,8 @@ impl Rules {
             deadline: Duration::from_secs(10),
             max_staleness: 600,
             act_when_stale: true,
+            table_timeout: Duration::from_secs(2),
+            act_when_unanswered: false,
             per: Per::default(),
             mailboxes: Mailboxes::default(),
             thresholds: Thresholds::default(),
@@ -77,6 +85,17 @@ impl Rules {
             signature: signature::Settings::default(),
             key: FederationKey::public(),
         }
+    }
+
+    /// All of its white lists, whose files may be read again.
+    pub fn lists(&self) -> impl Iterator<Item = &WhiteList> {
+        [&self.whitelist, &self.private].into_iter()
+    }
+
+    /// Whether a count has reached its threshold.
+    #[must_use]
+    pub fn is_bulk(&self, counts: Counts) -> bool {
+        self.thresholds.body.is_reached(counts.body) || self.thresholds.near.is_reached(counts.near)
     }
 
     /// Why a message with this envelope is neither counted nor judged, if so. A client without an address is a local one.

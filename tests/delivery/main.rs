@@ -28,6 +28,7 @@ mod idle;
 mod life;
 mod retries;
 mod sources;
+mod tables;
 mod whitelist;
 
 /// The first copy is bulk already: for tests of what is done with bulk.
