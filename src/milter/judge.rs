@@ -125,7 +125,8 @@ impl Case<'_> {
         let keys = if is_retried { retry_keys(rules, envelope, content) } else { Vec::new() };
         let mode = Mode::Report(envelope.times(rules.per, &rules.mailboxes));
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
-        let mut inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
+        let inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
+        let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let asked = self.ask(&mut inquiry, &keys, shared(rules, envelope, content)).await;
         let reported = inquiry.reported();
         let known = match asked {

@@ -7,7 +7,7 @@ use crate::activity::Activity;
 use crate::ledger::Ledger;
 use crate::sync::Links;
 use crate::table::Tables;
-use crate::verdict::Rules;
+use crate::verdict::{Rules, Settled};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -25,6 +25,8 @@ pub struct Service {
     pub(super) readers: Readers,
     /// The tables that white lists ask.
     pub(super) tables: Tables,
+    /// From where the copies of mailings come that are on their way.
+    pub(super) settled: Settled,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
 }
@@ -41,6 +43,7 @@ impl Service {
             budget: Budget::default(),
             readers: Readers::default(),
             tables: Tables::default(),
+            settled: Settled::default(),
             in_flight: watch::Sender::new(0),
         })
     }

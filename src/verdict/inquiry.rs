@@ -5,6 +5,7 @@
 //! with, and a third one reports what follows. Where it was seen often, they also ask from which networks, and a fourth one may
 //! report that. docs/signatures.md has the reasons.
 
+use super::settled::Settled;
 use super::trail::Trail;
 use crate::policy::{Backings, Counts, Thresholds};
 use crate::signature::near::{Judgement, Seen, stray};
@@ -91,7 +92,7 @@ pub struct Inquiry<'a> {
     near: Option<Judgement>,
     reported: usize,
     /// None where it does not matter from where copies come.
-    trail: Option<Trail>,
+    trail: Option<Trail<'a>>,
 }
 
 impl<'a> Inquiry<'a> {
@@ -123,6 +124,15 @@ impl<'a> Inquiry<'a> {
         self
     }
 
+    /// What was settled for other messages within a minute of `now`, in seconds since 1970, is not asked again.
+    #[must_use]
+    pub const fn recalling(mut self, settled: &'a Settled, now: u64) -> Self {
+        if let Some(trail) = &mut self.trail {
+            trail.recall(settled, now);
+        }
+        self
+    }
+
     /// The next question; none when the counts are known and all is said.
     pub fn ask(&mut self) -> Option<Question> {
         loop {
@@ -151,8 +161,9 @@ impl<'a> Inquiry<'a> {
     }
 
     /// What is to be reported and asked in this step.
-    fn next(&self) -> Option<Parts> {
+    fn next(&mut self) -> Option<Parts> {
         let near = &self.signatures.near;
+        let counts = self.counts();
         Some(match self.step {
             Step::Counts => {
                 let reported = self.signatures.body.ok().into_iter().collect();
@@ -162,25 +173,26 @@ impl<'a> Inquiry<'a> {
                 Parts { reported, once, asked, ..Parts::default() }
             }
             Step::Doubts => {
-                let trail = self.trail.as_ref().filter(|trail| trail.wants_body(self.body));
-                let anchors = trail.and_then(|_| self.signatures.body.ok()).into_iter().collect();
-                Parts { asked: distinct(near.doubts(&self.seen)), anchors, ..Parts::default() }
+                let body = self.signatures.body.ok();
+                let anchors = self.trail.as_mut().map(|trail| trail.ask_body(body, self.body));
+                let (asked, anchors) = (distinct(near.doubts(&self.seen)), anchors.unwrap_or_default());
+                Parts { asked, anchors, ..Parts::default() }
             }
             Step::Afterwards => {
-                let trail = self.trail.as_ref();
-                let wanted = trail.filter(|trail| trail.wants_near(self.counts())).and(self.near.as_ref());
-                let anchors = wanted.map(|judgement| near.carriers(judgement, &self.seen));
+                let carriers = |judgement| near.carriers(judgement, &self.seen);
+                let carriers = || self.near.as_ref().map(carriers).unwrap_or_default();
+                let anchors = self.trail.as_mut().map(|trail| trail.ask_near(carriers, counts));
                 let anchors = anchors.unwrap_or_default();
                 // Who only asks adds nothing.
                 if self.mode == Mode::Ask {
                     return Some(Parts { anchors, ..Parts::default() });
                 }
                 let once = distinct(near.afterwards(self.key, &self.seen).into_iter());
-                let also = trail.map(|trail| trail.report_body(self.key, self.body));
+                let also = self.trail.as_ref().map(|trail| trail.report_body(self.key, self.body));
                 Parts { once, also: also.unwrap_or_default(), anchors, ..Parts::default() }
             }
             Step::Sources => {
-                let also = self.trail.as_ref().map(|trail| trail.report_near(self.key, self.counts()));
+                let also = self.trail.as_ref().map(|trail| trail.report_near(self.key, counts));
                 Parts { also: also.unwrap_or_default(), ..Parts::default() }
             }
             Step::Done => return None,

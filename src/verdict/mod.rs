@@ -20,6 +20,7 @@ mod networks;
 mod outcome;
 mod reason;
 mod rules;
+mod settled;
 mod trail;
 
 pub use content::Content;
@@ -31,3 +32,4 @@ pub use inquiry::{Inquiry, Mode, Question};
 pub use outcome::{Outcome, Reply};
 pub use reason::{Exempt, Unknown};
 pub use rules::Rules;
+pub use settled::Settled;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a message needs besides its count to be refused: schedules of copies from several networks, with a ledger in memory.
 
-use super::{Content, Counted, Envelope, Inquiry, Mode, Question, Rules};
+use super::{Content, Counted, Envelope, Inquiry, Mode, Question, Rules, Settled};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Backing, Sources};
 use crate::signature::{BUCKETS, ClientNetwork, FederationKey, Signature};
@@ -49,6 +49,8 @@ struct Ledger {
     reported: usize,
     also: usize,
     questions: usize,
+    /// What was settled, where that is kept.
+    settled: Option<Settled>,
 }
 
 impl Ledger {
@@ -78,6 +80,10 @@ impl Ledger {
         let envelope = Envelope { client, ..Envelope::default() };
         let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Report(times));
         let mut inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
+        let settled = self.settled.take();
+        if let Some(settled) = &settled {
+            inquiry = inquiry.recalling(settled, 1_800_000_000);
+        }
         let mut number = 0;
         while let Some(question) = inquiry.ask() {
             if fails_at == Some(number) {
@@ -90,6 +96,7 @@ impl Ledger {
             inquiry.answer(&self.answer(&question));
         }
         let known = (inquiry.counts(), inquiry.backings());
+        self.settled = settled;
         Some(Counted::new(&rules, &envelope, &content, known, None))
     }
 
@@ -301,6 +308,19 @@ fn schedule() -> impl Strategy<Value = Vec<Sent>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
+    /// What was settled lately changes no verdict.
+    #[test]
+    fn what_is_settled_changes_nothing(schedule in schedule()) {
+        let mut fresh = Ledger::default();
+        let mut recalling = Ledger { settled: Some(Settled::default()), ..Ledger::default() };
+        for (network, times, text, _) in schedule {
+            let raw = notice(["Anna", "Bruno"][usize::from(text)]);
+            let (asked, counted) = (fresh.send(&raw, network, times), recalling.send(&raw, network, times));
+            prop_assert_eq!(is_refused(&asked), is_refused(&counted));
+            prop_assert_eq!(fresh.reported, recalling.reported);
+        }
+    }
+
     /// Whatever comes from where, and whenever the ledger fails: nothing is refused but what three other networks
     /// sent, or its own one often enough.
     #[test]
@@ -319,6 +339,24 @@ proptest! {
                 prop_assert_eq!(counted.decision.action, Action::Mark);
             }
         }
+    }
+}
+
+/// A mailing goes on and on: what is known of it is not asked for each copy, and each is judged as if it were.
+#[test]
+fn what_is_settled_is_not_asked_again() {
+    for networks in [1, 12] {
+        let from = strangers(networks);
+        let mut fresh = Ledger::default();
+        let mut recalling = Ledger { settled: Some(Settled::default()), ..Ledger::default() };
+        for n in 0..400 {
+            let raw = notice(&format!("customer{n}"));
+            let network = from[n % networks];
+            let (asked, counted) = (fresh.send(&raw, network, 1), recalling.send(&raw, network, 1));
+            assert_eq!(is_refused(&asked), is_refused(&counted), "copy {n}");
+        }
+        assert_eq!(fresh.reported, recalling.reported);
+        assert!(fresh.questions - recalling.questions > 300, "{} {}", fresh.questions, recalling.questions);
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Nothing of that is done below a quarter of the threshold, so most mail has no part in it. docs/signatures.md has the reasons.
 
+use super::settled::{Settled, Track};
 use crate::policy::{Backing, Backings, Counts, Sources, Threshold, Thresholds};
 use crate::signature::{
     BUCKETS, ClientNetwork, FederationKey, PRESENT, Signature, source_bucket, source_count,
@@ -11,19 +12,9 @@ use crate::signature::{
 /// With so many buckets known, a signature is known to come from everywhere: nothing more is reported of it.
 const ESTABLISHED: u32 = 8;
 
-/// What is known of the networks of some signatures, the anchors of a count.
-#[derive(Debug, Default, Clone)]
-struct Track {
-    anchors: Vec<Signature>,
-    /// A bit for each bucket that is known.
-    buckets: u64,
-    /// How often the message's own network sent them before.
-    own: u32,
-}
-
 /// Whose message it is, and what is known of the networks of others.
 #[derive(Debug)]
-pub(super) struct Trail {
+pub(super) struct Trail<'a> {
     /// The client's network and its bucket.
     client: Option<(ClientNetwork, u8)>,
     thresholds: Thresholds,
@@ -32,9 +23,11 @@ pub(super) struct Trail {
     /// How often the message is reported itself.
     times: u32,
     failed: bool,
+    /// What others found out, and the time in seconds since 1970.
+    settled: Option<(&'a Settled, u64)>,
 }
 
-impl Trail {
+impl<'a> Trail<'a> {
     /// Of a message from this network that is reported so many times; zero if it is only asked for.
     pub(super) fn new(
         key: &FederationKey,
@@ -43,17 +36,60 @@ impl Trail {
         times: u32,
     ) -> Self {
         let client = client.map(|network| (network, network.bucket(key)));
-        Self { client, thresholds: thresholds.clone(), body: None, near: None, times, failed: false }
+        let thresholds = thresholds.clone();
+        Self { client, thresholds, body: None, near: None, times, failed: false, settled: None }
     }
 
-    /// Whether anything of the body is to be asked.
-    pub(super) fn wants_body(&self, count: Option<u32>) -> bool {
+    /// What is settled is not asked, and what becomes so is kept, as of this time in seconds since 1970.
+    pub(super) const fn recall(&mut self, settled: &'a Settled, now: u64) {
+        self.settled = Some((settled, now));
+    }
+
+    /// Whether it matters from where the body came.
+    fn wants_body(&self, count: Option<u32>) -> bool {
         count.is_some_and(|count| count >= self.thresholds.body.quarter())
+    }
+
+    /// The body with this count is known: the anchors whose networks are to be asked for.
+    pub(super) fn ask_body(&mut self, body: Option<Signature>, count: Option<u32>) -> Vec<Signature> {
+        let anchors: Vec<Signature> = body.filter(|_| self.wants_body(count)).into_iter().collect();
+        self.body = self.settled(&anchors, self.thresholds.body);
+        if self.body.is_some() { Vec::new() } else { anchors }
+    }
+
+    /// The counts are known: the anchors, if the networks of any are to be asked for. These carry the count of what the message is
+    /// like.
+    pub(super) fn ask_near(
+        &mut self,
+        carriers: impl FnOnce() -> Vec<Signature>,
+        counts: Counts,
+    ) -> Vec<Signature> {
+        if !self.wants_near(counts) {
+            return Vec::new();
+        }
+        let anchors = carriers();
+        self.near = self.settled(&anchors, self.thresholds.near);
+        if self.near.is_some() { Vec::new() } else { anchors }
+    }
+
+    fn settled(&self, anchors: &[Signature], threshold: Threshold) -> Option<Track> {
+        let (settled, now) = self.settled.filter(|_| !anchors.is_empty())?;
+        let client = self.client.map(|(network, _)| network);
+        settled.recall(anchors, client, now).filter(|track| self.says_all(track, threshold))
+    }
+
+    /// Whether nothing more is reported of it, and what else there may be changes nothing.
+    fn says_all(&self, track: &Track, threshold: Threshold) -> bool {
+        let others = self.sources(track.buckets, track.own, threshold).others;
+        let is_own = track.own >= threshold.get();
+        let knows_own = self.client.is_some_and(|(_, bucket)| track.buckets & 1 << bucket != 0);
+        let reports_more = track.buckets.count_ones() < ESTABLISHED && !(is_own && knows_own);
+        !reports_more && (is_own || others >= self.thresholds.min_sources.get())
     }
 
     /// Whether anything of what it is like is to be asked: not where its body decides, and for the record only where that is
     /// seldom the same. Copies of one body are told by it.
-    pub(super) fn wants_near(&self, counts: Counts) -> bool {
+    fn wants_near(&self, counts: Counts) -> bool {
         let is_reached = self.thresholds.near.is_reached(counts.near);
         (is_reached || self.records_near(counts)) && !self.is_settled(counts)
     }
@@ -83,15 +119,15 @@ impl Trail {
 
     /// Takes the answer to these questions about the body.
     pub(super) fn answer_body(&mut self, anchors: Vec<Signature>, counts: &[u32]) {
-        self.body = Some(self.read(anchors, counts));
+        self.body = Some(self.read(anchors, counts, self.thresholds.body));
     }
 
     /// Takes the answer to these questions about what it is like.
     pub(super) fn answer_near(&mut self, anchors: Vec<Signature>, counts: &[u32]) {
-        self.near = Some(self.read(anchors, counts));
+        self.near = Some(self.read(anchors, counts, self.thresholds.near));
     }
 
-    fn read(&self, anchors: Vec<Signature>, counts: &[u32]) -> Track {
+    fn read(&self, anchors: Vec<Signature>, counts: &[u32], threshold: Threshold) -> Track {
         let has_own = usize::from(self.client.is_some());
         let mut track = Track { anchors, ..Track::default() };
         for counts in counts.chunks(has_own + usize::from(BUCKETS)) {
@@ -100,6 +136,11 @@ impl Trail {
             track.own = own.iter().fold(track.own, |sum, &count| sum.saturating_add(count));
             let known = buckets.iter().enumerate().filter(|&(_, &count)| count >= PRESENT);
             track.buckets |= known.fold(0, |all, (bucket, _)| all | 1 << bucket);
+        }
+        if let Some((settled, now)) = self.settled
+            && self.says_all(&track, threshold)
+        {
+            settled.keep(&track, self.client.map(|(network, _)| network), now);
         }
         track
     }
@@ -188,7 +229,7 @@ const fn above(threshold: Threshold, count: u32, times: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn trail(times: u32) -> Trail {
+    fn trail(times: u32) -> Trail<'static> {
         let client = Some(ClientNetwork::of([192, 0, 2, 7].into()));
         Trail::new(&FederationKey::public(), client, &Thresholds::default(), times)
     }
