@@ -42,13 +42,43 @@ impl TryFrom<String> for AuthservId {
 }
 
 /// `[authentication]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Authentication {
     /// How it is known.
     pub authenticate: Authenticate,
     /// The servers whose word counts.
     pub authserv_ids: Vec<AuthservId>,
+    /// The methods of which their word counts, since they verify these of every message.
+    pub methods: Vec<Method>,
+}
+
+impl Default for Authentication {
+    fn default() -> Self {
+        Self { authenticate: Authenticate::No, authserv_ids: Vec::new(), methods: vec![Method::Dkim] }
+    }
+}
+
+/// What can be verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// DKIM.
+    Dkim,
+    /// SPF.
+    Spf,
+    /// DMARC.
+    Dmarc,
+}
+
+impl Method {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Dkim => "dkim",
+            Self::Spf => "spf",
+            Self::Dmarc => "dmarc",
+        }
+    }
 }
 
 /// Names that stand behind a message, since it was verified that they do. In lower case.
@@ -79,6 +109,8 @@ pub enum Ignored {
     Off,
     /// Its server is not trusted.
     Untrusted,
+    /// Its method is none of those that our servers verify.
+    Method,
     /// It is not as servers write it.
     Malformed,
     /// A field above says what came of this method.
@@ -102,6 +134,7 @@ impl fmt::Display for Ignored {
         f.write_str(match self {
             Self::Off => "authentication.authenticate is not \"header\"",
             Self::Untrusted => "its server is not in authentication.authserv-ids",
+            Self::Method => "authentication.methods does not name it",
             Self::Malformed => "it is not as mail servers write it",
             Self::Below => "a field above it says what came of this method, so a sender may have written it",
             Self::BelowMalformed => "a field above it cannot be read, and may say the contrary",
@@ -115,6 +148,11 @@ impl fmt::Display for Ignored {
 }
 
 impl Authentication {
+    /// Whether results of this method count.
+    pub(super) fn verifies(&self, method: &str) -> bool {
+        self.authenticate == Authenticate::Header && self.methods.iter().any(|one| one.name() == method)
+    }
+
     /// Whether the keys fit together.
     ///
     /// # Errors
@@ -155,6 +193,7 @@ impl Authentication {
             for result in &field.results {
                 let taken = match ignored {
                     Some(ignored) => Err(ignored),
+                    None if !self.verifies(&result.method) => Err(Ignored::Method),
                     None if said.contains(&result.method) => Err(Ignored::Below),
                     None => proven.take(result, fields),
                 };
@@ -175,7 +214,7 @@ impl Proven {
             "dkim" => ("header.d", &mut self.dkim),
             "spf" => ("smtp.mailfrom", &mut self.spf),
             "dmarc" => ("header.from", &mut self.dmarc),
-            _ => return Err(Ignored::NoPass),
+            _ => return Err(Ignored::Method),
         };
         if result.result != "pass" {
             return Err(Ignored::NoPass);
@@ -221,7 +260,8 @@ mod tests {
 
     fn trusting(ids: &[&str]) -> Authentication {
         let authserv_ids = ids.iter().map(|&id| id.to_owned().try_into().unwrap()).collect();
-        Authentication { authenticate: Authenticate::Header, authserv_ids }
+        let methods = vec![Method::Dkim, Method::Spf, Method::Dmarc];
+        Authentication { authenticate: Authenticate::Header, authserv_ids, methods }
     }
 
     const SIGNED: &str = "DKIM-Signature: v=1; a=rsa-sha256; d=shop.example; s=s; h=from; bh=AA==; b=AA==\n";
@@ -266,6 +306,10 @@ mod tests {
         );
         let off = Authentication { authenticate: Authenticate::No, ..trusting(&["mx.test"]) };
         assert_eq!(judge_raw(PASS, &off), (String::new(), vec![Ignored::Off]));
+        // OpenDKIM removes no such field that says nothing of DKIM.
+        let dkim_alone = Authentication { methods: vec![Method::Dkim], ..trusting(&["mx.test"]) };
+        let spf = judge_raw(&PASS.replace("dkim=pass header.d", "spf=pass smtp.mailfrom"), &dkim_alone);
+        assert_eq!(spf, (String::new(), vec![Ignored::Method]));
         // Under another name: what removes forged fields does not find it.
         assert_eq!(judge(&PASS.replace("Results:", "Results :")), (String::new(), vec![]));
     }

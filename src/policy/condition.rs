@@ -163,9 +163,14 @@ impl Condition {
         matches!(self, Self::Recipient(_))
     }
 
-    /// Whether it holds only where somebody verifies mail.
-    pub(super) const fn is_proof(&self) -> bool {
-        matches!(self, Self::Dkim(_) | Self::Spf(_) | Self::Dmarc(_))
+    /// By which method somebody must verify mail for it to hold.
+    pub(super) const fn method(&self) -> Option<&'static str> {
+        match self {
+            Self::Dkim(_) => Some("dkim"),
+            Self::Spf(_) => Some("spf"),
+            Self::Dmarc(_) => Some("dmarc"),
+            _ => None,
+        }
     }
 }
 

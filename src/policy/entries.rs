@@ -191,11 +191,14 @@ impl Entries {
         in_order(single.chain(&self.null_sender).chain(joined.map(|joined| &joined.source)))
     }
 
-    /// Where the entries stand that match only verified mail, in order.
-    pub(super) fn proofs(&self) -> Vec<Source> {
-        let single = [&self.dkim, &self.spf, &self.dmarc].into_iter().flat_map(Patterns::sources);
-        let joined = self.joined.iter().filter(|joined| joined.conditions.iter().any(Condition::is_proof));
-        in_order(single.chain(joined.map(|joined| &joined.source)))
+    /// Where the entries stand that match only verified mail, in order, by method.
+    pub(super) fn proofs(&self) -> [(&'static str, Vec<Source>); 3] {
+        let of = |set: &Patterns, method: &str| {
+            let needs = |joined: &&Joined| joined.conditions.iter().any(|one| one.method() == Some(method));
+            in_order(set.sources().chain(self.joined.iter().filter(needs).map(|joined| &joined.source)))
+        };
+        [(&self.dkim, "dkim"), (&self.spf, "spf"), (&self.dmarc, "dmarc")]
+            .map(|(set, method)| (method, of(set, method)))
     }
 }
 

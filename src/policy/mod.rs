@@ -17,7 +17,7 @@ mod table;
 mod warnings;
 mod whitelist;
 
-pub use authentication::{Authenticate, Authentication, AuthservId, Ignored, Proven};
+pub use authentication::{Authenticate, Authentication, AuthservId, Ignored, Method, Proven};
 pub use decide::{Counts, Decision, Verdict, decide};
 pub use facts::Facts;
 pub use mailbox::{Mailboxes, RecipientCase};

@@ -20,11 +20,17 @@ pub fn warnings(list: &WhiteList, actions: &Actions, authentication: &Authentica
              dkim example.org\"",
         ));
     }
-    if authentication.authenticate == Authenticate::No {
-        warnings.extend(warning(
-            &list.proofs(),
-            "it never matches, since nobody verifies mail: authentication.authenticate is \"no\"",
-        ));
+    for (method, places) in list.proofs() {
+        if !authentication.verifies(method) {
+            let why = match authentication.authenticate {
+                Authenticate::No => "authentication.authenticate is \"no\"".to_owned(),
+                Authenticate::Header => format!("authentication.methods does not have \"{method}\""),
+            };
+            warnings.extend(warning(
+                &places,
+                &format!("it never matches, since nobody verifies {method}: {why}"),
+            ));
+        }
     }
     warnings
 }
@@ -62,7 +68,8 @@ mod tests {
     #[test]
     fn what_needs_a_verifier_is_named_where_there_is_none() {
         let proofs = "dkim a.b\nip 192.0.2.1\nlist-id a & spf b.c";
-        assert_eq!(of(proofs, Action::Mark, Authenticate::No), ["l:1, l:3"]);
-        assert_eq!(of(proofs, Action::Mark, Authenticate::Header), [""; 0]);
+        assert_eq!(of(proofs, Action::Mark, Authenticate::No), ["l:1", "l:3"]);
+        // By default they verify DKIM alone.
+        assert_eq!(of(proofs, Action::Mark, Authenticate::Header), ["l:3"]);
     }
 }

@@ -123,7 +123,7 @@ impl WhiteList {
     /// Whether some entry matches only verified mail.
     #[must_use]
     pub fn needs_proof(&self) -> bool {
-        !self.proofs().is_empty()
+        self.proofs().iter().any(|(_, places)| !places.is_empty())
     }
 
     /// Where the entries stand that anybody can make match, in order.
@@ -131,8 +131,8 @@ impl WhiteList {
         self.entries.load().forgeable()
     }
 
-    /// Where the entries stand that match only verified mail, in order.
-    pub(super) fn proofs(&self) -> Vec<Source> {
+    /// Where the entries stand that match only verified mail, in order, by method.
+    pub(super) fn proofs(&self) -> [(&'static str, Vec<Source>); 3] {
         self.entries.load().proofs()
     }
 }

@@ -85,15 +85,22 @@ fn explain(rig: &Rig, file: &str) -> String {
 #[test]
 fn what_a_sender_writes_above_his_message_does_not() {
     let Some(dkim) = OpenDkim::start("") else { return };
-    let Some(rig) = site(Some(&dkim), &format!("dkim {DOMAIN}\n"), &[]) else { return };
+    let list = format!("dkim {DOMAIN}\nspf {DOMAIN}\n");
+    let Some(rig) = site(Some(&dkim), &list, &[]) else { return };
     let news = message("", NEWS);
     let many = PASS.trim_end().to_owned() + &"; dkim=pass header.d=shop.example".repeat(40) + "\n";
     let broken = PASS.replace(DOMAIN, "shop.example; @@ x");
+    let version = PASS.replace("dkim=", "dkim/1=");
+    let pieces = PASS.trim_end().to_owned() + &" header.x=y".repeat(130) + "\n";
     for (n, fields) in [
         PASS.to_owned(),
         format!("{PASS}{BOGUS}"),
         format!("{many}{BOGUS}"),
         format!("{broken}{BOGUS}"),
+        format!("{version}DKIM-Signature: d=shop.example\n"),
+        format!("{version}{BOGUS}"),
+        format!("{pieces}{BOGUS}"),
+        format!("{}{BOGUS}", PASS.replace("dkim=pass header.d", "spf=pass smtp.mailfrom")),
         format!("{many}DKIM-Signature: d=shop.example\n"),
         format!("{}{BOGUS}", PASS.replace("mx.test", "\"mx.test\"")),
         format!("{}{BOGUS}", PASS.replace("mx.test", "(x) mx.test")),
@@ -104,7 +111,7 @@ fn what_a_sender_writes_above_his_message_does_not() {
     .enumerate()
     {
         let reply =
-            rig.outside().send("news@sender.test", &[&format!("{n}@box.test")], &with_fields(fields, &news));
+            rig.outside().send("news@shop.example", &[&format!("{n}@box.test")], &with_fields(fields, &news));
         assert_eq!(reply.code, 550, "{fields}");
     }
     // And on top of what he really signed with a key of his own.
