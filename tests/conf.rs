@@ -121,6 +121,9 @@ fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeMap<String, String
             toml::Value::String(text) if text.is_empty() => "empty".to_owned(),
             toml::Value::String(text) => text.clone(),
             toml::Value::Array(list) if list.is_empty() => "none".to_owned(),
+            toml::Value::Array(list) if list.iter().all(toml::Value::is_str) => {
+                list.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(", ")
+            }
             toml::Value::Boolean(value) => value.to_string(),
             toml::Value::Integer(value) => value.to_string(),
             toml::Value::Float(value) => value.to_string(),

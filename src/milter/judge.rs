@@ -8,7 +8,7 @@ use super::service::Service;
 use super::session::Message;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
-use crate::policy::{Action, Answers, OnFailure, Per};
+use crate::policy::{Action, OnFailure, Per};
 use crate::verdict::{
     Content, Counted, Envelope, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown, fields, log_line,
 };
@@ -143,14 +143,8 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let answered;
-        let envelope = match self.ask_tables(content, &inquiry).await {
-            Some(answers) => {
-                answered = Envelope { answers, ..envelope.clone() };
-                &answered
-            }
-            None => envelope,
-        };
+        let answered = self.ask_tables(content, &inquiry).await;
+        let envelope = answered.as_ref().unwrap_or(envelope);
         let counted = Counted::new(rules, envelope, content, known, self.service.links.staleness());
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
@@ -158,8 +152,9 @@ impl Case<'_> {
         (Finding::Counted(counted), reported)
     }
 
-    /// What tables elsewhere say of a message that is bulk and wanted by nobody yet; none where there are no such tables.
-    async fn ask_tables(&self, content: &Content, inquiry: &Inquiry<'_>) -> Option<Answers> {
+    /// The envelope with what tables elsewhere say of it, if the message is bulk and wanted by nobody yet, and there are such
+    /// tables.
+    async fn ask_tables(&self, content: &Content, inquiry: &Inquiry<'_>) -> Option<Envelope> {
         let Self { rules, envelope, service, .. } = *self;
         if !rules.is_bulk(inquiry.counts()) {
             return None;
@@ -183,7 +178,7 @@ impl Case<'_> {
                 envelope.id()
             );
         }
-        Some(answers)
+        Some(Envelope { answers, ..envelope.clone() })
     }
 
     /// Puts the questions of an inquiry to the ledger.

@@ -147,6 +147,9 @@ impl fmt::Display for Ignored {
     }
 }
 
+/// Is called with a field's server, one of its results, and what became of that.
+pub type Tell<'a> = dyn FnMut(&str, Option<&MethodResult>, Result<(), Ignored>) + 'a;
+
 impl Authentication {
     /// Whether results of this method count.
     pub(super) fn verifies(&self, method: &str) -> bool {
@@ -168,11 +171,7 @@ impl Authentication {
 
     /// What is proven of a message with these fields. `tell` is called with each field's server, its results, and what became of
     /// them; without server and result for a field that says nothing.
-    pub fn judge(
-        &self,
-        fields: &Fields,
-        tell: &mut dyn FnMut(&str, Option<&MethodResult>, Result<(), Ignored>),
-    ) -> Proven {
+    pub fn judge(&self, fields: &Fields, tell: &mut Tell<'_>) -> Proven {
         let mut proven = Proven::default();
         // Methods of which a trusted field said something already.
         let mut said: Vec<String> = Vec::new();

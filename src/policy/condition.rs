@@ -3,8 +3,9 @@
 
 use super::authentication::Proven;
 use super::facts::Facts;
+use super::name::Name;
 use super::network::Network;
-use super::patterns::{Name, Pattern};
+use super::patterns::Pattern;
 use super::table::{KINDS, RemoteTable, Table};
 use crate::signature::Signature;
 use std::fmt;

@@ -3,8 +3,9 @@
 
 use super::condition::{Condition, Known};
 use super::facts::Facts;
+use super::name::Name;
 use super::network::Network;
-use super::patterns::{Name, Patterns};
+use super::patterns::Patterns;
 use super::source::{Match, Source};
 use super::table::{Answers, Question};
 use crate::signature::Signature;
@@ -113,9 +114,8 @@ impl Entries {
         spellings(facts, address).find_map(|address| {
             let name = Name::of(&address);
             let mut joined = joined.iter().filter_map(|&index| self.joined.get(index));
-            let mut by_joined =
-                || joined.find(|one| one.wants_for(&name, facts.answers)).map(|one| &one.source);
-            self.recipients.find(&address, facts.answers).or_else(|| by_joined()).map(Match::of)
+            let by_joined = || joined.find(|one| one.wants_for(&name, facts.answers)).map(|one| &one.source);
+            self.recipients.find(&address, facts.answers).or_else(by_joined).map(Match::of)
         })
     }
 

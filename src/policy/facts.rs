@@ -3,7 +3,7 @@
 
 use super::authentication::{Proven, domain};
 use super::mailbox::Mailboxes;
-use super::patterns::Name;
+use super::name::Name;
 use super::table::Answers;
 use crate::signature::Signature;
 use std::net::IpAddr;

@@ -7,6 +7,7 @@ mod decide;
 mod entries;
 mod facts;
 mod mailbox;
+mod name;
 mod network;
 mod patterns;
 mod reply;

@@ -228,7 +228,7 @@ fn postfix_answers_for_its_own_tables() {
     let script = script.replace("mysql:/etc/postfix/wanted.cf", &format!("texthash:{table}"));
     let program = rig.write(
         "wanted",
-        &script.replace("postmap", &format!("postmap -c {}", rig.mta.path("etc").display())),
+        &script.replace("postmap -q", &format!("postmap -c {} -q", rig.mta.path("etc").display())),
     );
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     let service = line.replace("10040", &port.to_string()).replace("/usr/local/bin/wanted", &program);
@@ -244,4 +244,8 @@ fn postfix_answers_for_its_own_tables() {
     assert_eq!(code(&rig, "any@whole.example", "a@box.test"), 250);
     assert_eq!(code(&rig, "news@other.example", "a@box.test"), 550);
     assert_eq!(code(&rig, "-", "a@box.test"), 550);
+    // Postfix cannot read it any more, and nobody knows what is in it.
+    std::fs::remove_file(&table).unwrap();
+    assert_eq!(code(&rig, "news@other.example", "b@box.test"), 250);
+    rig.daemon.log.wait_for(0, "400 the table does not answer");
 }

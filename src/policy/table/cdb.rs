@@ -6,7 +6,7 @@ const HEADER: usize = 256 * 8;
 
 /// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::policy) struct Cdb(Vec<u8>);
+pub(in super::super) struct Cdb(Vec<u8>);
 
 impl Cdb {
     /// None if this is too short to be one. What else is damaged is found missing.
@@ -67,7 +67,7 @@ mod tests {
                 let next = || {
                     seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                     // Small numbers, which lead somewhere, among others.
-                    if seed >> 30 == 0 { (seed >> 8) as u8 } else { ((seed >> 16) & 15) as u8 }
+                    if seed >> 30 == 0 { seed.to_le_bytes()[1] } else { seed.to_le_bytes()[2] & 15 }
                 };
                 let cdb = Cdb::new(std::iter::repeat_with(next).take(length).collect()).unwrap();
                 for key in ["", "a", "example.org", "a@example.org"] {

@@ -26,7 +26,7 @@ const NONE: u64 = u64::MAX;
 
 /// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::policy) struct Lmdb {
+pub(in super::super) struct Lmdb {
     bytes: Vec<u8>,
     page: usize,
     root: u64,
@@ -64,7 +64,7 @@ impl Lmdb {
                 return None;
             }
             // The first node of a branch has no key: it is for all below that of the second.
-            let child = self.search(page, 1..nodes, key).map_or_else(|after| after - 1, |at| at);
+            let child = self.search(page, 1..nodes, key).unwrap_or_else(|after| after - 1);
             let node = self.node(page, child)?;
             number = self.number(node, 4)? | self.number(node + 4, 2)? << 32;
         }

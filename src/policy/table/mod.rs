@@ -7,7 +7,7 @@ mod remote;
 
 pub use remote::{Answers, Protocol, Question, RemoteTable};
 
-use super::patterns::Name;
+use super::name::Name;
 use cdb::Cdb;
 use lmdb::Lmdb;
 use std::fmt;

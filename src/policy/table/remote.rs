@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Tables that a server has. This room asks nobody: it says what is to be asked of a message, and is told the answers.
 
+use super::super::name::Name;
 use super::keys;
-use crate::policy::patterns::Name;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
@@ -77,7 +77,7 @@ pub struct Question {
 }
 
 impl Question {
-    pub(in crate::policy) fn new(table: &RemoteTable, name: &Name) -> Self {
+    pub(in super::super) fn new(table: &RemoteTable, name: &Name) -> Self {
         Self { table: table.clone(), name: name.whole().to_owned(), keys: keys(name) }
     }
 }
