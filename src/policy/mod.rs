@@ -18,7 +18,7 @@ mod table;
 mod warnings;
 mod whitelist;
 
-pub use authentication::{Authenticate, Authentication, AuthservId, Ignored, Method, Proven};
+pub use authentication::{Authenticate, Authentication, AuthservId, Ignored, Method, Proven, Tell};
 pub use decide::{Counts, Decision, Verdict, decide};
 pub use facts::Facts;
 pub use mailbox::{Mailboxes, RecipientCase};
