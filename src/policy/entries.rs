@@ -7,7 +7,7 @@ use super::name::Name;
 use super::network::Network;
 use super::patterns::Patterns;
 use super::source::{Match, Source};
-use super::table::{Answers, Question};
+use super::table::{Answers, Question, question};
 use crate::signature::Signature;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -154,7 +154,7 @@ impl Entries {
         let (mut seen, mut questions) = (HashSet::new(), Vec::new());
         for (set, table) in single.chain(joined) {
             for name in names(set) {
-                let question = Question::new(table, name);
+                let question = question(table, name);
                 if seen.insert(question.clone()) {
                     questions.push(question);
                 }

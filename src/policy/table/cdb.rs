@@ -6,7 +6,7 @@ const HEADER: usize = 256 * 8;
 
 /// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) struct Cdb(Vec<u8>);
+pub(super) struct Cdb(Vec<u8>);
 
 impl Cdb {
     /// None if this is too short to be one. What else is damaged is found missing.

@@ -26,7 +26,7 @@ const NONE: u64 = u64::MAX;
 
 /// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) struct Lmdb {
+pub(super) struct Lmdb {
     bytes: Vec<u8>,
     page: usize,
     root: u64,

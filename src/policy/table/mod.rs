@@ -35,7 +35,10 @@ impl Eq for Table {}
 
 /// What a file holds.
 #[derive(Debug)]
-pub(super) enum Stored {
+pub(super) struct Stored(Kind);
+
+#[derive(Debug)]
+enum Kind {
     Cdb(Cdb),
     Lmdb(Lmdb),
 }
@@ -47,19 +50,19 @@ impl Stored {
     /// What was expected.
     pub(super) fn new(kind: &str, bytes: Vec<u8>) -> Result<Self, String> {
         let stored = match kind {
-            "cdb" => Cdb::new(bytes).map(Self::Cdb),
-            _ => Lmdb::new(bytes).map(Self::Lmdb),
+            "cdb" => Cdb::new(bytes).map(Kind::Cdb),
+            _ => Lmdb::new(bytes).map(Kind::Lmdb),
         };
-        stored.ok_or_else(|| {
+        stored.map(Self).ok_or_else(|| {
             format!("found no table of this kind, expected a file that \"postmap {kind}:\" made")
         })
     }
 
     /// The value of a key; Postfix's tables may end keys and values with a zero byte.
     fn get(&self, key: &str) -> Option<&[u8]> {
-        let find = |key: &[u8]| match self {
-            Self::Cdb(cdb) => cdb.get(key),
-            Self::Lmdb(lmdb) => lmdb.get(key),
+        let find = |key: &[u8]| match &self.0 {
+            Kind::Cdb(cdb) => cdb.get(key),
+            Kind::Lmdb(lmdb) => lmdb.get(key),
         };
         let value = find(key.as_bytes()).or_else(|| find(&[key.as_bytes(), b"\0"].concat()))?;
         Some(value.strip_suffix(b"\0").unwrap_or(value))
@@ -73,7 +76,7 @@ impl Table {
             Self::File(_, stored) => {
                 keys(name).into_iter().find_map(|key| stored.get(&key)).is_some_and(is_wanted)
             }
-            Self::Remote(table) => answers.is_some_and(|answers| answers.has(table, name)),
+            Self::Remote(table) => answers.is_some_and(|answers| answers.has(table, name.whole())),
         }
     }
 }
@@ -85,6 +88,11 @@ impl fmt::Display for Table {
             Self::Remote(table) => table.fmt(f),
         }
     }
+}
+
+/// What a table elsewhere is to be asked for a name.
+pub(super) fn question(table: &RemoteTable, name: &Name) -> Question {
+    Question { table: table.clone(), name: name.whole().to_owned(), keys: keys(name) }
 }
 
 /// The keys under which a name is looked up, as access(5) has them: the address, its domain, with a dot the domain and those above

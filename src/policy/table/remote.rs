@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Tables that a server has. This room asks nobody: it says what is to be asked of a message, and is told the answers.
 
-use super::super::name::Name;
-use super::keys;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
@@ -76,12 +74,6 @@ pub struct Question {
     pub keys: Vec<String>,
 }
 
-impl Question {
-    pub(in super::super) fn new(table: &RemoteTable, name: &Name) -> Self {
-        Self { table: table.clone(), name: name.whole().to_owned(), keys: keys(name) }
-    }
-}
-
 /// What tables said of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answers {
@@ -96,8 +88,8 @@ impl Answers {
         self.found.entry(question.table).or_default().insert(question.name);
     }
 
-    pub(super) fn has(&self, table: &RemoteTable, name: &Name) -> bool {
-        self.found.get(table).is_some_and(|names| names.contains(name.whole()))
+    pub(super) fn has(&self, table: &RemoteTable, name: &str) -> bool {
+        self.found.get(table).is_some_and(|names| names.contains(name))
     }
 }
 
