@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint check-aarch64 miri deny stage deb rpm lint-packages package-test study exactness attack \
+.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test study exactness attack \
 	evaluate vectors fuzz bench bench-filter bench-instructions install clean
 
 all: build
@@ -144,22 +144,44 @@ deny: $(TOOLS)/$(CARGO_DENY)
 		echo "$(DENY) check --disable-fetch advisories" && $(DENY) check --disable-fetch advisories; \
 	else echo "deny: advisories were not looked at, since https://github.com/RustSec/advisory-db cannot be reached" >&2; fi
 
-# Both packages hold the same files, from target/package. All times in them are that of the last entry of the changelog, so
-# whoever makes them again from the same program gets the same bytes.
+# For which machines the packages are: "make deb ARCH=arm64" builds and packs for another processor than this one; see
+# packaging/arm64, which finds the Rust and the C compiler for it.
+ARCH :=
+ifeq ($(ARCH),arm64)
+PACKAGED := $(TARGET)/$(AARCH64)/release/bulkmark
+PACKAGES := target/packages/arm64
+BUILT := build-arm64
+STAGING := STRIP=aarch64-linux-gnu-strip EMULATOR="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
+TRIPLE := $(AARCH64)
+DEB_FLAGS := --target $(AARCH64)
+RPM_FLAGS := --arch aarch64
+else
+PACKAGED := $(PROGRAM)
 PACKAGES := target/packages
+BUILT := build
+endif
+
+build-arm64:
+	packaging/arm64 $(CARGO) build --release --locked -p bulkmark --target $(AARCH64)
+
+# The packages hold files from target/package. All times in them are that of the last entry of the changelog, so whoever makes
+# them again from the same program gets the same bytes.
 DATED = SOURCE_DATE_EPOCH=$(shell date --date="$$(sed -n 's/^ -- .*>  //p' packaging/debian/changelog | head -n 1)" +%s)
 
-stage: build
-	$(DATED) packaging/stage $(PROGRAM) target/package
+stage: $(BUILT)
+	$(DATED) $(STAGING) packaging/stage $(PACKAGED) target/package $(TRIPLE)
 
 deb: stage $(TOOLS)/$(CARGO_DEB)
 	@command -v dpkg-shlibdeps >/dev/null || tests/mta/install dpkg-dev
 	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.deb
-	$(DATED) $(TOOLS)/bin/cargo-deb deb --quiet --no-build --no-strip --output $(PACKAGES)/
+	for variant in "" --variant=common --variant=server; do \
+		$(DATED) $(TOOLS)/bin/cargo-deb deb --quiet --no-build --no-strip $(DEB_FLAGS) $$variant --output $(PACKAGES)/ || exit 1; done
 
 rpm: stage $(TOOLS)/$(CARGO_GENERATE_RPM)
 	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.rpm
-	$(DATED) $(TOOLS)/bin/cargo-generate-rpm generate-rpm --auto-req builtin --output $(PACKAGES)/
+	for variant in milter common server; do \
+		$(DATED) $(TOOLS)/bin/cargo-generate-rpm generate-rpm --auto-req builtin $(RPM_FLAGS) --variant $$variant \
+			--output $(PACKAGES)/ || exit 1; done
 	@ls $(PACKAGES)/*.rpm
 
 lint-packages: deb rpm
@@ -169,7 +191,7 @@ lint-packages: deb rpm
 
 # Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
 package-test: lint-packages
-	tests/package/run $(PACKAGES)/*.deb $(PACKAGES)/*.rpm
+	tests/package/run $(PACKAGES)
 
 # The configuration is for root and for the daemons, whose group this is, as in the packages; for root alone where there is no
 # such group yet.

@@ -8,7 +8,7 @@
 //!      -> action to the MTA, header, log line
 //! ```
 //!
-//! `mail`, `signature`, `policy` and `verdict` are pure: no clock, no file, no socket. `milter` and `ledger` are the edge. `net` has
+//! `mail`, `signature`, `policy` and `verdict` are pure: no clock, no file, no socket. `milter` and `ledger` are the edge. `text` makes what comes from outside fit to be shown, `net` has
 //! sockets and HTTP for all that listen, `table` asks servers of tables for white lists, `directory` the files of a state directory. `sync` carries counts between machines, `server` hands them out, and by `control`
 //! other commands ask a daemon. `activity` is what a daemon did, and `page` shows it. `tune` judges an archive's mail. `config`
 //! fills the settings of all rooms from a file; `command` puts everything together. ARCHITECTURE.md has the whole picture, and
@@ -19,6 +19,8 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![forbid(unsafe_code)]
 #![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
+// `command/output.rs` prints, and has the reason.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods))]
 
 pub mod activity;
 pub mod command;
@@ -36,5 +38,6 @@ pub mod signature;
 pub mod sync;
 pub mod table;
 pub mod telemetry;
+pub mod text;
 pub mod tune;
 pub mod verdict;

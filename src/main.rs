@@ -2,6 +2,7 @@
 //! The `bulkmark` program: reads the command line and runs one command.
 
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -9,15 +10,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match bulkmark::command::Cli::parse().run() {
         Ok(code) => code,
-        // Whoever read our output has had enough: nothing to say.
-        Err(e)
-            if e.downcast_ref::<std::io::Error>()
-                .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) =>
-        {
-            ExitCode::SUCCESS
-        }
         Err(e) => {
-            eprintln!("bulkmark: {e:#}");
+            bulkmark::command::complain(format_args!("bulkmark: {e:#}"));
             ExitCode::FAILURE
         }
     }

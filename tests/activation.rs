@@ -226,3 +226,48 @@ fn plain_http_stays_on_this_machine() {
         if link["heard-seconds-ago"].is_u64() { Ok(()) } else { Err(link.to_string()) }
     });
 }
+
+/// Of several sockets each goes to the listener that has the name of its unit, and what is left to the one without a name.
+#[test]
+fn several_sockets_go_to_listeners_by_their_names() {
+    if let Err(e) = Command::new("systemd-socket-activate").arg("--version").stdout(Stdio::null()).status() {
+        assert_eq!(e.kind(), ErrorKind::NotFound, "{e}");
+        return skip("systemd-socket-activate is not installed");
+    }
+    let mut site = Site::new(
+        "exempt-loopback = false\n[[policy]]\nname = \"inside\"\nmatch = { listener = \"inside\" }\n",
+    );
+    site.listen = "[\"systemd\", { name = \"inside\", at = \"systemd\" }]".to_owned();
+    let paths = [site.path("in.sock"), site.path("m.sock")];
+    let start = |names: &str| {
+        let mut command = Command::new("systemd-socket-activate");
+        command
+            .arg("--listen")
+            .arg(&paths[0])
+            .arg("--listen")
+            .arg(&paths[1])
+            .arg(format!("--fdname={names}"));
+        let daemon = site.spawn_by(command.args([BULKMARK, "milter", "--config"]).arg(site.config()));
+        daemon.log.wait_for(0, &format!("Listening on {}", paths[1].display()));
+        daemon
+    };
+    let mut daemon = start("inside:bulkmark-milter.socket");
+    for (path, policy) in [(&paths[0], "inside"), (&paths[1], "default")] {
+        let mut client = Client::open_at(&format!("unix:{}", path.display()));
+        client.negotiate(6, ALL_ACTIONS, ALL_OPTIONS);
+        client.client("client.example.org", "192.0.2.7");
+        let header = client.message(&Mail::text("the first")).verdict();
+        assert!(header.ends_with(&format!("policy={policy}")), "{header}");
+    }
+    end(&mut daemon);
+    paths.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    let daemon = start("outside:other");
+    drop(UnixStream::connect(&paths[0]).unwrap());
+    refuses(
+        daemon,
+        &[
+            "systemd passed no socket of its own for the listener \"inside\", only \"outside\", \"other\"",
+            "FileDescriptorName=inside",
+        ],
+    );
+}

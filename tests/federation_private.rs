@@ -117,3 +117,32 @@ fn exact_signatures_stay_here_where_only_near_ones_are_shared() {
     federation.settle(&daemon, 100);
     assert_eq!((federation.counts(1), near(&federation.other.0)), ((4, 1), 4));
 }
+
+/// What one's own users send is told to no server, in no form that another could ask for.
+#[test]
+fn outbound_mail_never_leaves() {
+    const OUTBOUND: &str = "[outbound.match]\nauthenticated = true\n";
+    let sent_by_users = |site: &Site| -> u64 {
+        std::fs::write(site.path("check.eml"), letter(1)).unwrap();
+        let mut check = std::process::Command::new(common::BULKMARK);
+        check.args(["check", "--json", "--login", "anna", "--config"]).arg(site.path("milter.toml"));
+        let output = check.arg(site.path("check.eml")).output().unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["body"]["count"].as_u64().unwrap_or_else(|| panic!("{answer}"))
+    };
+    let mut federation = Federation::new();
+    federation.configure(OUTBOUND);
+    let other = &mut federation.other;
+    other.0.extra.push_str(OUTBOUND);
+    other.0.config();
+    assert!(other.1.reload().contains("read again"));
+    let daemon = federation.site.start();
+    for _ in 0..3 {
+        let mut user = session(&daemon);
+        user.login = Some("anna".to_owned());
+        assert_eq!(user.message(&Mail::raw(&letter(1))).reply, "c");
+    }
+    federation.settle(&daemon, 100);
+    assert_eq!((sent_by_users(&federation.site), sent_by_users(&federation.other.0)), (3, 0));
+    assert_eq!(federation.counts(1), (0, 0), "nor is it counted with what comes in");
+}

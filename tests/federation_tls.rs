@@ -90,3 +90,33 @@ fn a_server_without_a_key_does_not_start() {
     daemon.log.wait_for(0, "key.pem");
     assert!(!daemon.wait().success());
 }
+
+/// A server that is stopped takes leave of its milters; of one that is killed they say what that is for them. Neither is told in
+/// the words of a library for those who write servers.
+#[test]
+fn a_server_that_goes_away_is_told_in_plain_words() {
+    let authority = Authority::new("ours");
+    let server = tls_server();
+    authority.certify(&server, "127.0.0.1", false);
+    let site = milter(&[authority.entry(&server, &https(&server), "mx")]);
+    let (running, daemon) = (server.start(), site.start());
+    let gone = |how: &str, since: usize| {
+        // What is said in the end is that nobody is there.
+        daemon.log.wait_for(since, "Connection refused");
+        let lines = daemon.log.lines().split_off(since);
+        let strange = ["close_notify", "docs.rs", "rustls"];
+        let foreign = lines.iter().any(|line| strange.iter().any(|word| line.contains(word)));
+        assert!(!foreign, "{how}: {lines:#?}");
+        lines
+    };
+    send(&daemon, &letter(1), 2);
+    wait_for(&site, &letter(1), 2);
+    assert!(running.terminate().success());
+    let told = gone("stopped", 0);
+    assert!(!told.iter().any(|line| line.contains("cut off")), "it took leave: {told:#?}");
+    let running = server.start();
+    daemon.log.wait_for(told.len(), "it answers again");
+    let seen = daemon.log.lines().len();
+    running.kill();
+    gone("killed", seen);
+}

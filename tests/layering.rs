@@ -8,30 +8,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
+    ("text", &[]),
     ("net", &[]),
     ("directory", &[]),
     ("mail", &[]),
-    ("telemetry", &[]),
+    ("telemetry", &["text"]),
     ("signature", &["mail"]),
     ("ledger", &["directory", "signature"]),
-    ("sync", &["signature", "ledger"]),
+    ("sync", &["text", "signature", "ledger"]),
     ("activity", &["signature", "policy"]),
     ("control", &["signature", "ledger", "net", "sync", "activity"]),
-    ("server", &["directory", "signature", "ledger", "net", "sync", "control", "activity"]),
-    ("page", &["ledger", "policy", "net", "activity", "control"]),
+    ("server", &["text", "directory", "signature", "ledger", "net", "sync", "control", "activity"]),
+    ("page", &["directory", "ledger", "policy", "net", "activity", "control"]),
     ("policy", &["mail", "signature"]),
     ("table", &["policy"]),
-    ("verdict", &["mail", "signature", "policy"]),
+    ("verdict", &["text", "mail", "signature", "policy"]),
     ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity", "table"]),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",
-        &["signature", "ledger", "policy", "net", "verdict", "milter", "sync", "server", "page", "telemetry"],
+        &[
+            "directory",
+            "signature",
+            "ledger",
+            "policy",
+            "net",
+            "verdict",
+            "milter",
+            "sync",
+            "server",
+            "page",
+            "telemetry",
+        ],
     ),
     (
         "command",
         &[
+            "text",
             "mail",
             "signature",
             "ledger",

@@ -88,25 +88,6 @@ fn one_ledger_for_one_daemon() {
 }
 
 #[test]
-fn a_ledger_of_other_parameters_is_refused() {
-    let site = Site::new("");
-    assert!(site.start().terminate().success());
-    let key = site.path("key");
-    fs::write(&key, "0123456789abcdef0123456789abcdef\n").unwrap();
-    let site = Site { extra: format!("[ledger]\nfederation-key-file = \"{}\"\n", key.display()), ..site };
-    let told = fails(&site);
-    assert!(
-        told.contains("has federation key id ") && told.contains("but this configuration needs "),
-        "{told}"
-    );
-
-    let site = Site { extra: String::new(), ..site };
-    let daemon = site.start();
-    assert_eq!(session(&daemon).message(&Mail::text("nothing was lost")).count(), Some(1));
-    assert!(daemon.terminate().success());
-}
-
-#[test]
 fn a_ledger_of_a_newer_format_is_refused() {
     let site = Site::new("");
     assert!(site.start().terminate().success());

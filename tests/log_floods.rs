@@ -50,7 +50,7 @@ fn a_place_of_the_program_that_is_visited_again_and_again() {
     }
     let log = daemon.log.clone();
     assert!(daemon.terminate().success());
-    wait_until("all lines", || match lines(&log, " nrcpt=1 verdict=").len() {
+    wait_until("all lines", || match lines(&log, " verdict=").len() {
         TIMES => Ok(()),
         found => Err(found.to_string()),
     });
@@ -66,7 +66,9 @@ fn a_quoted_sender_imitates_no_field() {
     let site = Site::new("");
     let daemon = site.start();
     let evil = "\"a verdict=clean client=b[192.0.2.99] > to=<c\"@x.example";
-    let mail = Mail { sender: evil.to_owned(), recipients: vec![evil.to_owned()], ..Mail::text("of a bank") };
+    let mut mail =
+        Mail { sender: evil.to_owned(), recipients: vec![evil.to_owned()], ..Mail::text("of a bank") };
+    mail.headers.push((b"Message-ID".to_vec(), evil.as_bytes().to_vec()));
     assert!(session(&daemon).message(&mail).count().is_some());
     let line = daemon.log.wait_for(0, " nrcpt=1 ");
     let fields: Vec<_> = line.split(' ').filter_map(|field| field.split_once('=')).collect();
@@ -76,6 +78,8 @@ fn a_quoted_sender_imitates_no_field() {
         "from",
         "to",
         "nrcpt",
+        "message-id",
+        "size",
         "verdict",
         "body",
         "near",
@@ -85,7 +89,7 @@ fn a_quoted_sender_imitates_no_field() {
         "ms",
     ];
     assert_eq!(names, expected, "{line}");
-    assert_eq!((fields[0].1, fields[4].1), ("client.example.org[192.0.2.7]", "clean"));
+    assert_eq!((fields[0].1, fields[6].1), ("client.example.org[192.0.2.7]", "clean"));
     assert!(
         !fields[1].1.contains('"') && fields[1].1.starts_with('<') && fields[1].1.ends_with('>'),
         "{line}"

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::authority::{Authority, tls_server};
 use common::letters::{letter, send};
 use common::milter::{Client, Mail, session};
 use common::mount::Mount;
@@ -21,6 +22,12 @@ fn site(extra: &str) -> Site {
     Site::new(&format!("exempt-loopback = false\n{extra}{STATUS}"))
 }
 
+/// The name of a count of messages.
+fn messages(verdict: &str, action: &str, reason: &str) -> String {
+    let reason = if reason.is_empty() { String::new() } else { format!(",reason=\"{reason}\"") };
+    format!("bulkmark_messages_total{{verdict=\"{verdict}\",action=\"{action}\"{reason}}}")
+}
+
 /// Waits until a value is as it should be.
 fn wait_for(daemon: &Daemon, name: &str, good: impl Fn(f64) -> bool) {
     wait_until(name, || {
@@ -34,9 +41,17 @@ fn a_milter_counts_its_messages() {
     let site = site("");
     let daemon = site.start();
     let at_start = metrics(&daemon);
-    for verdict in ["clean", "bulk", "whitelisted", "exempt", "unknown"] {
-        let name = format!("bulkmark_messages_total{{verdict=\"{verdict}\",action=\"mark\"}}");
-        assert_eq!(at_start.get(&name), Some(&0.0), "{name} is there before the first message");
+    for (verdict, reasons) in [
+        ("clean", &[""][..]),
+        ("bulk", &["body", "near"]),
+        ("whitelisted", &["body", "near"]),
+        ("exempt", &["loopback", "network", "authenticated", "low-information"]),
+        ("unknown", &["too-large", "overloaded", "internal-error", "ledger-unavailable", "timeout"]),
+    ] {
+        for reason in reasons {
+            let name = messages(verdict, "mark", reason);
+            assert_eq!(at_start.get(&name), Some(&0.0), "{name} is there before the first message");
+        }
     }
 
     send(&daemon, &letter(1), 30);
@@ -44,15 +59,17 @@ fn a_milter_counts_its_messages() {
     client.message(&Mail::raw(b"Subject: hi\r\n\r\nok\r\n"));
     let found = metrics(&daemon);
     for (name, value) in [
-        ("bulkmark_messages_total{verdict=\"clean\",action=\"mark\"}", 19.0),
-        ("bulkmark_messages_total{verdict=\"bulk\",action=\"mark\"}", 11.0),
-        ("bulkmark_messages_total{verdict=\"exempt\",action=\"mark\"}", 1.0),
+        (&*messages("clean", "mark", ""), 19.0),
+        (&*messages("bulk", "mark", "body"), 11.0),
+        (&*messages("bulk", "mark", "near"), 0.0),
+        (&*messages("exempt", "mark", "low-information"), 1.0),
         ("bulkmark_judging_duration_seconds_count", 31.0),
         ("bulkmark_judging_duration_seconds_bucket{le=\"+Inf\"}", 31.0),
         ("bulkmark_connections_total", 2.0),
         ("bulkmark_ledger_available", 1.0),
         ("bulkmark_log_lines_dropped_total", 0.0),
         ("bulkmark_reloads_total{result=\"success\"}", 0.0),
+        ("bulkmark_config_last_reload_successful", 1.0),
     ] {
         assert_eq!(found.get(name), Some(&value), "{name} in {found:#?}");
     }
@@ -73,15 +90,57 @@ fn other_actions_and_reloads_are_counted() {
     let daemon = site.start();
     let mut client = session(&daemon);
     (0..21).for_each(|_| drop(client.message(&Mail::raw(&letter(1)))));
-    let name = "bulkmark_messages_total{verdict=\"bulk\",action=\"reject\"}";
-    assert_eq!(metrics(&daemon).get(name), Some(&2.0));
+    assert_eq!(metrics(&daemon).get(&messages("bulk", "reject", "body")), Some(&2.0));
 
     assert!(daemon.reload().contains("read again"));
     site.extra = "nonsense = 1\n".to_owned();
     site.config();
     assert!(daemon.reload().contains("stays in force"));
     wait_for(&daemon, "bulkmark_reloads_total{result=\"failure\"}", |count| count == 1.0);
-    assert_eq!(metrics(&daemon)["bulkmark_reloads_total{result=\"success\"}"], 1.0);
+    let (last, when) =
+        ("bulkmark_config_last_reload_successful", "bulkmark_config_last_reload_success_timestamp_seconds");
+    let found = metrics(&daemon);
+    assert_eq!((found["bulkmark_reloads_total{result=\"success\"}"], found[last]), (1.0, 0.0));
+    let time = found[when];
+    assert!(time > 1.7e9, "{time}");
+    // It tells of the configuration in force, until another one is.
+    site.extra.clear();
+    site.config();
+    assert!(daemon.reload().contains("read again"));
+    wait_for(&daemon, last, |well| well == 1.0);
+    assert!(metrics(&daemon)[when] >= time);
+}
+
+/// Copies that differ are bulk by near signatures alone.
+#[test]
+fn it_is_told_which_count_makes_bulk() {
+    let daemon = site("").start();
+    let mut client = session(&daemon);
+    for n in 0..25 {
+        let text = "the autumn prices are here for all of our guests who come by train or ship to the harbour on \
+                    thursday when the first of the new boats will be shown to everybody and music is played";
+        client.message(&Mail::raw(&common::crlf(&format!("Subject: x\n\nDear Anna {n}!\n{text}\n"))));
+    }
+    let found = metrics(&daemon);
+    assert!(found[&messages("bulk", "mark", "near")] > 0.0, "{found:#?}");
+    assert_eq!(found[&messages("bulk", "mark", "body")], 0.0);
+}
+
+/// What every process tells, by the names that Prometheus' own libraries give it.
+#[test]
+fn the_process_is_told() {
+    let before = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    let daemon = site("").start();
+    let found = metrics(&daemon);
+    let started = found["process_start_time_seconds"];
+    assert!((before - 5.0..before + 60.0).contains(&started), "{started} and {before}");
+    assert!(found["process_resident_memory_bytes"] > 1e6);
+    assert!(found["process_virtual_memory_bytes"] >= found["process_resident_memory_bytes"]);
+    assert!((5.0..1000.0).contains(&found["process_open_fds"]), "{}", found["process_open_fds"]);
+    assert!(found["process_max_fds"] >= found["process_open_fds"]);
+    // It counts up while mail is judged.
+    send(&daemon, &letter(1), 200);
+    wait_for(&daemon, "process_cpu_seconds_total", |seconds| seconds > found["process_cpu_seconds_total"]);
 }
 
 /// A log daemon that does not read.
@@ -135,7 +194,7 @@ fn a_full_disk_is_seen() {
     }
     let found = metrics(&daemon);
     assert_eq!(found["bulkmark_disk_available_bytes"], 0.0);
-    assert!(found["bulkmark_messages_total{verdict=\"unknown\",action=\"mark\"}"] > 0.0, "{found:#?}");
+    assert!(found[&messages("unknown", "mark", "ledger-unavailable")] > 0.0, "{found:#?}");
     let (head, body) = get(&daemon, "/healthz");
     assert!(head.starts_with("HTTP/1.1 503 "), "{head}{body}");
     fs::remove_file(state.join("filler")).unwrap();
@@ -221,6 +280,27 @@ fn a_unix_socket_is_for_the_group() {
     assert!(answer.ends_with("\r\n\r\nok\n"), "{answer}");
 }
 
+/// A server that speaks TLS and has a page.
+fn tls_with_page() -> Server {
+    let mut server = tls_server();
+    server.status = STATUS.replace("[status]\n", "");
+    server
+}
+
+/// It is that of the certificate in force, which a reload changes.
+#[test]
+fn it_is_told_when_a_certificate_expires() {
+    const NAME: &str = "bulkmark_tls_certificate_expiry_timestamp_seconds";
+    let (authority, server) = (Authority::new("ours"), tls_with_page());
+    authority.certify(&server, "127.0.0.1", true);
+    let daemon = server.start();
+    // 2020-02-01.
+    assert_eq!(metrics(&daemon)[NAME], 1_580_515_200.0);
+    authority.certify(&server, "127.0.0.1", false);
+    assert!(daemon.reload().contains("read again"));
+    wait_for(&daemon, NAME, |expiry| expiry > 2e9);
+}
+
 /// All that both daemons tell in a federation, and its text.
 fn everything() -> String {
     let mut servers = Server::peers("");
@@ -249,7 +329,10 @@ fn everything() -> String {
         let told = ["bulkmark_link_behind_updates{", "bulkmark_link_silence_seconds{"];
         if told.iter().all(|name| text.contains(name)) { Ok(()) } else { Err(text) }
     });
-    exposition(&at_site) + &exposition(&one)
+    let with_tls = tls_with_page();
+    Authority::new("ours").certify(&with_tls, "127.0.0.1", false);
+    let tls = with_tls.start();
+    exposition(&at_site) + &exposition(&one) + &exposition(&tls)
 }
 
 /// The names of families with their types.
@@ -292,24 +375,22 @@ fn documents_dashboard_and_alerts_name_what_there_is() {
     let text = everything();
     let families = families(&text);
 
-    // Of one daemon, since a family stands once in a text.
-    if let Some((good, told)) = promtool(
-        &["check", "metrics"],
-        text.split("# HELP bulkmark_build_info")
-            .nth(1)
-            .map(|rest| format!("# HELP bulkmark_build_info{rest}"))
-            .unwrap()
-            .as_str(),
-    ) {
+    // One daemon at a time, since a family stands once in a text.
+    for one in text.split("# HELP bulkmark_build_info").skip(1) {
+        let Some((good, told)) = promtool(&["check", "metrics"], &format!("# HELP bulkmark_build_info{one}"))
+        else {
+            break;
+        };
         assert!(good && told.is_empty(), "{told}");
     }
 
     let table: BTreeMap<_, _> = read("docs/metrics.md")
         .lines()
         .filter_map(|line| {
-            let mut cells = line.strip_prefix("| `bulkmark_")?.split(" | ");
+            let mut cells = line.strip_prefix("| `")?.split(" | ");
             let name = cells.next()?.trim_end_matches('`').split('{').next()?.to_owned();
-            Some((format!("bulkmark_{name}"), cells.next()?.to_owned()))
+            let is_one = name.starts_with("bulkmark_") || name.starts_with("process_");
+            Some((name, cells.next()?.to_owned())).filter(|_| is_one)
         })
         .collect();
     assert_eq!(table, families, "docs/metrics.md against what is told");
@@ -332,7 +413,8 @@ fn documents_dashboard_and_alerts_name_what_there_is() {
 }
 
 /// What needs no panel of its own.
-const NOT_SHOWN: [&str; 2] = ["bulkmark_ledger_version", "bulkmark_ledger_capacity_signatures"];
+const NOT_SHOWN: [&str; 3] =
+    ["bulkmark_ledger_version", "bulkmark_ledger_capacity_signatures", "process_start_time_seconds"];
 
 /// The queries of a dashboard or of alerts, one a line.
 fn queries(path: &str) -> String {
@@ -362,7 +444,10 @@ fn queries(path: &str) -> String {
 /// The metrics that a query names.
 fn names_in(query: &str) -> BTreeSet<String> {
     let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| word.starts_with("bulkmark_")).map(str::to_owned).collect()
+    words
+        .filter(|word| word.starts_with("bulkmark_") || word.starts_with("process_"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Queries are such that Prometheus understands them: it reads them as rules.

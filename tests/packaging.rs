@@ -2,18 +2,30 @@
 //! What the packages say, in several places. What becomes of them on a machine, `make package-test` shows.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::process::Command;
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
+/// All packages are of one build and say so, each to its own package manager.
 #[test]
-fn the_changelog_of_debian_has_this_version() {
+fn the_packages_have_the_version_of_the_changelog() {
     let changelog = read("packaging/debian/changelog");
     let version = changelog.split(['(', ')']).nth(1).unwrap();
-    assert_eq!(version.rsplit_once('-').unwrap().0, env!("CARGO_PKG_VERSION"));
+    let (program, revision) = version.rsplit_once('-').unwrap();
+    assert_eq!(program, env!("CARGO_PKG_VERSION"));
+    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
+    let metadata = &manifest["package"]["metadata"];
+    assert_eq!(metadata["deb"]["revision"].as_str(), Some(revision));
+    assert_eq!(metadata["generate-rpm"]["release"].as_str(), Some(revision));
+    let depends = metadata["deb"]["depends"].as_str().unwrap();
+    assert!(depends.contains(&format!("bulkmark-common (= {version})")), "{depends}");
+    let requires = metadata["generate-rpm"]["requires"]["bulkmark-common"].as_str();
+    assert_eq!(requires, Some(&*format!("= {version}")));
 }
 
 /// Whoever installs a package is told the line that README and the manual tell.
@@ -28,11 +40,29 @@ fn all_tell_the_same_line_for_postfix() {
     };
     let expected = line("README.md");
     for path in [
-        "packaging/debian/postinst",
-        "packaging/rpm/post_install.sh",
+        "packaging/debian/daemon/postinst",
+        "packaging/rpm/daemon/post_install.sh",
         "man/bulkmark-milter.8",
         "src/command/cli.rs",
     ] {
         assert_eq!(line(path), expected, "{path}");
+    }
+}
+
+/// Whether AppArmor takes the profile; no kernel has to have AppArmor for that.
+#[test]
+fn the_profile_for_apparmor_is_valid() {
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/apparmor/bulkmark");
+    match Command::new("apparmor_parser")
+        .args(["--skip-kernel-load", "--skip-cache", "--quiet"])
+        .arg(profile)
+        .output()
+    {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            println!("SKIPPED: apparmor_parser is not installed");
+            assert!(std::env::var_os("CI").is_none(), "apparmor must be installed in CI");
+        }
+        Err(e) => panic!("apparmor_parser: {e}"),
     }
 }

@@ -3,13 +3,13 @@
 
 mod common;
 
-use common::browser::{Browser, DESKTOP, Look, PHONE};
+use common::browser::{Browser, DESKTOP, Look, PHONE, WIDE};
 use common::clock::Clock;
 use common::letters::{letter, send};
-use common::milter::{Mail, session};
+use common::milter::{Client, Mail, session};
 use common::page::{STATUS, get, port};
 use common::server::{Server, milter};
-use common::{Daemon, Site, http, wait_until};
+use common::{Daemon, Site, http};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -93,6 +93,64 @@ fn near_replicas_are_one_line() {
     assert_eq!(of_it.count(), bulk);
 }
 
+/// Who wrote and to whom is not shown unless somebody wants it; a refused message and a clean one tell what was done.
+#[test]
+fn clients_and_recipients_are_shown_where_that_is_wanted() {
+    let by = Writer { subject: "x", sender: "news@shop.example", host: "mail.shop.example" };
+    let mut site = site("actions.bulk = \"reject\"\nthresholds.min-sources = 1\n");
+    let daemon = site.start();
+    write(&daemon, 1, &by, 20);
+    let found = status(&daemon);
+    let text = found.to_string();
+    for secret in ["192.0.2.77", "mail.shop.example", "reader0"] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    let recent = &found["recent"];
+    assert_eq!((&recent[0]["action"], &recent[1]["action"]), (&"reject".into(), &Value::Null));
+    let bulk = &found["bulk"][0];
+    assert_eq!((&bulk["suggestion"], &bulk["done"]["reject"]), (&"host .shop.example".into(), &1.into()));
+    drop(daemon);
+    site.extra += "clients = true\nrecipients = true\n";
+    let daemon = site.start();
+    write(&daemon, 1, &by, 1);
+    let found = status(&daemon);
+    assert_eq!(found["recent"][0]["client"], "mail.shop.example [192.0.2.77]");
+    assert_eq!(found["recent"][0]["recipients"], serde_json::json!(["reader0@example.net"]));
+    assert_eq!(found["bulk"][0]["clients"], serde_json::json!(["mail.shop.example [192.0.2.77]"]));
+}
+
+/// What the charts show is there after a restart; what is damaged costs them, and nothing else.
+#[test]
+fn history_survives_a_restart() {
+    let site = site("");
+    let clean = |daemon: &Daemon| {
+        let found = status(daemon);
+        let all = |before: &str, present: &str| {
+            let counts = found[before]["series"][0]["counts"].as_array().unwrap().clone();
+            let sum: u64 = counts.iter().map(|count| count.as_u64().unwrap()).sum();
+            sum + found[present]["counts"][0].as_u64().unwrap()
+        };
+        (all("minutes", "minute"), all("hours", "hour"))
+    };
+    let daemon = site.start();
+    mail(&daemon, 1, "x", "a@example.org", 3);
+    assert_eq!(clean(&daemon), (3, 3));
+    assert!(daemon.terminate().success());
+    let daemon = site.start();
+    mail(&daemon, 2, "x", "a@example.org", 2);
+    assert_eq!(clean(&daemon), (5, 5));
+    assert!(daemon.terminate().success());
+    let path = site.path("state").join("history");
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(bytes.len() < 200, "{}", bytes.len());
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let daemon = site.start();
+    daemon
+        .log
+        .wait_for(0, "history: it is damaged, or of another version; the status page's charts begin anew");
+    assert_eq!(clean(&daemon), (0, 0));
+}
+
 #[test]
 fn subjects_are_shown_where_that_is_wanted() {
     let site = Site::new(&format!("exempt-loopback = false\n{STATUS}subjects = true\n"));
@@ -123,7 +181,7 @@ fn changes_stream_in() {
     let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
     let head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
     assert!(head.contains(&"content-type: text/event-stream".to_owned()), "{head:?}");
-    let sections = ["overview", "status", "minutes", "minute", "bulk", "recent", "config"];
+    let sections = ["overview", "status", "minutes", "minute", "hours", "hour", "bulk", "recent", "config"];
     for section in sections {
         let name = lines.by_ref().find_map(|line| line.strip_prefix("event: ").map(str::to_owned)).unwrap();
         assert_eq!(name, section);
@@ -197,6 +255,31 @@ fn asks_only(browser: &mut Browser, origin: &str) {
     assert!(strange.is_empty(), "{strange:?}");
 }
 
+/// A signature leads to its verdicts, the configuration opens without `token`, and the stream can be held.
+fn by_keyboard(browser: &mut Browser, token: &str) {
+    browser.press("Enter");
+    browser.wait_for("document.activeElement.id === 'filter' && document.activeElement.value.length === 32");
+    browser.wait_for("document.querySelectorAll('#recent tbody tr').length === 33");
+    browser.value("document.getElementById('filter').value = ''");
+    browser.value("document.getElementById('filter').dispatchEvent(new Event('input'))");
+    browser.value("document.getElementById('more-recent').focus()");
+    assert_eq!(browser.value("document.activeElement.textContent"), "Show all 34");
+    browser.press("Enter");
+    browser.wait_for("document.querySelectorAll('#recent tbody tr').length === 34");
+    browser.value("document.querySelector('summary').focus()");
+    browser.press("Enter");
+    browser.wait_for("document.querySelector('details').open");
+    let config = browser.value("document.getElementById('config').textContent").as_str().unwrap().to_owned();
+    assert!(config.contains("\"token-file\": \"") && !config.contains(token), "{config}");
+    let reached = tab_through(browser);
+    for what in ["pause", "filter", "config", "metrics"] {
+        assert!(reached.iter().any(|name| name == what), "{what} is not in {reached:?}");
+    }
+    browser.value("document.getElementById('pause').focus()");
+    browser.press(" ");
+    assert_eq!(browser.value("document.getElementById('state').textContent"), "paused");
+}
+
 #[test]
 fn the_page_of_a_milter() {
     let Some(mut browser) = Browser::start() else { return };
@@ -207,28 +290,32 @@ fn the_page_of_a_milter() {
     let mut site = milter(&[entry]);
     site.extra += &format!("{STATUS}subjects = true\n");
     let daemon = site.start();
-    mail(&daemon, 1, HOSTILE, "spam@<script>alert(1)</script>.example", 30);
+    mail(&daemon, 1, HOSTILE, "spam@<script>1</script>.example", 30);
     mail(&daemon, 2, "once", "friend@example.net", 1);
 
     browser.open(&url(&daemon), DESKTOP);
     browser.wait_for("document.getElementById('state').textContent === 'live'");
     browser.wait_for("document.querySelector('#links td:nth-child(3)')?.textContent === 'up to date'");
     for (what, value) in [
-        ("document.title.startsWith('bulkmark milter')", true),
+        ("document.title === 'mx.test · bulkmark milter'", true),
+        ("document.getElementById('host').textContent === 'mx.test'", true),
         ("document.querySelector('#bulk tbody tr td:nth-child(2)').textContent === '30'", true),
-        ("document.querySelectorAll('#recent tbody tr').length === 31", true),
+        ("document.querySelectorAll('#recent tbody tr').length === 12", true),
         ("document.querySelector('#totals tbody tr td:nth-child(2)').textContent === '20'", true),
-        ("document.getElementById('tiles').textContent.includes('judged since the start31')", true),
+        ("document.getElementById('tiles').textContent.includes('messages in a day31')", true),
+        // Nothing was done with what is clean.
+        ("document.querySelector('#recent .clean').textContent === 'clean'", true),
+        ("document.querySelector('#recent .bulk').textContent === 'bulk (mark)'", true),
         ("document.querySelectorAll('#ledger tbody tr').length >= 1", true),
         ("document.getElementById('problems').hidden", true),
-        ("document.querySelectorAll('.chart canvas').length === 2", true),
+        ("document.querySelectorAll('.chart canvas').length === 3", true),
         // What comes from outside is text.
         ("document.querySelectorAll('main img, main script').length === 0", true),
-        ("document.getElementById('bulk').textContent.includes('<script>alert(1)</script>.example')", true),
+        ("document.getElementById('bulk').textContent.includes('<script>1</script>.example')", true),
     ] {
         assert_eq!(browser.value(what), value, "{what}");
     }
-    let subject = browser.value("document.querySelector('#bulk tbody tr td:nth-child(8)').textContent");
+    let subject = browser.value("document.querySelector('#bulk tbody tr td div').textContent");
     assert_eq!(subject, HOSTILE);
     // Something is drawn.
     browser.wait_for(
@@ -242,22 +329,7 @@ fn the_page_of_a_milter() {
     browser.wait_for("document.querySelector('#bulk tbody tr td:nth-child(2)').textContent === '33'");
     assert_eq!(browser.value("document.activeElement === document.querySelector('#bulk button')"), true);
 
-    // A signature leads to its verdicts, the configuration opens, and the stream can be held, all by keyboard.
-    browser.press("Enter");
-    browser.wait_for("document.activeElement.id === 'filter' && document.activeElement.value.length === 32");
-    browser.wait_for("document.querySelectorAll('#recent tbody tr').length === 33");
-    browser.value("document.querySelector('summary').focus()");
-    browser.press("Enter");
-    browser.wait_for("document.querySelector('details').open");
-    let config = browser.value("document.getElementById('config').textContent").as_str().unwrap().to_owned();
-    assert!(config.contains("\"token-file\": \"") && !config.contains(token.trim()), "{config}");
-    let reached = tab_through(&mut browser);
-    for what in ["pause", "filter", "config", "metrics"] {
-        assert!(reached.iter().any(|name| name == what), "{what} is not in {reached:?}");
-    }
-    browser.value("document.getElementById('pause').focus()");
-    browser.press(" ");
-    assert_eq!(browser.value("document.getElementById('state').textContent"), "paused");
+    by_keyboard(&mut browser, token.trim());
 
     // When the daemon is gone, the page says so, and finds it again.
     let told = browser.complaints();
@@ -289,81 +361,162 @@ fn the_page_of_a_server() {
     assert!(told.is_empty(), "{told:#?}");
 }
 
-/// A day of mail, at the pace of the test.
-fn a_day_of_mail(daemon: &Daemon, clock: &Clock) {
-    let subjects = ["Your parcel waits", "Last chance: 70 % off", "News of the harbour", "Invoice 2026-11"];
-    let senders = ["parcel.example", "shop.example", "museum.example", "billing.example"];
-    let steps =
-        (0..92).map(|quarter| (24 * 60 - 15 * quarter, 15)).chain((0..60).map(|minute| (60 - minute, 6)));
-    let mut unlike = 100;
-    for (i, (ago, mails)) in steps.enumerate() {
-        clock.set(&format!("-{}m", ago - 1));
-        // As much as at that time of day, more or less.
-        let busy = if (30..70).contains(&i) || i > 92 { mails - i * i * 31 % 5 } else { mails / 3 + i % 3 };
-        for _ in 0..busy {
-            unlike += 1;
-            mail(daemon, unlike, "hello", "somebody@example.net", 1);
-        }
-        let kind = i % subjects.len();
-        mail(
-            daemon,
-            kind,
-            subjects[kind],
-            &format!("news@{}", senders[kind]),
-            if i < 92 { 3 + i * 7 % 8 } else { i * i % 4 },
-        );
+/// Whose mail, by whom.
+struct Writer<'a> {
+    subject: &'a str,
+    sender: &'a str,
+    host: &'a str,
+}
+
+/// Sends a message so many times, each to somebody else.
+fn write(daemon: &Daemon, n: usize, by: &Writer<'_>, times: usize) {
+    // Words of its own, so that no other is like it.
+    let name: String = n.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect();
+    let words: Vec<_> = ('a'..='p').map(|c| format!("w{c}{name}{c}")).collect();
+    let text = format!("Subject: {}\r\n\r\n{}\r\n", by.subject, words.join(" "));
+    let mut client = Client::connect(daemon);
+    client.client(by.host, "192.0.2.77");
+    for i in 0..times {
+        let mut mail = Mail::raw(text.as_bytes());
+        mail.sender = by.sender.to_owned();
+        mail.id = format!("4Q{n:02X}{i:04X}");
+        mail.recipients = vec![format!("reader{i}@example.net")];
+        client.message(&mail);
     }
+}
+
+/// Domains as large senders have them.
+const LONG: [&str; 5] = [
+    "newsletter-delivery-department.a-company-with-a-very-long-name.example",
+    "bounces-17.eu-central-2.campaigns.another-company-of-some-size.example",
+    "mail-out-0099.customers-of-a-provider-of-mail-for-everybody.example",
+    "notifications-and-reminders.the-society-of-friends-of-trains.example",
+    "return-path-00000000000000000000000000000000.tracking.one-more.example",
+];
+
+/// A month of mail, at the pace of the test; the last day and hour with more of it than before, and with fifty mailings.
+fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
+    let known = [
+        ("Your parcel waits", "news@parcel.example", "unknown"),
+        ("Last chance: 70 % off", "news@shop.example", "mail.shop.example"),
+        ("News of the harbour", "list@museum.example", "lists.museum.example"),
+        ("Invoice 2026-11", "billing@billing.example", "out7.mailer.example"),
+    ];
+    let known = known.map(|(subject, sender, host)| Writer { subject, sender, host });
+    let friend = Writer { subject: "hello", sender: "somebody@example.org", host: "mail.example.org" };
+    let of_day = |day: usize| if day % 7 > 4 { 60 } else { 200 + day * 7 % 60 };
+    let days = (0..29).map(|day| ((30 - day) * 24 * 60, of_day(day)));
+    let quarters =
+        (0..92).map(|quarter| (24 * 60 - 15 * quarter, if (30..70).contains(&quarter) { 5 } else { 1 }));
+    let minutes = (0..60).map(|minute| (60 - minute, 1 + minute * minute % 5));
+    let mut unlike = 1000;
+    for (i, (ago, mails)) in days.chain(quarters).chain(minutes).enumerate() {
+        clock.set(&format!("-{}m", ago - 1));
+        let mut client = Client::connect(daemon);
+        client.client(friend.host, "192.0.2.78");
+        for _ in 0..mails {
+            unlike += 1;
+            client.message(&Mail { sender: friend.sender.to_owned(), ..Mail::raw(&letter(unlike)) });
+        }
+        let kind = i % known.len();
+        write(daemon, kind, &known[kind], if i < 121 { 3 + i * 7 % 8 } else { i * i % 4 });
+        if (60..106).contains(&i) {
+            let sender = format!("offers@{}", LONG[i % LONG.len()]);
+            let subject = format!("Offer number {i}");
+            let by = Writer { subject: &subject, sender: &sender, host: "unknown" };
+            write(daemon, 10 + i, &by, 20 + i % 4);
+        }
+    }
+    // One that is sent by many, under names that no column has room for.
+    for domain in LONG.iter().chain(&["more.example"]) {
+        let (sender, host) = (format!("a@{domain}"), format!("out.{domain}"));
+        let by = Writer {
+            subject: "Act now, before it is too late for your account",
+            sender: &sender,
+            host: &host,
+        };
+        write(daemon, 9, &by, 25);
+    }
+    write(daemon, 500, &friend, 1);
     clock.set("+0");
 }
 
-/// Nothing is cut off on a phone, dark is dark, and charts have the colours of their time of day. With BULKMARK_PICTURES=DIR, the
-/// pictures are put there: `BULKMARK_PICTURES=docs cargo test --test page looks`; two of them are kept.
+/// Nothing is cut off and no word of a heading is broken, whatever names come; a phone shows what matters within a few screens,
+/// and a wide screen uses its width; dark is dark. With BULKMARK_PICTURES=DIR, the pictures are put there:
+/// `BULKMARK_PICTURES=docs cargo test --test page looks`; two of them are kept.
 #[test]
 fn it_looks_well_in_all_sizes_and_lights() {
     let Some(mut browser) = Browser::start() else { return };
-    let mut site = Site::new(&format!("exempt-loopback = false\n{STATUS}subjects = true\n"));
-    let Some(clock) = Clock::of(&mut site, "-1440m") else { return };
+    let nobody = common::mta::free_port();
+    let upstream = format!("upstream = [{{ url = \"http://localhost:{nobody}\" }}]\n");
+    let shown = "subjects = true\nclients = true\nrecipients = true\n";
+    let mut site = Site::new(&format!("exempt-loopback = false\n{upstream}{STATUS}{shown}"));
+    let Some(clock) = Clock::of(&mut site, "-43200m") else { return };
     let daemon = site.start();
-    a_day_of_mail(&daemon, &clock);
+    a_month_of_mail(&daemon, &clock);
     browser.open(&url(&daemon), DESKTOP);
-    browser.wait_for("document.querySelectorAll('#bulk tbody tr').length >= 4");
-    browser.wait_for("document.querySelectorAll('.chart canvas').length === 2");
+    browser.wait_for("document.querySelectorAll('#bulk tbody tr').length === 12");
+    browser.wait_for("document.querySelectorAll('.chart canvas').length === 3");
+    browser
+        .wait_for("document.getElementById('problems').textContent.startsWith('localhost is down since ')");
+    browser.wait_for(
+        "Number(document.querySelector('#totals tbody td:nth-child(4)').textContent.replace(',', '')) > 1000",
+    );
     let mut backs = Vec::new();
-    for (dark, phone) in [(false, false), (true, false), (false, true), (true, true)] {
-        let look = Look { dark, ..if phone { PHONE } else { DESKTOP } };
+    let looks = [("desktop", DESKTOP), ("wide", WIDE), ("phone", PHONE)];
+    for (name, look) in looks.into_iter().flat_map(|(name, look)| {
+        [false, true]
+            .map(|dark| (format!("{name}-{}", ["light", "dark"][usize::from(dark)]), Look { dark, ..look }))
+    }) {
         browser.look(look);
         // The charts are drawn anew a moment after the window changed.
         let width = "document.getElementById('hour').clientWidth";
         browser.wait_for(&format!("document.querySelector('#hour canvas')?.width === {width}"));
-        let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
-        assert!(wide.as_i64() <= Some(0), "{look:?}: {wide} pixels are cut off");
-        let small = browser.value(
-            "[...document.querySelectorAll('main *')].filter(e => e.checkVisibility() && e.textContent.trim() && \
-             parseFloat(getComputedStyle(e).fontSize) < 11).length",
-        );
-        assert_eq!(small, 0, "{look:?}: letters that are too small");
+        looks_well(&mut browser, &name, look);
         backs.push(browser.value("getComputedStyle(document.body).backgroundColor"));
-        let picture = browser.picture();
-        assert!(picture.starts_with(b"\x89PNG"));
         if let Some(directory) = std::env::var_os("BULKMARK_PICTURES") {
-            let name = format!(
-                "page-{}-{}.png",
-                ["desktop", "phone"][usize::from(phone)],
-                ["light", "dark"][usize::from(dark)]
-            );
-            std::fs::write(Path::new(&directory).join(name), picture).unwrap();
+            std::fs::write(Path::new(&directory).join(format!("page-{name}.png")), browser.picture())
+                .unwrap();
+        }
+        if let Some(directory) = std::env::var_os("BULKMARK_WHOLE_PICTURES") {
+            std::fs::write(Path::new(&directory).join(format!("whole-{name}.png")), browser.whole()).unwrap();
         }
     }
     assert_eq!((&backs[0], &backs[1]), (&backs[2], &backs[3]));
     assert_ne!(backs[0], backs[1]);
     let told = browser.complaints();
     assert!(told.is_empty(), "{told:#?}");
-    wait_until("the day before is shown", || {
-        let day = browser.value("document.querySelector('#totals tbody tr td:nth-child(3)').textContent");
-        if day.as_str().is_some_and(|count| count.replace(',', "").parse::<u32>().is_ok_and(|n| n > 400)) {
-            Ok(())
-        } else {
-            Err(day.to_string())
-        }
-    });
+}
+
+fn looks_well(browser: &mut Browser, name: &str, look: Look) {
+    let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
+    assert!(wide.as_i64() <= Some(0), "{name}: {wide} pixels are cut off");
+    let small = browser.value(
+        "[...document.querySelectorAll('main *')].filter(e => e.checkVisibility() && e.textContent.trim() && \
+         parseFloat(getComputedStyle(e).fontSize) < 11).length",
+    );
+    assert_eq!(small, 0, "{name}: letters that are too small");
+    let visible = "filter(e => e.checkVisibility() && e.getBoundingClientRect().right > 0)";
+    let broken = browser.value(&format!(
+        "[...document.querySelectorAll('th, .number, .fixed')].{visible}\
+         .filter(e => {{ const range = document.createRange(); range.selectNodeContents(e); \
+           const tops = [...range.getClientRects()].map(line => line.top); \
+           return Math.max(...tops) > Math.min(...tops) + 8 || e.scrollWidth > e.clientWidth + 1 }})\
+         .map(e => e.textContent)"
+    ));
+    assert_eq!(broken, serde_json::json!([]), "{name}: broken or cut off");
+    let height = browser.value("document.documentElement.scrollHeight").as_u64().unwrap();
+    let most = if look.phone { 5500 } else { 3800 };
+    assert!(height < most, "{name}: {height} pixels high");
+    // What is about the machine comes before the list of verdicts, or stands beside it.
+    let top = |browser: &mut Browser, id: &str| {
+        let top = format!("document.getElementById('{id}').getBoundingClientRect().top + scrollY");
+        browser.value(&top).as_f64().unwrap()
+    };
+    assert!(top(browser, "s-links") < top(browser, "s-recent"), "{name}");
+    assert!(top(browser, "s-ledger") < top(browser, "s-recent"), "{name}");
+    let used = browser.value(
+        "Math.max(...[...document.querySelectorAll('section')].map(e => e.getBoundingClientRect().right)) / innerWidth",
+    );
+    assert!(used.as_f64() > Some(0.9), "{name}: a part of {used} of the width is used");
 }

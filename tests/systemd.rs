@@ -9,7 +9,7 @@ use common::frozen::Disk;
 use common::http::ask;
 use common::page::{STATUS, metrics};
 use common::server::{Server, parameters};
-use common::{BULKMARK, Daemon, PATIENCE, Site};
+use common::{BULKMARK, Daemon, PATIENCE, Site, wait_until};
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -169,7 +169,7 @@ fn units() -> Vec<(String, String)> {
         (entry.file_name().to_string_lossy().into_owned(), text)
     });
     let units: Vec<_> = units.collect();
-    assert_eq!(units.len(), 4, "{units:?}");
+    assert_eq!(units.len(), 5, "{units:?}");
     units
 }
 
@@ -222,7 +222,93 @@ fn units_are_hardened_alike() {
             text.split_once("\nAmbientCapabilities=").unwrap_or_else(|| panic!("{name}")).1.to_owned()
         })
         .collect();
-    assert_eq!(hardened[0], hardened[1]);
+    assert!(hardened.iter().all(|lines| lines == &hardened[0]), "{hardened:?}");
+}
+
+/// Another milter is like the first, but for what must be its own: the configuration, the state, the sockets.
+#[test]
+fn an_instance_differs_from_the_first_milter_in_its_files_only() {
+    let text = |wanted: &str| services().find(|(name, _)| name == wanted).unwrap().1;
+    let settings = |name: &str| -> Vec<_> {
+        let lines: Vec<_> = text(name).lines().map(str::to_owned).collect();
+        lines.into_iter().filter(|line| !line.starts_with('#')).collect()
+    };
+    let (first, other) = (settings("bulkmark-milter.service"), settings("bulkmark-milter@.service"));
+    let own = |lines: &[String], others: &[String]| -> Vec<_> {
+        lines.iter().filter(|line| !others.contains(line)).cloned().collect()
+    };
+    for line in own(&other, &first) {
+        assert!(line.contains("%i"), "{line}");
+    }
+    let missing = own(&first, &other);
+    let keys: Vec<_> = missing.iter().map(|line| line.split('=').next().unwrap()).collect();
+    let expected = [
+        "Description",
+        "ExecStart",
+        "ExecReload",
+        "StateDirectory",
+        "RuntimeDirectory",
+        "RuntimeDirectoryPreserve",
+        "ConfigurationDirectory",
+    ];
+    assert!(keys.iter().all(|key| expected.contains(key)), "{missing:?}");
+    assert!(keys.contains(&"StateDirectory") && keys.contains(&"ExecStart"), "{keys:?}");
+}
+
+/// Runs the commands of a unit's ExecReload= as systemd does: one after the other, up to the first that fails. Those that check
+/// are told where the configuration is.
+fn reload(unit: &str, daemon: &Daemon, config: &Path) -> bool {
+    let (_, text) = units().into_iter().find(|(name, _)| name == unit).unwrap();
+    let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("ExecReload=")).collect();
+    assert_eq!(lines.len(), 2, "{unit}");
+    lines.iter().all(|line| {
+        let mut line = line.replace("/usr/bin/bulkmark", BULKMARK);
+        if line.contains(" config check") {
+            line += &format!(" {}", config.display());
+        }
+        let status = Command::new("sh").args(["-c", &line]).env("MAINPID", daemon.pid().to_string()).status();
+        status.unwrap().success()
+    })
+}
+
+/// `systemctl reload` fails when the configuration is wrong, and the daemon is not even told. Otherwise it reads it.
+#[test]
+fn a_reload_checks_first() {
+    let mut site = Site::new("[status]\nlisten = \"127.0.0.1:0\"\n");
+    let (mut server, right) = (Server::new(""), site.extra.clone());
+    server.status = STATUS.replace("[status]\n", "");
+    let (milter, served) = (site.start(), server.start());
+    let reloads = |daemon: &Daemon| {
+        let found = metrics(daemon);
+        ["failure", "success"].map(|result| found[&format!("bulkmark_reloads_total{{result=\"{result}\"}}")])
+    };
+    let wait_for = |daemon: &Daemon, expected: [f64; 2]| {
+        let equal =
+            || if reloads(daemon) == expected { Ok(()) } else { Err(format!("{:?}", reloads(daemon))) };
+        wait_until("the reload is counted", equal);
+    };
+    for (unit, daemon) in [("bulkmark-milter.service", &milter), ("bulkmark-server.service", &served)] {
+        site.extra = format!("nonsense = 1\n{right}");
+        server.extra = "nonsense = 1\n".to_owned();
+        let config = |site: &Site, server: &Server| match unit {
+            "bulkmark-milter.service" => site.config(),
+            _ => server.config(),
+        };
+        assert!(!reload(unit, daemon, &config(&site, &server)), "{unit}");
+        assert_eq!(reloads(daemon), [0.0, 0.0], "{unit}");
+        (site.extra, server.extra) = (right.clone(), String::new());
+        assert!(reload(unit, daemon, &config(&site, &server)), "{unit}");
+        wait_for(daemon, [0.0, 1.0]);
+        // Whoever signals without a check is told by log and metrics; so is a server, which uses it only at the next start.
+        site.extra = format!("nonsense = 1\n{right}");
+        server.extra = "nonsense = 1\n".to_owned();
+        config(&site, &server);
+        assert!(daemon.reload().contains("nonsense: unknown key"), "{unit}");
+        wait_for(daemon, [1.0, 1.0]);
+        assert_eq!(metrics(daemon)["bulkmark_config_last_reload_successful"], 0.0);
+        (site.extra, server.extra) = (right.clone(), String::new());
+        config(&site, &server);
+    }
 }
 
 /// A socket has one address: what the documents say, and for the server the one of its own configuration.

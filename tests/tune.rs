@@ -275,6 +275,37 @@ fn envelopes_are_known_from_the_header() {
     assert_eq!(report["configured"]["whitelisted"], 2, "{report}");
 }
 
+/// The recipient's policy decides, as far as the header knows him.
+#[test]
+fn policies_decide_for_those_who_got_the_messages() {
+    let place = Place::new();
+    for i in 0..3 {
+        let to = ["a@strict.test", "a@else.test", "postmaster@strict.test"];
+        for (n, to) in to.iter().enumerate() {
+            let more = format!("Delivered-To: {to}\n");
+            place.write(&format!("in/{i}{n}"), mail(BEGIN + 10 * i + n as u64, "a@x.test", &more, &text(1)));
+        }
+    }
+    let config = "[[policy]]\nname = \"must\"\nmatch = { recipient = \"postmaster@\" }\njudge = false\n\
+                  [[policy]]\nname = \"strict\"\nmatch = { recipient = \"strict.test\" }\n\
+                  thresholds = { body = 3, min-sources = 1 }\nactions = { bulk = \"reject\" }\n";
+    place.write("milter.toml", config);
+    let report = place.tune(&["--config", "milter.toml", "in"]);
+    let row = |policy, messages, bulk, refused| serde_json::json!({"policy": policy, "messages": messages, "bulk": bulk, "refused": refused});
+    // Six are counted; the third and the fifth go to the strict one.
+    let expected = [row("default", 3, 0, 0), row("strict", 3, 2, 2)];
+    assert_eq!(report["configured"]["policies"].as_array().unwrap()[..], expected, "{report}");
+    assert_eq!(report["archive"]["by_policy"], 3);
+    let printed = place.run(&["--config", "milter.toml", "in"]);
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    for line in [
+        "        3 are not judged, by the policy of their recipient",
+        "  by the policy strict: 3 messages, 2 bulk, 2 of it not delivered",
+    ] {
+        assert!(printed.contains(line), "{printed}");
+    }
+}
+
 /// What cannot be read is told, and the rest is counted.
 #[test]
 fn what_cannot_be_read_is_listed() {

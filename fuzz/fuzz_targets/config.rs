@@ -32,8 +32,13 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(data) else { return };
     let parsed = toml::from_str::<MilterFile>(text);
     // Not the files of this machine.
-    if parsed.as_ref().is_ok_and(|p| !p.whitelist.files.is_empty() || p.ledger.federation_key_file.is_some())
-    {
+    let names_files = |p: &MilterFile| {
+        let mut policies = p.policy.iter();
+        !p.whitelist.files.is_empty()
+            || p.ledger.federation_key_file.is_some()
+            || policies.any(|p| !p.whitelist.files.is_empty() || !p.matches.recipient_files.is_empty())
+    };
+    if parsed.as_ref().is_ok_and(names_files) {
         return;
     }
     std::fs::write(&*PATH, text).unwrap();

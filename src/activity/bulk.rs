@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The mailings that are bulk now.
 
-use crate::policy::Counts;
+use super::recent::{Recent, Record};
+use crate::policy::{Action, Counts};
 use crate::signature::{Groups, Signatures};
 use parking_lot::Mutex;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 
 /// Mailings that are kept; beyond that the one that was not seen for longest goes.
 const MOST: usize = 1000;
 
-/// Sender domains of a mailing that are named.
-const MOST_DOMAINS: usize = 5;
+/// Sender domains of a mailing, and clients, that are named.
+const MOST_NAMES: usize = 5;
 
 /// How long a mailing that does not come again is shown, in seconds.
 const DAY: u64 = 86_400;
 
 /// A message that is bulk.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Seen<'a> {
     /// Its signatures.
     pub signatures: &'a Signatures,
@@ -26,6 +27,10 @@ pub struct Seen<'a> {
     pub counts: Counts,
     /// The subject, decoded.
     pub subject: Option<&'a str>,
+    /// What was done; none where a white list wants it.
+    pub action: Option<Action>,
+    /// A white-list line that would want it.
+    pub suggestion: Option<String>,
 }
 
 /// Messages that are bulk and the same, or nearly so; for people.
@@ -40,6 +45,16 @@ pub struct Mailing {
     pub near: Option<u32>,
     /// Those of its messages that this daemon found to be bulk.
     pub messages: u64,
+    /// What was done with them, and how often; `wanted` where a white list has them.
+    pub done: BTreeMap<String, u64>,
+    /// How many recipients they had together.
+    pub recipients: u64,
+    /// The clients that brought them, as far as they are kept, where the configuration wants that.
+    pub clients: Vec<String>,
+    /// Whether there were more.
+    pub more_clients: bool,
+    /// A white-list line for those that nobody wants yet.
+    pub suggestion: Option<String>,
     /// When the first of them came, in seconds since 1970.
     pub first: u64,
     /// When the last did.
@@ -58,7 +73,7 @@ pub struct Mailing {
 #[derive(Debug)]
 pub(super) struct Table {
     mailings: Mutex<Mailings>,
-    subjects: bool,
+    wanted: Record,
     /// Another one with each start, so that nobody finds a subject by its hash.
     hashes: RandomState,
 }
@@ -71,12 +86,13 @@ struct Mailings {
 }
 
 impl Table {
-    pub(super) fn new(subjects: bool) -> Self {
-        Self { mailings: Mutex::default(), subjects, hashes: RandomState::new() }
+    pub(super) fn new(wanted: Record) -> Self {
+        Self { mailings: Mutex::default(), wanted, hashes: RandomState::new() }
     }
 
     /// Adds a message, and returns the name of its mailing.
-    pub(super) fn add(&self, seen: &Seen<'_>, domain: &str, now: u64) -> String {
+    pub(super) fn add(&self, seen: &Seen<'_>, recent: &Recent) -> String {
+        let (domain, now) = (&*recent.domain, recent.at);
         let hash = seen.subject.map(|subject| format!("{:08x}", self.hashes.hash_one(subject) >> 32));
         let mut mailings = self.mailings.lock();
         let Mailings { groups, all } = &mut *mailings;
@@ -93,6 +109,11 @@ impl Table {
             body: None,
             near: None,
             messages: 0,
+            done: BTreeMap::new(),
+            recipients: 0,
+            clients: Vec::new(),
+            more_clients: false,
+            suggestion: None,
             first: now,
             last: now,
             domains: Vec::new(),
@@ -105,13 +126,14 @@ impl Table {
         entry.messages += 1;
         entry.last = now;
         entry.subject_hash = hash;
-        entry.subject = seen.subject.filter(|_| self.subjects).map(str::to_owned);
-        if !entry.domains.iter().any(|known| known == domain) {
-            if entry.domains.len() < MOST_DOMAINS {
-                entry.domains.push(domain.to_owned());
-            } else {
-                entry.more_domains = true;
-            }
+        entry.subject = seen.subject.filter(|_| self.wanted.subjects).map(str::to_owned);
+        let done = seen.action.map_or_else(|| "wanted".to_owned(), |action| action.to_string());
+        *entry.done.entry(done).or_default() += 1;
+        entry.recipients += recent.nrcpt as u64;
+        entry.suggestion.clone_from(&seen.suggestion);
+        note(&mut entry.domains, &mut entry.more_domains, domain);
+        if let Some(client) = &recent.client {
+            note(&mut entry.clients, &mut entry.more_clients, client);
         }
         entry.signature.clone()
     }
@@ -122,6 +144,18 @@ impl Table {
         let mut top: Vec<_> = mailings.all.values().filter(|entry| entry.last + DAY > now).collect();
         top.sort_by_key(|entry| (std::cmp::Reverse(entry.body.max(entry.near)), entry.first));
         top.into_iter().take(most).cloned().collect()
+    }
+}
+
+/// Adds a name that is new, as long as there are not too many.
+fn note(names: &mut Vec<String>, more: &mut bool, name: &str) {
+    if names.iter().any(|known| known == name) {
+        return;
+    }
+    if names.len() < MOST_NAMES {
+        names.push(name.to_owned());
+    } else {
+        *more = true;
     }
 }
 
@@ -139,12 +173,16 @@ mod tests {
 
     fn add(table: &Table, n: u16, count: u32, domain: &str, now: u64) {
         let counts = Counts { body: Some(count), near: None };
-        table.add(&Seen { signatures: &body(n), counts, subject: Some("Offer") }, domain, now);
+        let signatures = body(n);
+        let (action, suggestion) = (Some(Action::Mark), Some(format!("host .{domain}")));
+        let seen = Seen { signatures: &signatures, counts, subject: Some("Offer"), action, suggestion };
+        let (domain, client) = (domain.to_owned(), Some("a [192.0.2.1]".to_owned()));
+        table.add(&seen, &Recent { domain, client, nrcpt: 2, at: now, ..Recent::default() });
     }
 
     #[test]
     fn the_highest_counts_are_told_and_memory_is_bounded() {
-        let table = Table::new(false);
+        let table = Table::new(Record::default());
         for n in 0..2000 {
             add(&table, n, 20 + u32::from(n % 7), "a.example", 1000 + u64::from(n));
         }
@@ -157,7 +195,9 @@ mod tests {
         let top = table.top(3, 5000);
         assert_eq!((top.len(), top[0].body, top[0].messages), (3, Some(99), 10));
         assert_eq!((top[0].first, top[0].last), (2999, 4000));
-        assert_eq!((top[0].domains.len(), top[0].more_domains), (MOST_DOMAINS, true));
+        assert_eq!((top[0].domains.len(), top[0].more_domains), (MOST_NAMES, true));
+        assert_eq!((top[0].clients.len(), top[0].more_clients, top[0].recipients), (1, false, 20));
+        assert_eq!((top[0].done["mark"], top[0].suggestion.as_deref()), (10, Some("host .8.example")));
         assert!(top[0].subject.is_none() && top[0].subject_hash.is_some());
         assert!(table.top(3, 4000 + DAY).is_empty());
     }

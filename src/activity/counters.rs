@@ -5,24 +5,18 @@ use super::bulk::{Mailing, Seen, Table};
 use super::connections::Connections;
 use super::histogram::Histogram;
 use super::load::Load;
-use super::minutes::Minutes;
-use super::recent::{Recent, Ring};
+use super::recent::{Recent, Record, Ring};
+use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
-use crate::policy::{Action, Verdict};
+use crate::policy::{AccountStatus, Accounts, Action, Limits, Sent, Standing, Verdict};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What is kept of messages beside counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Record {
-    /// Nothing: nobody would see it.
-    Nothing,
-    /// The last verdicts, and what is bulk.
-    Verdicts,
-    /// Subjects as well.
-    Subjects,
-}
+/// Kinds that are counted by time.
+const KINDS: usize = Verdict::ALL.len();
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +25,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What was done.
     pub action: Action,
+    /// Why it was not judged; of bulk, which kind of count has reached its threshold; empty for what is clean.
+    pub reason: &'static str,
     /// Whether it is bulk that was only marked since its count comes from too few networks.
     pub held: bool,
     /// Signatures that were reported for it.
@@ -52,16 +48,28 @@ pub struct Activity {
     pub tasks: Arc<Tasks>,
     /// How long verdicts took.
     pub judging: Histogram,
-    /// By verdict and action.
-    messages: [[AtomicU64; Action::ALL.len()]; Verdict::ALL.len()],
+    /// By verdict, action and reason.
+    messages: Mutex<BTreeMap<(usize, usize, &'static str), u64>>,
     signatures: AtomicU64,
     held: AtomicU64,
+    canaries: AtomicU64,
+    /// Of the server's certificate; 0 where there is none.
+    certificate_expiry: AtomicU64,
     /// Those that failed, and those that did not.
     reloads: [AtomicU64; 2],
+    reload_failed: AtomicBool,
+    /// In seconds since 1970; 0: there was none.
+    reloaded_at: AtomicU64,
     log_lines_dropped: fn() -> u64,
-    /// Messages by verdict at a milter; at a server the first has signatures of reports.
-    pub minutes: Minutes<{ Verdict::ALL.len() }>,
-    record: Record,
+    /// Messages of a day by verdict at a milter; at a server the first has signatures of reports.
+    pub minutes: Spans<KINDS>,
+    /// The same of a month.
+    pub hours: Spans<KINDS>,
+    /// What accounts sent that send outbound mail.
+    accounts: Mutex<Accounts>,
+    alerts: AtomicU64,
+    /// What is kept of messages beside counts.
+    pub wanted: Record,
     recent: Ring,
     bulk: Table,
 }
@@ -75,28 +83,35 @@ impl Activity {
             load: Arc::default(),
             tasks: Arc::default(),
             judging: Histogram::default(),
-            messages: Default::default(),
+            messages: Mutex::default(),
             signatures: AtomicU64::new(0),
             held: AtomicU64::new(0),
+            canaries: AtomicU64::new(0),
+            certificate_expiry: AtomicU64::new(0),
             reloads: Default::default(),
+            reload_failed: AtomicBool::new(false),
+            reloaded_at: AtomicU64::new(0),
             log_lines_dropped,
-            minutes: Minutes::default(),
-            record,
+            minutes: Spans::new(60, MINUTES),
+            hours: Spans::new(3600, HOURS),
+            accounts: Mutex::default(),
+            alerts: AtomicU64::new(0),
+            wanted: record,
             recent: Ring::default(),
-            bulk: Table::new(record == Record::Subjects),
+            bulk: Table::new(record),
         })
     }
 
     /// Whether more than counts is wanted.
     #[must_use]
     pub fn is_recording(&self) -> bool {
-        self.record != Record::Nothing
+        self.wanted.verdicts
     }
 
     /// Keeps what the page shows of a message, if it is wanted.
     pub fn record(&self, recent: Recent, bulk: Option<&Seen<'_>>) {
         if self.is_recording() {
-            let mailing = bulk.map(|seen| self.bulk.add(seen, &recent.domain, recent.at));
+            let mailing = bulk.map(|seen| self.bulk.add(seen, &recent));
             self.recent.push(Recent { mailing, ..recent });
         }
     }
@@ -116,30 +131,111 @@ impl Activity {
     /// Counts signatures that a client reported to a server.
     pub fn reported(&self, signatures: u64, now: u64) {
         self.minutes.add(0, signatures, now);
+        self.hours.add(0, signatures, now);
+    }
+
+    /// An account sent outbound mail; how it stands now. `now` is in seconds since 1970.
+    pub fn account_sent(&self, name: &str, what: Sent, limits: Limits, now: u64) -> Standing {
+        let standing = self.accounts.lock().sent(name, what, limits, now);
+        self.alerts.fetch_add(u64::from(standing.is_news), Ordering::Relaxed);
+        standing
+    }
+
+    /// How many accounts sent outbound mail lately, and how many of them are over their limit.
+    #[must_use]
+    pub fn accounts(&self, now: u64) -> (usize, usize) {
+        self.accounts.lock().numbers(now)
+    }
+
+    /// So many accounts that sent bulk lately, those over their limit first.
+    #[must_use]
+    pub fn busiest_accounts(&self, most: usize, now: u64) -> Vec<AccountStatus> {
+        self.accounts.lock().list(most, now)
+    }
+
+    /// How often an account was told to be over its limit.
+    #[must_use]
+    pub fn account_alerts(&self) -> u64 {
+        self.alerts.load(Ordering::Relaxed)
+    }
+
+    /// Takes up what accounts had sent before a restart.
+    pub fn take_up_accounts(&self, accounts: Accounts) {
+        *self.accounts.lock() = accounts;
+    }
+
+    /// Does something with what accounts sent, for example store it.
+    pub fn with_accounts<T>(&self, act: impl FnOnce(&Accounts) -> T) -> T {
+        act(&self.accounts.lock())
     }
 
     /// Counts a message.
     pub fn judged(&self, message: &Judged) {
-        self.messages[message.verdict as usize][message.action as usize].fetch_add(1, Ordering::Relaxed);
+        let key = (message.verdict as usize, message.action as usize, message.reason);
+        *self.messages.lock().entry(key).or_default() += 1;
         self.signatures.fetch_add(message.signatures as u64, Ordering::Relaxed);
         self.held.fetch_add(u64::from(message.held), Ordering::Relaxed);
         self.judging.add(message.time);
         self.minutes.add(message.verdict as usize, 1, message.now);
+        self.hours.add(message.verdict as usize, 1, message.now);
+    }
+
+    /// Messages of this verdict may come for this reason, so that they are told before the first.
+    pub fn expect(&self, verdict: Verdict, reason: &'static str) {
+        self.messages.lock().entry((verdict as usize, Action::Mark as usize, reason)).or_default();
+    }
+
+    /// Counts a canary, which is no mail.
+    pub fn canary(&self) {
+        self.canaries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Canaries that came.
+    #[must_use]
+    pub fn canaries(&self) -> u64 {
+        self.canaries.load(Ordering::Relaxed)
+    }
+
+    /// The certificate in force expires then, in seconds since 1970.
+    pub fn certificate_expires(&self, at: Option<u64>) {
+        self.certificate_expiry.store(at.unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    /// When the certificate in force expires, if there is one.
+    #[must_use]
+    pub fn certificate_expiry(&self) -> Option<u64> {
+        Some(self.certificate_expiry.load(Ordering::Relaxed)).filter(|&at| at > 0)
     }
 
     /// Counts a reload.
-    pub fn reloaded(&self, well: bool) {
+    pub fn reloaded(&self, well: bool, now: u64) {
         self.reloads[usize::from(well)].fetch_add(1, Ordering::Relaxed);
+        self.reload_failed.store(!well, Ordering::Relaxed);
+        if well {
+            self.reloaded_at.store(now, Ordering::Relaxed);
+        }
     }
 
-    /// Messages by verdict and action: those that there were, and for each verdict what is usually done, so that it is there
-    /// before the first.
-    pub fn messages(&self) -> impl Iterator<Item = (Verdict, Action, u64)> {
-        let all = Verdict::ALL.into_iter().flat_map(|verdict| Action::ALL.map(|action| (verdict, action)));
-        all.filter_map(|(verdict, action)| {
-            let count = self.messages[verdict as usize][action as usize].load(Ordering::Relaxed);
-            (count > 0 || action == Action::Mark).then_some((verdict, action, count))
-        })
+    /// Whether the configuration in force is the one that was last to be read: no reload failed since.
+    #[must_use]
+    pub fn is_reloaded(&self) -> bool {
+        !self.reload_failed.load(Ordering::Relaxed)
+    }
+
+    /// When a reload last went well, in seconds since 1970; none: not since the start.
+    #[must_use]
+    pub fn reloaded_at(&self) -> Option<u64> {
+        Some(self.reloaded_at.load(Ordering::Relaxed)).filter(|&at| at > 0)
+    }
+
+    /// Messages by verdict, action and reason: those that there were, and those that are expected.
+    #[must_use]
+    pub fn messages(&self) -> Vec<(Verdict, Action, &'static str, u64)> {
+        let messages = self.messages.lock();
+        let told = messages.iter().map(|(&(verdict, action, reason), &count)| {
+            (Verdict::ALL[verdict], Action::ALL[action], reason, count)
+        });
+        told.collect()
     }
 
     /// Signatures that messages reported.

@@ -8,8 +8,21 @@ use std::collections::VecDeque;
 /// Verdicts that are kept.
 const MOST: usize = 60;
 
+/// What is kept of messages beside counts. By default nothing: nobody would see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Record {
+    /// The last verdicts, and what is bulk.
+    pub verdicts: bool,
+    /// Of bulk the subjects as well.
+    pub subjects: bool,
+    /// Names and addresses of clients.
+    pub clients: bool,
+    /// Recipients.
+    pub recipients: bool,
+}
+
 /// A verdict, for people.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Recent {
     /// When, in seconds since 1970.
@@ -18,8 +31,8 @@ pub struct Recent {
     pub id: String,
     /// What was found.
     pub verdict: String,
-    /// What was done.
-    pub action: String,
+    /// What was done; none where nothing was, beside the header.
+    pub action: Option<String>,
     /// Why it was not counted, or not acted on, if so.
     pub reason: Option<&'static str>,
     /// The count of its body.
@@ -32,6 +45,12 @@ pub struct Recent {
     pub mailing: Option<String>,
     /// The domain of the envelope sender.
     pub domain: String,
+    /// Name and address of the client, where the configuration wants that.
+    pub client: Option<String>,
+    /// The recipients, where the configuration wants that; a few of them.
+    pub recipients: Vec<String>,
+    /// How many there are.
+    pub nrcpt: usize,
     /// How long it took, in milliseconds.
     pub ms: f64,
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Asks the milter, or its ledger, about a message that is at hand.
 
+use super::output::complain;
 use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
 use crate::ledger::{self, Shares};
 use crate::mail::RawMessage;
-use crate::signature::Signature;
+use crate::policy::Name;
+use crate::signature::{Signature, outbound};
 use crate::table::Tables;
-use crate::verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
+use crate::verdict::{
+    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, Rules, questions,
+};
 use anyhow::Context;
 use std::io;
 use std::net::IpAddr;
@@ -23,6 +27,18 @@ pub(super) struct MessageArgs {
     /// The client that the message comes from; without it, its network counts as none (min-sources).
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
+    /// A recipient, whose policy decides; may be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    recipient: Vec<String>,
+    /// The envelope sender; "<>" is the null sender.
+    #[arg(long, value_name = "ADDRESS")]
+    sender: Option<String>,
+    /// The listener on which the mail server would ask; one of those that have names.
+    #[arg(long, value_name = "NAME")]
+    listener: Option<String>,
+    /// The name by which the client authenticated.
+    #[arg(long, value_name = "NAME")]
+    login: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     pub(super) json: bool,
@@ -39,8 +55,33 @@ impl MessageArgs {
         checked.file.signature.canary = super::canary::read(&checked.file.state_dir).ok();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let file = checked.file.clone();
-        let envelope = Envelope { client: self.ip.map(|ip| ip.to_canonical()), ..Envelope::default() };
+        self.check_listener(&file)?;
+        let address = |smtp: &String| smtp.trim_start_matches('<').trim_end_matches('>').to_owned();
+        let envelope = Envelope {
+            client: self.ip.map(|ip| ip.to_canonical()),
+            sender: self.sender.as_ref().map(address),
+            recipients: self.recipient.iter().map(address).collect(),
+            authenticated: self.login.is_some(),
+            login: self.login.clone(),
+            listener: self.listener.clone(),
+            ..Envelope::default()
+        };
         Ok((Asker { file, rules: checked.into_rules(), runtime, envelope }, read_message(&self.file)?))
+    }
+}
+
+impl MessageArgs {
+    fn check_listener(&self, file: &MilterFile) -> anyhow::Result<()> {
+        let Some(wanted) = &self.listener else { return Ok(()) };
+        let names: Vec<_> = file.listen.names().map(Name::as_str).collect();
+        if names.contains(&wanted.as_str()) {
+            return Ok(());
+        }
+        let known = if names.is_empty() { "none has a name".to_owned() } else { names.join(", ") };
+        anyhow::bail!(
+            "--listener: found \"{wanted}\", expected a name that listen in {} has: {known}",
+            self.config.display()
+        )
     }
 }
 
@@ -54,8 +95,29 @@ pub(super) struct Asker {
 }
 
 impl Asker {
+    /// The counts of this signature of the message; of outbound mail, that which stands for it there.
+    pub(super) fn share(&self, signature: Signature) -> anyhow::Result<Shares> {
+        let is_apart = self.rules.is_outbound(&self.envelope);
+        let asked = if is_apart { outbound(&self.rules.key, signature) } else { signature };
+        Ok(self.shares(&[asked])?.pop().unwrap_or_default())
+    }
+
+    /// Why the milter would not even read the message, as far as that is known: the client is told by --ip and --login.
+    pub(super) fn exempt(&self) -> Option<Exempt> {
+        let Self { rules, envelope, .. } = self;
+        let is_told = envelope.client.is_some() || envelope.authenticated;
+        let client = match rules.exempt(envelope) {
+            // That there is no client only means that nobody said which.
+            Some(Exempt::Loopback) if envelope.client.is_none() => {
+                (rules.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
+            }
+            exempt => exempt.filter(|_| is_told),
+        };
+        client.or_else(|| (!rules.judges_any(&rules.parties(envelope))).then_some(Exempt::Policy))
+    }
+
     /// The counts of these signatures, in their order.
-    pub(super) fn shares(&self, signatures: &[Signature]) -> anyhow::Result<Vec<Shares>> {
+    fn shares(&self, signatures: &[Signature]) -> anyhow::Result<Vec<Shares>> {
         let file = &self.file;
         match self.runtime.block_on(control::counts(&file.control, signatures)) {
             Ok(counts) => Ok(counts),
@@ -69,27 +131,29 @@ impl Asker {
         }
     }
 
-    /// What the milter would find of a message that it had not counted yet, and all that was asked for it. Only what the
-    /// message itself says, and the client's address where it was told, can be held against the white list.
+    /// What the milter would find of a message that it had not counted yet, and all that was asked for it. What is not told of its
+    /// envelope cannot be held against the white list, and has no policy.
     pub(super) fn judge<'a>(&'a self, content: &'a Content) -> anyhow::Result<(Finding, Inquiry<'a>)> {
         let inquiry = Inquiry::new(&content.signatures, &self.rules.key, Mode::Ask);
-        let mut inquiry = inquiry.from_network(self.envelope.network(), &self.rules.thresholds);
+        let mut inquiry = self.rules.about(inquiry, &self.envelope);
         while let Some(Question { asked, .. }) = inquiry.ask() {
             let counts: Vec<u32> = self.shares(&asked)?.iter().map(Shares::total).collect();
             inquiry.answer(&counts);
         }
-        let finding = Finding::uncounted(content).unwrap_or_else(|| {
+        let exempt = self.exempt().map(Finding::Exempt);
+        let finding = exempt.or_else(|| Finding::uncounted(content)).unwrap_or_else(|| {
             let known = (inquiry.counts(), inquiry.backings());
             let mut envelope = self.envelope.clone();
-            if self.rules.is_bulk(known.0) {
-                let (questions, _) = self.rules.whitelist.questions(&content.facts(&envelope, &self.rules));
-                let answers = Tables::default();
-                envelope.answers = self.runtime.block_on(answers.ask(questions, self.rules.table_timeout));
+            let parties = self.rules.parties(&self.envelope);
+            let (questions, _) = questions(&self.rules, &parties, &self.envelope, content, known.0);
+            if !questions.is_empty() {
+                let tables = Tables::default();
+                envelope.answers = self.runtime.block_on(tables.ask(questions, self.rules.table_timeout));
                 if let Some(why) = &envelope.answers.failed {
-                    eprintln!("bulkmark: a table of the white list did not answer: {why}");
+                    complain(format_args!("a table of the white list did not answer: {why}"));
                 }
             }
-            Finding::Counted(Counted::new(&self.rules, &envelope, content, known, None))
+            Counted::find(&self.rules, &envelope, content, known, None)
         });
         Ok((finding, inquiry))
     }

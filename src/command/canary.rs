@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark canary`
 
+use super::output::output;
 use crate::config::{self, DEFAULT_PATH};
 use crate::directory::StateDirectory;
 use crate::ledger::random_bytes;
@@ -36,7 +37,7 @@ pub(super) struct Args {
 }
 
 /// An address that can stand in a header field as it is.
-fn address(text: &str) -> Result<String, String> {
+pub(super) fn address(text: &str) -> Result<String, String> {
     let atoms = |part: &str| {
         let allowed = |c: char| c.is_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~.".contains(c);
         !part.is_empty() && part.len() <= 255 && part.chars().all(|c| allowed(c) && !c.is_control())
@@ -87,7 +88,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
     let address = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("postmaster@{host}"));
     let text = message(&canary, file.header.as_str(), (&address(&args.from), &address(&args.to)), host)?;
-    io::stdout().write_all(text.as_bytes())?;
+    output().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use crate::config::{Checked, MilterFile};
     use crate::mail::RawMessage;
-    use crate::policy::WhiteList;
+    use crate::policy::{Policies, WhiteList};
     use crate::signature::FederationKey;
     use crate::verdict::{Content, Finding};
 
@@ -130,7 +131,10 @@ mod tests {
         let (mut file, key) = (MilterFile::default(), FederationKey::public());
         let [whitelist, private] = [WhiteList::default(), WhiteList::default()];
         file.signature.canary = Some(canary);
-        let content = Content::of(&raw, &Checked { file, key, whitelist, private }.into_rules());
+        let content = Content::of(
+            &raw,
+            &Checked { file, key, whitelist, private, policies: Policies::default() }.into_rules(),
+        );
         assert!(matches!(Finding::uncounted(&content), Some(Finding::Canary(_))));
     }
 

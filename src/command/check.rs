@@ -3,9 +3,10 @@
 
 use super::asker::{Asker, MessageArgs};
 use super::from_where::FromWhere;
+use super::output::{failed, output};
 use super::proofs::Missed;
 use crate::policy::Verdict;
-use crate::verdict::{Content, Counted, Finding};
+use crate::verdict::{Content, Counted, Exempt, Finding};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,6 +26,15 @@ pub(super) struct Args {
 #[derive(Serialize)]
 struct Answer {
     verdict: String,
+    /// What the milter would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<String>,
+    /// The policy that decides, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+    /// The one of another recipient for whose sake less is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    milder: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<Count>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +69,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let args = &args.message;
     match check(args) {
         Ok(answer) => {
-            let mut out = io::stdout().lock();
+            let mut out = output();
             if args.json {
                 writeln!(out, "{}", serde_json::to_string(&answer)?)?;
             } else {
@@ -68,10 +78,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let bulk = answer.verdict == Verdict::Bulk.to_string();
             Ok(ExitCode::from(u8::from(bulk)))
         }
-        Err(e) => {
-            eprintln!("bulkmark: {e:#}");
-            Ok(ExitCode::from(2))
-        }
+        Err(e) => Ok(failed(&e, 2)),
     }
 }
 
@@ -80,6 +87,9 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
     let content = Content::of(&message, &asker.rules);
     let uncounted = |verdict: Verdict, reason: String| Answer {
         verdict: verdict.to_string(),
+        action: None,
+        policy: None,
+        milder: None,
         body: None,
         near: None,
         whitelist: None,
@@ -87,11 +97,16 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
         sources: None,
         reason: Some(reason),
     };
-    let finding = match Finding::uncounted(&content) {
+    let exempt = asker.exempt().map(Finding::Exempt);
+    let finding = match exempt.or_else(|| Finding::uncounted(&content)) {
         Some(finding) => finding,
         None => asker.judge(&content)?.0,
     };
     Ok(match finding {
+        Finding::Exempt(reason) if reason != Exempt::LowInformation => {
+            let policy = (reason == Exempt::Policy).then(|| policy_of(&asker)).flatten();
+            Answer { policy, ..uncounted(Verdict::Exempt, reason.to_string()) }
+        }
         Finding::Canary(_) => uncounted(Verdict::Bulk, "canary".to_owned()),
         Finding::Exempt(reason) => {
             let why = content.signatures.body.err().map(|low| low.to_string());
@@ -102,9 +117,16 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
     })
 }
 
+/// The policy by which nobody's copy is judged.
+fn policy_of(asker: &Asker) -> Option<String> {
+    let by = asker.rules.parties(&asker.envelope).first()?.by;
+    asker.rules.name(by).map(str::to_owned)
+}
+
 fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
-    let thresholds = &asker.rules.thresholds;
     let Counted { counts, signature, decision, .. } = counted;
+    let thresholds = asker.rules.terms(decision.by).thresholds;
+    let name = |by| asker.rules.name(by).map(str::to_owned);
     let body = signature.zip(counts.body).map(|(signature, count)| Count {
         signature: signature.to_string(),
         count,
@@ -118,7 +140,18 @@ fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
     let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
     let sources = FromWhere::of(asker, decision);
     let missed = if whitelist.is_none() { Missed::all(asker, content) } else { Vec::new() };
-    Answer { verdict: decision.verdict.to_string(), body, near, whitelist, missed, sources, reason: None }
+    Answer {
+        verdict: decision.verdict.to_string(),
+        action: Some(decision.action.to_string()),
+        policy: name(decision.by),
+        milder: decision.milder.and_then(name),
+        body,
+        near,
+        whitelist,
+        missed,
+        sources,
+        reason: None,
+    }
 }
 
 fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::Result<()> {
@@ -138,6 +171,13 @@ fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::R
     }
     for missed in &answer.missed {
         writeln!(out, "  {missed}")?;
+    }
+    if let Some(policy) = &answer.policy {
+        let action = answer.action.as_ref().map(|action| format!(": {action}")).unwrap_or_default();
+        writeln!(out, "  by the policy {policy}{action}")?;
+    }
+    if let Some(milder) = &answer.milder {
+        writeln!(out, "  only that, since for another recipient the policy {milder} is milder")?;
     }
     if let Some(reason) = &answer.reason {
         writeln!(out, "  {reason}")?;

@@ -2,8 +2,8 @@
 //! What the command line says, and which command it runs.
 
 use super::{
-    canary, check, client, completions, config, doctor, explain, ledger, milter, server, signature, status,
-    tune,
+    canary, check, client, completions, config, digest, doctor, explain, ledger, milter, server, signature,
+    status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -31,6 +31,7 @@ enum Command {
     Client(client::Args),
     Check(check::Args),
     Canary(canary::Args),
+    Digest(digest::Args),
     Doctor(doctor::Args),
     Status(status::Args),
     Ledger(ledger::Args),
@@ -54,6 +55,7 @@ impl Cli {
             Command::Client(args) => client::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Canary(args) => canary::run(&args),
+            Command::Digest(args) => digest::run(&args),
             Command::Doctor(args) => doctor::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),

@@ -2,8 +2,10 @@
 //! `bulkmark client`
 
 use super::exit::{EX_CONFIG, EX_USAGE};
+use super::output::{complain, output, print};
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::server::{Client, Clients, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role};
+use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,7 +85,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let file = match config::load_server(&args.config) {
         Ok((file, _)) => file,
         Err(e) => {
-            eprintln!("{e}");
+            complain(e);
             return Ok(ExitCode::from(EX_CONFIG));
         }
     };
@@ -91,7 +93,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Add { name, role, own, partner, limits } => {
             let limited = *partner || limits.max_influence.is_some() || limits.quota.is_some();
             if *role == Role::Report && !own && !limited {
-                eprintln!("{}", WHICH.replace("NAME", name));
+                complain(WHICH.replace("NAME", name));
                 return Ok(ExitCode::from(EX_USAGE));
             }
             let partner =
@@ -102,7 +104,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 quota: limits.quota,
                 rate: partner(limits.rate, PARTNER_RATE),
             };
-            println!("{}", Clients::edit(&file.state_dir, |clients| clients.add(name, grant))?);
+            print(Clients::edit(&file.state_dir, |clients| clients.add(name, grant))?)?;
         }
         Command::Set { name, own, limits } => {
             let change = |client: &mut Client| {
@@ -114,7 +116,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Clients::edit(&file.state_dir, |clients| clients.change(name, change))?;
         }
         Command::Rotate { name } => {
-            println!("{}", Clients::edit(&file.state_dir, |clients| clients.rotate(name))?);
+            print(Clients::edit(&file.state_dir, |clients| clients.rotate(name))?)?;
         }
         Command::Remove { name, with_counts: false } => {
             Clients::edit(&file.state_dir, |clients| clients.remove(name))?;
@@ -137,10 +139,12 @@ Clients that only read need neither: --role read, --role peer.";
 
 fn list(file: &ServerFile) -> anyhow::Result<()> {
     let clients = Clients::load(&file.state_dir)?;
-    println!(
+    let mut out = output();
+    writeln!(
+        out,
         "{:<24} {:<7} {:<7} {:>13} {:>7} {:>9}",
         "name", "role", "kind", "max-influence", "quota", "rate"
-    );
+    )?;
     let shown = |limit: Option<NonZeroU32>| limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
     for client in clients.list() {
         let (influence, rate) = (shown(client.max_influence), shown(client.rate));
@@ -153,7 +157,11 @@ fn list(file: &ServerFile) -> anyhow::Result<()> {
             (Role::Report, Some(_)) => "partner",
             _ => "-",
         };
-        println!("{:<24} {:<7} {kind:<7} {influence:>13} {quota:>7} {rate:>9}", client.name, client.role);
+        writeln!(
+            out,
+            "{:<24} {:<7} {kind:<7} {influence:>13} {quota:>7} {rate:>9}",
+            client.name, client.role
+        )?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark completions`
 
+use super::output::output;
 use clap_complete::Shell;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,9 +15,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, program: &mut clap::Command) -> anyhow::Result<ExitCode> {
-    // Not to standard output at once: a reader that went away would be a panic.
+    // Not to standard output at once: what cannot be written would be a panic.
     let mut text = Vec::new();
     clap_complete::generate(args.shell, program, "bulkmark", &mut text);
-    std::io::stdout().write_all(&text)?;
+    output().write_all(&text)?;
     Ok(ExitCode::SUCCESS)
 }

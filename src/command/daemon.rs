@@ -4,14 +4,15 @@
 use super::supervisor::Supervisor;
 use crate::activity::Activity;
 use crate::control::{Control, Daemon};
-use crate::ledger::{Ledger, OpenError, Role, Settings};
-use crate::page::{self, Page};
+use crate::ledger::{self, KeyChange, Ledger, OpenError, Role, Settings, now};
+use crate::page::{self, History, Page};
 use crate::signature::FederationKey;
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
 use sd_notify::NotifyState;
 use serde_json::Value;
+use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ pub(super) fn run(
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// Opens a ledger; waits a little for whoever is just reading it (`bulkmark check`, or a daemon that is ending).
+/// Opens a ledger; waits a little for whoever is just reading it (`bulkmark check`, or a daemon that is ending). One that was made
+/// under another key makes way for one of this key.
 pub(super) async fn open_ledger(
     directory: &Path,
     role: Role,
@@ -51,12 +53,57 @@ pub(super) async fn open_ledger(
     key: &FederationKey,
 ) -> Result<Ledger, OpenError> {
     let deadline = Instant::now() + LEDGER_PATIENCE;
+    let mut changed = false;
     loop {
         match Ledger::open(directory, role, settings, key) {
             Err(OpenError::InUse { .. }) if Instant::now() < deadline => {
                 tokio::time::sleep(LEDGER_PAUSE).await;
             }
+            Err(e) if e.is_of_another_key() && !changed => {
+                changed = true;
+                let change = ledger::change_key(directory, key, now())?;
+                log::warn!("{}", KeyChanged { directory, change: &change, key });
+            }
             result => return result,
+        }
+    }
+}
+
+/// What is said of a ledger that made way for another.
+struct KeyChanged<'a> {
+    directory: &'a Path,
+    change: &'a KeyChange,
+    key: &'a FederationKey,
+}
+
+impl fmt::Display for KeyChanged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { directory, change: KeyChange { kept, resumed }, key } = self;
+        write!(
+            f,
+            "the ledger in {} was made under another federation key ({:016x}), and under this one ({:016x}) its counts say nothing. \
+             It is kept as {}{}; ",
+            directory.display(),
+            kept.key_id.unwrap_or_default(),
+            key.id(),
+            kept.path.display(),
+            Unsent(kept.unsent)
+        )?;
+        match resumed {
+            None => f.write_str("a new one begins"),
+            Some(path) => write!(f, "that of this key, which was kept as {}, goes on", path.display()),
+        }
+    }
+}
+
+/// What is lost to other servers with a ledger that is put aside, unless it comes back.
+pub(super) struct Unsent(pub(super) u64);
+
+impl fmt::Display for Unsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            reports => write!(f, ", with {reports} reports that no server took"),
         }
     }
 }
@@ -75,14 +122,19 @@ pub(super) async fn answer(path: &Path, daemon: Arc<Daemon>, tasks: &mut Supervi
 }
 
 /// Serves metrics and the status page. Mail does not depend on them, so where they cannot be had the log says so and the daemon
-/// goes on without.
+/// goes on without. Returns the history that is to be written at the end.
 pub(super) async fn show(
     tasks: &mut Supervisor,
     settings: &page::Settings,
     daemon: Arc<Daemon>,
     threshold: impl Fn() -> u32 + Send + Sync + 'static,
     config: Arc<ArcSwap<Value>>,
-) {
+) -> Option<History> {
+    let history = || History::open(Arc::clone(&daemon.activity), daemon.state_dir.clone());
+    let bound = if settings.is_wanted() { Some(history()) } else { None };
+    if let Some(history) = bound.clone() {
+        tasks.run("history", move || history.clone().keep());
+    }
     match Page::bind(settings, daemon, threshold, config).await {
         Ok(None) => (),
         Ok(Some(page)) => {
@@ -94,6 +146,14 @@ pub(super) async fn show(
             });
         }
         Err(e) => log::error!("{e}; there are no metrics and no status page"),
+    }
+    bound
+}
+
+/// Writes what the page's charts show, for the next start.
+pub(super) fn end_history(history: Option<&History>) {
+    if let Some(history) = history {
+        history.save();
     }
 }
 
@@ -118,10 +178,10 @@ pub(super) fn serving() {
 /// Reads something again, while the service manager knows of it. It tells whether that went well.
 pub(super) fn reloading(activity: &Activity, reload: impl FnOnce() -> bool) {
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Ok(time) => notify(&[NotifyState::Reloading, time]),
         Err(e) => log::warn!("cannot notify the service manager: {e}"),
     }
-    activity.reloaded(reload());
+    activity.reloaded(reload(), now());
     notify(&[NotifyState::Ready]);
 }
 

@@ -3,6 +3,7 @@
 
 use super::asker::{Asker, MessageArgs};
 use super::from_where::FromWhere;
+use super::output::{output, print};
 use super::proofs::{Missed, Statement};
 use super::show::time;
 use crate::ledger::Shares;
@@ -10,9 +11,10 @@ use crate::mail::{File, RawMessage, Text, Visitor};
 use crate::policy::{Counts, Verdict};
 use crate::signature::near::{self, Bound, Judgement, Known, Passage, Position, Scheme, Thing};
 use crate::signature::{LowInformation, Signature};
-use crate::verdict::{Content, Finding};
+use crate::verdict::{Content, Exempt, Finding};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// Explain why a message is bulk or not.
@@ -30,6 +32,12 @@ pub(super) struct Args {
 struct Explanation {
     verdict: String,
     because: String,
+    /// The policy that decides, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+    /// The one of another recipient for whose sake less is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    milder: Option<String>,
     thresholds: Thresholds,
     counts: Counted,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,9 +87,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (asker, message) = args.read()?;
     let explanation = explain(&asker, &message)?;
     if args.json {
-        println!("{}", serde_json::to_string(&explanation)?);
+        print(serde_json::to_string(&explanation)?)?;
     } else {
-        print!("{}: {}", args.file.display(), for_people(&explanation));
+        write!(output(), "{}: {}", args.file.display(), for_people(&explanation))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -91,7 +99,11 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
     let signatures = &content.signatures;
     let (finding, inquiry) = asker.judge(&content)?;
     let (counts, judged) = (inquiry.counts(), inquiry.near());
-    let limits = &asker.rules.thresholds;
+    let by = match &finding {
+        Finding::Counted(counted) => counted.decision.by,
+        _ => asker.rules.parties(&asker.envelope).first().map(|party| party.by).unwrap_or_default(),
+    };
+    let limits = asker.rules.terms(by).thresholds;
     let thresholds = Thresholds { body: limits.body.get(), near: limits.near.get() };
     let (verdict, mut because) = sentence(&finding, &thresholds, signatures.body.err());
     if verdict == Verdict::Clean {
@@ -119,6 +131,8 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
     Ok(Explanation {
         verdict: verdict.to_string(),
         because,
+        policy: asker.rules.name(by).map(str::to_owned),
+        milder: decision.and_then(|decision| asker.rules.name(decision.milder?)).map(str::to_owned),
         thresholds,
         counts: Counted { body: counts.body, near: counts.near },
         whitelist,
@@ -137,7 +151,7 @@ fn explained(
     Known { count, strays }: Known,
     counts: bool,
 ) -> anyhow::Result<Explained> {
-    let seen = asker.shares(&[signature])?.pop().unwrap_or_default();
+    let seen = asker.share(signature)?;
     Ok(Explained { signature: signature.to_string(), made_of, count, seen, strays, counts })
 }
 
@@ -199,6 +213,12 @@ fn sentence(finding: &Finding, thresholds: &Thresholds, low: Option<LowInformati
         Finding::Canary(_) => {
             return (Verdict::Bulk, "it is the canary, which is always bulk and never counted".to_owned());
         }
+        Finding::Exempt(Exempt::Policy) => {
+            return (Verdict::Exempt, "its policy has it neither judged nor counted".to_owned());
+        }
+        Finding::Exempt(reason) if *reason != Exempt::LowInformation => {
+            return (Verdict::Exempt, format!("the milter does not judge such mail: {reason}"));
+        }
         Finding::Exempt(reason) => {
             let why = low.map_or_else(|| reason.to_string(), |low| low.to_string());
             return (Verdict::Exempt, format!("it says too little to be distinguished from others: {why}"));
@@ -228,6 +248,12 @@ fn for_people(explanation: &Explanation) -> String {
     let mut text = String::new();
     // Writing to a String does not fail.
     let _ = writeln!(text, "{}, since {}", explanation.verdict, explanation.because);
+    if let Some(policy) = &explanation.policy {
+        let _ = writeln!(text, "by the policy {policy}");
+    }
+    if let Some(milder) = &explanation.milder {
+        let _ = writeln!(text, "for another recipient the policy {milder} is milder, so it is only marked");
+    }
     if let Some(sources) = &explanation.sources {
         let _ = writeln!(text, "{}", sources.sentence());
     }
@@ -261,7 +287,8 @@ fn for_people(explanation: &Explanation) -> String {
     kind("near", &explanation.near.iter().collect::<Vec<_>>());
     if explanation.verdict != Verdict::Exempt.to_string() {
         text.push_str(
-            "\nSender and recipients are not known here, nor the client without --ip; white lists may also name them.\n",
+            "\nWhat is not told of its envelope (--ip, --sender, --recipient, --login, --listener) is not known here; white lists and \
+             policies may name it.\n",
         );
     }
     text

@@ -31,7 +31,7 @@ impl FromWhere {
             others,
             network: asker.envelope.network().map(|network| network.to_string()),
             own,
-            min_sources: asker.rules.thresholds.min_sources.get(),
+            min_sources: asker.rules.terms(decision.by).thresholds.min_sources.get(),
             held: decision.held,
         })
     }

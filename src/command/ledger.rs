@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark ledger`
 
+use super::ledger_own::{self, BackupArgs, BeginArgs};
+use super::output::{failed, output, print};
 use super::show::{Slice, THRESHOLD};
 use crate::ledger::{Difference, Image, Status};
 use crate::sync::{self, Link, Remote, Upstream};
@@ -11,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Inspect, compare and merge whole ledgers.
+/// Inspect, compare, merge and keep whole ledgers.
 ///
 /// A HOLDER is a ledger's file or the directory that it is in, while no daemon has it open, or the address of a server
 /// (http://, https:// or unix:). Exit code 0: sound and equal; 1: they differ; 2: error, or damage.
@@ -65,6 +67,8 @@ enum Command {
         #[arg(long, value_name = "DIRECTORY")]
         output: PathBuf,
     },
+    Begin(BeginArgs),
+    Backup(BackupArgs),
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -73,11 +77,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Verify { holder } => verify(args, holder),
         Command::Diff { first, second } => compare(args, first, std::slice::from_ref(second)),
         Command::Merge { holder, output } => merge(args, holder, output),
+        Command::Begin(which) => ledger_own::begin(which),
+        Command::Backup(which) => ledger_own::backup(which),
     };
-    result.or_else(|e| {
-        eprintln!("bulkmark: {e:#}");
-        Ok(ExitCode::from(2))
-    })
+    result.or_else(|e| Ok(failed(&e, 2)))
 }
 
 fn read(args: &Args, holder: &str) -> anyhow::Result<(Image, Status)> {
@@ -100,7 +103,7 @@ fn read(args: &Args, holder: &str) -> anyhow::Result<(Image, Status)> {
 
 fn info(args: &Args, holder: &str) -> anyhow::Result<ExitCode> {
     let (image, status) = read(args, holder)?;
-    let mut out = io::stdout().lock();
+    let mut out = output();
     let key_id = format!("{:016x}", image.key_id());
     let role = image.role().to_string();
     let versions = image.vector().iter().map(|(origin, mark)| (origin.to_string(), mark.version));
@@ -135,9 +138,9 @@ fn verify(args: &Args, holders: &[String]) -> anyhow::Result<ExitCode> {
     }
     read(args, first)?;
     if args.json {
-        println!("{}", json!({ "sound": true }));
+        print(json!({ "sound": true }))?;
     } else {
-        println!("{first}: sound");
+        print(format_args!("{first}: sound"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -166,25 +169,26 @@ fn compare(args: &Args, first: &str, others: &[String]) -> anyhow::Result<ExitCo
                 "versions": versions,
             }));
         } else {
-            tell(first, other, &difference);
+            tell(first, other, &difference)?;
         }
     }
     if args.json {
-        println!("{}", serde_json::Value::from(answers));
+        print(serde_json::Value::from(answers))?;
     }
     Ok(ExitCode::from(u8::from(!equal)))
 }
 
-fn tell(first: &str, other: &str, difference: &Difference) {
+fn tell(first: &str, other: &str, difference: &Difference) -> io::Result<()> {
+    let mut out = output();
     let Difference { windows, cells, largest, versions } = difference;
     if difference.is_none() {
-        println!("{first} and {other}: all cells of {windows} windows are equal");
-        return;
+        return writeln!(out, "{first} and {other}: all cells of {windows} windows are equal");
     }
-    println!("{first} and {other}: {cells} cells of {windows} windows differ, by {largest} at most");
+    writeln!(out, "{first} and {other}: {cells} cells of {windows} windows differ, by {largest} at most")?;
     for (origin, a, b) in versions {
-        println!("  origin {origin}: counted up to update {a} in the first and {b} in the second");
+        writeln!(out, "  origin {origin}: counted up to update {a} in the first and {b} in the second")?;
     }
+    Ok(())
 }
 
 fn merge(args: &Args, holders: &[String], output: &Path) -> anyhow::Result<ExitCode> {
@@ -195,6 +199,6 @@ fn merge(args: &Args, holders: &[String], output: &Path) -> anyhow::Result<ExitC
         sum.merge(&image).with_context(|| format!("{first} and {other}"))?;
     }
     let path = sum.write(output)?;
-    println!("{}", path.display());
+    print(path.display())?;
     Ok(ExitCode::SUCCESS)
 }

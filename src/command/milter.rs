@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark milter`
 
+use super::accounts;
 use super::canary;
-use super::daemon::{answer, ended, open_ledger, reloading, serving, show};
+use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
 use super::lists::look_after;
+use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts};
 use crate::ledger::{self, Ledger, Role};
-use crate::milter::{Bounds, Mode, Service, Socket, serve};
+use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, serve};
 use crate::net::{Activation, Endpoint};
+use crate::policy::Name;
 use crate::sync::{Links, Parameters, Remote, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
@@ -21,6 +24,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// Run the milter daemon that Postfix or Sendmail asks about every message.
 ///
@@ -38,7 +43,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let checked = match config::load(&args.config) {
         Ok(checked) => checked,
         Err(e) => {
-            eprintln!("{e}");
+            complain(e);
             return Ok(ExitCode::from(EX_CONFIG));
         }
     };
@@ -50,6 +55,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let ending = ended()?;
     let file = checked.file.clone();
     let activity = Activity::new(telemetry::lines_dropped, file.status.record());
+    accounts::take_up(&file.state_dir, &activity);
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
     let role = if file.upstream.is_empty() { Role::Site } else { Role::Cache };
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
@@ -57,8 +63,8 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         log::info!("created a new ledger in {}", file.state_dir.display());
     }
     checked.file.signature.canary = canary::read_or_make(&file.state_dir);
-    let socket = listen(path, &file, passed, Arc::clone(&activity.connections)).await?;
-    let address = socket.address();
+    let sockets = listen(path, &file, passed, &activity.connections).await?;
+    let addresses = addresses_of(&sockets);
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     let (links, servers) = start_sync(&file, &parameters, &ledger, &mut tasks)?;
@@ -66,27 +72,27 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
     let daemon = Arc::new(Daemon::new(Parts {
         role,
-        address: address.clone(),
+        address: addresses.clone(),
         parameters,
         ledger: ledger.clone(),
         state_dir: file.state_dir.clone(),
         links,
         servers,
         clients: Box::new(Vec::new),
+        refused: Box::new(|| None),
         activity: Arc::clone(&activity),
     }));
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, MILTER_EXAMPLE)));
-    show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
-    log::info!("bulkmark {} listens on {address}", env!("CARGO_PKG_VERSION"));
+    let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
+    log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
     serving();
-    watch(&ledger, &mut tasks);
-    let of_service = Arc::clone(&service);
-    tasks.run("lists", move || look_after(Arc::clone(&of_service)));
+    look_after_all(&ledger, &service, &mut tasks);
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
-    let sessions = tokio::spawn(serve(socket, bounds, Arc::clone(&service), ending));
+    let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), ending));
+    let state_dir = file.state_dir.clone();
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
@@ -98,34 +104,87 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         () = reloads => (),
     }
     drop(tasks);
+    end_history(history.as_ref());
+    accounts::store(&state_dir, &activity);
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
 }
 
-/// The socket on which the MTA asks.
+/// Watches the writer, and the files of white lists.
+fn look_after_all(ledger: &Ledger, service: &Arc<Service>, tasks: &mut Supervisor) {
+    watch(ledger, tasks);
+    let service = Arc::clone(service);
+    tasks.run("lists", move || look_after(Arc::clone(&service)));
+}
+
+/// Where it listens, for people: the one without a name, then others with theirs.
+fn addresses_of(sockets: &[(Option<Arc<str>>, Socket)]) -> String {
+    let address = |(name, socket): &(Option<Arc<str>>, Socket)| match name {
+        Some(name) => format!("{} ({name})", socket.address()),
+        None => socket.address(),
+    };
+    sockets.iter().map(address).collect::<Vec<_>>().join(", ")
+}
+
+/// The sockets on which the MTA asks, with the names of those that have one.
 async fn listen(
     path: &Path,
     file: &MilterFile,
-    passed: Activation,
-    connections: Arc<Connections>,
-) -> anyhow::Result<Socket> {
-    match &file.listen {
-        Endpoint::At(address) => {
-            passed.ignore(path);
-            Ok(Socket::bind(address, file.listen_mode, connections).await?)
-        }
-        Endpoint::Systemd => {
-            if file.listen_mode != Mode::default() {
-                log::warn!(
-                    "{}: listen-mode is not used, SocketMode= of the socket's unit is",
-                    path.display()
-                );
-            }
-            Socket::passed(passed, connections)
-                .with_context(|| format!("{}: listen = \"systemd\"", path.display()))
-        }
+    mut passed: Activation,
+    connections: &Arc<Connections>,
+) -> anyhow::Result<Vec<(Option<Arc<str>>, Socket)>> {
+    let listeners = &file.listen.0;
+    let of_systemd = listeners.iter().filter(|listener| listener.at == Endpoint::Systemd).count();
+    if of_systemd > 0 && file.listen_mode != Mode::default() && of_systemd == listeners.len() {
+        log::warn!("{}: listen-mode is not used, SocketMode= of the socket's unit is", path.display());
     }
+    // Where there is no choice, it does not matter how the unit calls it.
+    let names_matter = of_systemd > 1 || passed.number() > 1;
+    let mut sockets = Vec::new();
+    // Those with names first: the one without gets what is left.
+    let (named, unnamed): (Vec<_>, Vec<_>) = listeners.iter().partition(|listener| listener.name.is_some());
+    for ListenerSettings { name, at } in named.into_iter().chain(unnamed) {
+        let name = name.as_ref().map(Name::as_str);
+        let socket = match at {
+            Endpoint::At(address) => Socket::bind(address, file.listen_mode, Arc::clone(connections)).await?,
+            Endpoint::Systemd => {
+                Socket::passed(&mut passed, name.filter(|_| names_matter), Arc::clone(connections))
+                    .with_context(|| format!("{}: listen = \"systemd\"", path.display()))?
+            }
+        };
+        sockets.push((name.map(Arc::from), socket));
+    }
+    passed.ignore(path);
+    sockets.sort_by_key(|(name, _)| name.is_some());
+    Ok(sockets)
+}
+
+/// Runs sessions on all listeners until the daemon is told to end.
+async fn serve_all(
+    sockets: Vec<(Option<Arc<str>>, Socket)>,
+    bounds: Bounds,
+    service: Arc<Service>,
+    ending: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let (ended, end) = watch::channel(false);
+    tokio::spawn(async move {
+        ending.await;
+        ended.send_replace(true);
+    });
+    let mut sessions = JoinSet::new();
+    for (name, socket) in sockets {
+        let mut end = end.clone();
+        let until = async move {
+            // The sender is dropped only after it sent.
+            let _ = end.wait_for(|ended| *ended).await;
+        };
+        sessions.spawn(serve(socket, bounds, Arc::clone(&service), name, until));
+    }
+    while let Some(result) = sessions.join_next().await {
+        result.map_err(std::io::Error::other)??;
+    }
+    Ok(())
 }
 
 /// Follows the upstream servers and sends them what is reported here, if there are any.
@@ -171,7 +230,8 @@ fn reload(
     match config::load(path) {
         Ok(checked) if checked.key.id() != service.rules.load().key.id() => {
             log::error!(
-                "{}: the federation key was changed; the old configuration stays in force",
+                "{}: the federation key was changed, which takes a restart: it begins a new ledger; the old configuration stays in \
+                 force",
                 path.display()
             );
             false
@@ -184,7 +244,7 @@ fn reload(
             for key in kept {
                 log::warn!("{}: {key} was changed, which takes effect at the next start", path.display());
             }
-            telemetry::set_level(checked.file.log.level);
+            telemetry::set_levels(&checked.file.log);
             checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
             *in_force = checked.file.clone();
             service.rules.store(Arc::new(checked.into_rules()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
+mod accounts;
 mod asker;
 mod canary;
 mod check;
@@ -9,13 +10,17 @@ mod client;
 mod completions;
 mod config;
 mod daemon;
+mod digest;
 mod doctor;
 mod exit;
 mod explain;
 mod from_where;
 mod ledger;
+mod ledger_own;
 mod lists;
 mod milter;
+mod next_start;
+mod output;
 mod proofs;
 mod server;
 mod show;
@@ -27,3 +32,4 @@ mod tune_table;
 mod watch;
 
 pub use cli::Cli;
+pub use output::complain;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark server`
 
-use super::daemon::{self, answer, ended, open_ledger, reloading, serving, show};
+use super::daemon::{self, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match config::load_server(&args.config) {
         Ok((file, key)) => daemon::run(&file.log.clone(), server(&args.config, file, key, passed)),
         Err(e) => {
-            eprintln!("{e}");
+            complain(e);
             Ok(ExitCode::from(EX_CONFIG))
         }
     }
@@ -68,7 +69,8 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     }
     let bound = listen(path, &file, passed, tls.clone()).await?;
     let settings = file.settings(bound.address());
-    let activity = Activity::new(telemetry::lines_dropped, Record::Nothing);
+    let activity = Activity::new(telemetry::lines_dropped, Record::default());
+    activity.certificate_expires(tls.as_deref().and_then(TlsKeys::expiry));
     let service =
         Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
@@ -83,7 +85,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let clients = Arc::clone(&service);
     tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
-    show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
+    let history = show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
     serving();
     watch(&ledger, &mut tasks);
@@ -91,13 +93,15 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
         let (router, crowd) = (Arc::clone(&service).router(), Crowd::new(file.limits.connections()));
         let open = bound.serve(router, crowd, || activity.connections.begin(), ending).await;
         drop(bound);
+        service.end();
         open.closed().await;
     };
     tokio::select! {
         () = requests => (),
-        () = reloads(hangup, &service, tls, &activity) => (),
+        () = reloads((path, file.clone()), hangup, &service, tls, &activity) => (),
     }
     drop(tasks);
+    end_history(history.as_ref());
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())
@@ -107,7 +111,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
 async fn listen(
     path: &Path,
     file: &ServerFile,
-    passed: Activation,
+    mut passed: Activation,
     tls: Option<Arc<TlsKeys>>,
 ) -> anyhow::Result<HttpListener> {
     let plain = tls.is_none();
@@ -142,16 +146,25 @@ async fn withdrawals(service: Arc<Service>) {
     }
 }
 
-/// Reads again what may change while the daemon runs.
-async fn reloads(mut hangup: Signal, service: &Service, tls: Option<Arc<TlsKeys>>, activity: &Activity) {
+/// Reads again what may change while the daemon runs. The configuration is read, too, so that it is known now and not at the next
+/// start whether it can be used.
+async fn reloads(
+    (path, started_with): (&Path, ServerFile),
+    mut hangup: Signal,
+    service: &Service,
+    tls: Option<Arc<TlsKeys>>,
+    activity: &Activity,
+) {
     loop {
         if tokio::time::timeout(TIDY, hangup.recv()).await.is_err() {
             service.tidy();
             continue;
         }
         reloading(activity, || match tls.as_deref().map(TlsKeys::reload) {
+            _ if !is_usable(path, &started_with) => false,
             None => true,
             Some(Ok(())) => {
+                activity.certificate_expires(tls.as_deref().and_then(TlsKeys::expiry));
                 log::info!("certificate and key were read again");
                 true
             }
@@ -160,5 +173,22 @@ async fn reloads(mut hangup: Signal, service: &Service, tls: Option<Arc<TlsKeys>
                 false
             }
         });
+    }
+}
+
+/// Whether the server could start with what its configuration says now. What was changed takes effect only then.
+fn is_usable(path: &Path, started_with: &ServerFile) -> bool {
+    match config::load_server(path) {
+        Ok((file, _)) => {
+            if file != *started_with {
+                log::warn!("{}: it was changed, which takes effect at the next start", path.display());
+            }
+            true
+        }
+        Err(e) => {
+            let first_line = e.to_string().lines().next().unwrap_or_default().to_owned();
+            log::error!("{first_line}; the old configuration stays in force");
+            false
+        }
     }
 }

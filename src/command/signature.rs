@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark signature`
 
+use super::output::{failed, output};
 use crate::config;
 use crate::mail::RawMessage;
 use crate::signature::{
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         None => (FederationKey::public(), Settings::default()),
     };
-    let mut out = io::stdout().lock();
+    let mut out = output();
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
         let name = file.display();
@@ -58,8 +59,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 }
             }
             Err(e) => {
-                eprintln!("bulkmark: {e:#}");
-                code = ExitCode::from(2);
+                code = failed(&e, 2);
             }
         }
     }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark status`
 
+use super::output::{failed, output};
 use super::show::{Slice, THRESHOLD, ago, bytes};
+use crate::activity::AccountStatus;
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
-use crate::control::{self, ClientStatus, DaemonStatus};
+use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use crate::ledger::LimitedStatus;
-use crate::sync::{LinkStatus, told};
+use crate::sync::LinkStatus;
+use crate::text::told;
 use anyhow::anyhow;
 use std::fmt;
 use std::io::{self, Write};
@@ -35,7 +38,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match ask(args) {
         Ok((status, threshold)) => {
-            let mut out = io::stdout().lock();
+            let mut out = output();
             if args.json {
                 writeln!(out, "{}", serde_json::to_string(&status)?)?;
             } else {
@@ -44,10 +47,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let healthy = status.links.iter().all(|link| link.error.is_none());
             Ok(ExitCode::from(u8::from(!healthy)))
         }
-        Err(e) => {
-            eprintln!("bulkmark: {e:#}");
-            Ok(ExitCode::from(2))
-        }
+        Err(e) => Ok(failed(&e, 2)),
     }
 }
 
@@ -104,6 +104,18 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
             writeln!(out, "  {}", ClientLine(client))?;
         }
     }
+    if let Some(refused) = &status.refused {
+        print_refused(out, refused)?;
+    }
+    if !status.accounts.is_empty() {
+        writeln!(out, "\naccounts that sent bulk lately:")?;
+        for AccountStatus { account, bulk, recipients, over } in &status.accounts {
+            // Whoever chose the name is not to write on this terminal.
+            let account = account.escape_debug();
+            let over = if *over { ", OVER ITS LIMIT" } else { "" };
+            writeln!(out, "  {account}: {bulk} copies of bulk, {recipients} recipients in all{over}")?;
+        }
+    }
     if !status.ledger.limited.is_empty() {
         writeln!(out, "\nwhat clients with limits reported:")?;
         for client in &status.ledger.limited {
@@ -113,12 +125,32 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     Ok(())
 }
 
+fn print_refused(out: &mut impl Write, refused: &RefusedStatus) -> io::Result<()> {
+    let why: Vec<_> = refused.requests.iter().filter(|(_, count)| **count > 0).collect();
+    if why.is_empty() {
+        return Ok(());
+    }
+    let why: Vec<_> = why.iter().map(|(code, count)| format!("{count} {code}")).collect();
+    writeln!(out, "\nrefused since the start: {}", why.join(", "))?;
+    match (&refused.last_invalid_token_from, refused.last_invalid_token_seconds_ago) {
+        (Some(from), Some(seconds)) => {
+            writeln!(out, "  the last token that nobody has came from {}, {} ago", told(from), ago(seconds))
+        }
+        _ => Ok(()),
+    }
+}
+
 struct LinkLine<'a>(&'a LinkStatus);
 
 impl fmt::Display for LinkLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let link = self.0;
-        writeln!(f, "{}: {}", link.url, if link.active { "followed" } else { "in reserve" })?;
+        let what = match (link.active, &link.error) {
+            (true, _) => "followed",
+            (false, None) => "in reserve",
+            (false, Some(_)) => "not followed",
+        };
+        writeln!(f, "{}: {what}", link.url)?;
         match link.behind {
             Some(0) => writeln!(f, "  up to date")?,
             Some(updates) => writeln!(f, "  {updates} updates behind")?,

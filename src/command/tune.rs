@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark tune`
 
+use super::output::{complain, failed, output};
 use super::tune_table::print_for_people;
 use crate::config::{self, Checked};
 use crate::ledger::{self, Durability, Ledger, Role};
@@ -9,7 +10,7 @@ use crate::tune::{self, Archive, Border, Index, Label, Tuning};
 use crate::verdict::Rules;
 use anyhow::{Context, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,10 +63,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             print(args, &report)?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(e) => {
-            eprintln!("bulkmark: {e:#}");
-            Ok(ExitCode::from(2))
-        }
+        Err(e) => Ok(failed(&e, 2)),
     }
 }
 
@@ -77,6 +75,7 @@ fn tune(args: &Args) -> anyhow::Result<Tuning> {
             key: FederationKey::public(),
             whitelist: crate::policy::WhiteList::default(),
             private: crate::policy::WhiteList::default(),
+            policies: crate::policy::Policies::default(),
         },
     };
     let labelled =
@@ -96,12 +95,12 @@ fn tune(args: &Args) -> anyhow::Result<Tuning> {
     let border = Border { server: args.border.clone() };
     let report = replay(&index, &rules, &ledger, &border)?;
     for fault in &report.unreadable {
-        eprintln!("bulkmark: cannot read {}: {}", fault.path, fault.reason);
+        complain(format_args!("bulkmark: cannot read {}: {}", fault.path, fault.reason));
     }
     ensure!(report.archive.messages > 0, "no message was found in {}", shown(&paths));
     if let Some(path) = &args.plot {
         tune::plot(&report, path)?;
-        eprintln!("drew {}", path.display());
+        complain(format_args!("drew {}", path.display()));
     }
     Ok(report)
 }
@@ -145,7 +144,7 @@ fn shown(paths: &[(PathBuf, Label)]) -> String {
 }
 
 fn print(args: &Args, report: &Tuning) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = output();
     if args.json {
         let mut value = serde_json::to_value(report)?;
         if let Some(clusters) = value["clusters"].as_array_mut() {

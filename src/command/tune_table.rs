@@ -2,7 +2,7 @@
 //! What `bulkmark tune` found, in 80 columns.
 
 use crate::tune::{
-    AtThreshold, ClusterRow, Configured, Kept, Labels, Proposal, Standing, Tuning, date, plain,
+    AtThreshold, ClusterRow, Configured, Kept, Labels, PolicyRow, Proposal, Standing, Tuning, date, plain,
 };
 use std::io::{self, Write};
 
@@ -29,6 +29,7 @@ fn print_archive(out: &mut impl Write, kept: &Kept) -> io::Result<()> {
     };
     line(kept.counted, "were counted")?;
     line(kept.exempt, "say too little to be counted")?;
+    line(kept.by_policy, "are not judged, by the policy of their recipient")?;
     line(kept.too_large, "are too large to be judged")?;
     line(kept.unreadable, "files or messages could not be read")?;
     line(kept.no_mail, "files are not mail")?;
@@ -67,6 +68,12 @@ fn print_thresholds(out: &mut impl Write, report: &Tuning, is_configured: bool) 
     )?;
     if is_labelled {
         writeln!(out, "  of the bulk: {}", labels(configured.labels))?;
+    }
+    for PolicyRow { policy, messages, bulk, refused } in &configured.policies {
+        writeln!(
+            out,
+            "  by the policy {policy}: {messages} messages, {bulk} bulk, {refused} of it not delivered"
+        )?;
     }
     print_sources(out, report)
 }

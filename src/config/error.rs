@@ -117,7 +117,7 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
 }
 
 /// Keys that are often written below a table by mistake, where TOML takes them for keys of the table.
-const TOP_LEVEL: [&str; 14] = [
+const TOP_LEVEL: [&str; 16] = [
     "listen",
     "listen-mode",
     "control",
@@ -129,6 +129,8 @@ const TOP_LEVEL: [&str; 14] = [
     "exempt-loopback",
     "exempt-networks",
     "exempt-authenticated",
+    "judge",
+    "policy",
     "on-failure",
     "verdict-deadline",
     "upstream",

@@ -18,9 +18,8 @@ pub fn in_force(path: &Path, example: &str) -> Value {
     let file = Source::read(path).and_then(|source| source.parse::<toml::Table>()).unwrap_or_default();
     let mut shown = example.parse::<toml::Table>().unwrap_or_default();
     overlay(&mut shown, file);
-    let mut shown = serde_json::to_value(shown).unwrap_or_default();
-    redact(&mut shown);
-    shown
+    shown.iter_mut().for_each(|(_, value)| redact(value));
+    serde_json::to_value(shown).unwrap_or_default()
 }
 
 /// Sets back to `old` what takes effect at the next start only; names as the log has them: `listen`, `[ledger]`, `log.target`.
@@ -53,9 +52,9 @@ fn overlay(defaults: &mut toml::Table, file: toml::Table) {
 }
 
 /// Takes names and passwords out of addresses.
-fn redact(value: &mut Value) {
+pub(super) fn redact(value: &mut toml::Value) {
     match value {
-        Value::String(text) => {
+        toml::Value::String(text) => {
             if let Some((scheme, rest)) = text.split_once("://")
                 && let Some((who, host)) = rest.rsplit_once('@')
                 && !who.contains('/')
@@ -63,8 +62,8 @@ fn redact(value: &mut Value) {
                 *text = format!("{scheme}://***@{host}");
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(redact),
-        Value::Object(table) => table.values_mut().for_each(redact),
+        toml::Value::Array(list) => list.iter_mut().for_each(redact),
+        toml::Value::Table(table) => table.iter_mut().for_each(|(_, value)| redact(value)),
         _ => (),
     }
 }

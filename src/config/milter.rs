@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `milter.toml`: every key, and what it becomes.
 
+use super::bounded::read_bounded;
 use super::error::ConfigError;
+use super::policies;
 use super::source::Source;
-use crate::milter::Mode;
+use crate::milter::{Listeners, Mode};
 use crate::net::Endpoint;
 use crate::policy::{
-    Actions, Authentication, Mailboxes, Network, OnFailure, Per, RecipientCase, Thresholds, WhiteList,
-    WhiteListError, WhiteListFiles,
+    Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, Per, Policies,
+    PolicySettings, RecipientCase, Thresholds, WhiteList, WhiteListError, WhiteListSettings,
 };
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
 use crate::verdict::{HeaderName, Rules};
 use crate::{ledger, page, signature, telemetry};
 use serde::Deserialize;
-use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,9 +25,6 @@ pub const DEFAULT_PATH: &str = "/etc/bulkmark/milter.toml";
 
 /// The longest time that a verdict may be given. MTAs wait five minutes for a milter, and then do what they are told to do without one.
 const LONGEST_DEADLINE: Duration = Duration::from_secs(240);
-
-/// Bytes of a white list or table, which is kept in memory: some million entries.
-const LARGEST_LIST: u64 = 256 << 20;
 
 /// `[counting]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -52,8 +50,7 @@ impl Default for Counting {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "conf/milter.toml and bulkmark.toml(5) describe the keys")]
 pub struct MilterFile {
-    #[serde(deserialize_with = "Endpoint::postfix")]
-    pub listen: Endpoint,
+    pub listen: Listeners,
     pub listen_mode: Mode,
     pub control: PathBuf,
     pub state_dir: PathBuf,
@@ -65,13 +62,16 @@ pub struct MilterFile {
     pub exempt_loopback: bool,
     pub exempt_networks: Vec<Network>,
     pub exempt_authenticated: bool,
+    pub judge: bool,
     pub on_failure: OnFailure,
     #[serde(with = "humantime_serde")]
     pub verdict_deadline: Duration,
     pub counting: Counting,
     pub thresholds: Thresholds,
     pub actions: Actions,
-    pub whitelist: WhiteListFiles,
+    pub whitelist: WhiteListSettings,
+    pub policy: Vec<PolicySettings>,
+    pub outbound: OutboundSettings,
     pub authentication: Authentication,
     pub signature: signature::Settings,
     pub ledger: ledger::Settings,
@@ -84,7 +84,7 @@ pub struct MilterFile {
 impl Default for MilterFile {
     fn default() -> Self {
         Self {
-            listen: Endpoint::here(8720),
+            listen: Listeners::one(Endpoint::here(8720)),
             listen_mode: Mode::default(),
             control: "/run/bulkmark/milter.sock".into(),
             state_dir: "/var/lib/bulkmark/milter".into(),
@@ -95,12 +95,15 @@ impl Default for MilterFile {
             exempt_loopback: true,
             exempt_networks: Vec::new(),
             exempt_authenticated: true,
+            judge: true,
             on_failure: OnFailure::default(),
             verdict_deadline: Duration::from_secs(10),
             counting: Counting::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
-            whitelist: WhiteListFiles::default(),
+            whitelist: WhiteListSettings::default(),
+            policy: Vec::new(),
+            outbound: OutboundSettings::default(),
             authentication: Authentication::default(),
             signature: signature::Settings::default(),
             ledger: ledger::Settings::default(),
@@ -123,6 +126,8 @@ pub struct Checked {
     pub whitelist: WhiteList,
     /// The mail that is counted here alone.
     pub private: WhiteList,
+    /// Who gets something else than everybody.
+    pub policies: Policies,
 }
 
 /// A file that is valid by itself, with what became of the files that it names.
@@ -136,6 +141,8 @@ pub struct Parts {
     pub whitelist: Result<WhiteList, ConfigError>,
     /// The mail that is counted here alone.
     pub private: Result<WhiteList, ConfigError>,
+    /// Who gets something else than everybody.
+    pub policies: Result<Policies, ConfigError>,
 }
 
 /// Reads and checks the file at `path` and the files that it names.
@@ -143,8 +150,8 @@ pub struct Parts {
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load(path: &Path) -> Result<Checked, ConfigError> {
-    let Parts { file, key, whitelist, private } = load_parts(path)?;
-    Ok(Checked { file, key: key?, whitelist: whitelist?, private: private? })
+    let Parts { file, key, whitelist, private, policies } = load_parts(path)?;
+    Ok(Checked { file, key: key?, whitelist: whitelist?, private: private?, policies: policies? })
 }
 
 /// The same, each of the files that it names for itself.
@@ -179,6 +186,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
     }
     source.check_servers("upstream", &file.upstream)?;
+    policies::check(&source, &file.listen, &file.policy, &file.outbound)?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
@@ -198,7 +206,9 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
             )),
             None => Ok(list),
         });
-    Ok(Parts { file, key, whitelist, private })
+    let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
+    let policies = policies::load(&source, &file.policy, defaults);
+    Ok(Parts { file, key, whitelist, private, policies })
 }
 
 /// The list that these files of a key make.
@@ -210,23 +220,6 @@ fn list_of(source: &Source, key: &str, files: &[PathBuf]) -> Result<WhiteList, C
             ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
         }
     })
-}
-
-/// The content of a file of a white list, if that is no larger than any sensible one.
-///
-/// # Errors
-/// When it cannot be read, or is larger.
-pub fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let file = std::fs::File::open(path)?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST_LIST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_LIST {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it is larger than {LARGEST_LIST} bytes"),
-        ));
-    }
-    Ok(bytes)
 }
 
 /// The key that a file names.
@@ -264,6 +257,9 @@ impl Checked {
                 delimiter: file.counting.recipient_delimiter,
                 case: file.counting.recipient_case,
             },
+            judge: file.judge,
+            policies: self.policies,
+            outbound: file.outbound,
             thresholds: file.thresholds,
             actions: file.actions,
             whitelist: self.whitelist,

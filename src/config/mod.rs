@@ -3,13 +3,24 @@
 //!
 //! Each room has a settings struct of its own; here they are put together, filled, and checked against one another.
 
+mod bounded;
 mod error;
 mod in_force;
+mod kind;
 mod milter;
+mod pieces;
+mod policies;
 mod server;
+mod settings;
 mod source;
+mod warnings;
 
+pub use bounded::read_bounded;
 pub use error::ConfigError;
 pub use in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE, in_force, keep};
-pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts, read_bounded};
+pub use kind::Kind;
+pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};
+pub use pieces::{files, pieces_directory};
 pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts};
+pub use settings::{Setting, Shown, settings};
+pub use warnings::{CertificatesError, Tested, test_certificates, warnings};

@@ -70,6 +70,7 @@ pub struct ServerFile {
     pub sync: ServerSync,
     pub limits: Limits,
     pub status: ServerStatus,
+    #[serde(deserialize_with = "telemetry::Settings::of_server")]
     pub log: telemetry::Settings,
 }
 
@@ -140,6 +141,6 @@ impl ServerFile {
     #[must_use]
     pub fn page(&self) -> page::Settings {
         let ServerStatus { listen, allow_remote, hosts } = self.status.clone();
-        page::Settings { listen, allow_remote, hosts, subjects: false }
+        page::Settings { listen, allow_remote, hosts, ..page::Settings::default() }
     }
 }

@@ -1,30 +1,73 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The text of a configuration file, and the places of keys in it.
+//! The text of a configuration, and the places of keys in it.
 
 use super::error::{ConfigError, in_words};
+use super::pieces::{files, lay_over, moved};
 use crate::sync::Upstream;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-/// A file that was read.
+/// A configuration that was read: the file itself, and its pieces in the order in which each comes over those before.
 pub(super) struct Source {
-    pub(super) path: PathBuf,
+    files: Vec<File>,
+}
+
+/// One file. Places in it are counted on from the end of the file before, so that each place is in one file only.
+struct File {
+    path: PathBuf,
     text: String,
+    begin: usize,
+}
+
+impl File {
+    fn read(path: &Path, begin: usize) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| ConfigError::file(path, format!("cannot read: {e}")))?;
+        Ok(Self { path: path.to_owned(), text, begin })
+    }
+
+    /// Where the next file begins. One place is left, since an error may be at the end of a text.
+    const fn next(&self) -> usize {
+        self.begin + self.text.len() + 1
+    }
+
+    fn error(&self, span: Option<Range<usize>>, key: Option<String>, message: String) -> ConfigError {
+        ConfigError::at(&self.path, &self.text, span, key, message)
+    }
 }
 
 impl Source {
     pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| ConfigError::file(path, format!("cannot read: {e}")))?;
-        Ok(Self { path: path.to_owned(), text })
+        let mut read: Vec<File> = Vec::new();
+        for file in files(path)? {
+            read.push(File::read(&file, read.last().map_or(0, File::next))?);
+        }
+        Ok(Self { files: read })
     }
 
-    /// The text as `T`, whose fields refuse what they do not know.
+    /// The file itself, and its pieces.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| &*file.path)
+    }
+
+    /// All of it as one table, in which a value has the place of the last file that gives it.
+    pub(super) fn merged(&self) -> Result<DeTable<'_>, ConfigError> {
+        let mut all = DeTable::new();
+        for file in &self.files {
+            let table = DeTable::parse(&file.text)
+                .map_err(|e| file.error(e.span(), None, format!("not valid TOML: {}", e.message())))?;
+            lay_over(&mut all, moved(table.into_inner(), file.begin));
+        }
+        Ok(all)
+    }
+
+    /// All of it as `T`, whose fields refuse what they do not know.
     pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
-        let at = |span, key, message| ConfigError::at(&self.path, &self.text, span, key, message);
-        let deserializer = toml::Deserializer::parse(&self.text)
-            .map_err(|e| at(e.span(), None, format!("not valid TOML: {}", e.message())))?;
+        let end = self.files.last().map_or(0, File::next);
+        let deserializer = toml::Deserializer::from(Spanned::new(0..end, self.merged()?));
         serde_path_to_error::deserialize(deserializer).map_err(|e| {
             let (message, unknown) = in_words(e.inner().message());
             let mut path = e.path().to_string();
@@ -33,14 +76,36 @@ impl Source {
             {
                 path = if path == "." { name } else { format!("{path}.{name}") };
             }
-            at(e.inner().span(), Some(path).filter(|path| path != "."), message)
+            self.at(e.inner().span(), Some(path).filter(|path| path != "."), message)
         })
     }
 
-    /// An error of the value of `key` (tables and numbers of entries before it, joined by dots). Where the key is not in the file, its default
-    /// does not go with something else, and the error names no place.
+    /// An error of the value of `key` (tables and numbers of entries before it, joined by dots). Where the key is in no file, its
+    /// default does not go with something else, and the error names no place.
     pub(super) fn error(&self, key: &str, message: String) -> ConfigError {
-        ConfigError::at(&self.path, &self.text, self.span(key), Some(key.to_owned()), message)
+        self.at(self.span(key), Some(key.to_owned()), message)
+    }
+
+    /// An error at this place.
+    pub(super) fn at(&self, span: Option<Range<usize>>, key: Option<String>, message: String) -> ConfigError {
+        let (file, span) = self.file_at(span);
+        file.error(span, key, message)
+    }
+
+    /// File and line of a place.
+    pub(super) fn line(&self, at: usize) -> (&Path, usize) {
+        let (file, span) = self.file_at(Some(at..at));
+        let before = span.and_then(|span| file.text.get(..span.start)).unwrap_or_default();
+        (&file.path, before.matches('\n').count() + 1)
+    }
+
+    /// The file that this place is in, and the place in its own text.
+    fn file_at(&self, span: Option<Range<usize>>) -> (&File, Option<Range<usize>>) {
+        let start = span.as_ref().map_or(0, |span| span.start);
+        let last = self.files.partition_point(|file| file.begin <= start).saturating_sub(1);
+        // There is one at least, which begins at 0.
+        let file = &self.files[last];
+        (file, span.map(|span| start - file.begin..span.end.saturating_sub(file.begin)))
     }
 
     /// Checks the addresses of other servers, which the list `key` has.
@@ -52,9 +117,9 @@ impl Source {
     }
 
     fn span(&self, key: &str) -> Option<Range<usize>> {
-        let root = toml::de::DeTable::parse(&self.text).ok()?;
+        let root = self.merged().ok()?;
         let mut names = key.split('.');
-        let mut value = root.get_ref().get(names.next()?)?;
+        let mut value: &Spanned<DeValue<'_>> = root.get(names.next()?)?;
         for name in names {
             value = match name.parse::<usize>() {
                 Ok(i) => value.get_ref().get(i)?,
@@ -62,5 +127,73 @@ impl Source {
             };
         }
         Some(value.span())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    /// A configuration in a directory of its own, with these pieces.
+    fn source(text: &str, pieces: &[(&str, &str)]) -> (tempfile::TempDir, Source) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("milter.toml");
+        fs::write(&path, text).unwrap();
+        fs::create_dir(directory.path().join("milter.d")).unwrap();
+        for (name, text) in pieces {
+            fs::write(directory.path().join("milter.d").join(name), text).unwrap();
+        }
+        let source = Source::read(&path).unwrap();
+        (directory, source)
+    }
+
+    #[test]
+    fn tables_are_merged_and_all_else_is_replaced() {
+        let (_directory, source) = source(
+            "a = 1\nlist = [1, 2]\nt = { x = 1, y = { z = 1 } }\n[[many]]\nn = 1\n[[many]]\nn = 2\n",
+            &[
+                ("20", "a = 9\n"),
+                ("20.toml", "list = [3]\n[t.y]\nz = 2\nnew = true\n"),
+                ("10.toml", "a = 2\nlist = [4]\n[[many]]\nn = 3\n"),
+                (".hidden.toml", "a = 9\n"),
+                ("30.toml.dpkg-dist", "a = 9\n"),
+            ],
+        );
+        let expected = "a = 2\nlist = [3]\nmany = [{ n = 3 }]\nt = { x = 1, y = { z = 2, new = true } }\n";
+        assert_eq!(source.parse::<toml::Table>().unwrap(), expected.parse().unwrap());
+        let at = |key: &str| {
+            let (path, line) = source.line(source.span(key).unwrap().start);
+            format!("{}:{line}", path.file_name().unwrap().display())
+        };
+        let places = ["a", "list", "t.x", "t.y.z", "many.0.n"].map(|key| (key, at(key)));
+        let expected = [
+            ("a", "10.toml:1"),
+            ("list", "20.toml:1"),
+            ("t.x", "milter.toml:3"),
+            ("t.y.z", "20.toml:3"),
+            ("many.0.n", "10.toml:4"),
+        ];
+        assert_eq!(places.map(|(key, at)| (key, at)), expected.map(|(key, at)| (key, at.to_owned())));
+    }
+
+    #[test]
+    fn errors_are_in_the_file_that_has_them() {
+        type Numbers = BTreeMap<String, u8>;
+        let at = |text: &str, pieces: &[(&str, &str)]| {
+            let (_directory, source) = source(text, pieces);
+            let error = source.parse::<Numbers>().unwrap_err().to_string();
+            error.lines().next().unwrap().rsplit('/').next().unwrap().to_owned()
+        };
+        let number = "expected a whole number";
+        assert!(at("a = 1\n", &[("1.toml", "a = 1\nb = \"x\"\n")]).starts_with("1.toml:2:5: b: found \"x\""));
+        assert!(at("a = \"x\"\n", &[("1.toml", "b = 1\n")]).starts_with("milter.toml:1:5: a: found \"x\""));
+        assert!(
+            at("a = 1\n", &[("1.toml", "a = {}\n")]).starts_with("1.toml:1:5: a: found a table"),
+            "{number}"
+        );
+        assert!(at("a = 1\n", &[("1.toml", "\nb = 1\nb = 2\n")]).starts_with("1.toml:3:1: not valid TOML"));
+        assert!(at("a = 1", &[("1.toml", "b = 1\n[")]).starts_with("1.toml:2:2: not valid TOML"));
     }
 }

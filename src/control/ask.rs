@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Asking a daemon over its control socket.
 
-use super::serve::{Answer, Question};
+use super::backup::MAX_FRAME;
+use super::question::{Answer, Question};
 use super::status::DaemonStatus;
 use crate::ledger::Shares;
 use crate::signature::Signature;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::UnixStream;
 
 /// How long a daemon may take for one answer: it asks its upstream servers for some.
@@ -41,11 +42,47 @@ pub async fn status(path: &Path, threshold: u32) -> io::Result<DaemonStatus> {
     }
 }
 
+/// Has the daemon behind the control socket `path` give all of its ledger, piece by piece.
+///
+/// # Errors
+/// As [`counts`]; when it breaks off; or what `take` says.
+pub async fn backup<E: From<io::Error>>(
+    path: &Path,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let (answer, mut reader) = begin(path, &Question::Backup).await?;
+    let Answer::Backup = answer else { return Err(unexpected().into()) };
+    let slow = |_| io::Error::new(io::ErrorKind::TimedOut, "the daemon says nothing more");
+    let read = async |reader: &mut Take<BufReader<UnixStream>>, bytes: &mut [u8]| {
+        reader.set_limit(bytes.len() as u64);
+        tokio::time::timeout(TIMEOUT, reader.read_exact(bytes)).await.map_err(slow)?.map(drop)
+    };
+    loop {
+        let mut length = [0; 4];
+        read(&mut reader, &mut length).await?;
+        let length = u32::from_le_bytes(length);
+        if length == 0 {
+            return Ok(());
+        }
+        if length > MAX_FRAME {
+            return Err(unexpected().into());
+        }
+        let mut piece = vec![0; length as usize];
+        read(&mut reader, &mut piece).await?;
+        take(&piece)?;
+    }
+}
+
 fn unexpected() -> io::Error {
     io::Error::other("the answer is for another request")
 }
 
 async fn ask(path: &Path, question: &Question) -> io::Result<Answer> {
+    Ok(begin(path, question).await?.0)
+}
+
+/// The answer, and what comes behind it.
+async fn begin(path: &Path, question: &Question) -> io::Result<(Answer, Take<BufReader<UnixStream>>)> {
     let mut stream = UnixStream::connect(path).await?;
     let mut question = serde_json::to_vec(question)?;
     question.push(b'\n');
@@ -55,6 +92,6 @@ async fn ask(path: &Path, question: &Question) -> io::Result<Answer> {
     tokio::time::timeout(TIMEOUT, reader.read_until(b'\n', &mut line)).await??;
     match serde_json::from_slice(&line)? {
         Answer::Error(e) => Err(io::Error::other(e)),
-        answer => Ok(answer),
+        answer => Ok((answer, reader)),
     }
 }

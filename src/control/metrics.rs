@@ -2,10 +2,13 @@
 //! What a daemon says of itself to Prometheus; docs/metrics.md has all of it as a table.
 
 use super::exposition::Text;
+use super::process::process_metrics;
 use super::status::{Daemon, DaemonStatus};
 use crate::activity::Activity;
 use crate::ledger::Counted;
 use crate::sync::LinkStatus;
+use humantime_serde::re::humantime;
+use std::time::{Duration, UNIX_EPOCH};
 
 impl Daemon {
     /// The metrics, with estimates of false bulk at this threshold. While the ledger is not available they tell that, and what
@@ -19,9 +22,25 @@ impl Daemon {
             [(vec![("role", self.role.to_string()), ("version", env!("CARGO_PKG_VERSION").to_owned())], 1)],
         );
         text.one("bulkmark_uptime_seconds", "gauge", "Time since the start.", self.uptime());
+        text.family(
+            "bulkmark_tls_certificate_expiry_timestamp_seconds",
+            "gauge",
+            "When the first certificate of the chain in force expires, in seconds since 1970.",
+            self.activity.certificate_expiry().map(|expiry| (vec![], expiry)),
+        );
         activity_metrics(&self.activity, &mut text);
+        self.config_metrics(&mut text);
         if self.is_server() {
             stream_metrics(&self.activity, &mut text);
+            text.family(
+                "bulkmark_server_refused_total",
+                "counter",
+                "Requests that were refused.",
+                (self.refused)()
+                    .into_iter()
+                    .flat_map(|refused| refused.requests)
+                    .map(|(reason, count)| (vec![("reason", reason)], count)),
+            );
         } else {
             message_metrics(&self.activity, &mut text);
         }
@@ -46,7 +65,23 @@ impl Daemon {
             status.link_metrics(&mut text);
             status.client_metrics(&mut text);
         }
+        process_metrics(&mut text);
         text.into_string()
+    }
+
+    fn config_metrics(&self, text: &mut Text) {
+        text.one(
+            "bulkmark_config_last_reload_successful",
+            "gauge",
+            "1, or 0 when the last reload failed and an older configuration is in force.",
+            u8::from(self.activity.is_reloaded()),
+        );
+        text.one(
+            "bulkmark_config_last_reload_success_timestamp_seconds",
+            "gauge",
+            "When the configuration in force was read.",
+            self.activity.reloaded_at().unwrap_or(self.started_at),
+        );
     }
 
     fn disk_metrics(&self, text: &mut Text) {
@@ -111,6 +146,15 @@ fn activity_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
+/// The beginning of a window, for people: its date, and its time where that is not midnight.
+fn date(window: u64) -> String {
+    let text = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(window)).to_string();
+    match text.strip_suffix(":00Z") {
+        Some(minutes) => minutes.strip_suffix("T00:00").map_or_else(|| format!("{minutes}Z"), str::to_owned),
+        None => text,
+    }
+}
+
 fn stream_metrics(activity: &Activity, text: &mut Text) {
     let load = &activity.load;
     text.one("bulkmark_streams", "gauge", "Open streams of updates and snapshots.", load.streams());
@@ -127,15 +171,43 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "bulkmark_messages_total",
         "counter",
         "Messages.",
-        activity.messages().map(|(verdict, action, count)| {
-            (vec![("verdict", verdict.to_string()), ("action", action.to_string())], count)
+        activity.messages().into_iter().map(|(verdict, action, reason, count)| {
+            let mut labels = vec![("verdict", verdict.to_string()), ("action", action.to_string())];
+            // A label without a value is none.
+            labels.extend((!reason.is_empty()).then(|| ("reason", reason.to_owned())));
+            (labels, count)
         }),
+    );
+    text.one(
+        "bulkmark_canaries_total",
+        "counter",
+        "Canaries, by which somebody tests the mail system; they are no messages.",
+        activity.canaries(),
     );
     text.one(
         "bulkmark_messages_held_total",
         "counter",
         "Bulk that was only marked, since its count comes from too few networks (min-sources).",
         activity.held(),
+    );
+    let (accounts, over) = activity.accounts(crate::ledger::now());
+    text.one(
+        "bulkmark_outbound_accounts",
+        "gauge",
+        "Accounts that sent outbound mail within outbound.window.",
+        accounts,
+    );
+    text.one(
+        "bulkmark_outbound_accounts_over",
+        "gauge",
+        "Those of them that are over their limit; bulkmark status names them.",
+        over,
+    );
+    text.one(
+        "bulkmark_outbound_alerts_total",
+        "counter",
+        "How often the log told of an account that is over its limit.",
+        activity.account_alerts(),
     );
     text.histogram(
         "bulkmark_judging_duration_seconds",
@@ -160,7 +232,7 @@ impl DaemonStatus {
                 Counted::Limited => "limited",
             };
             vec![
-                ("window", slice.window.to_string()),
+                ("window", date(slice.window)),
                 ("slice", slice.slice.to_string()),
                 ("counted", counted.to_owned()),
             ]
@@ -279,6 +351,19 @@ impl DaemonStatus {
             "gauge",
             "Whether the signatures that a client with limits brought are made up, by the cells that they take.",
             limited().map(|(labels, client)| (labels, u64::from(client.odd.is_some()))),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_have_dates() {
+        assert_eq!(
+            [1_795_392_000, 1_795_393_800, 7].map(date),
+            ["2026-11-23", "2026-11-23T00:30Z", "1970-01-01T00:00:07Z"]
         );
     }
 }

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How other commands ask a running daemon: a Unix socket, and what both daemons can say of themselves.
 //!
-//! `serve` answers on the socket, `ask` is the other side; `status` is what `bulkmark status` shows,
-//! and `metrics` the same for Prometheus, in the form of `exposition`.
+//! `serve` answers on the socket what `ask` asks, in the words of `question`; `backup` sends a whole ledger. `status` is what
+//! `bulkmark status` shows, and `metrics` the same for Prometheus, in the form of `exposition`, with what `process` finds of itself.
 
 mod ask;
+mod backup;
 mod disk;
 mod exposition;
 mod metrics;
+mod process;
+mod question;
 mod serve;
 mod status;
 
-pub use ask::{counts, status};
+pub use ask::{backup, counts, status};
 pub use disk::Disk;
 pub use exposition::METRICS_TYPE;
 pub use serve::Control;
-pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Parts};
+pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Parts, RefusedStatus};

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The control socket. One JSON object a line each way.
 
-use super::status::{Daemon, DaemonStatus};
-use crate::ledger::{Shares, now};
+use super::backup;
+use super::question::{Answer, Question};
+use super::status::Daemon;
+use crate::ledger::now;
 use crate::net::{Accepted, Socket, Stream, serve_each};
 use crate::signature::Signature;
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::Semaphore;
 
 /// Bytes of one question; that for all signatures of a message is about 1,000.
 const MAX_LINE: u64 = 16 << 10;
@@ -18,33 +20,20 @@ const MAX_LINE: u64 = 16 << 10;
 /// Askers at a time.
 const MAX_CONNECTIONS: usize = 64;
 
+/// Backups at a time: each has the file grow by what is written meanwhile.
+const BACKUPS: usize = 1;
+
 /// How long an asker may take for one question.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Owner and group may ask.
 const MODE: u32 = 0o660;
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Question {
-    /// The counts of these signatures.
-    Counts(Vec<String>),
-    /// What the daemon can say of itself, with estimates of false bulk at this threshold.
-    Status(u32),
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Answer {
-    Counts(Vec<Shares>),
-    Status(Box<DaemonStatus>),
-    Error(String),
-}
-
 /// A bound control socket; the file goes when it is dropped.
 #[derive(Debug)]
 pub struct Control {
     socket: Arc<Socket>,
+    backups: Arc<Semaphore>,
 }
 
 impl Control {
@@ -56,23 +45,24 @@ impl Control {
         if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
             std::fs::create_dir(directory)?;
         }
-        Ok(Self { socket: Arc::new(Socket::unix(path, MODE).await?) })
+        let backups = Arc::new(Semaphore::new(BACKUPS));
+        Ok(Self { socket: Arc::new(Socket::unix(path, MODE).await?), backups })
     }
 
     /// Answers questions for ever.
     pub async fn serve(&self, daemon: Arc<Daemon>) {
         let serve = |accepted: Accepted| {
-            let daemon = Arc::clone(&daemon);
+            let (daemon, backups) = (Arc::clone(&daemon), Arc::clone(&self.backups));
             async move {
                 // An asker that goes away is nobody's fault.
-                let _ = answer_all(accepted.stream, &daemon).await;
+                let _ = answer_all(accepted.stream, &daemon, &backups).await;
             }
         };
         serve_each(Arc::clone(&self.socket), MAX_CONNECTIONS, std::future::pending(), serve).await;
     }
 }
 
-async fn answer_all(stream: Stream, daemon: &Daemon) -> io::Result<()> {
+async fn answer_all(stream: Stream, daemon: &Daemon, backups: &Semaphore) -> io::Result<()> {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader);
     loop {
@@ -83,12 +73,14 @@ async fn answer_all(stream: Stream, daemon: &Daemon) -> io::Result<()> {
             return Ok(());
         }
         let answer = match serde_json::from_slice(&line) {
+            Ok(Question::Backup) => match backups.try_acquire() {
+                Ok(_turn) => return backup::send(&mut writer, daemon).await,
+                Err(_) => Answer::Error("another backup is being made".to_owned()),
+            },
             Ok(question) => answer(question, daemon).await,
             Err(e) => Answer::Error(format!("the request is invalid: {e}")),
         };
-        let mut line = serde_json::to_vec(&answer)?;
-        line.push(b'\n');
-        writer.write_all(&line).await?;
+        writer.write_all(&answer.line()?).await?;
     }
 }
 
@@ -110,5 +102,7 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
             Ok(status) => Answer::Status(Box::new(status)),
             Err(e) => error(e.to_string()),
         },
+        // It is no answer of one line.
+        Question::Backup => error("a backup is asked for by itself".to_owned()),
     }
 }

@@ -2,7 +2,7 @@
 //! What a daemon can say of itself.
 
 use super::disk::Disk;
-use crate::activity::Activity;
+use crate::activity::{AccountStatus, Activity};
 use crate::ledger::{self, Ledger, LedgerError, Role};
 use crate::sync::{LinkStatus, Links, Parameters, Remote};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ const LEDGER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long a server may take to say how far it is.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Accounts that are listed.
+const MOST_ACCOUNTS: usize = 20;
 
 /// A client of a server, since the server was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +44,20 @@ pub struct ClientStatus {
     pub last_refusal: Option<String>,
     /// Seconds since it asked for anything.
     pub heard_seconds_ago: Option<u64>,
+}
+
+/// Requests that a server refused since it was started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RefusedStatus {
+    /// How many, by the codes of docs/protocol.md.
+    pub requests: BTreeMap<String, u64>,
+    /// The address that tried a token last that nobody has; "unix" of a Unix socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_invalid_token_from: Option<String>,
+    /// How long ago that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_invalid_token_seconds_ago: Option<u64>,
 }
 
 /// A daemon at a glance.
@@ -70,6 +87,12 @@ pub struct DaemonStatus {
     /// Clients of a server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientStatus>,
+    /// What a server refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedStatus>,
+    /// Accounts that sent bulk to others lately, those over their limit first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<AccountStatus>,
 }
 
 /// What a daemon is made of, as far as it can tell of it.
@@ -90,6 +113,8 @@ pub struct Parts {
     pub servers: Vec<Arc<Remote>>,
     /// The clients of a server; a milter has none.
     pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
+    /// What a server refused; none of a milter.
+    pub refused: Box<dyn Fn() -> Option<RefusedStatus> + Send + Sync>,
     /// What it did.
     pub activity: Arc<Activity>,
 }
@@ -97,6 +122,8 @@ pub struct Parts {
 /// What a daemon knows of itself.
 pub struct Daemon {
     started: Instant,
+    /// The same, in seconds since 1970.
+    pub(super) started_at: u64,
     parts: Parts,
 }
 
@@ -112,7 +139,7 @@ impl Daemon {
     /// One that begins now.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        Self { started: Instant::now(), parts }
+        Self { started: Instant::now(), started_at: ledger::now(), parts }
     }
 
     /// Whether it is a server; else it is a milter.
@@ -122,7 +149,8 @@ impl Daemon {
     }
 
     /// Seconds since the start.
-    pub(super) fn uptime(&self) -> u64 {
+    #[must_use]
+    pub fn uptime(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 
@@ -148,6 +176,8 @@ impl Daemon {
             links,
             staleness_seconds: self.links.staleness(),
             clients: (self.clients)(),
+            refused: (self.refused)(),
+            accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, ledger::now()),
             ..self.outline(ledger)
         })
     }
@@ -197,6 +227,8 @@ impl Daemon {
             links: Vec::new(),
             staleness_seconds: None,
             clients: Vec::new(),
+            refused: None,
+            accounts: Vec::new(),
         }
     }
 }

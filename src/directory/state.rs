@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Files in a state directory, by its descriptor and their plain names.
 
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -101,6 +101,25 @@ impl StateDirectory {
     /// When there is none, or the directory cannot be written.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         rustix::fs::renameat(&self.directory, from, &self.directory, to)?;
+        Ok(rustix::fs::fsync(&self.directory)?)
+    }
+
+    /// Gives a file another name that nothing has yet; on return that is on disk.
+    ///
+    /// # Errors
+    /// When something has that name, there is no such file, or the directory cannot be written.
+    pub fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
+        match rustix::fs::renameat_with(&self.directory, from, &self.directory, to, RenameFlags::NOREPLACE) {
+            // Some file systems cannot do both at once.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                match rustix::fs::statat(&self.directory, to, AtFlags::SYMLINK_NOFOLLOW) {
+                    Err(Errno::NOENT) => rustix::fs::renameat(&self.directory, from, &self.directory, to)?,
+                    Err(e) => return Err(e.into()),
+                    Ok(_) => return Err(Errno::EXIST.into()),
+                }
+            }
+            result => result?,
+        }
         Ok(rustix::fs::fsync(&self.directory)?)
     }
 

@@ -162,7 +162,7 @@ impl Image {
     /// dropped them, for they are over.
     ///
     /// # Errors
-    /// When the filters of a window are not of one size.
+    /// When filters of one capacity are not of one size, which cannot be.
     pub fn difference(&self, other: &Self) -> Result<Difference, ParameterError> {
         let oldest = |merged: &MergedCounts| {
             let layers = merged.layers().iter().flat_map(|(_, layer)| layer.windows.keys().copied());
@@ -170,17 +170,19 @@ impl Image {
         };
         let from = oldest(&self.merged).max(oldest(&other.merged));
         let in_range = |window: &&MergedWindow| Some(window.window) >= from;
-        let windows: BTreeSet<Window> = [&self.merged, &other.merged]
+        // Filters of one window may be of several sizes.
+        let filters: BTreeSet<(Window, u32)> = [&self.merged, &other.merged]
             .into_iter()
-            .flat_map(|merged| merged.windows().iter().filter(in_range).map(|window| window.window))
+            .flat_map(|merged| merged.windows().iter().filter(in_range).map(|w| (w.window, w.capacity)))
             .collect();
+        let windows: BTreeSet<Window> = filters.iter().map(|&(window, _)| window).collect();
         let mut difference = Difference { windows: windows.len(), ..Difference::default() };
-        for window in windows {
-            let slices =
-                |merged: &MergedCounts| window_of(merged, window).map_or(0, |window| window.slices.len());
-            for n in 0..slices(&self.merged).max(slices(&other.merged)) {
-                let (cells, largest) = match (slice(&self.merged, window, n), slice(&other.merged, window, n))
-                {
+        for (window, capacity) in filters {
+            let of =
+                |merged: &'_ MergedCounts| merged.of_size(window, capacity).map_or(0, |w| w.slices.len());
+            for n in 0..of(&self.merged).max(of(&other.merged)) {
+                let both = (self.slice(window, capacity, n), other.slice(window, capacity, n));
+                let (cells, largest) = match both {
                     (Some(a), Some(b)) => a.differences(b)?,
                     (Some(one), None) | (None, Some(one)) => one.differences(&Merged::new(one.blocks())?)?,
                     (None, None) => (0, 0),
@@ -199,6 +201,10 @@ impl Image {
             }
         }
         Ok(difference)
+    }
+
+    fn slice(&self, window: Window, capacity: u32, number: usize) -> Option<&Merged> {
+        self.merged.of_size(window, capacity)?.slices.get(number)
     }
 
     /// Adds all counts of another image, which must have none in common with this one.
@@ -243,14 +249,6 @@ impl Image {
         result.map_err(|e| at(Fault::Io(io::Error::other(e.to_string()))))?;
         Ok(path)
     }
-}
-
-fn window_of(merged: &MergedCounts, window: Window) -> Option<&MergedWindow> {
-    merged.windows().iter().find(|merged| merged.window == window)
-}
-
-fn slice(merged: &MergedCounts, window: Window, number: usize) -> Option<&Merged> {
-    window_of(merged, window)?.slices.get(number)
 }
 
 fn origins_of(vector: &Vector) -> BTreeSet<Origin> {

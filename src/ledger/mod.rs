@@ -14,6 +14,7 @@
 //! Words: an [`Update`] is one step of an origin's history. A `Delta` (of the filter crate) is what one filter grew by; an
 //! update is made up of them.
 
+mod backup;
 mod busy;
 mod clock;
 #[cfg(test)]
@@ -29,7 +30,9 @@ mod state;
 mod status;
 mod writer;
 
+pub use backup::Backup;
 pub use clock::now;
+pub use disk::aside::{Kept, KeyChange, Standing, change_key, put_aside, standing};
 pub use disk::copy::copy;
 pub use disk::errors::OpenError;
 pub use disk::open::read;

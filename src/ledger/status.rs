@@ -138,8 +138,12 @@ impl Status {
 }
 
 fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {
-    merged.windows().iter().flat_map(move |window| {
-        (0..).zip(&window.slices).map(move |(number, slice)| {
+    let windows = merged.windows();
+    windows.iter().flat_map(move |window| {
+        // Filters of several sizes are counted one behind the other.
+        let before = windows.iter().filter(|other| other.window == window.window && other.size < window.size);
+        let first = before.map(|other| u32::try_from(other.slices.len()).unwrap_or_default()).sum::<u32>();
+        (first..).zip(&window.slices).map(move |(number, slice)| {
             let gauge = threshold.map(|t| slice.gauge(t));
             SliceStatus {
                 window: window.window.start,

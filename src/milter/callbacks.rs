@@ -41,11 +41,12 @@ impl State {
     }
 }
 
-pub(super) fn callbacks(service: Arc<Service>) -> Callbacks<State> {
+/// What is done in sessions on the listener of this name.
+pub(super) fn callbacks(service: Arc<Service>, listener: Option<Arc<str>>) -> Callbacks<State> {
     Callbacks::new()
         .on_negotiate(move |cx, actions, opts| {
-            let service = Arc::clone(&service);
-            Box::pin(async move { negotiate(cx, service, actions, opts) })
+            let session = Session::new(Arc::clone(&service), listener.as_deref());
+            Box::pin(async move { negotiate(cx, session, actions, opts) })
         })
         .on_connect(|cx, host, socket| Box::pin(async move { connect(cx, &host, &socket) }))
         .on_mail(|cx, args| Box::pin(async move { mail(cx, &args) }))
@@ -96,7 +97,7 @@ pub(super) fn callbacks(service: Arc<Service>) -> Callbacks<State> {
 
 fn negotiate(
     cx: &mut NegotiateContext<State>,
-    service: Arc<Service>,
+    session: Session,
     offered_actions: Actions,
     offered: ProtoOpts,
 ) -> Status {
@@ -119,7 +120,7 @@ fn negotiate(
             cx.requested_macros.insert(stage, names.into());
         }
     }
-    cx.data = Some(State { session: Session::new(service), unanswered, actions });
+    cx.data = Some(State { session, unanswered, actions });
     Status::Continue
 }
 
@@ -138,9 +139,9 @@ fn connect(cx: &mut Context<State>, host: &CStr, socket: &SocketInfo) -> Status 
 }
 
 fn mail(cx: &mut Context<State>, args: &[CString]) -> Status {
-    let is_set = |name: &CStr| cx.macros.get(name).is_some_and(|value| !value.is_empty());
-    let authenticated = is_set(c"{auth_authen}") || is_set(c"{auth_type}");
-    step(cx, ProtoOpts::NOREPLY_MAIL, |session| session.mail(&first(args), authenticated))
+    let login = text(&cx.macros, c"{auth_authen}");
+    let authenticated = login.is_some() || text(&cx.macros, c"{auth_type}").is_some();
+    step(cx, ProtoOpts::NOREPLY_MAIL, |session| session.mail(&first(args), authenticated, login))
 }
 
 fn rcpt(cx: &mut Context<State>, args: &[CString]) -> Status {
@@ -159,6 +160,7 @@ fn first(args: &[CString]) -> Cow<'_, str> {
 async fn eom(cx: &mut EomContext<State>) -> Status {
     let Some(state) = &mut cx.data else { return Status::Continue };
     let Some(mut message) = state.session.message.take() else { return Status::Continue };
+    message.content_begins();
     let host = text(&cx.macros, c"j");
     message.envelope.id = text(&cx.macros, c"i");
     let id = message.envelope.id().to_owned();
@@ -205,7 +207,9 @@ async fn change(
             eom.change_header(name, i32::try_from(index).unwrap_or(i32::MAX), None::<&str>).await?;
         }
     }
-    if available.contains(Actions::ADD_HEADER) {
+    // Who looks into the queue should see why a message is held.
+    let has_header = !outcome.is_silent || outcome.action == Action::Quarantine;
+    if available.contains(Actions::ADD_HEADER) && has_header {
         if is_first {
             eom.insert_header(0, name, outcome.header).await?;
         } else {

@@ -8,10 +8,12 @@ use super::service::Service;
 use super::session::Message;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
-use crate::policy::{Action, OnFailure, Per};
+use crate::policy::{Action, Limits, OnFailure, Party, Per, Sent, Standing, Verdict};
 use crate::verdict::{
-    Content, Counted, Envelope, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown, fields, log_line,
+    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown,
+    account_line, fields, log_line, questions,
 };
+use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
@@ -20,13 +22,22 @@ use tokio::time::{Instant, timeout_at};
 /// milliseconds at worst, and most mail is below it.
 const LARGE: usize = 16 << 10;
 
-/// The target of the one line of each message, by which the logger knows it.
-const LINE: &str = "bulkmark::message";
+/// The target of the one line of a message, by which the logger knows it and its verdict.
+const fn target(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Clean => "bulkmark::message::clean",
+        Verdict::Bulk => "bulkmark::message::bulk",
+        Verdict::Whitelisted => "bulkmark::message::whitelisted",
+        Verdict::Exempt => "bulkmark::message::exempt",
+        Verdict::Unknown => "bulkmark::message::unknown",
+    }
+}
 
 /// A message that is judged, and what that takes.
 struct Case<'a> {
     rules: &'a Arc<Rules>,
     envelope: &'a Envelope,
+    parties: Vec<Party<'a>>,
     service: &'a Service,
     /// The time at its end, in seconds since 1970.
     now: u64,
@@ -46,23 +57,35 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
     let rules = Arc::clone(&message.rules);
     let deadline = began + rules.deadline;
     let (raw, account) = message.take_raw();
-    let case =
-        Case { rules: &rules, envelope: &message.envelope, service, now: crate::ledger::now(), deadline };
+    let (envelope, now) = (&message.envelope, crate::ledger::now());
+    let case = Case { rules: &rules, envelope, parties: rules.parties(envelope), service, now, deadline };
     let (finding, content, reported) = match case.unread(&message, &raw) {
         Some(finding) => (finding, None, 0),
         None => case.read_and_count(raw, account).await,
     };
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
-    let outcome = Outcome::new(&rules, &message.envelope, &finding, host);
+    let mut outcome = Outcome::new(&rules, &message.envelope, &finding, host);
+    if let Some(standing) = case.account(&finding, outcome.verdict) {
+        outcome = outcome.of_account(&rules, &message.envelope, standing, host);
+    }
     let judgement = Judgement { finding, outcome, content, reported };
-    record(&service.activity, &message.envelope, message.subject.as_deref(), &judgement, began.elapsed());
+    record(
+        &service.activity,
+        &rules,
+        &message.envelope,
+        message.subject.as_deref(),
+        &judgement,
+        began.elapsed(),
+    );
     let Judgement { finding, outcome, .. } = judgement;
+    let target = target(outcome.verdict);
+    let level = if matches!(finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
+    if !log::log_enabled!(target: target, level) {
+        return outcome;
+    }
     let fields = fields(&rules, &message.envelope, &finding, &outcome, message.started.elapsed());
     let line = log_line(&message.envelope, &fields);
-    match finding {
-        Finding::Unknown(..) => log::warn!(target: LINE, "{line}"),
-        _ => log::info!(target: LINE, "{line}"),
-    }
+    log::log!(target: target, level, "{line}");
     outcome
 }
 
@@ -117,15 +140,15 @@ impl Case<'_> {
 
     /// Counts and judges it; also says how many signatures were reported.
     async fn count(&self, content: &Content) -> (Finding, usize) {
-        let Self { rules, envelope, now, .. } = *self;
+        let Self { rules, envelope, now, .. } = self;
+        let now = *now;
         let ledger = &self.service.ledger;
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
-        let tempfails = rules.actions.has_tempfail() || rules.on_failure == OnFailure::Tempfail;
-        let is_retried = tempfails || ledger.remembers_refused();
-        let keys = if is_retried { retry_keys(rules, envelope, content) } else { Vec::new() };
-        let mode = Mode::Report(envelope.times(rules.per, &rules.mailboxes));
+        let is_retried = rules.has_tempfail() || ledger.remembers_refused();
+        let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
+        let mode = Mode::Report(rules.times(&self.parties));
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
-        let inquiry = inquiry.from_network(envelope.network(), &rules.thresholds);
+        let inquiry = rules.about(inquiry, envelope);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let asked = self.ask(&mut inquiry, &keys, shared(rules, envelope, content)).await;
         let reported = inquiry.reported();
@@ -144,8 +167,10 @@ impl Case<'_> {
             }
         };
         let answered = self.ask_tables(content, &inquiry).await;
-        let envelope = answered.as_ref().unwrap_or(envelope);
-        let counted = Counted::new(rules, envelope, content, known, self.service.links.staleness());
+        let to = (answered.as_ref().unwrap_or(envelope), &self.parties[..]);
+        let Some(counted) = Counted::new(rules, to, content, known, self.service.links.staleness()) else {
+            return (Finding::Exempt(Exempt::Policy), reported);
+        };
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
         }
@@ -155,11 +180,8 @@ impl Case<'_> {
     /// The envelope with what tables elsewhere say of it, if the message is bulk and wanted by nobody yet, and there are such
     /// tables.
     async fn ask_tables(&self, content: &Content, inquiry: &Inquiry<'_>) -> Option<Envelope> {
-        let Self { rules, envelope, service, .. } = *self;
-        if !rules.is_bulk(inquiry.counts()) {
-            return None;
-        }
-        let (questions, is_all) = rules.whitelist.questions(&content.facts(envelope, rules));
+        let Self { rules, envelope, service, .. } = self;
+        let (questions, is_all) = questions(rules, &self.parties, envelope, content, inquiry.counts());
         if questions.is_empty() {
             return None;
         }
@@ -178,7 +200,7 @@ impl Case<'_> {
                 envelope.id()
             );
         }
-        Some(Envelope { answers, ..envelope.clone() })
+        Some(Envelope { answers, ..(*envelope).clone() })
     }
 
     /// Puts the questions of an inquiry to the ledger.
@@ -217,6 +239,49 @@ impl Case<'_> {
         log::warn!("a message was refused temporarily and may be counted again when it returns: {why}");
     }
 
+    /// How the account stands whose message that is, where it is outbound. What is exempt or wanted is not added up.
+    fn account(&self, finding: &Finding, verdict: Verdict) -> Option<Standing> {
+        let Self { rules, envelope, now, .. } = self;
+        let is_added = match finding {
+            Finding::Exempt(reason) => *reason == Exempt::LowInformation,
+            Finding::Canary(_) => false,
+            Finding::Unknown(..) | Finding::Counted(_) => verdict != Verdict::Whitelisted,
+        };
+        if !is_added || !rules.is_outbound(envelope) {
+            return None;
+        }
+        let recipients = u32::try_from(rules.mailboxes(&self.parties).len()).unwrap_or(u32::MAX);
+        let bulk = if verdict == Verdict::Bulk { recipients } else { 0 };
+        let settings = &rules.outbound;
+        let limits = Limits {
+            window: settings.window.as_secs(),
+            bulk: settings.bulk,
+            recipients: settings.recipients,
+        };
+        let sent = Sent { bulk, recipients };
+        let standing = self.service.activity.account_sent(&envelope.account(), sent, limits, *now);
+        if standing.is_news {
+            log::warn!("{}", account_line(rules, envelope, standing));
+        }
+        Some(standing)
+    }
+
+    /// One key for each recipient, or one for the message where it counts once.
+    fn retry_keys(&self, content: &Content) -> Vec<RetryKey> {
+        let Self { rules, envelope, parties, .. } = self;
+        let first = content.signatures.reported().first().map_or([0; 16], |signature| signature.to_bytes());
+        let ip = envelope.client.map(|ip| ip.to_string()).unwrap_or_default();
+        let id = content.message_id.as_deref().unwrap_or_default();
+        let sender = envelope.sender.as_deref().unwrap_or_default();
+        let key = |recipient: &str| {
+            RetryKey::new(&[id.as_bytes(), sender.as_bytes(), ip.as_bytes(), &first, recipient.as_bytes()])
+        };
+        match rules.per {
+            Per::Recipient => rules.mailboxes(parties).iter().map(|mailbox| key(mailbox)).collect(),
+            Per::Message => vec![key("")],
+        }
+    }
+
     fn timeout(&self, what: &str) -> Finding {
         let deadline = self.rules.deadline.as_secs_f64();
         Finding::Unknown(Unknown::Timeout, format!("{what} took longer than {deadline} s"))
@@ -225,26 +290,11 @@ impl Case<'_> {
 
 /// What other servers are told of a message.
 fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
-    if rules.private.names(&content.facts(envelope, rules)) {
+    if rules.is_outbound(envelope) || rules.private.names(&content.facts(envelope, rules)) {
         Shared::Nothing
     } else if rules.shares_exact {
         Shared::All
     } else {
         Shared::Once
-    }
-}
-
-/// One key for each recipient, or one for the message where it counts once.
-fn retry_keys(rules: &Rules, envelope: &Envelope, content: &Content) -> Vec<RetryKey> {
-    let first = content.signatures.reported().first().map_or([0; 16], |signature| signature.to_bytes());
-    let ip = envelope.client.map(|ip| ip.to_string()).unwrap_or_default();
-    let id = content.message_id.as_deref().unwrap_or_default();
-    let sender = envelope.sender.as_deref().unwrap_or_default();
-    let key = |recipient: &str| {
-        RetryKey::new(&[id.as_bytes(), sender.as_bytes(), ip.as_bytes(), &first, recipient.as_bytes()])
-    };
-    match rules.per {
-        Per::Recipient => envelope.mailboxes(&rules.mailboxes).iter().map(|mailbox| key(mailbox)).collect(),
-        Per::Message => vec![key("")],
     }
 }

@@ -63,12 +63,20 @@ impl Socket {
         }
     }
 
-    /// The socket that systemd passed; its mode is systemd's, too.
+    /// The socket that systemd passed, of several the one of this name; its mode is systemd's, too.
     ///
     /// # Errors
     /// When there is none, or it is no stream socket.
-    pub fn passed(activation: Activation, connections: Arc<Connections>) -> Result<Self, ActivationError> {
-        Ok(Self::new(activation.socket()?, connections))
+    pub fn passed(
+        activation: &mut Activation,
+        name: Option<&str>,
+        connections: Arc<Connections>,
+    ) -> Result<Self, ActivationError> {
+        let socket = match name {
+            Some(name) => activation.named(name)?,
+            None => activation.socket()?,
+        };
+        Ok(Self::new(socket, connections))
     }
 
     fn new(socket: net::Socket, connections: Arc<Connections>) -> Self {

@@ -10,6 +10,7 @@ mod crowd;
 mod judge;
 mod judgement;
 mod listen;
+mod listeners;
 mod readers;
 mod record;
 mod serve;
@@ -18,5 +19,6 @@ mod session;
 mod stream;
 
 pub use listen::{BindError, Mode, Socket};
+pub use listeners::{ListenerSettings, Listeners, MAX_LISTENERS};
 pub use serve::{Bounds, serve};
 pub use service::Service;

@@ -2,19 +2,28 @@
 //! What metrics and status page keep of a message.
 
 use super::judgement::Judgement;
-use crate::activity::{Activity, Judged, Recent, Seen};
+use crate::activity::{Activity, Judged, Recent, Record, Seen};
 use crate::ledger::now;
 use crate::mail::subject;
-use crate::verdict::{Envelope, Finding};
+use crate::policy::{Action, Verdict, suggestion};
+use crate::verdict::{Counted, Envelope, Exempt, Finding, Rules, Unknown};
 use std::panic::catch_unwind;
 use std::time::Duration;
 
 /// Letters of a subject or name from outside that are kept.
 const MAX_LETTERS: usize = 120;
 
+/// Recipients of a message that are named.
+const NAMED: usize = 5;
+
+/// Kinds of counts, as reasons of bulk.
+const BODY: &str = "body";
+const NEAR: &str = "near";
+
 /// Records a judgement that took so long. `subject_field` is the value of the Subject field, where it is wanted.
 pub(super) fn record(
     activity: &Activity,
+    rules: &Rules,
     envelope: &Envelope,
     subject_field: Option<&[u8]>,
     judgement: &Judgement,
@@ -24,41 +33,81 @@ pub(super) fn record(
     let Judgement { finding, outcome, content, reported } = judgement;
     let (verdict, action) = (outcome.verdict, outcome.action);
     let held = matches!(finding, Finding::Counted(counted) if counted.decision.held);
-    activity.judged(&Judged { verdict, action, held, signatures: *reported, time, now });
-    if !activity.is_recording() {
-        return;
-    }
-    let (reason, counts, signature, bulk) = match finding {
+    let (mut reason, counts, signature, bulk) = match finding {
+        // It is a test of the mail system, and no mail: it stands in the log alone.
+        Finding::Canary(_) => return activity.canary(),
         Finding::Exempt(reason) => (Some(reason.as_str()), None, None, None),
         Finding::Unknown(reason, _) => (Some(reason.as_str()), None, None, None),
-        Finding::Canary(signature) => (Some("canary"), None, *signature, None),
         Finding::Counted(counted) => {
             let bulk = content.as_ref().filter(|_| counted.is_bulk);
             let bulk = bulk.map(|content| (&content.signatures, counted.counts));
-            (held.then_some("few sources"), Some(counted.counts), counted.signature, bulk)
+            (kind(rules, counted), Some(counted.counts), counted.signature, bulk)
         }
     };
+    let told = reason.unwrap_or_default();
+    activity.judged(&Judged { verdict, action, reason: told, held, signatures: *reported, time, now });
+    if !activity.is_recording() {
+        return;
+    }
+    if counts.is_some() {
+        reason = held.then_some("few sources");
+    }
+    let is_wanted = verdict == Verdict::Whitelisted;
+    let Record { clients, recipients, .. } = activity.wanted;
+    let named = envelope.recipients.iter().take(if recipients { NAMED } else { 0 });
     let sender = envelope.sender.as_deref().unwrap_or_default();
     let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
     let recent = Recent {
         at: now,
         id: short(envelope.id()),
         verdict: verdict.to_string(),
-        action: action.to_string(),
+        action: (verdict == Verdict::Bulk || action != Action::Mark).then(|| action.to_string()),
         reason,
         body: counts.and_then(|counts| counts.body),
         near: counts.and_then(|counts| counts.near),
         signature: signature.map(|signature| signature.to_string()),
         mailing: None,
         domain: short(&domain.to_lowercase()),
+        client: clients.then(|| client(envelope)),
+        recipients: named.map(|recipient| short(recipient)).collect(),
+        nrcpt: envelope.recipients.len(),
         ms: (time.as_secs_f64() * 10_000.0).round() / 10.0,
     };
     let subject = bulk.and(subject_field).map(|value| {
         // A subject that cannot be read costs the page a subject, and nobody a message.
         short(&catch_unwind(|| subject(value)).unwrap_or_default())
     });
-    let seen = bulk.map(|(signatures, counts)| Seen { signatures, counts, subject: subject.as_deref() });
+    let list_id = content.as_ref().and_then(|content| content.list_id.as_deref());
+    let seen = bulk.map(|(signatures, counts)| Seen {
+        signatures,
+        counts,
+        subject: subject.as_deref(),
+        action: (!is_wanted).then_some(action),
+        suggestion: suggestion(envelope.host.as_deref(), domain, list_id).filter(|_| !is_wanted),
+    });
     activity.record(recent, seen.as_ref());
+}
+
+/// Which count has reached its threshold: that of the same body, or of near-replicas alone.
+fn kind(rules: &Rules, counted: &Counted) -> Option<&'static str> {
+    let exact = rules.thresholds.body.is_reached(counted.counts.body);
+    counted.is_bulk.then_some(if exact { BODY } else { NEAR })
+}
+
+/// The client, for people: `mail.example.org [192.0.2.7]`.
+fn client(envelope: &Envelope) -> String {
+    let ip = envelope.client.map_or_else(|| "local".to_owned(), |ip| ip.to_string());
+    short(&envelope.host.as_ref().map_or_else(|| format!("[{ip}]"), |host| format!("{host} [{ip}]")))
+}
+
+/// Tells for which reasons messages may be counted, so that each is there before the first of it.
+pub(super) fn expect(activity: &Activity) {
+    activity.expect(Verdict::Clean, "");
+    for verdict in [Verdict::Bulk, Verdict::Whitelisted] {
+        [BODY, NEAR].into_iter().for_each(|kind| activity.expect(verdict, kind));
+    }
+    Exempt::ALL.iter().for_each(|reason| activity.expect(Verdict::Exempt, reason.as_str()));
+    Unknown::ALL.iter().for_each(|reason| activity.expect(Verdict::Unknown, reason.as_str()));
 }
 
 fn short(text: &str) -> String {

@@ -36,7 +36,7 @@ pub struct Bounds {
     pub idle: Duration,
 }
 
-/// Runs sessions until `shutdown` completes; then takes no more connections, lets the messages that are being sent
+/// Runs sessions on the listener of this name until `shutdown` completes; then takes no more connections, lets the messages that are being sent
 /// come to their end (for 20 seconds at most), and returns.
 ///
 /// # Errors
@@ -45,6 +45,7 @@ pub async fn serve(
     socket: Socket,
     bounds: Bounds,
     service: Arc<Service>,
+    listener: Option<Arc<str>>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (stopped, stop) = watch::channel(false);
@@ -75,7 +76,7 @@ pub async fn serve(
     let max_connections = bounds.connections.saturating_add(1);
     let config =
         indymilter::Config { max_connections, connection_timeout: CONNECTION_TIMEOUT, ..Default::default() };
-    indymilter::run(accepting, callbacks(service), config, drained).await
+    indymilter::run(accepting, callbacks(service, listener), config, drained).await
 }
 
 async fn wait_until_true(mut flag: watch::Receiver<bool>) {

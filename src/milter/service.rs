@@ -3,6 +3,7 @@
 
 use super::budget::Budget;
 use super::readers::Readers;
+use super::record::expect;
 use crate::activity::Activity;
 use crate::ledger::Ledger;
 use crate::sync::Links;
@@ -35,6 +36,7 @@ impl Service {
     /// A service with these rules on this ledger, which tells what it does to `activity`.
     #[must_use]
     pub fn new(rules: Rules, ledger: Ledger, links: Arc<Links>, activity: Arc<Activity>) -> Arc<Self> {
+        expect(&activity);
         Arc::new(Self {
             rules: ArcSwap::from_pointee(rules),
             ledger,

@@ -19,13 +19,19 @@ const MAX_RECIPIENT_BYTES: usize = MAX_RECIPIENTS * 100;
 /// looks for it among all fields.
 pub(super) const MAX_FORGED: usize = 1000;
 
-/// Bytes of a subject that are kept.
-const MAX_SUBJECT: usize = 500;
+/// Bytes of the name of an account that are kept: all of an address (RFC 5321, 4.5.3.1).
+const MAX_LOGIN: usize = 320;
+
+/// Bytes of a subject, or of a Message-ID, that are kept.
+const MAX_FIELD: usize = 500;
+
+/// Bytes of the line between header and body.
+const EMPTY_LINE: u64 = 2;
 
 /// A connection.
 pub(super) struct Session {
     pub(super) service: Arc<Service>,
-    /// Who speaks SMTP to the MTA: an envelope without a message.
+    /// Who speaks SMTP to the MTA, and on which listener the MTA asks: an envelope without a message.
     client: Envelope,
     pub(super) message: Option<Message>,
 }
@@ -42,6 +48,8 @@ pub(super) struct Message {
     pub(super) raw: RawMessage,
     /// Header fields of our own name that came with it.
     pub(super) forged: usize,
+    /// Whether all recipients are known.
+    has_content: bool,
     pub(super) started: Instant,
     /// Its Subject field as it came, cut short; where somebody wants to see it.
     pub(super) subject: Option<Vec<u8>>,
@@ -51,8 +59,9 @@ pub(super) struct Message {
 }
 
 impl Session {
-    pub(super) fn new(service: Arc<Service>) -> Self {
-        Self { service, client: Envelope::default(), message: None }
+    pub(super) fn new(service: Arc<Service>, listener: Option<&str>) -> Self {
+        let client = Envelope { listener: listener.map(str::to_owned), ..Envelope::default() };
+        Self { service, client, message: None }
     }
 
     /// The MTA tells who connected. A host name in brackets, or "unknown", is none.
@@ -61,21 +70,30 @@ impl Session {
         self.client = Envelope {
             client: ip.map(|ip| ip.to_canonical()),
             host: verified.then(|| host.to_owned()),
-            ..Envelope::default()
+            ..self.nobody()
         };
+    }
+
+    /// No client, on this listener.
+    fn nobody(&mut self) -> Envelope {
+        Envelope { listener: self.client.listener.take(), ..Envelope::default() }
     }
 
     /// The SMTP client is gone.
     pub(super) fn disconnect(&mut self) {
-        self.client = Envelope::default();
+        self.client = self.nobody();
         self.message = None;
     }
 
-    /// A message begins.
-    pub(super) fn mail(&mut self, sender: &str, authenticated: bool) {
+    /// A message begins. Its client may have authenticated, mostly with a name.
+    pub(super) fn mail(&mut self, sender: &str, authenticated: bool, login: Option<String>) {
         let rules = self.service.rules.load_full();
-        let envelope =
-            Envelope { sender: Some(address(sender).to_owned()), authenticated, ..self.client.clone() };
+        let sender = Some(address(sender).to_owned());
+        let login = login.map(|mut login| {
+            login.truncate(login.floor_char_boundary(MAX_LOGIN));
+            login
+        });
+        let envelope = Envelope { sender, authenticated, login, ..self.client.clone() };
         let exempt = rules.exempt(&envelope);
         self.message = Some(Message {
             rules,
@@ -85,6 +103,7 @@ impl Session {
             unjudged: None,
             raw: RawMessage::new(),
             forged: 0,
+            has_content: false,
             started: Instant::now(),
             subject: None,
             wants_subject: self.service.activity.is_recording(),
@@ -107,8 +126,17 @@ impl Message {
         }
     }
 
+    /// All recipients are known: if nobody wants his mail judged, it need not be kept.
+    pub(super) fn content_begins(&mut self) {
+        if !std::mem::replace(&mut self.has_content, true) && self.exempt.is_none() {
+            let parties = self.rules.parties(&self.envelope);
+            self.exempt = (!self.rules.judges_any(&parties)).then_some(Exempt::Policy);
+        }
+    }
+
     /// A header field.
     pub(super) fn header(&mut self, name: &[u8], value: &[u8]) {
+        self.content_begins();
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
             self.forged += 1;
             if self.forged > MAX_FORGED {
@@ -116,14 +144,27 @@ impl Message {
             }
         }
         if self.wants_subject && self.subject.is_none() && name.eq_ignore_ascii_case(b"subject") {
-            self.subject = Some(value[..value.len().min(MAX_SUBJECT)].to_vec());
+            self.subject = Some(cut(value).to_vec());
         }
+        if self.envelope.message_id.is_none() && name.eq_ignore_ascii_case(b"message-id") {
+            self.envelope.message_id = Some(String::from_utf8_lossy(cut(value)).into_owned());
+        }
+        // With the colon, a blank and the end of the line.
+        self.grow(name.len() + value.len() + 4);
         self.collect(|raw| raw.header(name, value));
     }
 
     /// A piece of the body.
     pub(super) fn body(&mut self, chunk: &[u8]) {
+        self.content_begins();
+        self.grow(chunk.len());
         self.collect(|raw| raw.body(chunk));
+    }
+
+    /// More bytes of the message came, wanted or not.
+    fn grow(&mut self, bytes: usize) {
+        let size = self.envelope.size.get_or_insert(EMPTY_LINE);
+        *size = size.saturating_add(bytes as u64);
     }
 
     /// The message as it came, and the account of its memory.
@@ -147,6 +188,10 @@ impl Message {
             self.account.give_back();
         }
     }
+}
+
+fn cut(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(MAX_FIELD)]
 }
 
 /// An address as SMTP gives it, without its angle brackets.

@@ -32,6 +32,19 @@ pub enum ActivationError {
         /// The name of its units.
         daemon: &'static str,
     },
+    /// Of several, none or more than one has the name of a listener.
+    #[error(
+        "systemd passed no socket of its own for the listener \"{name}\", only {found}: write FileDescriptorName={name} into its \
+         .socket unit, with Service={daemon}.service"
+    )]
+    NoName {
+        /// The name.
+        name: String,
+        /// The names of what it passed.
+        found: String,
+        /// The name of its units.
+        daemon: &'static str,
+    },
     /// The system does not let it be used.
     #[error("the socket that systemd passed cannot be used: {0}")]
     Unusable(#[from] io::Error),
@@ -40,6 +53,8 @@ pub enum ActivationError {
 /// What systemd passed to this process.
 pub struct Activation {
     sockets: ListenFd,
+    /// Those that were not taken yet: their places, and the names that their units give them.
+    left: Vec<(usize, String)>,
     daemon: &'static str,
 }
 
@@ -54,29 +69,61 @@ impl Activation {
     /// so this must come before any thread.
     #[must_use]
     pub fn take(daemon: &'static str) -> Self {
-        Self { sockets: ListenFd::from_env(), daemon }
+        let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
+        let sockets = ListenFd::from_env();
+        let names = names.split(':').chain(std::iter::repeat("")).map(str::to_owned);
+        let left = (0..sockets.len()).zip(names).collect();
+        Self { sockets, left, daemon }
+    }
+
+    /// How many were passed, without those that were taken.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.left.len()
+    }
+
+    /// The socket of the unit that gives it this name (`FileDescriptorName=`).
+    ///
+    /// # Errors
+    /// [`ActivationError`]
+    pub fn named(&mut self, name: &str) -> Result<Socket, ActivationError> {
+        let mut places =
+            self.left.iter().enumerate().filter(|(_, (_, other))| other == name).map(|(at, _)| at);
+        let (Some(at), None) = (places.next(), places.next()) else {
+            let found: Vec<_> = self.left.iter().map(|(_, other)| format!("\"{other}\"")).collect();
+            let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+            return Err(ActivationError::NoName { name: name.to_owned(), found, daemon: self.daemon });
+        };
+        let (i, _) = self.left.remove(at);
+        match self.found(i)? {
+            Found::Socket(socket) => Ok(socket),
+            Found::Other(what) => {
+                Err(ActivationError::Other { found: format!("{what} for \"{name}\""), daemon: self.daemon })
+            }
+        }
     }
 
     /// Warns of sockets on which nobody will answer, since the configuration at `path` has an address.
     pub fn ignore(self, path: &Path) {
-        if self.sockets.len() > 0 {
+        if !self.left.is_empty() {
             log::warn!(
                 "systemd passed {}, which this configuration does not use: write listen = \"{SYSTEMD}\" in {}, or systemctl disable --now \
                  {}.socket",
-                many(self.sockets.len()),
+                many(self.left.len()),
                 path.display(),
                 self.daemon
             );
         }
     }
 
-    /// The socket that was passed.
+    /// The only socket that was passed, or is left of those that were.
     ///
     /// # Errors
     /// [`ActivationError`]
-    pub fn socket(mut self) -> Result<Socket, ActivationError> {
+    pub fn socket(&mut self) -> Result<Socket, ActivationError> {
         let daemon = self.daemon;
-        let found = (0..self.sockets.len()).map(|i| self.found(i)).collect::<io::Result<Vec<_>>>()?;
+        let left = std::mem::take(&mut self.left);
+        let found = left.into_iter().map(|(i, _)| self.found(i)).collect::<io::Result<Vec<_>>>()?;
         let text = match <[Found; 1]>::try_from(found) {
             Ok([Found::Socket(socket)]) => return Ok(socket),
             Ok([Found::Other(what)]) => what.to_owned(),

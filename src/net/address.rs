@@ -95,6 +95,14 @@ impl Endpoint {
         address(text).map(Self::At).map_err(|e| format!("{e}, or \"{SYSTEMD}\""))
     }
 
+    /// Reads Postfix's notation, or `systemd`.
+    ///
+    /// # Errors
+    /// What was found and what is expected.
+    pub fn of_postfix(text: &str) -> Result<Self, String> {
+        Self::read(text, Address::of_postfix)
+    }
+
     /// For a key of the configuration whose addresses are `HOST:PORT` or `unix:/PATH`.
     ///
     /// # Errors
@@ -108,7 +116,7 @@ impl Endpoint {
     /// # Errors
     /// As [`plain`](Self::plain).
     pub fn postfix<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        Self::read(&String::deserialize(value)?, Address::of_postfix).map_err(D::Error::custom)
+        Self::of_postfix(&String::deserialize(value)?).map_err(D::Error::custom)
     }
 }
 

@@ -3,12 +3,13 @@
 //!
 //! `address` is where to listen, as configurations write it; `socket` binds it, and `activation` takes a socket that systemd opened.
 //! `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain, and `body` is an
-//! answer that is made while it is sent. `crowd` knows who is connected, and who has to go when there are too many.
+//! answer that is made while it is sent. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when there are too many.
 
 mod accept;
 mod activation;
 mod address;
 mod body;
+mod certificate;
 mod crowd;
 mod http;
 mod network;
@@ -19,6 +20,7 @@ pub use accept::{Accepted, Acceptor, Stream, serve_each};
 pub use activation::{Activation, ActivationError};
 pub use address::{Address, Endpoint};
 pub use body::{Budget, Gone, Sender, streamed};
+pub use certificate::{Certificate, CertificateError};
 pub use crowd::{Bounds, Crowd, Member, TooMany};
 pub use http::{Caller, HttpListener, Open};
 pub use network::network_of;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Certificate and key, and their change while connections go on.
 
+use super::certificate::Certificate;
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
@@ -8,6 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 use tokio_rustls::TlsAcceptor;
 
 /// `[tls]`: certificate and key, both PEM.
@@ -46,10 +48,17 @@ pub enum TlsError {
 /// The certificate and key in force.
 pub struct TlsKeys {
     files: TlsFiles,
-    config: ArcSwap<ServerConfig>,
+    config: ArcSwap<InForce>,
 }
 
-fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
+/// What was read of the files.
+struct InForce {
+    server: Arc<ServerConfig>,
+    /// When the first certificate of the chain expires, in seconds since 1970.
+    expiry: Option<u64>,
+}
+
+fn read(files: &TlsFiles) -> Result<InForce, TlsError> {
     let file = |path: &PathBuf, reason| TlsError::File { path: path.clone(), reason };
     let certificates = CertificateDer::pem_file_iter(&files.cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -57,6 +66,7 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     if certificates.is_empty() {
         return Err(file(&files.cert, rustls::pki_types::pem::Error::NoItemsFound));
     }
+    let expiry = certificates.iter().filter_map(expiry).min();
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|e| file(&files.key, e))?;
     let pair = |reason| TlsError::Pair { cert: files.cert.clone(), key: files.key.clone(), reason };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -67,7 +77,13 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
         .with_single_cert(certificates, key)
         .map_err(pair)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+    Ok(InForce { server: Arc::new(config), expiry })
+}
+
+/// When a certificate expires; none where it is of a kind that cannot be read.
+fn expiry(certificate: &CertificateDer<'_>) -> Option<u64> {
+    let ends = Certificate::parse(certificate).ok()?.ends;
+    ends.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
 impl TlsKeys {
@@ -89,6 +105,12 @@ impl TlsKeys {
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.config.load_full())
+        TlsAcceptor::from(Arc::clone(&self.config.load().server))
+    }
+
+    /// When the first certificate of the chain in force expires, in seconds since 1970.
+    #[must_use]
+    pub fn expiry(&self) -> Option<u64> {
+        self.config.load().expiry
     }
 }

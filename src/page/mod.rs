@@ -3,13 +3,15 @@
 //!
 //! `settings` is `[status]` of the configuration, `host` keeps other web sites away, and `serve` answers: `/metrics`, `/healthz`,
 //! and the page, whose files are in `static`. Its values are a `snapshot`, which `/status.json` has once and `/events` as it
-//! changes.
+//! changes; `history` keeps what the charts show over a restart.
 
 mod events;
+mod history;
 mod host;
 mod serve;
 mod settings;
 mod snapshot;
 
+pub use history::History;
 pub use serve::{Page, PageError};
 pub use settings::{Listen, Settings};

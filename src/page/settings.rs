@@ -54,24 +54,41 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// Whether it shows the subjects of bulk.
     pub subjects: bool,
+    /// Whether it shows names and addresses of clients.
+    pub clients: bool,
+    /// Whether it shows recipients.
+    pub recipients: bool,
 }
 
 /// Those of a milter.
 impl Default for Settings {
     fn default() -> Self {
-        Self { listen: Listen::here(8722), allow_remote: false, hosts: Vec::new(), subjects: false }
+        Self {
+            listen: Listen::here(8722),
+            allow_remote: false,
+            hosts: Vec::new(),
+            subjects: false,
+            clients: false,
+            recipients: false,
+        }
     }
 }
 
 impl Settings {
+    /// Whether there is to be a page at all.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.listen.0.is_some()
+    }
+
     /// What is to be kept of messages for the page.
     #[must_use]
     pub fn record(&self) -> Record {
-        match (&self.listen.0, self.subjects) {
-            (None, _) => Record::Nothing,
-            (Some(_), false) => Record::Verdicts,
-            (Some(_), true) => Record::Subjects,
+        if !self.is_wanted() {
+            return Record::default();
         }
+        let Self { subjects, clients, recipients, .. } = *self;
+        Record { verdicts: true, subjects, clients, recipients }
     }
 
     /// Whether they agree with one another.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the page shows, in sections of JSON that change at times of their own.
 
-use crate::activity::{Activity, MINUTES};
+use crate::activity::{Activity, HOURS, MINUTES};
 use crate::control::{Daemon, DaemonStatus};
 use crate::ledger::now;
 use crate::policy::Verdict;
@@ -14,8 +14,8 @@ use tokio::sync::Mutex;
 /// How old what the ledger and other servers say may be: each time costs the ledger some milliseconds, and other servers a question.
 const STATUS_AGE: Duration = Duration::from_secs(5);
 
-/// Signatures that are shown.
-const TOP: usize = 20;
+/// Mailings that are shown; the page itself shows the first of them, and all when it is asked.
+const TOP: usize = 50;
 
 /// Where the page gets its values from.
 pub(super) struct Snapshots {
@@ -39,13 +39,15 @@ impl Snapshots {
     }
 
     /// All sections by name. The present minute is apart from those before it, which change once a minute.
-    pub(super) async fn sections(&self) -> [(&'static str, Value); 7] {
+    pub(super) async fn sections(&self) -> [(&'static str, Value); 9] {
         let now = now();
         [
             ("overview", self.overview()),
             ("status", self.status().await),
             ("minutes", self.minutes(now)),
             ("minute", self.minute(now)),
+            ("hours", self.hours(now)),
+            ("hour", self.hour(now)),
             ("bulk", json!(self.activity().bulk(TOP, now))),
             ("recent", json!(self.activity().recent())),
             ("config", Value::clone(&self.config.load())),
@@ -61,7 +63,11 @@ impl Snapshots {
             "role": if self.daemon.is_server() { "server" } else { "milter" },
             "version": env!("CARGO_PKG_VERSION"),
             "available": self.daemon.ailment().is_none(),
+            "host": self.host(),
             "recording": activity.is_recording(),
+            "clients": activity.wanted.clients,
+            "recipients": activity.wanted.recipients,
+            "started": now().saturating_sub(self.daemon.uptime()),
             "connections": activity.connections.open(),
             "judged": judged,
             "judging-seconds": activity.judging.seconds(),
@@ -69,6 +75,18 @@ impl Snapshots {
             "log-lines-dropped": activity.log_lines_dropped(),
             "reports-dropped": self.daemon.links.reports_dropped(),
         })
+    }
+
+    /// What this machine is called: by the configuration, or by the system.
+    fn host(&self) -> String {
+        let config = self.config.load();
+        let configured = config["hostname"].as_str().unwrap_or_default();
+        let name = if configured.is_empty() {
+            std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default()
+        } else {
+            configured.to_owned()
+        };
+        name.trim().to_owned()
     }
 
     /// What `bulkmark status` tells, and the disk; null while the ledger is not available.
@@ -96,6 +114,23 @@ impl Snapshots {
     fn minute(&self, now: u64) -> Value {
         let counts: Value = (0..self.kinds().len()).map(|i| self.last(i, 1, now)[0]).collect();
         json!({ "at": now / 60 * 60, "counts": counts })
+    }
+
+    /// The month before the present hour.
+    fn hours(&self, now: u64) -> Value {
+        let series = self.kinds().into_iter().enumerate().map(|(i, name)| {
+            let mut counts = self.activity().hours.last(i, HOURS, now);
+            counts.pop();
+            json!({ "name": name, "counts": counts })
+        });
+        json!({ "end": now / 3600 * 3600, "series": series.collect::<Value>() })
+    }
+
+    /// The present hour, kinds in the same order.
+    fn hour(&self, now: u64) -> Value {
+        let counts: Value =
+            (0..self.kinds().len()).map(|i| self.activity().hours.last(i, 1, now)[0]).collect();
+        json!({ "at": now / 3600 * 3600, "counts": counts })
     }
 
     fn last(&self, kind: usize, most: usize, now: u64) -> Vec<u64> {

@@ -2,6 +2,7 @@
 //! The verdict on a message.
 
 use super::facts::Facts;
+use super::policies::By;
 use super::settings::{Action, Actions, Thresholds};
 use super::source::Match;
 use super::sources::{Backing, Backings};
@@ -53,6 +54,10 @@ pub struct Decision {
     pub backing: Backing,
     /// Whether it is bulk that may only be marked, since its count comes from too few networks.
     pub held: bool,
+    /// The policy by which it is that.
+    pub by: By,
+    /// The policy of other recipients for whose sake less is done than that one says.
+    pub milder: Option<By>,
 }
 
 impl Decision {
@@ -72,41 +77,78 @@ pub struct Counts {
     pub near: Option<u32>,
 }
 
-/// Decides on a message that was seen so often.
+/// By what some recipients' copies are judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    /// The policy that says so.
+    pub by: By,
+    /// From which count on it is bulk.
+    pub thresholds: &'a Thresholds,
+    /// What is done with bulk.
+    pub actions: &'a Actions,
+    /// Which bulk is wanted: by one of these lists.
+    pub lists: [&'a WhiteList; 2],
+}
+
+/// Decides on a message that was seen so often, for recipients who all have these terms: those of `facts`.
 ///
 /// A count that has reached its threshold makes it bulk. More than to mark it takes a count that comes from enough networks.
 /// A message that some recipients want (`recipient` entries) is bulk for the others, but it is never refused: a
 /// refusal would be one for all.
 #[must_use]
-pub fn decide(
-    counts: Counts,
-    backings: Backings,
-    thresholds: &Thresholds,
-    actions: &Actions,
-    list: &WhiteList,
-    facts: &Facts<'_>,
-) -> Decision {
+pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Facts<'_>) -> Decision {
+    let Terms { by, thresholds, actions, lists } = terms;
     let plain = |verdict, whitelist| Decision {
         verdict,
         action: Action::Mark,
         whitelist,
         backing: Backing::NotAsked,
         held: false,
+        by,
+        milder: None,
     };
     let whitelisted = |entry| plain(Verdict::Whitelisted, Some(entry));
-    if let Some(entry) = list.message(facts) {
+    if let Some(entry) = lists.iter().find_map(|list| list.message(facts)) {
         return whitelisted(entry);
     }
-    let wants = list.recipients(facts);
-    let mut wanted = facts.recipients.iter().map(|r| wants(r));
+    let wants = lists.map(|list| list.recipients(facts));
+    let wants = &wants;
+    let mut wanted = facts.recipients.iter().map(|to| wants.iter().find_map(|wants| wants(to)));
     let some = wanted.clone().flatten().next();
     let all = wanted.all(|entry| entry.is_some());
-    match (some, bulk(counts, backings, thresholds, actions)) {
+    let bulk = bulk(counts, backings, thresholds, actions).map(|bulk| Decision { by, ..bulk });
+    match (some, bulk) {
         (Some(entry), _) if all => whitelisted(entry),
         (_, None) => plain(Verdict::Clean, None),
         (Some(entry), Some(bulk)) => Decision { action: Action::Mark, whitelist: Some(entry), ..bulk },
         (None, Some(bulk)) => bulk,
     }
+}
+
+/// What becomes of a message whose recipients have several policies: for each policy what it would say, none where it has the
+/// message not judged. None for all: neither is it judged.
+///
+/// A milter has one answer for all recipients. So it is bulk if it is that for some who do not want it, but what is done is the
+/// mildest that any policy says: nobody's mail is taken away for the sake of others.
+#[must_use]
+pub fn settle(parties: &[(By, Option<Decision>)]) -> Option<Decision> {
+    let judged = || parties.iter().filter_map(|(_, decision)| decision.as_ref());
+    let is_bulk = |decision: &Decision| decision.verdict == Verdict::Bulk;
+    let bulk =
+        judged().filter(|decision| is_bulk(decision)).min_by_key(|decision| decision.action.harshness());
+    let Some(bulk) = bulk else {
+        let clean = judged().find(|decision| decision.verdict != Verdict::Whitelisted);
+        return clean.or_else(|| judged().next()).cloned();
+    };
+    let others = || parties.iter().filter(|(_, decision)| !decision.as_ref().is_some_and(is_bulk));
+    let Some((milder, _)) = others().next() else { return Some(bulk.clone()) };
+    let wanted = others().find_map(|(_, decision)| decision.as_ref()?.whitelist.clone());
+    Some(Decision {
+        action: Action::Mark,
+        whitelist: bulk.whitelist.clone().or(wanted),
+        milder: (bulk.action != Action::Mark).then_some(*milder),
+        ..bulk.clone()
+    })
 }
 
 /// What is bulk, and what would be done with it if nobody wants it: by its body, or else by what it is like.
@@ -124,7 +166,15 @@ fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &A
         .map(|(threshold, count, backing, action)| {
             let held = !backing.suffices(count, threshold, thresholds.min_sources);
             let action = if held { Action::Mark } else { action };
-            Decision { verdict: Verdict::Bulk, action, whitelist: None, backing, held }
+            Decision {
+                verdict: Verdict::Bulk,
+                action,
+                whitelist: None,
+                backing,
+                held,
+                by: By::default(),
+                milder: None,
+            }
         })
         .collect();
     all.iter().find(|decision| !decision.held).or_else(|| all.first()).cloned()
@@ -137,6 +187,10 @@ mod tests {
     use std::io;
     use std::path::PathBuf;
 
+    fn terms<'a>(thresholds: &'a Thresholds, actions: &'a Actions, list: &'a WhiteList) -> Terms<'a> {
+        Terms { by: By::default(), thresholds, actions, lists: [list; 2] }
+    }
+
     fn decide_for(body: u32, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
         decide_on(Counts { body: Some(body), near: None }, list, recipients)
     }
@@ -147,7 +201,7 @@ mod tests {
         let recipients: Vec<_> = recipients.iter().map(|&r| r.to_owned()).collect();
         let facts = Facts { sender: Some("a@example.org"), recipients: &recipients, ..Facts::default() };
         let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
-        let d = decide(counts, Backings::default(), &Thresholds::default(), &actions, &list, &facts);
+        let d = decide(counts, Backings::default(), terms(&Thresholds::default(), &actions, &list), &facts);
         (d.verdict, d.action, d.whitelist.map(|m| m.to_string()))
     }
 
@@ -171,7 +225,7 @@ mod tests {
         let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
         let (thresholds, list, facts) = (Thresholds::default(), WhiteList::default(), Facts::default());
         let facts = Facts { recipients: &["x@y.z".to_owned()], ..facts };
-        let d = decide(counts, Backings { body, near }, &thresholds, &actions, &list, &facts);
+        let d = decide(counts, Backings { body, near }, terms(&thresholds, &actions, &list), &facts);
         assert_eq!(d.verdict, Verdict::Bulk);
         (d.action, d.held)
     }

@@ -148,6 +148,11 @@ impl ReplyFields<'_> {
 }
 
 impl Text {
+    /// What the sender is told whose account is over its limit.
+    pub(super) fn of_outbound() -> Self {
+        Self("this account sent too much of the same mail; please ask your postmaster (id {id})".to_owned())
+    }
+
     /// The text with its fields filled in.
     #[must_use]
     pub fn fill(&self, fields: &ReplyFields<'_>) -> String {

@@ -100,6 +100,43 @@ impl Default for Thresholds {
     }
 }
 
+/// Between which thresholds all policies have theirs: what is asked and told of networks must be enough for each of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// The lowest of each.
+    pub lowest: Thresholds,
+    /// The highest of each.
+    pub highest: Thresholds,
+}
+
+impl Range {
+    /// That of these and one more.
+    #[must_use]
+    pub fn with(self, more: &Thresholds) -> Self {
+        let Self { lowest, highest } = self;
+        let lower = |a: Threshold, b: Threshold| if a.0 <= b.0 { a } else { b };
+        let higher = |a: Threshold, b: Threshold| if a.0 >= b.0 { a } else { b };
+        Self {
+            lowest: Thresholds {
+                body: lower(lowest.body, more.body),
+                near: lower(lowest.near, more.near),
+                min_sources: MinSources(lowest.min_sources.0.min(more.min_sources.0)),
+            },
+            highest: Thresholds {
+                body: higher(highest.body, more.body),
+                near: higher(highest.near, more.near),
+                min_sources: MinSources(highest.min_sources.0.max(more.min_sources.0)),
+            },
+        }
+    }
+}
+
+impl From<&Thresholds> for Range {
+    fn from(only: &Thresholds) -> Self {
+        Self { lowest: only.clone(), highest: only.clone() }
+    }
+}
+
 /// What is done with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
@@ -120,6 +157,19 @@ pub enum Action {
 impl Action {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Mark, Self::Reject, Self::Tempfail, Self::Discard, Self::Quarantine];
+
+    /// How much it takes away: the mildest is 0. What is held can still be released; what is refused temporarily mostly comes back
+    /// to its sender, days later; what is refused does so at once; and of what is discarded nobody hears.
+    #[must_use]
+    pub const fn harshness(self) -> u8 {
+        match self {
+            Self::Mark => 0,
+            Self::Quarantine => 1,
+            Self::Tempfail => 2,
+            Self::Reject => 3,
+            Self::Discard => 4,
+        }
+    }
 }
 
 impl fmt::Display for Action {
@@ -190,10 +240,18 @@ pub enum Per {
     Message,
 }
 
+/// White lists of some or of all.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct WhiteListFiles {
+    /// Files of one entry a line.
+    pub files: Vec<PathBuf>,
+}
+
 /// `[whitelist]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct WhiteListFiles {
+pub struct WhiteListSettings {
     /// Files of one entry a line.
     pub files: Vec<PathBuf>,
     /// How long tables elsewhere are given for their answers on one message.
@@ -203,7 +261,7 @@ pub struct WhiteListFiles {
     pub act_when_unanswered: bool,
 }
 
-impl Default for WhiteListFiles {
+impl Default for WhiteListSettings {
     fn default() -> Self {
         Self { files: Vec::new(), table_timeout: Duration::from_secs(2), act_when_unanswered: false }
     }

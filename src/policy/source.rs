@@ -2,7 +2,16 @@
 //! Where an entry of a white list stands.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
+
+/// The text of a file.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn utf8(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
+}
 
 /// Where an entry stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

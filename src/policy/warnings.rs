@@ -2,18 +2,17 @@
 //! What a postmaster should know of a white list that is valid.
 
 use super::authentication::{Authenticate, Authentication};
-use super::settings::Actions;
 use super::source::Source;
 use super::whitelist::WhiteList;
 
 /// Places that are named for one warning.
 const NAMED: usize = 5;
 
-/// Entries that anybody can make match, where bulk is not only marked; and entries that match nothing, since nobody verifies mail.
+/// Entries that anybody can make match, where bulk is not only marked (`acts`); and entries that match nothing, since nobody verifies mail.
 #[must_use]
-pub fn warnings(list: &WhiteList, actions: &Actions, authentication: &Authentication) -> Vec<String> {
+pub fn warnings(list: &WhiteList, acts: bool, authentication: &Authentication) -> Vec<String> {
     let mut warnings = Vec::new();
-    if actions.do_more_than_mark() {
+    if acts {
         warnings.extend(warning(
             &list.forgeable(),
             "any sender can write what it asks for, and so is not refused; join it with what is verified, as in \"list-id <...> & \
@@ -45,15 +44,16 @@ fn warning(places: &[Source], what: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Action;
+    use crate::policy::{Action, Actions};
     use std::path::PathBuf;
 
     fn of(text: &str, bulk: Action, authenticate: Authenticate) -> Vec<String> {
         let list = WhiteList::load(&[PathBuf::from("l")], &|_| Ok(text.into())).unwrap();
         let actions = Actions { bulk, ..Actions::default() };
+        let acts = actions.do_more_than_mark();
         let authentication = Authentication { authenticate, ..Authentication::default() };
         let places = |warning: String| warning.split(": ").next().unwrap().to_owned();
-        warnings(&list, &actions, &authentication).into_iter().map(places).collect()
+        warnings(&list, acts, &authentication).into_iter().map(places).collect()
     }
 
     #[test]

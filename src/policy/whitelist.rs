@@ -4,7 +4,7 @@
 use super::condition::Open;
 use super::entries::Entries;
 use super::facts::Facts;
-use super::source::{Match, Source};
+use super::source::{Match, Source, utf8};
 use super::table::{Question, Stored, Table};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
@@ -147,10 +147,6 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn file(&mut self, path: &Path, depth: usize) -> Result<(), WhiteListError> {
-        let utf8 = |bytes| {
-            let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8");
-            String::from_utf8(bytes).map_err(no_text)
-        };
         let text = (self.read)(path).and_then(utf8);
         let text = text.map_err(|reason| WhiteListError::Read { path: path.to_owned(), reason })?;
         self.entries.files.push(path.to_owned());
@@ -169,7 +165,13 @@ impl Reader<'_> {
                     return Err(line_error(format!("more than {MAX_INCLUDES} files include one another")));
                 }
                 let included = path.parent().map_or_else(|| value.into(), |folder| folder.join(value));
-                self.file(&included, depth + 1)?;
+                // Where it is named is what has to be corrected.
+                self.file(&included, depth + 1).map_err(|e| match e {
+                    WhiteListError::Read { path, reason } => {
+                        line_error(format!("cannot include {}: {reason}", path.display()))
+                    }
+                    entry @ WhiteListError::Entry { .. } => entry,
+                })?;
             } else {
                 let source = Source::new(Arc::clone(&name), i + 1);
                 let conditions = super::condition::parse(entry, self).map_err(line_error)?;
@@ -350,7 +352,9 @@ mod tests {
         let error = load(&[("/a", "include a\n")]).unwrap_err().to_string();
         assert_eq!(error, "/a:1: more than 8 files include one another");
         let error = load(&[("/a", "include nothing\n")]).unwrap_err().to_string();
-        assert!(error.starts_with("/nothing: cannot read the list"), "{error}");
+        assert!(error.starts_with("/a:1: cannot include /nothing: "), "{error}");
+        let error = load(&[("/a", "include b\n"), ("/b", "\ninclude c\n")]).unwrap_err().to_string();
+        assert!(error.starts_with("/b:2: cannot include /c: "), "{error}");
     }
 
     #[test]

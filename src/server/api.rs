@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The HTTP API under /v1; docs/protocol.md describes it.
 
+use super::access::Access;
 use super::clients::{Client, ClientsError};
 use super::gate::{Gate, Refused};
 use super::limits::Who;
@@ -19,12 +20,14 @@ use crate::sync::{Code, ERROR_HEADER, Links, Parameters, Remote};
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::map_response_with_state;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// How long the body of a request may take.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -43,6 +46,8 @@ pub struct Service {
     snapshots: Arc<Snapshots>,
     streams: Arc<Streams>,
     daemon: Arc<Daemon>,
+    /// Whether streams are to end.
+    ending: watch::Sender<bool>,
 }
 
 /// The answer to a request that failed: why, for programs and for people.
@@ -105,7 +110,7 @@ impl Service {
         activity: Arc<Activity>,
     ) -> Result<Arc<Self>, ClientsError> {
         let gate = Arc::new(Gate::new(settings)?);
-        let of_clients = Arc::clone(&gate);
+        let (of_clients, of_refused) = (Arc::clone(&gate), Arc::clone(&gate));
         let daemon = Daemon::new(Parts {
             role: Role::Server,
             address: settings.address.clone(),
@@ -115,11 +120,24 @@ impl Service {
             links,
             servers: peers,
             clients: Box::new(move || of_clients.status()),
+            refused: Box::new(move || Some(of_refused.strangers.status())),
             activity,
         });
         let streams = Streams::new(&settings.limits, Arc::clone(&daemon.activity.load));
         let (snapshots, daemon) = (Arc::default(), Arc::new(daemon));
-        Ok(Arc::new(Self { ledger, gate, parameters, snapshots, streams, daemon }))
+        let ending = watch::Sender::new(false);
+        Ok(Arc::new(Self { ledger, gate, parameters, snapshots, streams, daemon, ending }))
+    }
+
+    /// Ends all streams, so that their connections can be closed in good order.
+    pub fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    /// For how long a stream goes on that is let in now.
+    fn access(&self, client: Option<&Client>, headers: &HeaderMap) -> Access {
+        let name = client.map(|client| &*client.name);
+        Access::new(&self.gate, name, token(headers), self.ending.subscribe())
     }
 
     /// What the server can say of itself.
@@ -156,6 +174,7 @@ impl Service {
             .route("/v1/status", get(status))
             .route("/metrics", get(metrics))
             .route("/healthz", get(health))
+            .layer(map_response_with_state(Arc::clone(&self), count_refusals))
             .with_state(self)
     }
 
@@ -196,6 +215,15 @@ impl Service {
         }
         response
     }
+}
+
+/// Counts what was refused, by its code.
+async fn count_refusals(State(service): State<Arc<Service>>, response: Response) -> Response {
+    let code = response.headers().get(ERROR_HEADER).and_then(|code| code.to_str().ok()?.parse().ok());
+    if let Some(code) = code {
+        service.gate.strangers.count(code);
+    }
+    response
 }
 
 /// As whom somebody is counted who was let pass.
@@ -298,7 +326,8 @@ async fn updates(
     let (sink, body) = place.body();
     let until = Instant::now() + Duration::from_secs(wait.min(MAX_WAIT));
     let stream = Stream { place, sink, connection: caller.connection };
-    tokio::spawn(send_updates(stream, service.ledger.clone(), theirs, first, until));
+    let access = service.access(client.as_ref(), &headers);
+    tokio::spawn(send_updates(stream, access, service.ledger.clone(), theirs, first, until));
     Ok(service.with_parameters(body))
 }
 
@@ -333,7 +362,8 @@ async fn snapshot(
     let head = SnapshotHead { id, rows, vector: snapshot.vector().clone() };
     let (sink, body) = place.body();
     let stream = Stream { place, sink, connection: caller.connection };
-    tokio::spawn(send_snapshot(stream, snapshot, head, from));
+    let access = service.access(client.as_ref(), &headers);
+    tokio::spawn(send_snapshot(stream, access, snapshot, head, from));
     Ok(service.with_parameters(body))
 }
 

@@ -2,12 +2,13 @@
 //! Who may pass, and how fast.
 
 use super::clients::{Client, Clients, ClientsError, Role};
-use super::limits::{Checks, Failures, Who};
+use super::limits::{Checks, Who};
 use super::refusals::Refusals;
 use super::settings::Settings;
+use super::strangers::Strangers;
 use crate::control::ClientStatus;
-use crate::net::{Caller, network_of};
-use crate::sync::told;
+use crate::net::Caller;
+use crate::text::told;
 use arc_swap::ArcSwap;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
@@ -16,6 +17,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// Reports that a client may always send at once: one batch.
 const WHOLE_BATCH: NonZeroU32 = const { NonZeroU32::new(8192).unwrap() };
@@ -77,13 +79,15 @@ pub(super) struct Gate {
     anonymous_reading: bool,
     /// Reports a second of a client that has no rate of its own.
     rate: NonZeroU32,
-    failures: Failures,
+    pub(super) strangers: Strangers,
     checks: Checks,
     /// Of each client, its rate and the meter that holds it.
     meters: Mutex<HashMap<String, (NonZeroU32, Arc<DefaultDirectRateLimiter>)>>,
     activity: Mutex<HashMap<String, Activity>>,
     /// Clients that were removed together with their counts, and when that was seen.
     withdrawn: Mutex<HashMap<String, Instant>>,
+    /// Told when other clients or tokens are in force.
+    changed: watch::Sender<()>,
 }
 
 impl Gate {
@@ -96,11 +100,12 @@ impl Gate {
             stamp,
             anonymous_reading,
             rate: limits.rate,
-            failures: Failures::new(limits.failed_attempts),
+            strangers: Strangers::new(limits.failed_attempts),
             checks: Checks::new(limits.checks_per_minute),
             meters: Mutex::default(),
             activity: Mutex::default(),
             withdrawn: Mutex::default(),
+            changed: watch::Sender::new(()),
         })
     }
 
@@ -119,9 +124,21 @@ impl Gate {
                 self.activity.lock().retain(|name, _| known(name));
                 log::info!("the clients were changed; there are {} now", clients.list().len());
                 self.clients.store(Arc::new(clients));
+                self.changed.send_replace(());
             }
             Err(e) => log::error!("{e}; the old clients stay in force"),
         }
+    }
+
+    /// Tells when other clients or tokens are in force.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Whether the token with which a client was let in still lets it read.
+    pub(super) fn may_still_read(&self, name: &str, token: &str) -> bool {
+        let clients = self.clients.load();
+        clients.authenticate(token).is_some_and(|client| client.name == name && client.role != Role::Metrics)
     }
 
     /// Who was removed together with all counts. For some time after that the answer is the same: what was under way may come.
@@ -226,8 +243,7 @@ impl Gate {
         let clients = self.clients.load();
         // A valid token passes, whatever others from its address try.
         let Some(client) = clients.authenticate(token).cloned() else {
-            // A Unix socket has no address, and whoever reaches it is known to this machine.
-            let too_many = caller.ip.is_some_and(|ip| self.failures.add(network_of(ip)));
+            let too_many = self.strangers.try_token(caller.ip);
             return Err(if too_many { Refused::Blocked } else { Refused::Token });
         };
         self.note(&client.name, |activity| activity.heard = Some(Instant::now()));

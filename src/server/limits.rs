@@ -45,23 +45,17 @@ impl Who {
 }
 
 /// Tokens that were not valid, by the network that they came from.
-pub(super) struct Failures {
-    most: NonZeroU32,
-    counts: Mutex<HashMap<IpAddr, (u32, Instant)>>,
-}
+#[derive(Default)]
+pub(super) struct Failures(Mutex<HashMap<IpAddr, (u32, Instant)>>);
 
 impl Failures {
-    pub(super) fn new(most: NonZeroU32) -> Self {
-        Self { most, counts: Mutex::default() }
-    }
-
-    /// Notes one. Whether there were more within a minute than there may be.
-    pub(super) fn add(&self, from: IpAddr) -> bool {
-        let mut counts = self.counts.lock();
+    /// Notes one. How many there were within a minute, as far as they are remembered.
+    pub(super) fn add(&self, from: IpAddr) -> u32 {
+        let mut counts = self.0.lock();
         if counts.len() >= MAX_REMEMBERED && !counts.contains_key(&from) {
             counts.retain(|_, (_, since)| since.elapsed() < MINUTE);
             if counts.len() >= MAX_REMEMBERED {
-                return false;
+                return 1;
             }
         }
         let (count, since) = counts.entry(from).or_insert_with(|| (0, Instant::now()));
@@ -69,7 +63,7 @@ impl Failures {
             (*count, *since) = (0, Instant::now());
         }
         *count = count.saturating_add(1);
-        *count > self.most.get()
+        *count
     }
 }
 
@@ -116,14 +110,14 @@ mod tests {
 
     #[test]
     fn failures_are_counted_by_address_and_only_so_many_addresses_are_remembered() {
-        let failures = Failures::new(NonZeroU32::new(2).unwrap());
-        assert_eq!([0; 4].map(|_| failures.add(address(1))), [false, false, true, true]);
-        assert!(!failures.add(address(2)));
+        let failures = Failures::default();
+        assert_eq!([0; 4].map(|_| failures.add(address(1))), [1, 2, 3, 4]);
+        assert_eq!(failures.add(address(2)), 1);
         for n in 0..2 * u32::try_from(MAX_REMEMBERED).unwrap() {
             failures.add(address(n));
         }
-        assert!(failures.counts.lock().len() <= MAX_REMEMBERED);
-        assert!(failures.add(address(1)), "it is remembered");
+        assert!(failures.0.lock().len() <= MAX_REMEMBERED);
+        assert!(failures.add(address(1)) > 4, "it is remembered");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The signature server: takes reports, counts each once, and hands out what the federation counted.
 //!
-//! `api` answers requests; `clients` knows who may ask, by their `tokens`, and `gate` lets them pass, as far as `limits` allow.
+//! `api` answers requests; `clients` knows who may ask, by their `tokens`, and `gate` lets them pass, as far as `limits` allow;
+//! `strangers` are those whom it refuses.
 //! `streaming` sends updates and snapshots: `streams` bounds what all readers take together, and `blocks` are what several
 //! want. The counts are in the ledger, and what travels is described in `sync::wire`.
 
+mod access;
 mod api;
 mod blocks;
 mod clients;
@@ -14,6 +16,7 @@ mod quota;
 mod refusals;
 mod settings;
 mod snapshots;
+mod strangers;
 mod streaming;
 mod streams;
 mod tokens;

@@ -2,6 +2,7 @@
 //! Sends updates and snapshots, as fast as each reader takes them. A stream holds next to nothing between two pieces: where it is,
 //! and what waits for its reader within the budgets.
 
+use super::access::Access;
 use super::blocks::{Block, Key};
 use super::streams::Place;
 use crate::ledger::{Behind, Ledger, Snapshot, Vector, mark_of};
@@ -26,6 +27,14 @@ pub(super) struct Stream {
     pub(super) sink: Sender,
     /// That by which it is sent.
     pub(super) connection: Member,
+}
+
+/// Sends a stream while its reader may have it. Whoever reads asks again, and is told then what was wrong.
+async fn while_allowed(access: Access, send: impl Future<Output = Result<(), Ended>>) {
+    tokio::select! {
+        _ = send => (),
+        () = access.over() => (),
+    }
 }
 
 /// Why a stream ends before its time; the reader asks again and is told then.
@@ -93,13 +102,13 @@ fn updates(ledger: &Ledger, ours: &Vector, theirs: &Vector) -> Result<Option<Blo
 /// Sends updates, with `first`, until the time is over, nobody reads, or something is wrong.
 pub(super) async fn send_updates(
     stream: Stream,
+    access: Access,
     ledger: Ledger,
     theirs: Vector,
     first: Option<Arc<Block>>,
     until: Instant,
 ) {
-    // Whoever reads asks again, and is told then what was wrong.
-    let _ = updates_until(&stream, &ledger, theirs, first, until).await;
+    while_allowed(access, updates_until(&stream, &ledger, theirs, first, until)).await;
 }
 
 async fn updates_until(
@@ -143,9 +152,14 @@ async fn updates_until(
 }
 
 /// Sends the rows of a snapshot from number `from` on.
-pub(super) async fn send_snapshot(stream: Stream, snapshot: Arc<Snapshot>, head: SnapshotHead, from: u64) {
-    // Whoever reads asks for the rest.
-    let _ = rows_from(&stream, &snapshot, &head, from).await;
+pub(super) async fn send_snapshot(
+    stream: Stream,
+    access: Access,
+    snapshot: Arc<Snapshot>,
+    head: SnapshotHead,
+    from: u64,
+) {
+    while_allowed(access, rows_from(&stream, &snapshot, &head, from)).await;
 }
 
 async fn rows_from(

@@ -19,5 +19,5 @@ pub use groups::{Belongs, Groups};
 pub use key::{FederationKey, KeyError};
 pub use message::{Signatures, signatures};
 pub use settings::Settings;
-pub use sources::{BUCKETS, ClientNetwork, PRESENT, source_bucket, source_count};
+pub use sources::{BUCKETS, ClientNetwork, PRESENT, outbound, source_bucket, source_count};
 pub use types::{Kind, LowInformation, ParseSignatureError, Signature};

@@ -3,7 +3,7 @@
 //! federation knows. docs/signatures.md says what they are made of, and why.
 
 use super::key::FederationKey;
-use super::types::Signature;
+use super::types::{Kind, Signature};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -94,6 +94,12 @@ pub fn source_bucket(key: &FederationKey, of: Signature, bucket: u8) -> Signatur
     key.source_bucket(of, bucket)
 }
 
+/// The signature that stands for `of` in mail that one's own users send.
+#[must_use]
+pub fn outbound(key: &FederationKey, of: Signature) -> Signature {
+    key.signature(Kind::Outbound, &[&of.to_bytes()])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,8 +133,9 @@ mod tests {
                 let counts =
                     networks.map(|ip| source_count(key, of, &ClientNetwork::of(ip.parse().unwrap())));
                 all.extend(counts);
+                all.insert(outbound(key, of));
                 all.extend((0..BUCKETS).map(|bucket| source_bucket(key, of, bucket)));
-                made += networks.len() + usize::from(BUCKETS);
+                made += networks.len() + usize::from(BUCKETS) + 1;
             }
         }
         assert_eq!(all.len(), made);

@@ -17,6 +17,8 @@ pub enum Kind {
     SourceCount,
     /// Says of another signature that it came from some network of a bucket.
     SourceBucket,
+    /// Stands for another signature in mail that one's own users send, which is counted apart.
+    Outbound,
 }
 
 impl Kind {
@@ -29,6 +31,7 @@ impl Kind {
             Self::Stray => "stray/1",
             Self::SourceCount => "source-count/1",
             Self::SourceBucket => "source-bucket/1",
+            Self::Outbound => "outbound/1",
         }
     }
 }
@@ -41,6 +44,7 @@ impl fmt::Display for Kind {
             Self::Stray => "stray",
             Self::SourceCount => "source-count",
             Self::SourceBucket => "source-bucket",
+            Self::Outbound => "outbound",
         })
     }
 }

@@ -5,9 +5,9 @@ use super::backoff::Backoff;
 use super::parameters::Parameters;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::Flow;
-use super::told::told;
 use super::wire::{SnapshotHead, decode_alive};
 use crate::ledger::{self, Assembly, Image, LedgerError, Refusal, Row, Update, now};
+use crate::text::told;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

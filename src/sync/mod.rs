@@ -16,7 +16,6 @@ mod push;
 mod remote;
 mod settings;
 mod state;
-mod told;
 pub mod wire;
 
 pub use code::{Code, HEADER as ERROR_HEADER};
@@ -27,4 +26,3 @@ pub use push::{push, trim};
 pub use remote::{Remote, RemoteError, Stream};
 pub use settings::{Settings, Share, Upstream};
 pub use state::{Link, LinkStatus, Links};
-pub use told::told;

@@ -15,6 +15,9 @@ fn layout() -> String {
     Refined::layout().replace([',', ' '], "-")
 }
 
+/// The one that may differ. Programs before 0.1.0 compare it, so it is told.
+const CAPACITY: &str = "capacity";
+
 /// Both sides send these with every request and answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
@@ -34,7 +37,7 @@ impl Parameters {
                 ("federation-key-id", format!("{:016x}", key.id())),
                 ("layout", layout()),
                 ("window", settings.window.as_secs().to_string()),
-                ("capacity", settings.capacity.to_string()),
+                (CAPACITY, settings.capacity.to_string()),
             ],
         }
     }
@@ -65,14 +68,15 @@ impl Parameters {
         Ok((ledger::Settings { window, retention, capacity, ..ledger::Settings::default() }, key))
     }
 
-    /// What the other side's text differs in.
+    /// What the other side's text differs in. Capacities may: each filter that travels tells its own, and those of several sizes stand
+    /// beside one another.
     ///
     /// # Errors
     /// A sentence that names the first parameter that differs, and both values.
     pub fn check(&self, theirs: &str) -> Result<(), String> {
         let theirs: Vec<(&str, &str)> =
             theirs.split(", ").filter_map(|field| field.split_once('=')).collect();
-        for (name, ours) in &self.fields {
+        for (name, ours) in self.fields.iter().filter(|(name, _)| *name != CAPACITY) {
             let found = theirs.iter().find(|(other, _)| other == name).map(|&(_, value)| value);
             if found != Some(ours) {
                 let found = found.unwrap_or("not told");
@@ -101,12 +105,16 @@ mod tests {
         let (settings, key) = (ledger::Settings::default(), FederationKey::public());
         let ours = Parameters::new(&settings, &key);
         assert_eq!(ours.check(&ours.to_string()), Ok(()));
-        let capacity = settings.capacity.saturating_add(1);
-        let theirs = Parameters::new(&ledger::Settings { capacity, ..settings }, &key);
+        let window = settings.window.saturating_mul(2);
+        let theirs = Parameters::new(&ledger::Settings { window, ..settings.clone() }, &key);
         assert_eq!(
             ours.check(&theirs.to_string()),
-            Err("capacity is 1000000 here and 1000001 on the other side".to_owned())
+            Err("window is 86400 here and 172800 on the other side".to_owned())
         );
+        let capacity = settings.capacity.saturating_add(1);
+        let theirs = Parameters::new(&ledger::Settings { capacity, ..settings }, &key);
+        assert_ne!(theirs, ours);
+        assert_eq!(ours.check(&theirs.to_string()), Ok(()), "it is raised at one after the other");
         assert!(ours.check("").is_err_and(|e| e.starts_with("protocol is 1 here and not told")));
     }
 }

@@ -6,9 +6,9 @@ use super::code::{self, Code};
 use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
-use super::told::told;
 use super::wire::{self, Frames, Reports, WireError};
 use crate::ledger::{Receipt, Vector};
+use crate::text::told;
 use reqwest::{Response, StatusCode, header};
 use std::io;
 use std::path::PathBuf;
@@ -94,12 +94,19 @@ impl RemoteError {
     }
 }
 
+/// A connection that ended without a farewell: its server was killed, or something between broke it off.
+const CUT_OFF: &str = "the connection was cut off";
+
 impl From<reqwest::Error> for RemoteError {
     fn from(error: reqwest::Error) -> Self {
         // reqwest's own text ends where it begins to say why.
         let mut text = error.to_string();
         let mut source = std::error::Error::source(&error);
         while let Some(cause) = source {
+            // What libraries say of it is for those who write servers.
+            if cause.downcast_ref().is_some_and(|e: &io::Error| e.kind() == io::ErrorKind::UnexpectedEof) {
+                return Self::Transport(CUT_OFF.to_owned());
+            }
             text = format!("{text}: {cause}");
             source = cause.source();
         }

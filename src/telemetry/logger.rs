@@ -2,13 +2,13 @@
 //! The logger: never blocks a session, never lets a message forge a line, nor anybody outside write as many as he likes.
 
 use super::limit::{Limits, SPAN};
-use super::settings::{Level, Settings};
+use super::settings::{Messages, Settings};
 use super::sink::Sink;
+use crate::text::visible;
 use log::{LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
-use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ const QUEUE: usize = 10_000;
 /// How long a daemon waits at its end for its last lines to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The target of the one line of each message, of which there is no limit: mail is counted by them.
-const MESSAGES: &str = "bulkmark::message";
+/// The target of the one line of each message, of which there is no limit: mail is counted by them. Its verdict follows.
+const MESSAGES: &str = "bulkmark::message::";
 
 enum Item {
     Line(log::Level, String),
@@ -35,6 +35,9 @@ struct Logger {
 
 /// Lines that found the queue full.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// [`Messages`] as a number.
+static TOLD: AtomicU8 = AtomicU8::new(Messages::All as u8);
 
 /// Lines that were lost since the start because the log daemon was too slow.
 #[must_use]
@@ -54,13 +57,21 @@ pub fn init(settings: &Settings) -> std::io::Result<()> {
     thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(sink, &items, &told))?;
     let logger = Logger { queue, dropped: &DROPPED, limits };
     log::set_boxed_logger(Box::new(logger)).map_err(std::io::Error::other)?;
-    set_level(settings.level);
+    set_levels(settings);
     Ok(())
 }
 
-/// Changes the least urgent level that is written.
-pub fn set_level(level: Level) {
-    log::set_max_level(level.into());
+/// Changes the least urgent level that is written, and which messages are told.
+pub fn set_levels(settings: &Settings) {
+    log::set_max_level(settings.level.into());
+    TOLD.store(settings.messages as u8, Ordering::Relaxed);
+}
+
+/// Which messages are told now.
+fn messages_told() -> Messages {
+    let told = TOLD.load(Ordering::Relaxed);
+    let all = [Messages::All, Messages::NotClean, Messages::Bulk, Messages::None];
+    all.into_iter().find(|&messages| messages as u8 == told).unwrap_or_default()
 }
 
 fn write_lines(mut sink: Sink, items: &Receiver<Item>, limits: &Mutex<Limits>) {
@@ -93,6 +104,11 @@ impl Log for Logger {
     /// Our own lines at the configured level; of libraries, only what they warn of.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let ours = metadata.target().starts_with("bulkmark");
+        if let Some(verdict) = metadata.target().strip_prefix(MESSAGES)
+            && !messages_told().has(verdict)
+        {
+            return false;
+        }
         metadata.level() <= if ours { log::max_level() } else { LevelFilter::Warn }
     }
 
@@ -100,9 +116,9 @@ impl Log for Logger {
         if !self.enabled(record.metadata()) {
             return;
         }
-        let line = escape(&record.args().to_string());
+        let line = visible(&record.args().to_string());
         let place = (record.target(), record.line().unwrap_or_default());
-        if place.0 != MESSAGES && !self.limits.lock().admit(place, &line, Instant::now()) {
+        if !place.0.starts_with(MESSAGES) && !self.limits.lock().admit(place, &line, Instant::now()) {
             return;
         }
         if self.queue.try_send(Item::Line(record.level(), line)).is_err() {
@@ -115,35 +131,5 @@ impl Log for Logger {
         if self.queue.try_send(Item::Flush(done)).is_ok() {
             let _ = flushed.recv_timeout(FLUSH_TIMEOUT);
         }
-    }
-}
-
-/// The text with every control character, line breaks among them, and whatever else is not seen or turns round what stands beside
-/// it, in the form `\u{..}`.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-        if c.is_control() || unseen {
-            // Writing to a String does not fail.
-            let _ = write!(escaped, "{}", c.escape_unicode());
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_line_can_be_forged() {
-        assert_eq!(
-            escape("a\r\nNov 21 sshd: ok\u{2028}b\0é\u{202e}"),
-            "a\\u{d}\\u{a}Nov 21 sshd: ok\\u{2028}b\\u{0}é\\u{202e}"
-        );
     }
 }

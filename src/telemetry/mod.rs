@@ -6,6 +6,6 @@ mod logger;
 mod settings;
 mod sink;
 
-pub use logger::{escape, init, lines_dropped, set_level};
-pub use settings::{Facility, Level, Settings, Target};
+pub use logger::{init, lines_dropped, set_levels};
+pub use settings::{Facility, Level, Messages, Settings, Target};
 pub use sink::probe;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of logs.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::path::PathBuf;
 
 /// Where log lines go.
@@ -43,6 +43,34 @@ impl From<Level> for log::LevelFilter {
     }
 }
 
+/// Which messages have their line in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Messages {
+    /// All of them.
+    #[default]
+    All,
+    /// Bulk, wanted or not, and what could not be judged.
+    NotClean,
+    /// Bulk that no white list wants.
+    Bulk,
+    /// None.
+    None,
+}
+
+impl Messages {
+    /// Whether a message of this verdict is to be told.
+    #[must_use]
+    pub fn has(self, verdict: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::NotClean => ["bulk", "whitelisted", "unknown"].contains(&verdict),
+            Self::Bulk => verdict == "bulk",
+            Self::None => false,
+        }
+    }
+}
+
 /// The syslog facility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
@@ -80,6 +108,27 @@ impl From<Facility> for syslog::Facility {
     }
 }
 
+/// `[log]` of a daemon that judges no messages.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct Plain {
+    target: Target,
+    level: Level,
+    facility: Facility,
+    socket: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Reads those of a daemon that judges no messages, and has no key for them.
+    ///
+    /// # Errors
+    /// When something is no value of its key, or there is no such key.
+    pub fn of_server<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Plain { target, level, facility, socket } = Plain::deserialize(deserializer)?;
+        Ok(Self { target, level, messages: Messages::default(), facility, socket })
+    }
+}
+
 /// `[log]` of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -88,6 +137,8 @@ pub struct Settings {
     pub target: Target,
     /// The least urgent lines that are written.
     pub level: Level,
+    /// Which messages have their line, of those that the level lets through.
+    pub messages: Messages,
     /// The syslog facility.
     pub facility: Facility,
     /// The socket of the syslog daemon or the journal, where it is not the usual one.

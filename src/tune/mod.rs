@@ -28,4 +28,6 @@ pub use index::Index;
 pub use plain::plain;
 pub use plot::{PlotError, plot};
 pub use replay::replay;
-pub use report::{AtThreshold, ClusterRow, Configured, Kept, Labels, Proposal, Standing, Tuning, date};
+pub use report::{
+    AtThreshold, ClusterRow, Configured, Kept, Labels, PolicyRow, Proposal, Standing, Tuning, date,
+};

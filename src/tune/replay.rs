@@ -6,13 +6,14 @@ use super::border::Border;
 use super::clusters::{Cluster, Clusters};
 use super::index::{Entry, Index, Source, threads};
 use super::letter::Letter;
-use super::report::{AtThreshold, ClusterRow, Configured, Kept, Labels, Standing, Tuning};
+use super::report::{AtThreshold, ClusterRow, Configured, Kept, Labels, PolicyRow, Standing, Tuning};
 use super::tally::{MAX, Tally};
 use super::wanted::Correspondents;
 use crate::ledger::{self, Ledger, LedgerError};
 use crate::mail::{RawMessage, Stored};
-use crate::policy::{Backings, Counts, Verdict};
+use crate::policy::{Action, Backings, By, Counts, Verdict};
 use crate::verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -109,6 +110,9 @@ async fn count_all(
                 collected.faults.add(&index.archive().path(entry.file), &reason);
                 continue;
             }
+            Ok(letter) if !rules.judges_any(&rules.parties(&letter.envelope)) => {
+                collected.kept.by_policy += 1
+            }
             Ok(letter) if Finding::uncounted(&letter.content).is_some() => collected.kept.exempt += 1,
             Ok(letter) => {
                 let reported = count(&letter, rules, ledger).await?;
@@ -132,7 +136,7 @@ struct Reported {
 async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Reported, LedgerError> {
     let mut inquiry = Inquiry::new(&letter.content.signatures, &rules.key, Mode::Report(1));
     if let network @ Some(_) = letter.envelope.network() {
-        inquiry = inquiry.from_network(network, &rules.thresholds);
+        inquiry = inquiry.from_network(network, rules.range());
     }
     while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
         let now = letter.time;
@@ -149,6 +153,7 @@ struct Collected {
     labels: [u64; 3],
     bulk: [u64; 3],
     configured: Configured,
+    policies: HashMap<By, PolicyRow>,
     faults: Faults,
     tally: Tally,
     clusters: Clusters,
@@ -173,6 +178,7 @@ impl Collected {
                 min_sources: rules.thresholds.min_sources.get(),
                 ..Configured::default()
             },
+            policies: HashMap::new(),
             faults: index.faults.clone(),
             tally: Tally::new(),
             clusters: Clusters::default(),
@@ -182,8 +188,18 @@ impl Collected {
 
     fn add(&mut self, letter: &Letter, label: Label, reported: Reported, rules: &Rules) {
         let counts = reported.known.0;
-        let decision = Counted::new(rules, &letter.envelope, &letter.content, reported.known, None).decision;
+        let to = (&letter.envelope, &rules.parties(&letter.envelope)[..]);
+        // What is not judged was not counted either, and does not come here.
+        let Some(counted) = Counted::new(rules, to, &letter.content, reported.known, None) else { return };
+        let decision = counted.decision;
         let verdict = decision.verdict;
+        if let Some(name) = rules.name(decision.by) {
+            let new = || PolicyRow { policy: name.to_owned(), ..PolicyRow::default() };
+            let row = self.policies.entry(decision.by).or_insert_with(new);
+            row.messages += 1;
+            row.bulk += u64::from(verdict == Verdict::Bulk);
+            row.refused += u64::from(decision.action != Action::Mark);
+        }
         let whitelisted = verdict == Verdict::Whitelisted;
         self.kept.counted += 1;
         self.kept.signatures += reported.signatures as u64;
@@ -202,6 +218,8 @@ impl Collected {
 
     fn report(self) -> Tuning {
         let proposals = self.correspondents.proposals();
+        let mut policies: Vec<_> = self.policies.into_values().collect();
+        policies.sort_by(|a, b| b.messages.cmp(&a.messages).then_with(|| a.policy.cmp(&b.policy)));
         let bulk = self.bulk.iter().sum::<u64>();
         let wanted = proposals.iter().filter(|proposal| proposal.standing == Standing::Wanted);
         let wanted: u64 = wanted.map(|proposal| proposal.bulk).sum();
@@ -232,6 +250,7 @@ impl Collected {
             configured: Configured {
                 bulk,
                 labels: Labels::from(self.bulk),
+                policies,
                 bulk_with_proposals: bulk.saturating_sub(wanted),
                 ..self.configured
             },

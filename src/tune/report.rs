@@ -38,6 +38,8 @@ pub struct Kept {
     pub signatures: u64,
     /// Those that say too little to be counted.
     pub exempt: u64,
+    /// Those that are not judged, by the policy of their recipient.
+    pub by_policy: u64,
     /// Those that are larger than what is judged.
     pub too_large: u64,
     /// Files and messages that could not be read.
@@ -107,8 +109,23 @@ pub struct Configured {
     pub labels: Labels,
     /// Those that the white list wants, whatever their count.
     pub whitelisted: u64,
+    /// The same by the policy that decides, where there are several; those with the most messages first.
+    pub policies: Vec<PolicyRow>,
     /// Those that would have been bulk still if the lines that look wanted were in the white list.
     pub bulk_with_proposals: u64,
+}
+
+/// What a policy would have done.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PolicyRow {
+    /// Its name.
+    pub policy: String,
+    /// Messages for which it decides, whitelisted ones included.
+    pub messages: u64,
+    /// Those that would have been bulk.
+    pub bulk: u64,
+    /// Those of them that would not have been delivered, by its actions.
+    pub refused: u64,
 }
 
 /// Messages that belong together.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of a message beside its content, whoever brings it.
 
-use crate::policy::{Answers, Mailboxes, Per};
+use crate::policy::{Answers, Origin};
 use crate::signature::ClientNetwork;
-use std::collections::HashSet;
 use std::net::IpAddr;
 
 /// The envelope of a message, as far as it is known. Addresses stand without angle brackets.
@@ -23,8 +22,16 @@ pub struct Envelope {
     pub authenticated: bool,
     /// What tables elsewhere said of its names.
     pub answers: Answers,
+    /// By which name, if it is known.
+    pub login: Option<String>,
+    /// The name of the listener by which the mail server asks, if it has one.
+    pub listener: Option<String>,
     /// The mail server's queue id.
     pub id: Option<String>,
+    /// The Message-ID field as it came, perhaps cut short. Nothing is decided by it.
+    pub message_id: Option<String>,
+    /// Bytes of the message as it came.
+    pub size: Option<u64>,
 }
 
 impl Envelope {
@@ -34,18 +41,24 @@ impl Envelope {
         self.id.as_deref().unwrap_or("NOQUEUE")
     }
 
-    /// The mailboxes that it goes to: who is named twice, or in two spellings, still gets one copy.
+    /// From where it comes, for policies.
     #[must_use]
-    pub fn mailboxes(&self, mailboxes: &Mailboxes) -> HashSet<String> {
-        self.recipients.iter().map(|recipient| mailboxes.mailbox(recipient)).collect()
+    pub fn origin(&self) -> Origin<'_> {
+        Origin {
+            listener: self.listener.as_deref(),
+            client: self.client,
+            login: self.login.as_deref(),
+            authenticated: self.authenticated,
+        }
     }
 
-    /// How many reports the message is.
+    /// Whose mail it is, if it is outbound: who logged in, or else the client's address.
     #[must_use]
-    pub fn times(&self, per: Per, mailboxes: &Mailboxes) -> u32 {
-        match per {
-            Per::Recipient => u32::try_from(self.mailboxes(mailboxes).len()).unwrap_or(u32::MAX).max(1),
-            Per::Message => 1,
+    pub fn account(&self) -> String {
+        match (&self.login, self.client) {
+            (Some(login), _) => login.to_lowercase(),
+            (None, Some(ip)) => format!("[{ip}]"),
+            (None, None) => "[local]".to_owned(),
         }
     }
 

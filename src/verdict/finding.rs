@@ -5,7 +5,7 @@ use super::content::Content;
 use super::envelope::Envelope;
 use super::reason::{Exempt, Unknown};
 use super::rules::Rules;
-use crate::policy::{Backings, Counts, Decision, decide};
+use crate::policy::{Backings, Counts, Decision, Facts, Party, Terms, decide, settle};
 use crate::signature::Signature;
 
 /// How far the judging came.
@@ -49,28 +49,54 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Decides on a message with these counts, which come from there. `staleness` is the age of other servers' counts in seconds, where there are
-    /// other servers.
+    /// Decides on a message to these recipients with these counts, which come from there. `staleness` is the age of other servers'
+    /// counts in seconds, where there are other servers. None where nobody's copy is to be judged.
     #[must_use]
     pub fn new(
         rules: &Rules,
-        envelope: &Envelope,
+        (envelope, parties): (&Envelope, &[Party<'_>]),
         content: &Content,
         (counts, backings): (Counts, Backings),
         staleness: Option<u64>,
-    ) -> Self {
+    ) -> Option<Self> {
         let signature = content.signatures.body.ok();
         let facts = content.facts(envelope, rules);
         let stale = staleness.filter(|&age| age > rules.max_staleness);
-        let marking;
-        let unanswered = envelope.answers.failed.is_some() && !rules.act_when_unanswered;
-        let actions = if unanswered || stale.is_some() && !rules.act_when_stale {
-            marking = rules.actions.marking();
-            &marking
-        } else {
-            &rules.actions
+        let is_stale = stale.is_some() && !rules.act_when_stale;
+        // A newsletter of one's own is bulk, too; what is done about accounts is not decided by one message.
+        let is_unanswered = envelope.answers.failed.is_some() && !rules.act_when_unanswered;
+        let marks_only = is_stale || is_unanswered || rules.is_outbound(envelope);
+        let of_party = |party: &Party<'_>| {
+            let terms = rules.terms(party.by);
+            let marking;
+            let actions = if marks_only {
+                marking = terms.actions.marking();
+                &marking
+            } else {
+                terms.actions
+            };
+            let facts = Facts { recipients: &party.recipients, ..facts };
+            decide(counts, backings, Terms { actions, ..terms }, &facts)
         };
-        let decision = decide(counts, backings, &rules.thresholds, actions, &rules.whitelist, &facts);
-        Self { counts, signature, decision, stale, is_bulk: rules.is_bulk(counts) }
+        let decisions: Vec<_> =
+            parties.iter().map(|party| (party.by, rules.judges(party.by).then(|| of_party(party)))).collect();
+        let decision = settle(&decisions)?;
+        let Terms { thresholds, .. } = rules.terms(decision.by);
+        let is_bulk = thresholds.body.is_reached(counts.body) || thresholds.near.is_reached(counts.near);
+        Some(Self { counts, signature, decision, stale, is_bulk })
+    }
+
+    /// The same where its recipients are those of the envelope. What is not to be judged is exempt.
+    #[must_use]
+    pub fn find(
+        rules: &Rules,
+        envelope: &Envelope,
+        content: &Content,
+        known: (Counts, Backings),
+        staleness: Option<u64>,
+    ) -> Finding {
+        let parties = rules.parties(envelope);
+        Self::new(rules, (envelope, &parties), content, known, staleness)
+            .map_or(Finding::Exempt(Exempt::Policy), Finding::Counted)
     }
 }

@@ -66,6 +66,14 @@ impl HeaderValue {
         self
     }
 
+    /// Appends the policy that decided, where there are several.
+    pub(super) fn policy(self, name: Option<&str>) -> Self {
+        match name {
+            Some(name) => self.field("policy", name),
+            None => self,
+        }
+    }
+
     pub(super) fn into_string(self) -> String {
         self.0
     }

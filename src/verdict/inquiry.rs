@@ -7,9 +7,9 @@
 
 use super::settled::Settled;
 use super::trail::Trail;
-use crate::policy::{Backings, Counts, Thresholds};
+use crate::policy::{Backings, Counts, Range};
 use crate::signature::near::{Judgement, Seen, stray};
-use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures};
+use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures, outbound};
 
 /// Whether a message is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,14 @@ enum Step {
 }
 
 impl Question {
+    /// The same about signatures that stand for these in outbound mail.
+    fn apart(self, key: &FederationKey) -> Self {
+        let all = |of: Vec<Signature>| of.into_iter().map(|signature| outbound(key, signature)).collect();
+        let Self { reported, once, also, also_exact, asked, times } = self;
+        let also = also.into_iter().map(|(signature, times)| (outbound(key, signature), times)).collect();
+        Self { reported: all(reported), once: all(once), also, also_exact, asked: all(asked), times }
+    }
+
     fn is_empty(&self) -> bool {
         self.reported.is_empty() && self.once.is_empty() && self.also.is_empty() && self.asked.is_empty()
     }
@@ -93,6 +101,7 @@ pub struct Inquiry<'a> {
     reported: usize,
     /// None where it does not matter from where copies come.
     trail: Option<Trail<'a>>,
+    is_apart: bool,
 }
 
 impl<'a> Inquiry<'a> {
@@ -111,16 +120,25 @@ impl<'a> Inquiry<'a> {
             near: None,
             reported: 0,
             trail: None,
+            is_apart: false,
         }
     }
 
-    /// The same for a message from this network, none if it is not known: it is also asked from which networks copies came, and
-    /// that it came from this one is reported, where these thresholds want to know.
+    /// The same for mail that one's own users send: it is counted apart from what comes to them.
     #[must_use]
-    pub fn from_network(mut self, client: Option<ClientNetwork>, thresholds: &Thresholds) -> Self {
+    pub const fn apart(mut self) -> Self {
+        self.is_apart = true;
+        self
+    }
+
+    /// The same for a message from this network, none if it is not known: it is also asked from which networks copies came, and
+    /// that it came from this one is reported, where one of these thresholds wants to know.
+    #[must_use]
+    pub fn from_network(mut self, client: Option<ClientNetwork>, range: impl Into<Range>) -> Self {
+        let range = range.into();
         let times = if let Mode::Report(times) = self.mode { times } else { 0 };
-        let is_wanted = !thresholds.min_sources.is_off();
-        self.trail = is_wanted.then(|| Trail::new(self.key, client, thresholds, times));
+        let is_wanted = !range.highest.min_sources.is_off();
+        self.trail = is_wanted.then(|| Trail::new(self.key, client, range, times));
         self
     }
 
@@ -154,7 +172,7 @@ impl<'a> Inquiry<'a> {
             };
             if !question.is_empty() {
                 self.reported += question.reported.len() + question.once.len() + question.also.len();
-                return Some(question);
+                return Some(if self.is_apart { question.apart(self.key) } else { question });
             }
             self.answer(&[]);
         }
@@ -314,16 +332,31 @@ mod tests {
                     return inquiry.fail().then(|| inquiry.counts());
                 }
                 left -= 1;
-                for (signatures, times) in [(&reported, times), (&once, 1)] {
-                    for signature in signatures {
-                        *self.0.entry(*signature).or_default() += times;
-                    }
-                }
-                let all = [&reported, &once, &asked].into_iter().flatten();
-                let counts: Vec<_> = all.map(|s| self.0.get(s).copied().unwrap_or(0)).collect();
-                inquiry.answer(&counts);
+                inquiry.answer(&self.count(&reported, &once, &asked, times));
             }
             Some(inquiry.counts())
+        }
+
+        fn answer_all(&mut self, inquiry: &mut Inquiry<'_>) {
+            while let Some(Question { reported, once, asked, times, .. }) = inquiry.ask() {
+                inquiry.answer(&self.count(&reported, &once, &asked, times));
+            }
+        }
+
+        fn count(
+            &mut self,
+            reported: &[Signature],
+            once: &[Signature],
+            asked: &[Signature],
+            times: u32,
+        ) -> Vec<u32> {
+            for (signatures, times) in [(reported, times), (once, 1)] {
+                for signature in signatures {
+                    *self.0.entry(*signature).or_default() += times;
+                }
+            }
+            let all = [reported, once, asked].into_iter().flatten();
+            all.map(|s| self.0.get(s).copied().unwrap_or(0)).collect()
         }
     }
 
@@ -367,6 +400,17 @@ mod tests {
             let counts = ledger.judge(&letter, Mode::Report(3), 2).unwrap();
             assert_eq!(counts, Counts { body: Some(3 * n), near: Some(n) });
             assert_eq!(asked(&mut ledger), counts);
+        }
+    }
+
+    #[test]
+    fn outbound_mail_is_counted_apart() {
+        let (mut ledger, letter, key) = (Ledger::default(), of(LETTER), FederationKey::public());
+        for n in 1..=9 {
+            assert_eq!(ledger.judge(&letter, Mode::Report(1), 3).unwrap().body, Some(n));
+            let mut inquiry = Inquiry::new(&letter, &key, Mode::Report(2)).apart();
+            ledger.answer_all(&mut inquiry);
+            assert_eq!(inquiry.counts(), Counts { body: Some(2 * n), near: Some(n) });
         }
     }
 

@@ -10,6 +10,7 @@
 //! file, no socket.
 
 mod content;
+mod elsewhere;
 mod envelope;
 mod fields;
 mod finding;
@@ -19,13 +20,16 @@ mod inquiry;
 mod networks;
 mod outcome;
 mod reason;
+#[cfg(test)]
+mod recipients;
 mod rules;
 mod settled;
 mod trail;
 
 pub use content::Content;
+pub use elsewhere::questions;
 pub use envelope::Envelope;
-pub use fields::{fields, log_line};
+pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};
 pub use header::HeaderName;
 pub use inquiry::{Inquiry, Mode, Question};

@@ -97,7 +97,7 @@ impl Ledger {
         }
         let known = (inquiry.counts(), inquiry.backings());
         self.settled = settled;
-        Some(Counted::new(&rules, &envelope, &content, known, None))
+        Counted::new(&rules, (&envelope, &rules.parties(&envelope)), &content, known, None)
     }
 
     fn send(&mut self, raw: &str, network: u8, times: u32) -> Counted {

@@ -4,8 +4,9 @@
 use super::envelope::Envelope;
 use super::finding::{Counted, Finding};
 use super::header::HeaderValue;
+use super::reason::Exempt;
 use super::rules::Rules;
-use crate::policy::{Action, OnFailure, ReplyFields, Verdict};
+use crate::policy::{Action, By, OnFailure, ReplyFields, Standing, Terms, Verdict};
 use crate::signature::Signature;
 
 /// What is to be done with a message, and said about it.
@@ -19,6 +20,10 @@ pub struct Outcome {
     pub header: String,
     /// The SMTP answer of a refusal.
     pub reply: Option<Reply>,
+    /// Whether the message leaves without the header, since it goes to others.
+    pub is_silent: bool,
+    /// How the account stands that sent it, where it is outbound.
+    pub account: Option<Standing>,
 }
 
 /// An SMTP answer.
@@ -36,44 +41,84 @@ impl Outcome {
     /// What follows from a finding. `host` is the mail server's name.
     #[must_use]
     pub fn new(rules: &Rules, envelope: &Envelope, finding: &Finding, host: &str) -> Self {
-        let plain = |verdict, reason: &str, action| Self {
-            verdict,
-            action,
-            header: HeaderValue::new(verdict).field("reason", reason).field("host", host).into_string(),
-            reply: None,
+        let of = |verdict, reason: &str, action, by: Option<By>| {
+            let header = HeaderValue::new(verdict).field("reason", reason).field("host", host);
+            let header = header.policy(by.and_then(|by| rules.name(by))).into_string();
+            Self { verdict, action, header, reply: None, is_silent: false, account: None }
         };
-        match finding {
+        let plain = |verdict, reason, action| of(verdict, reason, action, None);
+        let outcome = match finding {
+            Finding::Exempt(Exempt::Policy) => {
+                let by = rules.parties(envelope).first().map(|party| party.by);
+                of(Verdict::Exempt, Exempt::Policy.as_str(), Action::Mark, by)
+            }
             Finding::Exempt(reason) => plain(Verdict::Exempt, reason.as_str(), Action::Mark),
             Finding::Unknown(reason, _) => match rules.on_failure {
                 OnFailure::Accept => plain(Verdict::Unknown, reason.as_str(), Action::Mark),
                 OnFailure::Tempfail => plain(Verdict::Unknown, reason.as_str(), Action::Tempfail),
             },
             Finding::Canary(signature) => {
-                let action = rules.actions.bulk;
+                let (by, action) = canary(rules, envelope);
+                let terms = rules.terms(by);
                 // A refusal reads as that of a message that has just become bulk.
-                let threshold = rules.thresholds.body.get();
-                let text = reply(rules, action, envelope, host, (threshold, threshold), *signature);
-                Self { reply: text, ..plain(Verdict::Bulk, "canary", action) }
+                let threshold = terms.thresholds.body.get();
+                let text = reply(terms, action, envelope, host, (threshold, threshold), *signature);
+                Self { reply: text, ..of(Verdict::Bulk, "canary", action, Some(by)) }
             }
-            Finding::Counted(counted) => Self {
-                verdict: counted.decision.verdict,
-                action: counted.decision.action,
-                header: header(rules, counted, host),
-                reply: reply(
-                    rules,
-                    counted.decision.action,
-                    envelope,
-                    host,
-                    reached(rules, counted),
-                    counted.signature,
-                ),
-            },
+            Finding::Counted(counted) => {
+                let (decision, terms) = (&counted.decision, rules.terms(counted.decision.by));
+                let reached = reached(terms, counted);
+                Self {
+                    verdict: decision.verdict,
+                    action: decision.action,
+                    header: header(rules, counted, host),
+                    reply: reply(terms, decision.action, envelope, host, reached, counted.signature),
+                    is_silent: false,
+                    account: None,
+                }
+            }
+        };
+        Self { is_silent: rules.is_outbound(envelope) && !rules.outbound.header, ..outcome }
+    }
+
+    /// The same for a message of an account that stands so: what is done with it is what is said of accounts over their limit.
+    #[must_use]
+    pub fn of_account(self, rules: &Rules, envelope: &Envelope, standing: Standing, host: &str) -> Self {
+        let this = Self { account: Some(standing), ..self };
+        let action = rules.outbound.action;
+        if !standing.is_over || action.harshness() <= this.action.harshness() {
+            return this;
         }
+        let codes = match action {
+            Action::Reject => Some(("550", "5.7.1")),
+            Action::Tempfail => Some(("451", "4.7.1")),
+            Action::Mark | Action::Discard | Action::Quarantine => None,
+        };
+        let (count, threshold) = (standing.sent.bulk, rules.outbound.bulk);
+        let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: "" };
+        let reply = codes.map(|(code, status)| Reply {
+            code: code.to_owned(),
+            status: status.to_owned(),
+            text: rules.outbound.text.fill(&fields),
+        });
+        Self { action, reply, ..this }
     }
 }
 
+/// What is done with the canary: the mildest that is done with bulk for its recipients, and whose policy that is.
+fn canary(rules: &Rules, envelope: &Envelope) -> (By, Action) {
+    let is_outbound = rules.is_outbound(envelope);
+    let of = |by: By| {
+        let marks = is_outbound || !rules.judges(by);
+        (by, if marks { Action::Mark } else { rules.terms(by).actions.bulk })
+    };
+    let all = rules.parties(envelope).into_iter().map(|party| of(party.by));
+    all.min_by_key(|(_, action)| action.harshness()).unwrap_or_default()
+}
+
 fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
-    let (body, near) = (rules.thresholds.body.get(), rules.thresholds.near.get());
+    let Terms { thresholds, .. } = rules.terms(counted.decision.by);
+    let (body, near) = (thresholds.body.get(), thresholds.near.get());
     let mut header = HeaderValue::new(counted.decision.verdict);
     for (name, count) in [("body", counted.counts.body), ("near", counted.counts.near)] {
         if let Some(count) = count {
@@ -84,7 +129,10 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
     if near != body {
         header = header.field("near-threshold", near);
     }
-    header = header.field("host", host);
+    header = header.field("host", host).policy(rules.name(counted.decision.by));
+    if let Some(milder) = counted.decision.milder.and_then(|by| rules.name(by)) {
+        header = header.field("milder", milder);
+    }
     for (name, value) in counted.decision.sources() {
         header = header.field(name, value);
     }
@@ -98,8 +146,8 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
 }
 
 /// Count and threshold of the kind by which it is bulk, for the reply to a refused message.
-fn reached(rules: &Rules, counted: &Counted) -> (u32, u32) {
-    let (body, near) = (rules.thresholds.body.get(), rules.thresholds.near.get());
+fn reached(Terms { thresholds, .. }: Terms<'_>, counted: &Counted) -> (u32, u32) {
+    let (body, near) = (thresholds.body.get(), thresholds.near.get());
     match (counted.counts.body, counted.counts.near) {
         (body_count, Some(count)) if body_count.is_none_or(|seen| seen < body) => (count, near),
         (body_count, _) => (body_count.unwrap_or(0), body),
@@ -108,7 +156,7 @@ fn reached(rules: &Rules, counted: &Counted) -> (u32, u32) {
 
 /// The answer of an action that refuses; the one of `unknown` is the mail server's own.
 fn reply(
-    rules: &Rules,
+    Terms { actions, .. }: Terms<'_>,
     action: Action,
     envelope: &Envelope,
     host: &str,
@@ -117,11 +165,11 @@ fn reply(
 ) -> Option<Reply> {
     let (code, status, text) = match action {
         Action::Reject => {
-            let reply = &rules.actions.reject;
+            let reply = &actions.reject;
             (reply.code.as_str(), reply.status.as_str(), &reply.text)
         }
         Action::Tempfail => {
-            let reply = &rules.actions.tempfail;
+            let reply = &actions.tempfail;
             (reply.code.as_str(), reply.status.as_str(), &reply.text)
         }
         Action::Mark | Action::Discard | Action::Quarantine => return None,
@@ -149,8 +197,8 @@ mod tests {
     fn backed(rules: &Rules, counts: Counts, backings: Backings, staleness: Option<u64>) -> Outcome {
         let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
         let envelope = Envelope { id: Some("4ID".to_owned()), ..Envelope::default() };
-        let counted = Counted::new(rules, &envelope, &content, (counts, backings), staleness);
-        Outcome::new(rules, &envelope, &Finding::Counted(counted), "mx.test")
+        let finding = Counted::find(rules, &envelope, &content, (counts, backings), staleness);
+        Outcome::new(rules, &envelope, &finding, "mx.test")
     }
 
     fn refusing() -> Rules {

@@ -12,11 +12,16 @@ pub enum Exempt {
     Network,
     /// Its client authenticated.
     Authenticated,
+    /// The policies of all its recipients say so.
+    Policy,
     /// It says too little to be distinguished from others.
     LowInformation,
 }
 
 impl Exempt {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Loopback, Self::Network, Self::Authenticated, Self::LowInformation];
+
     /// As header and log write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -24,6 +29,7 @@ impl Exempt {
             Self::Loopback => "loopback",
             Self::Network => "network",
             Self::Authenticated => "authenticated",
+            Self::Policy => "policy",
             Self::LowInformation => "low-information",
         }
     }
@@ -55,6 +61,17 @@ pub enum Unknown {
 }
 
 impl Unknown {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::TooLarge,
+        Self::TooManyRecipients,
+        Self::TooManyForged,
+        Self::Overloaded,
+        Self::InternalError,
+        Self::LedgerUnavailable,
+        Self::Timeout,
+    ];
+
     /// As header and log write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

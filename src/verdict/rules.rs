@@ -4,11 +4,15 @@
 
 use super::envelope::Envelope;
 use super::header::HeaderName;
+use super::inquiry::Inquiry;
 use super::reason::Exempt;
 use crate::policy::{
-    Actions, Authentication, Counts, Mailboxes, Network, OnFailure, Per, Thresholds, WhiteList,
+    Actions, Authentication, By, DEFAULT, Mailboxes, Network, OnFailure, OutboundSettings, Party, Per,
+    Policies, Policy, Range, Terms, Thresholds, WhiteList,
 };
 use crate::signature::{self, FederationKey};
+use std::collections::HashSet;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The rules in force.
@@ -40,12 +44,18 @@ pub struct Rules {
     pub per: Per,
     /// Which recipients are one.
     pub mailboxes: Mailboxes,
+    /// Whether mail to those whom no policy names is judged and counted.
+    pub judge: bool,
+    /// Who gets something else than what follows here.
+    pub policies: Policies,
     /// From which count on a message is bulk.
     pub thresholds: Thresholds,
     /// What is done with bulk.
     pub actions: Actions,
     /// Which bulk is wanted.
     pub whitelist: WhiteList,
+    /// Which mail is one's own users', and what they may send.
+    pub outbound: OutboundSettings,
     /// Of which mail other servers are told nothing.
     pub private: WhiteList,
     /// Whether they are told the exact signatures of all other mail.
@@ -76,9 +86,12 @@ impl Rules {
             act_when_unanswered: false,
             per: Per::default(),
             mailboxes: Mailboxes::default(),
+            judge: true,
+            policies: Policies::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
             whitelist: WhiteList::default(),
+            outbound: OutboundSettings::default(),
             private: WhiteList::default(),
             shares_exact: true,
             authentication: Authentication::default(),
@@ -89,18 +102,24 @@ impl Rules {
 
     /// All of its white lists, whose files may be read again.
     pub fn lists(&self) -> impl Iterator<Item = &WhiteList> {
-        [&self.whitelist, &self.private].into_iter()
+        let of_policies = self.policies.0.iter().map(|policy| &policy.whitelist);
+        [&self.whitelist, &self.private].into_iter().chain(of_policies)
     }
 
-    /// Whether a count has reached its threshold.
+    /// Whether a message with this envelope is outbound. It is counted apart, and bulk is only marked; its account is watched.
     #[must_use]
-    pub fn is_bulk(&self, counts: Counts) -> bool {
-        self.thresholds.body.is_reached(counts.body) || self.thresholds.near.is_reached(counts.near)
+    pub fn is_outbound(&self, envelope: &Envelope) -> bool {
+        let matches = &self.outbound.matches;
+        !matches.is_empty() && matches.fits(&envelope.origin())
     }
 
-    /// Why a message with this envelope is neither counted nor judged, if so. A client without an address is a local one.
+    /// Why a message with this envelope is neither counted nor judged, if so. A client without an address is a local one. What is
+    /// outbound comes from such clients, and is not exempt for that.
     #[must_use]
     pub fn exempt(&self, envelope: &Envelope) -> Option<Exempt> {
+        if self.is_outbound(envelope) {
+            return None;
+        }
         if self.exempt_loopback && envelope.client.is_none_or(|ip| ip.is_loopback()) {
             return Some(Exempt::Loopback);
         }
@@ -109,6 +128,92 @@ impl Rules {
             return Some(Exempt::Network);
         }
         (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
+    }
+
+    /// The recipients of a message by the policies that decide for them; those who are not known are one party.
+    #[must_use]
+    pub fn parties<'a>(&self, envelope: &'a Envelope) -> Vec<Party<'a>> {
+        self.policies.parties(&envelope.origin(), &envelope.recipients, &self.mailboxes)
+    }
+
+    /// Whether anybody's copy is judged and counted.
+    #[must_use]
+    pub fn judges_any(&self, parties: &[Party<'_>]) -> bool {
+        parties.iter().any(|party| self.judges(party.by))
+    }
+
+    /// Whether this policy has mail judged and counted.
+    #[must_use]
+    pub fn judges(&self, by: By) -> bool {
+        self.policy(by).map_or(self.judge, |policy| policy.judge)
+    }
+
+    fn policy(&self, by: By) -> Option<&Policy> {
+        self.policies.0.get(by.0?)
+    }
+
+    /// What a policy says.
+    #[must_use]
+    pub fn terms(&self, by: By) -> Terms<'_> {
+        static NONE: LazyLock<WhiteList> = LazyLock::new(WhiteList::default);
+        let (thresholds, actions, list) = match self.policy(by) {
+            Some(policy) => (&policy.thresholds, &policy.actions, &policy.whitelist),
+            None => (&self.thresholds, &self.actions, &*NONE),
+        };
+        Terms { by, thresholds, actions, lists: [&self.whitelist, list] }
+    }
+
+    /// How header and log call a policy; none where there is but one.
+    #[must_use]
+    pub fn name(&self, by: By) -> Option<&str> {
+        (!self.policies.0.is_empty()).then(|| self.policy(by).map_or(DEFAULT, |policy| policy.name.as_str()))
+    }
+
+    /// All that mail may be judged by.
+    fn all_terms(&self) -> impl Iterator<Item = Terms<'_>> {
+        let all = std::iter::once(By(None)).chain((0..self.policies.0.len()).map(|i| By(Some(i))));
+        all.filter(|&by| self.judges(by)).map(|by| self.terms(by))
+    }
+
+    /// An inquiry about a message with this envelope: from which networks its copies came is asked, unless it is outbound and counted
+    /// apart, since one's own users are where they are.
+    #[must_use]
+    pub fn about<'a>(&self, inquiry: Inquiry<'a>, envelope: &Envelope) -> Inquiry<'a> {
+        if self.is_outbound(envelope) {
+            inquiry.apart()
+        } else {
+            inquiry.from_network(envelope.network(), self.range())
+        }
+    }
+
+    /// Between which thresholds all policies have theirs.
+    #[must_use]
+    pub fn range(&self) -> Range {
+        let mut all = self.all_terms().map(|terms| terms.thresholds);
+        let first = Range::from(all.next().unwrap_or(&self.thresholds));
+        all.fold(first, Range::with)
+    }
+
+    /// Whether any message is refused temporarily, to come again.
+    #[must_use]
+    pub fn has_tempfail(&self) -> bool {
+        self.on_failure == OnFailure::Tempfail || self.all_terms().any(|terms| terms.actions.has_tempfail())
+    }
+
+    /// The mailboxes whose copies are counted: who is named twice, or in two spellings, still gets one copy.
+    #[must_use]
+    pub fn mailboxes(&self, parties: &[Party<'_>]) -> HashSet<String> {
+        let counted = parties.iter().filter(|party| self.judges(party.by));
+        counted.flat_map(|party| party.recipients.iter()).map(|to| self.mailboxes.mailbox(to)).collect()
+    }
+
+    /// How many reports the message is.
+    #[must_use]
+    pub fn times(&self, parties: &[Party<'_>]) -> u32 {
+        match self.per {
+            Per::Recipient => u32::try_from(self.mailboxes(parties).len()).unwrap_or(u32::MAX).max(1),
+            Per::Message => 1,
+        }
     }
 }
 

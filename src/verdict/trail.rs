@@ -4,7 +4,7 @@
 //! Nothing of that is done below a quarter of the threshold, so most mail has no part in it. docs/signatures.md has the reasons.
 
 use super::settled::{Settled, Track};
-use crate::policy::{Backing, Backings, Counts, Sources, Threshold, Thresholds};
+use crate::policy::{Backing, Backings, Counts, Range, Sources, Threshold, Thresholds};
 use crate::signature::{
     BUCKETS, ClientNetwork, FederationKey, PRESENT, Signature, source_bucket, source_count,
 };
@@ -17,7 +17,7 @@ const ESTABLISHED: u32 = 8;
 pub(super) struct Trail<'a> {
     /// The client's network and its bucket.
     client: Option<(ClientNetwork, u8)>,
-    thresholds: Thresholds,
+    range: Range,
     body: Option<Track>,
     near: Option<Track>,
     /// How often the message is reported itself.
@@ -29,15 +29,9 @@ pub(super) struct Trail<'a> {
 
 impl<'a> Trail<'a> {
     /// Of a message from this network that is reported so many times; zero if it is only asked for.
-    pub(super) fn new(
-        key: &FederationKey,
-        client: Option<ClientNetwork>,
-        thresholds: &Thresholds,
-        times: u32,
-    ) -> Self {
+    pub(super) fn new(key: &FederationKey, client: Option<ClientNetwork>, range: Range, times: u32) -> Self {
         let client = client.map(|network| (network, network.bucket(key)));
-        let thresholds = thresholds.clone();
-        Self { client, thresholds, body: None, near: None, times, failed: false, settled: None }
+        Self { client, range, body: None, near: None, times, failed: false, settled: None }
     }
 
     /// What is settled is not asked, and what becomes so is kept, as of this time in seconds since 1970.
@@ -47,13 +41,13 @@ impl<'a> Trail<'a> {
 
     /// Whether it matters from where the body came.
     fn wants_body(&self, count: Option<u32>) -> bool {
-        count.is_some_and(|count| count >= self.thresholds.body.quarter())
+        count.is_some_and(|count| count >= self.range.lowest.body.quarter())
     }
 
     /// The body with this count is known: the anchors whose networks are to be asked for.
     pub(super) fn ask_body(&mut self, body: Option<Signature>, count: Option<u32>) -> Vec<Signature> {
         let anchors: Vec<Signature> = body.filter(|_| self.wants_body(count)).into_iter().collect();
-        self.body = self.settled(&anchors, self.thresholds.body);
+        self.body = self.settled(&anchors, self.range.highest.body);
         if self.body.is_some() { Vec::new() } else { anchors }
     }
 
@@ -68,7 +62,7 @@ impl<'a> Trail<'a> {
             return Vec::new();
         }
         let anchors = carriers();
-        self.near = self.settled(&anchors, self.thresholds.near);
+        self.near = self.settled(&anchors, self.range.highest.near);
         if self.near.is_some() { Vec::new() } else { anchors }
     }
 
@@ -84,25 +78,29 @@ impl<'a> Trail<'a> {
         let is_own = track.own >= threshold.get();
         let knows_own = self.client.is_some_and(|(_, bucket)| track.buckets & 1 << bucket != 0);
         let reports_more = track.buckets.count_ones() < ESTABLISHED && !(is_own && knows_own);
-        !reports_more && (is_own || others >= self.thresholds.min_sources.get())
+        !reports_more && (is_own || others >= self.range.highest.min_sources.get())
     }
 
     /// Whether anything of what it is like is to be asked: not where its body decides, and for the record only where that is
     /// seldom the same. Copies of one body are told by it.
     fn wants_near(&self, counts: Counts) -> bool {
-        let is_reached = self.thresholds.near.is_reached(counts.near);
+        let is_reached = self.range.lowest.near.is_reached(counts.near);
         (is_reached || self.records_near(counts)) && !self.is_settled(counts)
     }
 
-    /// Whether the body alone is enough to act on.
+    /// Whether the body alone is enough to act on, by every policy.
     fn is_settled(&self, counts: Counts) -> bool {
-        let Thresholds { body, min_sources, .. } = self.thresholds;
+        let Thresholds { body, min_sources, .. } = self.range.highest;
         let Some(count) = counts.body.filter(|&count| body.is_reached(Some(count))) else { return false };
-        self.of_body(counts).is_some_and(|sources| sources.suffice(count, body, min_sources))
+        let lowest = self.range.lowest.body;
+        // What suffices by the lowest and by the highest does so by all between them.
+        self.of_body(counts).is_some_and(|sources| {
+            sources.suffice(count, body, min_sources) && sources.suffice(count, lowest, min_sources)
+        })
     }
 
     fn records_near(&self, counts: Counts) -> bool {
-        let Some(near) = counts.near.filter(|&near| near >= self.thresholds.near.quarter()) else {
+        let Some(near) = counts.near.filter(|&near| near >= self.range.lowest.near.quarter()) else {
             return false;
         };
         !self.wants_body(counts.body) || counts.body.is_none_or(|body| near >= body.saturating_mul(2))
@@ -119,12 +117,12 @@ impl<'a> Trail<'a> {
 
     /// Takes the answer to these questions about the body.
     pub(super) fn answer_body(&mut self, anchors: Vec<Signature>, counts: &[u32]) {
-        self.body = Some(self.read(anchors, counts, self.thresholds.body));
+        self.body = Some(self.read(anchors, counts, self.range.highest.body));
     }
 
     /// Takes the answer to these questions about what it is like.
     pub(super) fn answer_near(&mut self, anchors: Vec<Signature>, counts: &[u32]) {
-        self.near = Some(self.read(anchors, counts, self.thresholds.near));
+        self.near = Some(self.read(anchors, counts, self.range.highest.near));
     }
 
     fn read(&self, anchors: Vec<Signature>, counts: &[u32], threshold: Threshold) -> Track {
@@ -148,13 +146,13 @@ impl<'a> Trail<'a> {
     /// What the report of the message adds for its body, which has this count with it.
     pub(super) fn report_body(&self, key: &FederationKey, count: Option<u32>) -> Vec<(Signature, u32)> {
         let (Some(track), Some(count)) = (&self.body, count) else { return Vec::new() };
-        self.report(key, track, above(self.thresholds.body, count, self.times), self.thresholds.body)
+        self.report(key, track, above(self.range.lowest.body, count, self.times), self.range.highest.body)
     }
 
     /// The same for what it is like; there messages count.
     pub(super) fn report_near(&self, key: &FederationKey, counts: Counts) -> Vec<(Signature, u32)> {
         let Some(track) = self.near.as_ref().filter(|_| self.records_near(counts)) else { return Vec::new() };
-        self.report(key, track, self.times.min(1), self.thresholds.near)
+        self.report(key, track, self.times.min(1), self.range.highest.near)
     }
 
     fn report(
@@ -190,7 +188,7 @@ impl<'a> Trail<'a> {
             None if is_needed => Backing::Unknown,
             None => Backing::NotAsked,
         };
-        let Thresholds { body, near, .. } = self.thresholds;
+        let Thresholds { body, near, .. } = self.range.lowest;
         let needs_near = near.is_reached(counts.near) && !self.is_settled(counts);
         Backings {
             body: backing(self.of_body(counts), body.is_reached(counts.body)),
@@ -200,8 +198,8 @@ impl<'a> Trail<'a> {
 
     fn of_body(&self, counts: Counts) -> Option<Sources> {
         let track = self.body.as_ref()?;
-        let added = counts.body.map_or(0, |count| above(self.thresholds.body, count, self.times));
-        Some(self.sources(track.buckets, track.own.saturating_add(added), self.thresholds.body))
+        let added = counts.body.map_or(0, |count| above(self.range.lowest.body, count, self.times));
+        Some(self.sources(track.buckets, track.own.saturating_add(added), self.range.highest.body))
     }
 
     fn of_near(&self) -> Option<Sources> {
@@ -209,7 +207,7 @@ impl<'a> Trail<'a> {
         // Copies of one body are alike, too.
         let same = self.body.as_ref().map_or((0, 0), |body| (body.buckets, body.own));
         let own = track.own.max(same.1).saturating_add(self.times.min(1));
-        Some(self.sources(track.buckets | same.0, own, self.thresholds.near))
+        Some(self.sources(track.buckets | same.0, own, self.range.highest.near))
     }
 
     /// The client's own bucket is none of the others, and beyond the threshold its copies are not counted.
@@ -231,7 +229,7 @@ mod tests {
 
     fn trail(times: u32) -> Trail<'static> {
         let client = Some(ClientNetwork::of([192, 0, 2, 7].into()));
-        Trail::new(&FederationKey::public(), client, &Thresholds::default(), times)
+        Trail::new(&FederationKey::public(), client, Range::from(&Thresholds::default()), times)
     }
 
     const ANCHOR: u8 = 7;

@@ -32,6 +32,7 @@ pub struct Look {
 }
 
 pub const DESKTOP: Look = Look { width: 1280, height: 900, dark: false, phone: false };
+pub const WIDE: Look = Look { width: 1920, height: 1080, dark: false, phone: false };
 pub const PHONE: Look = Look { width: 390, height: 844, dark: true, phone: true };
 
 impl Browser {
@@ -168,10 +169,21 @@ impl Browser {
         }
     }
 
-    /// The whole page, or what is in the window, as a PNG.
+    /// What is in the window, as a PNG.
     #[track_caller]
     pub fn picture(&mut self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
+        super::encode::from_base64(shot["data"].as_str().unwrap())
+    }
+
+    /// The whole page, however high it is, as a PNG.
+    #[track_caller]
+    pub fn whole(&mut self) -> Vec<u8> {
+        let [width, height] =
+            ["innerWidth", "document.documentElement.scrollHeight"].map(|size| self.value(size));
+        let clip = json!({ "x": 0, "y": 0, "scale": 1, "width": width, "height": height });
+        let how = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
+        let shot = self.call("Page.captureScreenshot", how);
         super::encode::from_base64(shot["data"].as_str().unwrap())
     }
 

@@ -43,24 +43,31 @@ pub struct Client {
     pub options: u32,
     /// The macros that the milter asked for: stage and names.
     pub macros: Vec<(u32, String)>,
+    /// The name by which the SMTP client is said to have logged in.
+    pub login: Option<String>,
 }
 
 impl Client {
     /// Connects without a word.
     pub fn open(daemon: &Daemon) -> Self {
-        let stream: Box<dyn Duplex> = if daemon.address.starts_with("unix:") {
-            let stream = UnixStream::connect(daemon.unix()).unwrap();
+        Self::open_at(&daemon.address)
+    }
+
+    /// The same at an address in Postfix's notation.
+    pub fn open_at(address: &str) -> Self {
+        let stream: Box<dyn Duplex> = if let Some(path) = address.strip_prefix("unix:") {
+            let stream = UnixStream::connect(path).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.set_write_timeout(Some(PATIENCE)).unwrap();
             Box::new(stream)
         } else {
-            let stream = TcpStream::connect(daemon.tcp()).unwrap();
+            let stream = TcpStream::connect(address.strip_prefix("inet:").unwrap()).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.set_write_timeout(Some(PATIENCE)).unwrap();
             stream.set_nodelay(true).unwrap();
             Box::new(stream)
         };
-        Self { stream, out: Vec::new(), version: 6, actions: 0, options: 0, macros: Vec::new() }
+        Self { stream, out: Vec::new(), version: 6, actions: 0, options: 0, macros: Vec::new(), login: None }
     }
 
     /// Connects and negotiates as an MTA that offers everything.
@@ -184,7 +191,10 @@ impl Client {
 
     /// The stages of a message up to its end, and not its end.
     pub fn begin(&mut self, mail: &Mail) {
-        self.macros(b'M', &[("i", &mail.id)]);
+        let mut macros = vec![("i", &*mail.id)];
+        let login = self.login.clone();
+        macros.extend(login.as_deref().map(|login| ("{auth_authen}", login)));
+        self.macros(b'M', &macros);
         self.stage(b'M', format!("<{}>\0", mail.sender).as_bytes(), NOREPLY_MAIL);
         for recipient in &mail.recipients {
             self.stage(b'R', format!("<{recipient}>\0").as_bytes(), NOREPLY_RCPT);

@@ -119,9 +119,11 @@ impl Site {
         fs::create_dir_all(&state).unwrap();
         let log = if self.extra.contains("[log]") { "" } else { "\n[log]\ntarget = \"stderr\"\n" };
         let page = if self.extra.contains("[status]") { "" } else { "\n[status]\nlisten = \"\"\n" };
+        let listen =
+            if self.listen.starts_with('[') { self.listen.clone() } else { format!("{:?}", self.listen) };
         let text = format!(
-            "listen = \"{}\"\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{}{page}{log}",
-            self.listen,
+            "listen = {}\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{}{page}{log}",
+            listen,
             self.path("control.sock").display(),
             state.display(),
             self.extra
@@ -187,8 +189,18 @@ impl Daemon {
     /// Waits until it listens.
     pub fn listening(mut self) -> Self {
         let line = self.log.wait_for(0, " listens on ");
-        self.address = line.rsplit(' ').next().unwrap().to_owned();
+        let (_, addresses) = line.split_once(" listens on ").unwrap();
+        // Of several the first; those with names have them in brackets.
+        self.address = addresses.split([',', ' ']).next().unwrap().to_owned();
         self
+    }
+
+    /// The address of the listener of this name.
+    pub fn listener(&self, name: &str) -> String {
+        let line = self.log.wait_for(0, " listens on ");
+        let (_, addresses) = line.split_once(" listens on ").unwrap();
+        let suffix = format!(" ({name})");
+        addresses.split(", ").find_map(|address| address.strip_suffix(&suffix)).unwrap().to_owned()
     }
 
     /// Host and port, for a TCP listener.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon, and the counts that it holds; where it does not run, the ledger's file.
 
+use super::files::AS_ROOT;
 use super::report::Report;
 use super::subject::Daemon;
 use crate::command::show::ago;
@@ -9,6 +10,7 @@ use crate::ledger::{FILE_NAME, Image, OpenError, SliceStatus};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 
 /// One new message in so many that shows the threshold is worth a word.
@@ -40,8 +42,7 @@ pub(super) async fn examine(
             report.error("daemon", format!("no {daemon} answers at {shown}: {e}"), advice);
         }
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            let advice = "run doctor as root, or as a member of the daemon's group";
-            report.error("daemon", format!("the control socket {shown} cannot be used: {e}"), advice);
+            report.error("daemon", format!("the control socket {shown} cannot be used: {e}"), AS_ROOT);
         }
         Err(e) => {
             let advice = format!("systemctl restart bulkmark-{daemon}");
@@ -83,14 +84,22 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
     match path.try_exists() {
         Ok(true) => (),
         Ok(false) => return report.ok(CHECK, format!("there is none yet; the daemon will create {shown}")),
-        Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), "run doctor as root"),
+        Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), AS_ROOT),
+    }
+    if let Err(e) = File::open(&path)
+        && e.kind() == io::ErrorKind::PermissionDenied
+    {
+        return report.error(CHECK, format!("cannot read {shown}: {e}"), AS_ROOT);
     }
     match Image::open(&path, of.threshold) {
         Ok((image, status)) => {
             if key.is_some_and(|key| key.id() != image.key_id()) {
-                let text = format!("{shown} belongs to another federation key, {:016x}", image.key_id());
-                let advice = "put the old key back, or move the ledger away to begin with empty counts";
-                report.error(CHECK, text, advice);
+                let text = format!(
+                    "{shown} was made under another federation key, {:016x}: at its start the daemon keeps it beside, and \
+                     begins a new one",
+                    image.key_id()
+                );
+                report.warning(CHECK, text, "if that is not meant, put the old key back");
             } else {
                 report.ok(CHECK, format!("{shown} is sound"));
             }
@@ -136,7 +145,7 @@ fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
          probability {chance}"
     );
     if doubtful || longest >= MANY_SLICES {
-        let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), everywhere in a federation";
+        let advice = "raise ledger.capacity above the signatures of a day (see docs/sizing.md), in a federation that of the servers";
         report.warning(CHECK, format!("{text}; {longest} filters for one window"), advice);
     } else {
         report.ok(CHECK, text);

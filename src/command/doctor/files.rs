@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The files that the daemon needs: can it use them, and can others who should not?
 
-use super::access::{ENTER, Obstacle, READ, User, WRITE};
 use super::report::Report;
 use crate::command::show::bytes;
+use crate::directory::{ENTER, Obstacle, READ, User, WRITE};
 use crate::ledger::FILE_NAME;
 use rustix::fs::StatVfsMountFlags;
 use std::fs;
@@ -15,16 +15,8 @@ use std::path::Path;
 const SPACE_ERROR: u64 = 16 << 20;
 const SPACE_WARNING: u64 = 256 << 20;
 
-/// As whom the daemon runs: the owner of its control socket; where it does not run, the packages' user with their
-/// configuration, and elsewhere the owner of the state directory.
-pub(super) fn daemon_user(control: &Path, state_dir: &Path, packaged: bool) -> User {
-    let owner = |path: &Path| fs::metadata(path).ok().map(|meta| meta.uid());
-    if let Some(uid) = owner(control) {
-        return User::of(uid);
-    }
-    let packaged = if packaged { User::named("bulkmark") } else { None };
-    packaged.unwrap_or_else(|| User::of(owner(state_dir).unwrap_or_default()))
-}
+/// What helps whoever may not look.
+pub(super) const AS_ROOT: &str = "run it as root: sudo bulkmark doctor";
 
 /// Says so when this process sees less than it should.
 pub(super) fn examine_self(user: &User, report: &mut Report) {
@@ -34,7 +26,7 @@ pub(super) fn examine_self(user: &User, report: &mut Report) {
         report.warning(
             "doctor",
             format!("runs as {own}, who may not see everything that {user} sees"),
-            "run it as root: sudo bulkmark doctor",
+            AS_ROOT,
         );
     }
 }
@@ -50,7 +42,10 @@ pub(super) fn examine_file(what: &'static str, path: &Path, secret: bool, user: 
             return report.error(what, format!("{name} cannot read {shown} (mode of {at})"), share);
         }
         Err(Obstacle::Unknown(e)) => {
-            let advice = "correct its name in the configuration, or create it";
+            let advice = match e.kind() {
+                io::ErrorKind::PermissionDenied => AS_ROOT,
+                _ => "correct its name in the configuration, or create it",
+            };
             return report.error(what, format!("cannot use {shown}: {e}"), advice);
         }
     }
@@ -80,14 +75,14 @@ pub(super) fn examine_state(directory: &Path, user: &User, report: &mut Report) 
         Err(Obstacle::Unknown(e)) => {
             let advice = match e.kind() {
                 io::ErrorKind::NotFound => format!("install -d -o {name} -m 0750 {shown}"),
-                _ => "run doctor as root".to_owned(),
+                _ => AS_ROOT.to_owned(),
             };
             return report.error(CHECK, format!("cannot use {shown}: {e}"), advice);
         }
     }
     let strangers = match strangers(directory, user) {
         Ok(strangers) => strangers,
-        Err(e) => return report.error(CHECK, format!("cannot read {shown}: {e}"), "run doctor as root"),
+        Err(e) => return report.error(CHECK, format!("cannot read {shown}: {e}"), AS_ROOT),
     };
     let mode = fs::metadata(directory).map(|meta| meta.mode()).unwrap_or_default();
     if !strangers.is_empty() {

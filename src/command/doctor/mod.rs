@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark doctor`
 //!
-//! `report` collects what the others find: `files` looks at what the daemon may do with its files (`access`), `counts` asks
+//! `report` collects what the others find: `files` looks at what the daemon may do with its files, `counts` asks
 //! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does,
-//! and `servers` asks the other servers. `subject` is what they look at.
+//! `servers` asks the other servers, and `certificates` looks at the server's own. `subject` is what they look at.
 
-mod access;
+mod certificates;
 mod counts;
 mod files;
 mod postfix;
@@ -14,16 +14,19 @@ mod servers;
 mod session;
 mod subject;
 
+use crate::command::output::output;
 use crate::command::show::THRESHOLD;
 use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
 use crate::control::DaemonStatus;
+use crate::directory::User;
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
 use crate::signature::FederationKey;
 use crate::sync::Upstream;
 use crate::telemetry;
-use access::User;
+use files::AS_ROOT;
 use report::{Level, Report};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,16 +66,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let (file, key) = config::load_server_parts(&path)?;
             server(&path, packaged, &file, key, &mut report).await;
         } else {
-            let config::Parts { file, key, whitelist, private } = config::load_parts(&path)?;
-            let lists = whitelist.and(private).map(drop);
+            let config::Parts { file, key, whitelist, private, policies } = config::load_parts(&path)?;
+            let lists = whitelist.and(private).and_then(|_| policies.map(drop));
             milter(&path, packaged, args.postfix.as_deref(), (&file, key, lists), &mut report).await;
         }
         Ok(())
     });
     if let Err(e) = &examined {
-        report.error("configuration", first_line(e), "correct it there; nothing else was checked");
+        let forbidden = File::open(&path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
+        let advice = if forbidden { AS_ROOT } else { "correct it there; nothing else was checked" };
+        report.error("configuration", first_line(e), advice);
     }
-    let mut out = io::stdout().lock();
+    let mut out = output();
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&report)?)?;
     } else {
@@ -115,6 +120,11 @@ async fn milter(
     for list in &file.whitelist.files {
         files::examine_file("white lists", list, false, &user, report);
     }
+    for policy in &file.policy {
+        for list in policy.whitelist.files.iter().chain(&policy.matches.recipient_files) {
+            files::examine_file("policies", list, false, &user, report);
+        }
+    }
     for list in &file.sync.private {
         files::examine_file("private mail", list, false, &user, report);
     }
@@ -128,7 +138,7 @@ async fn milter(
         Ok(()) => report.ok("white lists", "every entry is valid"),
     }
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    if let Some(listen) = daemon.listens(&file.listen, status.as_ref(), Address::of_postfix, report) {
+    if let Some(listen) = daemon.listens(file.listen.first(), status.as_ref(), Address::of_postfix, report) {
         session::examine(file, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }
@@ -159,8 +169,7 @@ async fn server(
     };
     let (user, key) = daemon.examine_config(key, report);
     if let Some(tls) = &file.tls {
-        files::examine_file("certificate", &tls.cert, false, &user, report);
-        files::examine_file("certificate", &tls.key, true, &user, report);
+        certificates::examine(tls, &file.listen, &user, report);
     }
     match Clients::load(&file.state_dir) {
         Ok(clients) if clients.list().is_empty() => {
@@ -187,9 +196,11 @@ impl Daemon<'_> {
         key: Result<FederationKey, ConfigError>,
         report: &mut Report,
     ) -> (User, Option<FederationKey>) {
-        let user = files::daemon_user(self.control, self.state_dir, self.packaged);
+        let user = User::of_daemon(self.control, self.state_dir, self.packaged);
         files::examine_self(&user, report);
-        files::examine_file("configuration", self.path, false, &user, report);
+        for file in config::files(self.path).unwrap_or_else(|_| vec![self.path.to_owned()]) {
+            files::examine_file("configuration", &file, false, &user, report);
+        }
         let key = examine_key(self.ledger.federation_key_file.as_deref(), key, &user, report);
         (user, key)
     }
@@ -219,7 +230,9 @@ impl Daemon<'_> {
         if let Endpoint::At(address) = endpoint {
             return Some(address.clone());
         }
-        let address = status.and_then(|status| read(status.listens.as_ref()?).ok());
+        // Of several the first, which is the one without a name if there is one.
+        let first = |listens: &str| listens.split([',', ' ']).next().map(str::to_owned);
+        let address = status.and_then(|status| read(&first(status.listens.as_ref()?)?).ok());
         if address.is_none() {
             let daemon = self.name;
             report.error(
@@ -258,7 +271,7 @@ fn examine_key(
         Ok(key) => Some(key),
         Err(e) => {
             if !report.faults(CHECK) {
-                report.error(CHECK, first_line(&e), "put the federation's key there, or run doctor as root");
+                report.error(CHECK, first_line(&e), "put the federation's key there");
             }
             None
         }

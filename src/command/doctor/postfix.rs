@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Does Postfix ask the milter, and may it?
 
-use super::access::{Obstacle, User, WRITE};
 use super::report::Report;
+use crate::directory::{Obstacle, User, WRITE};
 use crate::net::Address;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -52,31 +52,74 @@ pub(super) fn examine(directory: Option<&Path>, listen: &Address, report: &mut R
             );
         }
     };
-    let of_smtp = postconf.ask(&["-P", "smtp/inet/smtpd_milters"]).and_then(Result::ok).unwrap_or_default();
-    let (place, milters) = match of_smtp.split_once('=') {
-        Some((_, own)) => ("smtpd_milters of smtp in master.cf", own.trim().to_owned()),
-        None => ("smtpd_milters", milters),
+    let service = Service::of_outside(&postconf);
+    let own = service.own_milters(&postconf);
+    let (place, is_main) = match &own {
+        Some(_) => (format!("smtpd_milters of {} in master.cf", service.name), false),
+        None => ("smtpd_milters".to_owned(), true),
     };
-    let jail = jail(&postconf);
+    let milters = own.unwrap_or(milters);
+    let jail = service.jail(&postconf);
     if specs(&milters).iter().any(|spec| is_ours(spec, listen, jail.as_deref())) {
         report.ok(CHECK, format!("{place} has {}", listen.in_postfix()));
         examine_socket(&postconf, listen, report);
-    } else {
-        let found = if milters.is_empty() { "empty".to_owned() } else { format!("\"{milters}\"") };
-        let line = format!("{{ {}, default_action=accept }}", seen_from(listen, jail.as_deref()));
-        report.error(
-            CHECK,
-            format!("{place} is {found}, and does not have {}: bulkmark is not asked", listen.in_postfix()),
-            format!("put this into main.cf and run postfix reload: smtpd_milters = {line}"),
-        );
+        return;
     }
+    let found = if milters.is_empty() { "empty".to_owned() } else { format!("\"{milters}\"") };
+    let ours = format!("{{ {}, default_action=accept }}", seen_from(listen, jail.as_deref()));
+    // Those that are asked already stay, and are asked first.
+    let line =
+        if milters.is_empty() { ours } else { format!("{}, {ours}", milters.trim_end_matches([',', ' '])) };
+    let advice = if is_main {
+        format!("put this into main.cf and run postfix reload: smtpd_milters = {line}")
+    } else {
+        format!(
+            "what master.cf says of {} goes before main.cf: put this there in its place and run postfix reload: \
+             -o {{ smtpd_milters = {line} }}",
+            service.name
+        )
+    };
+    report.error(
+        CHECK,
+        format!("{place} is {found}, and does not have {}: bulkmark is not asked", listen.in_postfix()),
+        advice,
+    );
 }
 
-/// The directory that smtpd sees as the root, if it runs in a jail.
-fn jail(postconf: &Postconf<'_>) -> Option<PathBuf> {
-    let service = postconf.ask(&["-M", "smtp/inet"])?.ok()?;
-    let jailed = service.split_whitespace().nth(4) == Some("y");
-    jailed.then(|| postconf.value("queue_directory").into())
+/// The service of master.cf that takes mail from outside.
+struct Service {
+    /// As postconf(1) names it: `smtp/inet`.
+    name: &'static str,
+    /// Its line.
+    line: String,
+}
+
+impl Service {
+    /// The one on port 25; where postscreen(8) has that, the one to which it hands on.
+    fn of_outside(postconf: &Postconf<'_>) -> Self {
+        let find = |name| {
+            let line = postconf.ask(&["-M", name]).and_then(Result::ok).unwrap_or_default();
+            Self { name, line }
+        };
+        let first = find("smtp/inet");
+        if first.column(7) == Some("postscreen") { find("smtpd/pass") } else { first }
+    }
+
+    fn column(&self, n: usize) -> Option<&str> {
+        self.line.split_whitespace().nth(n)
+    }
+
+    /// The milters that it has in the place of those of main.cf.
+    fn own_milters(&self, postconf: &Postconf<'_>) -> Option<String> {
+        let own = postconf.ask(&["-Px", &format!("{}/smtpd_milters", self.name)])?.ok()?;
+        own.split_once('=').map(|(_, own)| own.trim().to_owned())
+    }
+
+    /// The directory that it sees as the root, if it runs in a jail.
+    fn jail(&self, postconf: &Postconf<'_>) -> Option<PathBuf> {
+        let jailed = self.column(4) == Some("y");
+        jailed.then(|| postconf.value("queue_directory").into())
+    }
 }
 
 /// The addresses of the milters in a value of smtpd_milters.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Other servers: do they answer, do they know us, do they count as we do, and what time is it there?
 
+use super::files::AS_ROOT;
 use super::report::Report;
 use crate::command::show::ago;
 use crate::config::MilterFile;
@@ -8,6 +9,7 @@ use crate::control::DaemonStatus;
 use crate::ledger::{self, now};
 use crate::signature::FederationKey;
 use crate::sync::{Code, Link, Parameters, Remote, RemoteError, Upstream};
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 /// Asks each of them. `check` is "upstream" or "peer".
@@ -41,10 +43,7 @@ pub(super) async fn examine(
                 agreed.push(&**url);
             }
             (Ok(()), None) => {
-                report.ok(
-                    check,
-                    format!("{url} answers, knows our token, and has our window, capacity and key"),
-                );
+                report.ok(check, format!("{url} answers, knows our token, and has our window and key"));
                 agreed.push(&**url);
             }
         }
@@ -61,6 +60,9 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
         None => "name its file in token-file".to_owned(),
     };
     match (error, error.code()) {
+        (RemoteError::File { reason, .. }, _) if reason.kind() == ErrorKind::PermissionDenied => {
+            AS_ROOT.to_owned()
+        }
         (RemoteError::File { .. } | RemoteError::Setup(_), _) => {
             "correct the entry, or the file that it names".to_owned()
         }
@@ -88,8 +90,7 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
     }
 }
 
-const SAME: &str =
-    "use the same [ledger] window and capacity, and the same federation-key-file, as the server";
+const SAME: &str = "use the same [ledger] window, and the same federation-key-file, as the server";
 
 /// What waits to be sent.
 pub(super) fn examine_spool(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {

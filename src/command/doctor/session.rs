@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A session with the milter as Postfix would open it, with a canary as its message.
 
+use super::files::AS_ROOT;
 use super::report::Report;
 use crate::command::canary;
 use crate::config::MilterFile;
@@ -51,7 +52,8 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
         Ok(connection) => connection,
         Err(TestError::Io(e)) if UNREACHABLE.contains(&e.kind()) => {
             let text = format!("nobody answers at {}: {e}", listen.in_postfix());
-            return report.error("listener", text, restart);
+            let forbidden = e.kind() == io::ErrorKind::PermissionDenied;
+            return report.error("listener", text, if forbidden { AS_ROOT } else { restart });
         }
         Err(e) => {
             let text = format!(
@@ -69,7 +71,7 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
     let canary = match canary::read(&file.state_dir) {
         Ok(canary) => canary,
         Err(e) => {
-            let advice = "run doctor as root; if the file is not there, restart the milter, which makes it";
+            let advice = format!("{AS_ROOT}; if the file is not there, restart the milter, which makes it");
             return report.error("canary", format!("{e:#}"), advice);
         }
     };
@@ -124,7 +126,8 @@ async fn session(
     }
     mta.macros(MacroStage::Mail, [("i", "DOCTOR")]).await?;
     mta.mail([format!("<{address}>")]).await?;
-    mta.rcpt([format!("<{address}>")]).await?;
+    // Policies often have mail to postmaster not judged.
+    mta.rcpt([format!("<bulkmark-doctor@{host}>")]).await?;
     mta.data().await?;
     for (name, value) in head.lines().filter_map(|line| line.split_once(": ")) {
         mta.header(name, value).await?;
@@ -158,6 +161,14 @@ fn tell(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &mut Repor
         (_, [mark]) if mark.starts_with("bulk; reason=canary;") => {
             (if answer.quarantine { Action::Quarantine } else { Action::Mark }, Some(mark.clone()))
         }
+        (_, [mark]) if mark.starts_with("exempt; reason=policy;") => {
+            let text = format!("mail to unknown recipients here is not judged, not even a canary: {mark}");
+            return report.warning(
+                CHECK,
+                text,
+                "judge = true, in the file or in a policy, has mail judged: docs/policies.md",
+            );
+        }
         (_, [mark]) => {
             let advice = "systemctl restart bulkmark-milter: it runs with another configuration or version";
             return report.error(CHECK, format!("a canary from {stranger} is not bulk: {mark}"), advice);
@@ -174,7 +185,9 @@ fn tell(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &mut Repor
     };
     let said = said.map(|said| format!(": {said}")).unwrap_or_default();
     let text = format!("from {stranger}, as Postfix would show it, {action}{said}");
-    if action == file.actions.bulk {
+    // The answer does not always say which policy decided.
+    let of_policies = file.policy.iter().filter_map(|policy| policy.actions.bulk);
+    if of_policies.chain([file.actions.bulk]).any(|said| said == action) {
         report.ok(CHECK, text);
     } else {
         let text = format!("{text}; the configuration says {}", file.actions.bulk);

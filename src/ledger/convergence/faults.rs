@@ -122,3 +122,52 @@ fn the_last_word_on_a_reporter_is_on_disk() {
     assert_eq!(receipts.find(&reporter(1), 1), Ok(None), "it was forgotten for the one that came again");
     assert!(receipts.find(&reporter(spools), 1).unwrap().is_some());
 }
+
+/// A server whose windows are for so many signatures.
+fn server_for(capacity: u32) -> Node {
+    let settings = Settings { capacity: NonZeroU32::new(capacity).unwrap(), ..Settings::default() };
+    Node::new(format!("server for {capacity}"), Role::Server, settings, capacity.into())
+}
+
+/// Filters of one window that are of several sizes are counted together, over a restart, too; and there are only so many of them.
+#[test]
+fn sizes_stand_beside_one_another() {
+    let mut milter = node(Role::Cache, 1);
+    let mut servers = [1000, 2000, 3000, 4000, 5000].map(server_for);
+    for (server, n) in servers.iter_mut().zip(1..) {
+        count(server, 1, 0);
+        let update = &server.updates(&milter.view().vector(), usize::MAX).unwrap()[0];
+        let applied = milter.apply(update);
+        milter.commit();
+        assert_eq!(milter.view().count(signature(0), NOW), n.min(4));
+        if n == 5 {
+            let refusal = applied.unwrap_err().to_string();
+            assert!(
+                refusal.contains("the number of capacities in a window is 5, expected 0 to 4"),
+                "{refusal}"
+            );
+        }
+    }
+    milter.checkpoint(&crate::ledger::state::changes::Expired::default());
+    milter.restart(None);
+    assert_eq!(milter.view().count(signature(0), NOW), 4);
+}
+
+/// A server tells what is only in its journal as yet, is killed, and has another capacity when it comes back: its window keeps the
+/// size that others know.
+#[test]
+fn a_window_keeps_its_size_over_a_crash() {
+    let (mut server, mut milter) = (server_for(1000), node(Role::Cache, 1));
+    let reporter = |n| Reporter { client: "a".to_owned(), spool: n };
+    for n in 0..3 {
+        let taken = server.state().server().unwrap();
+        taken.take_batch(reporter(n), 1, &[(signature(0), 1)], None, NOW, Origin(0)).unwrap();
+        server.state().cut(NOW);
+        server.commit();
+        pull(&server, &mut milter);
+        server.set_capacity(5000);
+        server.restart(None);
+    }
+    assert_eq!(milter.view().count(signature(0), NOW), 3);
+    assert!(milter.cells() == server.cells());
+}

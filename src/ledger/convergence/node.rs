@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One ledger: the state that the writer owns, and its file, which is in memory.
 
+use crate::ledger::disk::backup::{Build, dump};
 use crate::ledger::disk::commit;
 use crate::ledger::disk::load::{Loaded, load};
 use crate::ledger::disk::read::{Behind, Reader};
@@ -18,6 +19,7 @@ use parking_lot::Mutex;
 use redb::{Database, StorageBackend};
 use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -118,7 +120,31 @@ impl Node {
 
     /// The file as it is now.
     pub(super) fn copy(&self) -> Vec<u8> {
-        self.file.0.lock().clone()
+        Self::bytes(&self.file)
+    }
+
+    fn bytes(file: &Memory) -> Vec<u8> {
+        file.0.lock().clone()
+    }
+
+    /// A backup, made while it goes on.
+    pub(super) fn backup(&self) -> Vec<u8> {
+        let (db, copy) = (&self.loaded.as_ref().unwrap().db, Memory::default());
+        let mut build = Build::new(Database::builder().create_with_backend(copy.clone()).unwrap())
+            .unwrap_or_else(|_| panic!());
+        let mut pushed = true;
+        let given = dump(db, &mut |piece| {
+            pushed &= build.push(piece).is_ok();
+            pushed
+        });
+        assert!(matches!(given, Ok(true)) && pushed, "{}", self.name);
+        drop(build.finish().unwrap_or_else(|_| panic!("{}", self.name)));
+        Self::bytes(&copy)
+    }
+
+    /// From the next start on it makes its windows for so many signatures.
+    pub(super) fn set_capacity(&mut self, capacity: u32) {
+        self.settings.capacity = NonZeroU32::new(capacity).unwrap();
     }
 
     /// Memory is gone, and what is on disk, or this, is read.
@@ -192,7 +218,10 @@ impl Node {
             sum.merge_generation(generation).unwrap();
         }
         sum.add_all(&counts.merged).unwrap();
-        let slices = sum.windows().iter().flat_map(|window| &window.slices);
+        // In the order of their sizes, whichever came first.
+        let mut windows: Vec<_> = sum.windows().iter().collect();
+        windows.sort_by_key(|window| (window.window, window.capacity));
+        let slices = windows.into_iter().flat_map(|window| &window.slices);
         let cells = slices.flat_map(|slice| slice.bytes(0..slice.blocks())).collect();
         let layer = |layer: &Layer| layer.windows.values().filter_map(|held| held.part(0)).collect();
         let mut layers: BTreeMap<_, _> =

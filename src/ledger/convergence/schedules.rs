@@ -37,7 +37,7 @@ fn one_move(world: &mut World) {
         }
         62..74 => world.pull(Holder::Milter(m), s, bytes, true),
         74..86 if s != other => world.pull(Holder::Server(other), s, bytes, true),
-        86..88 => world.servers[s].node.restart(None),
+        86..88 => world.raise_capacity(s),
         88..90 => world.restart_milter(m),
         90..92 => world.copy_milter(m),
         92 | 93 => world.roll_back_milter(m),

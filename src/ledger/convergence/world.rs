@@ -20,6 +20,9 @@ use std::num::NonZeroU32;
 /// Signatures that many reports have in common. Each report has one of its own besides, which tells what became of it.
 const SHARED: usize = 12;
 
+/// Signatures that windows are made for: of all, and of a federation in which that is being raised.
+const CAPACITIES: [u32; 3] = [2000, 3000, 5000];
+
 pub(super) fn signature(number: usize) -> Signature {
     let [a, b] = [number as u64, number as u64 + 1_000_000].map(|n| {
         let z = (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -80,10 +83,15 @@ impl World {
         let name = |n: u32| format!("server {n}");
         let federation = Federation { upstreams: (0..servers).map(name).collect(), ..Federation::default() };
         let settings =
-            Settings { capacity: NonZeroU32::new(2000).unwrap(), federation, ..Settings::default() };
+            Settings { capacity: NonZeroU32::new(CAPACITIES[0]).unwrap(), federation, ..Settings::default() };
         let limited = [random.next_u32() % 2 == 0, random.next_u32() % 2 == 0];
-        let server =
-            |n| Server { node: Node::new(name(n), Role::Server, settings.clone(), n.into()), copy: None };
+        // In one federation of three the servers' capacities differ, as while it is raised at one after the other.
+        let sizes = if seed.is_multiple_of(3) { &CAPACITIES[..] } else { &CAPACITIES[..1] };
+        let of = |n: u32| Settings {
+            capacity: NonZeroU32::new(sizes[n as usize % sizes.len()]).unwrap(),
+            ..settings.clone()
+        };
+        let server = |n| Server { node: Node::new(name(n), Role::Server, of(n), n.into()), copy: None };
         let milter = |n: u32| Milter {
             node: Node::new(format!("milter {n}"), Role::Cache, settings.clone(), u64::from(n) + 100),
             client: format!("client {}", n / 2),
@@ -278,8 +286,19 @@ impl World {
     }
 
     pub(super) fn copy_milter(&mut self, m: usize) {
+        let backup = self.chance(50);
         let milter = &mut self.milters[m];
-        milter.copy = Some((milter.node.copy(), milter.has.clone()));
+        let bytes = if backup { milter.node.backup() } else { milter.node.copy() };
+        milter.copy = Some((bytes, milter.has.clone()));
+    }
+
+    /// A server is stopped, and started with the largest capacity.
+    pub(super) fn raise_capacity(&mut self, s: usize) {
+        let server = &mut self.servers[s].node;
+        if self.seed.is_multiple_of(3) {
+            server.set_capacity(CAPACITIES[2]);
+        }
+        server.restart(None);
     }
 
     /// The file is put back to an old copy.
@@ -292,7 +311,9 @@ impl World {
     }
 
     pub(super) fn copy_server(&mut self, s: usize) {
-        self.servers[s].copy = Some(self.servers[s].node.copy());
+        let backup = self.chance(50);
+        let node = &self.servers[s].node;
+        self.servers[s].copy = Some(if backup { node.backup() } else { node.copy() });
     }
 
     /// All servers make updates of what they counted.

@@ -5,7 +5,7 @@ use crate::ledger::disk::errors::WriteError;
 use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{
     ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_last_sent,
-    encode_receipt, encode_spool, encode_waiting, seal, slice_key,
+    encode_receipt, encode_spool, encode_waiting, merged_slice, seal, slice_key,
 };
 use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
@@ -14,7 +14,7 @@ use crate::ledger::disk::schema::{
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::vector::Origin;
 use crate::ledger::history::window::Window;
-use crate::ledger::state::changes::{Changes, Expired, Kept};
+use crate::ledger::state::changes::{Begun, Changes, Expired, Kept};
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::roles::State;
 use crate::ledger::state::server::Server;
@@ -31,6 +31,7 @@ pub(crate) fn commit(db: &Database, state: &State, changes: &Changes) -> Result<
 }
 
 fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Result<(), redb::Error> {
+    write_begun(txn, &changes.begun)?;
     if !changes.entries.is_empty() {
         let mut first = state.counts().next - changes.entries.len() as u64;
         let mut table = txn.open_table(JOURNAL)?;
@@ -53,6 +54,20 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
     }
     write_updates(txn, state, &changes.updates)?;
     state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, changes))
+}
+
+/// Writes of what size new windows are; their cells follow with the next checkpoint.
+fn write_begun(txn: &WriteTransaction, begun: &[Begun]) -> Result<(), redb::Error> {
+    if begun.is_empty() {
+        return Ok(());
+    }
+    let mut table = txn.open_table(LOCAL.slices)?;
+    for &Begun { window, first, capacity } in begun {
+        let record = Record { from: first, distinct: 0, chunks: 0, capacity };
+        let (start, length) = window.key();
+        table.insert((start, length, 0), &*seal(LOCAL.names[0], &slice_key(window, 0), &record.encode()))?;
+    }
+    Ok(())
 }
 
 fn write_receipts(txn: &WriteTransaction, changes: &Changes) -> Result<(), redb::Error> {
@@ -230,7 +245,7 @@ fn write_merged(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb::Err
         for ((number, slice), dirty) in (0..).zip(&layer.slices).zip(&layer.dirty) {
             let bytes = |chunk| slice.bytes(blocks_of(chunk, slice.blocks()));
             let record = Record { from: 0, distinct: 0, chunks: 0, capacity: layer.capacity };
-            rows.write(layer.window, number, dirty, &record, bytes)?;
+            rows.write(layer.window, merged_slice(layer.size, number), dirty, &record, bytes)?;
         }
     }
     Ok(())

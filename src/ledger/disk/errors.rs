@@ -6,6 +6,9 @@ use bulkmark_filter::ParameterError;
 use std::io;
 use std::path::PathBuf;
 
+/// The parameter that says under which key the signatures of a ledger were made.
+pub(crate) const KEY_ID: &str = "federation key id";
+
 /// The ledger's file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -36,7 +39,10 @@ pub enum OpenError {
         what: String,
     },
     /// It was written under other parameters.
-    #[error("the ledger {path} has {name} {found}, but this configuration needs {expected}")]
+    #[error(
+        "the ledger {path} has {name} {found}, but this configuration needs {expected}. To go on with empty counts, \
+         bulkmark ledger begin keeps it beside a new one"
+    )]
     Other {
         /// The file.
         path: PathBuf,
@@ -47,6 +53,14 @@ pub enum OpenError {
         /// The value that is needed.
         expected: String,
     },
+}
+
+impl OpenError {
+    /// Whether it is sound, and all that is wrong is that it was made under another federation key.
+    #[must_use]
+    pub fn is_of_another_key(&self) -> bool {
+        matches!(self, Self::Other { name: KEY_ID, .. })
+    }
 }
 
 /// A change did not reach the disk.

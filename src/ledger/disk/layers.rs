@@ -24,7 +24,7 @@ pub(crate) struct LayerRow<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-fn key_bytes((origin, start, length, part): LayerKey) -> Vec<u8> {
+pub(crate) fn key_bytes((origin, start, length, part): LayerKey) -> Vec<u8> {
     [&[origin, start, length].map(u64::to_le_bytes).concat()[..], &part.to_le_bytes()].concat()
 }
 

@@ -8,7 +8,8 @@ use crate::ledger::disk::errors::{Fault, damaged, no_memory};
 use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{
     Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_last_sent,
-    decode_receipt, decode_spool, decode_waiting, encode_last_sent, encode_spool, slice_key, unseal,
+    decode_receipt, decode_spool, decode_waiting, encode_last_sent, encode_spool, size_and_slice, slice_key,
+    unseal,
 };
 use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
@@ -229,16 +230,20 @@ fn load_merged(
     own: &[Origin],
     layers: BTreeMap<Origin, Layer>,
 ) -> Result<MergedCounts, Fault> {
-    let mut merged = MergedCounts::new(settings);
+    let loaded = std::cell::RefCell::new(MergedCounts::new(settings));
     let capacity = std::cell::Cell::new(1);
-    let join = |_, _, record: &Record| {
-        // The row has the capacity of the window's first slice, whatever slice it is of.
+    let join = |window, number, record: &Record| {
+        // The row has the capacity of the first slice of this size, whatever slice it is of.
         capacity.set(record.capacity);
-        Ok(())
+        let (size, _) = size_and_slice(number);
+        let fits = loaded.borrow_mut().restore(window, record.capacity, size);
+        if fits { Ok(()) } else { Err(damaged(format!("the window {window} has two filters in one place"))) }
     };
     each_slice(txn, &MERGED, join, |window, number, chunk, bytes| {
-        merged.merge_chunk(window, capacity.get(), number, chunk, bytes).map_err(no_memory)
+        let (_, slice) = size_and_slice(number);
+        loaded.borrow_mut().merge_chunk(window, capacity.get(), slice, chunk, bytes).map_err(no_memory)
     })?;
+    let mut merged = loaded.into_inner();
     merged
         .windows_mut()
         .iter_mut()
@@ -313,7 +318,7 @@ fn load_receipts(txn: &WriteTransaction) -> Result<Vec<(Reporter, u64, Receipt)>
 }
 
 /// What is in the spool; none when there never was one.
-fn load_spool(txn: &WriteTransaction, settings: &Settings) -> Result<Option<Spool>, Fault> {
+pub(crate) fn load_spool(txn: &WriteTransaction, settings: &Settings) -> Result<Option<Spool>, Fault> {
     let Some(row) = get_meta(txn, SPOOL_STATE)? else { return Ok(None) };
     let mut stored = decode_spool(&row)?;
     stored.last_sent = get_meta(txn, LAST_SENT)?.map(|row| decode_last_sent(&row)).transpose()?;

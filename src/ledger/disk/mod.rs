@@ -2,6 +2,8 @@
 //! The ledger's file: its tables ([`schema`]) and rows ([`rows`]), how it becomes a state ([`load`]) and how what changed in the
 //! state gets into it ([`commit`]). Described in docs/ledger.md.
 
+pub(crate) mod aside;
+pub(crate) mod backup;
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod errors;

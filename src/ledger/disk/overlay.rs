@@ -30,7 +30,11 @@ struct Over {
 impl Overlay {
     /// Of this file, which nobody may write meanwhile.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        Self::new(File::open(path)?)
+    }
+
+    /// The same, of a file that is open.
+    pub(crate) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self { file, beneath: length, over: Mutex::new(Over { length, pages: HashMap::new() }) })
     }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Reading what is on disk, beside the writer: updates for those who follow, and snapshots.
 
+use crate::ledger::disk::backup;
 use crate::ledger::disk::errors::Fault;
 use crate::ledger::disk::layers::LayerRow;
-use crate::ledger::disk::rows::{ChunkKey, LayerKey, Record, SliceKey, chunk_key, slice_key, unseal};
+use crate::ledger::disk::rows::{
+    ChunkKey, LayerKey, Record, SliceKey, chunk_key, size_and_slice, slice_key, unseal,
+};
 use crate::ledger::disk::schema::{Cells, LAYERS, LOCAL, MERGED, META, UPDATES, VECTOR};
 use crate::ledger::errors::LedgerError;
 use crate::ledger::history::refusal::Refusal;
@@ -87,6 +90,15 @@ impl Reader {
             }
         }
         Ok(updates)
+    }
+
+    /// Gives all of the ledger as it is at this moment, in pieces, for a [`Backup`](crate::ledger::Backup), until `take` wants no
+    /// more. Meanwhile the file grows by what is written, and no more.
+    ///
+    /// # Errors
+    /// When the disk failed or a row is damaged.
+    pub fn backup(&self, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), LedgerError> {
+        backup::dump(&self.db, &mut take).map(drop).map_err(fault)
     }
 
     /// The cells as of the last checkpoint, as one state that stays while it is held.
@@ -233,17 +245,20 @@ impl Snapshot {
                 *skip -= 1;
                 continue;
             }
-            let (start, length, slice, chunk) = key.value();
+            let (start, length, number, chunk) = key.value();
             let window = Window::from((start, length));
-            let of: SliceKey = (start, length, 0);
+            // All records of merged slices have the capacity of the first one; of others only that itself.
+            let of: SliceKey = (start, length, if slices_name == LOCAL.names[0] { 0 } else { number });
             let record = slices.get(of).map_err(unavailable)?;
             let record =
                 record.ok_or_else(|| LedgerError::Unavailable("a slice has no record".to_owned()))?;
-            let record = unseal(slices_name, &slice_key(window, 0), record.value())
+            let record = unseal(slices_name, &slice_key(window, of.2), record.value())
                 .and_then(Record::decode)
                 .map_err(fault)?;
-            let bytes = unseal(cells_name, &chunk_key(window, slice, chunk), value.value()).map_err(fault)?;
+            let bytes =
+                unseal(cells_name, &chunk_key(window, number, chunk), value.value()).map_err(fault)?;
             let bytes = bytes.to_vec();
+            let (_, slice) = size_and_slice(number);
             rows.push(Row { window, capacity: record.capacity, slice, chunk, client: None, bytes });
         }
         Ok(())

@@ -14,7 +14,21 @@ use crate::signature::Signature;
 /// Beginning and length of the window, and number of the slice.
 pub(crate) type SliceKey = (u64, u64, u32);
 
-/// The same, and number of the chunk.
+/// Of merged counts, bits of the slice's number above which that of the size stands: filters of a window may be of several. The
+/// first has the number 0.
+const SIZE_BITS: u32 = 8;
+
+/// The number of a slice of merged counts in its key, of the number of its size and its own.
+pub(crate) const fn merged_slice(size: u32, slice: u32) -> u32 {
+    size << SIZE_BITS | slice
+}
+
+/// The same the other way round.
+pub(crate) const fn size_and_slice(number: u32) -> (u32, u32) {
+    (number >> SIZE_BITS, number & ((1 << SIZE_BITS) - 1))
+}
+
+/// The same as a slice's, and number of the chunk.
 pub(crate) type ChunkKey = (u64, u64, u32, u32);
 
 /// Of what a limited client brought: origin, beginning and length of the window, and number of the part.

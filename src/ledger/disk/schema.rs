@@ -2,7 +2,7 @@
 //! The tables of the ledger's file, and how it is opened. Described in docs/ledger.md.
 
 use crate::directory::StateDirectory;
-use crate::ledger::disk::errors::{Fault, damaged};
+use crate::ledger::disk::errors::{Fault, KEY_ID, damaged};
 use crate::ledger::disk::overlay::Overlay;
 use crate::ledger::disk::rows::{ChunkKey, LayerKey, SliceKey, seal, unseal};
 use crate::ledger::settings::Role;
@@ -126,10 +126,26 @@ pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
         }
     }
     let role = if text("role")? == Role::Server.to_string() { Role::Server } else { Role::Site };
-    let key = text("federation key id")?;
-    let key = u64::from_str_radix(&key, 16).map_err(|_| damaged(format!("its key id is {key:?}")))?;
+    let key = key_id(&txn)?;
     txn.commit()?;
     Ok((db, role, key))
+}
+
+/// A database in an empty file, without any rows.
+pub(crate) fn empty(file: File) -> Result<Database, Fault> {
+    Ok(builder().create_file(file)?)
+}
+
+/// Opens a file to look at single rows of it. What is written to it is forgotten.
+pub(crate) fn open_unchecked(file: File) -> Result<Database, Fault> {
+    Ok(builder().create_with_backend(Overlay::new(file).map_err(Fault::Io)?)?)
+}
+
+/// The number of the key that a ledger's signatures were made with.
+pub(crate) fn key_id(txn: &WriteTransaction) -> Result<u64, Fault> {
+    let row = get_meta(txn, KEY_ID)?.ok_or_else(|| damaged(format!("it has no {KEY_ID}")))?;
+    let text = String::from_utf8_lossy(&row);
+    u64::from_str_radix(&text, 16).map_err(|_| damaged(format!("its key id is {text:?}")))
 }
 
 /// Checks that all pages are.
@@ -195,7 +211,7 @@ fn parameters(role: Role, key_id: u64) -> [(&'static str, String); 4] {
         ("format", FORMAT.to_owned()),
         ("role", role.to_string()),
         ("layout", Refined::layout()),
-        ("federation key id", format!("{key_id:016x}")),
+        (KEY_ID, format!("{key_id:016x}")),
     ]
 }
 
@@ -214,7 +230,8 @@ fn renew_format(txn: &WriteTransaction) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
+/// Checks that a ledger is of these parameters; the key is the last of them.
+pub(crate) fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
     refuse_damaged(txn)?;
     renew_format(txn)?;
     for (name, expected) in parameters(role, key.id()) {

@@ -20,6 +20,17 @@ pub(crate) struct Entry {
     pub(crate) client: Option<Origin>,
 }
 
+/// A window in which something was counted for the first time. Its size must be known before its first report is: the next start may
+/// be told another capacity, and others may know of reports that are only in the journal here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begun {
+    pub(crate) window: Window,
+    /// The number of its first report.
+    pub(crate) first: u64,
+    /// Signatures that it is made for.
+    pub(crate) capacity: u32,
+}
+
 /// An update as it is kept and handed on.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
@@ -33,6 +44,7 @@ pub(crate) struct Kept {
 /// What changed since the last commit.
 #[derive(Default)]
 pub(crate) struct Changes {
+    pub(crate) begun: Vec<Begun>,
     pub(crate) entries: Vec<Entry>,
     /// The last batch of each of these reporters; none for those that are forgotten. One that is forgotten and comes again
     /// has one place here, so what came last holds.
@@ -51,7 +63,8 @@ pub(crate) struct Changes {
 
 impl Changes {
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.begun.is_empty()
+            && self.entries.is_empty()
             && self.receipts.is_empty()
             && self.refused.is_empty()
             && self.waiting.is_empty()

@@ -5,7 +5,7 @@ use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::Vector;
 use crate::ledger::settings::Settings;
-use crate::ledger::state::changes::{Changes, Entry, Kept};
+use crate::ledger::state::changes::{Begun, Changes, Entry, Kept};
 use crate::ledger::state::local::Local;
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::signature::Signature;
@@ -56,6 +56,9 @@ impl Counts {
     /// Counts reports here.
     pub(crate) fn add(&mut self, signature: Signature, times: u32, now: u64) {
         let window = self.local.generations.window_at(now);
+        if let Some(capacity) = self.local.generations.begin(window) {
+            self.changes.begun.push(Begun { window, first: self.next, capacity });
+        }
         match self.local.generations.add(window, self.next, signature, times) {
             Ok(()) => self.journal(Entry { window, signature, times, client: None }),
             Err(e) => self.broken = Some(format!("no memory for more signatures: {e}")),

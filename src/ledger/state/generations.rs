@@ -144,6 +144,15 @@ impl Generations {
         self.calendar.at(now)
     }
 
+    /// Makes the generation of a window, if it is missing. The signatures that it is made for, then.
+    pub(crate) fn begin(&mut self, window: Window) -> Option<u32> {
+        let missing = !self.all.iter().any(|g| g.window == window);
+        missing.then(|| {
+            self.all.push(Generation::new(window, self.capacity));
+            self.capacity
+        })
+    }
+
     /// Adds `times` reports of `signature` to `window`, whose generation is made when it is missing. `id` grows with
     /// each report: the sequence number of the change.
     ///

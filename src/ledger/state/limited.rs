@@ -316,11 +316,12 @@ impl Limited {
         members.map(|member| (member.origin, member.layer)).collect()
     }
 
-    /// Takes out windows that are over. A client of whom nothing is left may begin anew with filters of another size.
+    /// Takes out windows that are over. A client of whom nothing is left may begin anew with filters of another size; of one that has
+    /// something under a former origin, what its cells hold is added up over all of them, so they stay of one size.
     pub(crate) fn take_expired(&mut self, now: u64) {
         for member in self.members.values_mut() {
             member.layer.take_expired(self.calendar, now);
-            if member.layer.windows.is_empty() {
+            if member.layer.windows.is_empty() && member.former.is_empty() {
                 member.capacity = self.capacity;
             }
         }

@@ -12,6 +12,7 @@ use crate::ledger::state::layers::Layers;
 use crate::ledger::state::shares::{Share, add_up};
 use crate::signature::Signature;
 use bulkmark_filter::{CELLS_PER_BLOCK, Counting, Merged, ParameterError, Refined, Scaling};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Blocks of a slice (64 MB) beyond which it is made only if the one before it is used. An update that begins such a slice
@@ -30,19 +31,29 @@ pub enum Applied {
     Known,
 }
 
-/// The counts of one window, over all origins.
+/// Sizes that the filters of a window may have beside one another. Servers take a new capacity one after the other, and each makes
+/// its own windows of the size that it has when they begin.
+const MAX_SIZES: usize = 4;
+
+/// The counts of one window, over all origins whose filters are of one size.
 pub(crate) struct MergedWindow {
     pub(crate) window: Window,
     /// Signatures that the first slice was made for.
     pub(crate) capacity: u32,
+    /// The number of this size among those of the window, as the file has it.
+    pub(crate) size: u32,
     pub(crate) slices: Vec<Merged>,
     /// For each slice and chunk, whether it changed since it was written.
     pub(crate) dirty: Vec<Vec<bool>>,
 }
 
 impl MergedWindow {
-    const fn new(window: Window, capacity: u32) -> Self {
-        Self { window, capacity, slices: Vec::new(), dirty: Vec::new() }
+    const fn new(window: Window, capacity: u32, size: u32) -> Self {
+        Self { window, capacity, size, slices: Vec::new(), dirty: Vec::new() }
+    }
+
+    const fn is(&self, window: Window, capacity: u32) -> bool {
+        self.window.start == window.start && self.window.length == window.length && self.capacity == capacity
     }
 
     fn count(&self, signature: Signature) -> u32 {
@@ -110,6 +121,37 @@ impl MergedCounts {
         &mut self.windows
     }
 
+    /// The filters of a window that are of this size.
+    pub(crate) fn of_size(&self, window: Window, capacity: u32) -> Option<&MergedWindow> {
+        self.windows.iter().find(|merged| merged.is(window, capacity))
+    }
+
+    /// How many sizes the filters of a window have.
+    fn sizes(&self, window: Window) -> usize {
+        self.windows.iter().filter(|merged| merged.window == window).count()
+    }
+
+    /// Makes place for filters that the file has, as it has them. False when others have this number, or these another.
+    pub(crate) fn restore(&mut self, window: Window, capacity: u32, size: u32) -> bool {
+        let mut known = self.windows.iter().filter(|merged| merged.window == window);
+        match known.find(|merged| merged.size == size || merged.capacity == capacity) {
+            Some(merged) => merged.size == size && merged.capacity == capacity,
+            None => {
+                self.windows.push(MergedWindow::new(window, capacity, size));
+                true
+            }
+        }
+    }
+
+    /// Makes place for filters of a size that the window does not have yet.
+    fn begin(&mut self, window: Window, capacity: u32) -> usize {
+        let taken =
+            |size: &u32| self.windows.iter().any(|merged| merged.window == window && merged.size == *size);
+        let size = (0..).find(|size| !taken(size)).unwrap_or_default();
+        self.windows.push(MergedWindow::new(window, capacity, size));
+        self.windows.len() - 1
+    }
+
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         let live = self.windows.iter().filter(|window| self.calendar.is_live(window.window, now));
@@ -158,7 +200,7 @@ impl MergedCounts {
             return Err(refusal);
         }
         for part in &update.parts {
-            let Some(window) = self.windows.iter_mut().find(|w| w.window == part.window) else {
+            let Some(window) = self.windows.iter_mut().find(|w| w.is(part.window, part.capacity)) else {
                 continue;
             };
             let slice = part.slice as usize;
@@ -198,17 +240,15 @@ impl MergedCounts {
         if self.calendar.is_over(part.window, now) {
             return Ok(None);
         }
-        if let Some(at) = self.windows.iter().position(|w| w.window == part.window) {
-            let ours = self.windows[at].capacity;
-            ParameterError::same("capacity", ours.into(), part.capacity.into())
-                .map_err(NoPlace::Parameter)?;
+        if let Some(at) = self.windows.iter().position(|w| w.is(part.window, part.capacity)) {
             return Ok(Some(at));
         }
-        let known = self.windows.iter().map(|w| w.window);
-        self.calendar.admit(part.window, known, now).map_err(NoPlace::Clock)?;
+        let known: BTreeSet<Window> = self.windows.iter().map(|w| w.window).collect();
+        if !known.contains(&part.window) {
+            self.calendar.admit(part.window, known.into_iter(), now).map_err(NoPlace::Clock)?;
+        }
         self.admit(part.window, part.capacity, part.slice).map_err(NoPlace::Parameter)?;
-        self.windows.push(MergedWindow::new(part.window, part.capacity));
-        Ok(Some(self.windows.len() - 1))
+        Ok(Some(self.begin(part.window, part.capacity)))
     }
 
     /// Whether others may bring cells of this slice. A filter is as large as its capacity and number say, however few bytes
@@ -217,7 +257,7 @@ impl MergedCounts {
     /// # Errors
     /// When there is none.
     pub(crate) fn admit(&self, window: Window, capacity: u32, slice: u32) -> Result<(), ParameterError> {
-        let slices = self.windows.iter().find(|w| w.window == window).map(|window| &window.slices);
+        let slices = self.of_size(window, capacity).map(|window| &window.slices);
         let known = slices.map_or(0, Vec::len);
         if (slice as usize) < known {
             return Ok(());
@@ -225,6 +265,8 @@ impl MergedCounts {
         if slices.is_none() {
             let most = self.calendar.most() as u64;
             ParameterError::check("the number of windows", self.windows.len() as u64 + 1, 0, most)?;
+            let sizes = self.sizes(window) as u64 + 1;
+            ParameterError::check("the number of capacities in a window", sizes, 0, MAX_SIZES as u64)?;
         }
         ParameterError::check("capacity", capacity.into(), 1, most_capacity(self.capacity).into())?;
         let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
@@ -243,12 +285,9 @@ impl MergedCounts {
         chunk: u32,
         bytes: &[u8],
     ) -> Result<bool, ParameterError> {
-        let at = self.windows.iter().position(|w| w.window == window).unwrap_or_else(|| {
-            self.windows.push(MergedWindow::new(window, capacity));
-            self.windows.len() - 1
-        });
+        let at = self.windows.iter().position(|w| w.is(window, capacity));
+        let at = at.unwrap_or_else(|| self.begin(window, capacity));
         let merged = &mut self.windows[at];
-        ParameterError::same("capacity", merged.capacity.into(), capacity.into())?;
         merged.reach(slice)?;
         let target = &mut merged.slices[slice as usize];
         let range: Range<usize> = blocks_of(chunk as usize, target.blocks());
@@ -262,7 +301,7 @@ impl MergedCounts {
     /// Adds all that a generation holds.
     ///
     /// # Errors
-    /// When its filters are not of the size of ours, or there is no memory.
+    /// When there is no memory.
     pub(crate) fn merge_generation(&mut self, generation: &Generation) -> Result<(), ParameterError> {
         let slices = generation.row.slices();
         let Some(capacity) = slices.first().map(|slice| slice.capacity) else { return Ok(()) };
@@ -276,7 +315,7 @@ impl MergedCounts {
     /// Adds a slice of so many blocks, whose `bytes` are as [`Merged::bytes`] gives them.
     ///
     /// # Errors
-    /// When it is not of the size of ours, or there is no memory.
+    /// When there is no memory.
     pub(crate) fn merge_slice(
         &mut self,
         window: Window,
@@ -295,12 +334,16 @@ impl MergedCounts {
     /// Whether all counts of another can be added.
     ///
     /// # Errors
-    /// When the filters of a window are not of the size of ours.
+    /// When the filters of a window would be of too many sizes.
     pub(crate) fn check_sizes(&self, other: &Self) -> Result<(), ParameterError> {
         for theirs in &other.windows {
-            if let Some(ours) = self.windows.iter().find(|ours| ours.window == theirs.window) {
-                ParameterError::same("capacity", ours.capacity.into(), theirs.capacity.into())?;
-            }
+            let window = theirs.window;
+            let new = other
+                .windows
+                .iter()
+                .filter(|w| w.window == window && self.of_size(window, w.capacity).is_none());
+            let sizes = (self.sizes(window) + new.count()) as u64;
+            ParameterError::check("the number of capacities in a window", sizes, 0, MAX_SIZES as u64)?;
         }
         Ok(())
     }
@@ -308,7 +351,7 @@ impl MergedCounts {
     /// Adds all counts of another, of whose origins none is in here, and its vector.
     ///
     /// # Errors
-    /// When its filters are not of the size of ours, or there is no memory.
+    /// When there is no memory.
     pub(crate) fn add_all(&mut self, other: &Self) -> Result<(), ParameterError> {
         for theirs in &other.windows {
             for (number, slice) in (0..).zip(&theirs.slices) {
@@ -326,7 +369,8 @@ impl MergedCounts {
     /// Takes out the windows that are over, and returns them.
     pub(crate) fn take_expired(&mut self, now: u64) -> Vec<Window> {
         self.layers.take_expired(now);
-        let over = self.calendar.over(self.windows.iter().map(|w| w.window), now);
+        let windows: BTreeSet<Window> = self.windows.iter().map(|w| w.window).collect();
+        let over = self.calendar.over(windows.into_iter(), now);
         self.windows.retain(|window| !over.contains(&window.window));
         over
     }

@@ -129,6 +129,13 @@ impl Spool {
         self.reports.len()
     }
 
+    /// Reports that nobody acknowledged.
+    pub(crate) fn unsent(&self) -> u64 {
+        let taken = self.batches.iter().filter(|batch| batch.receipt.is_some());
+        let taken: u64 = taken.map(|batch| self.places(&batch.reports).len() as u64).sum();
+        (self.reports.len() as u64).saturating_sub(taken)
+    }
+
     /// When the oldest report that nobody acknowledged was made.
     pub(crate) fn oldest(&self) -> Option<u64> {
         let waiting = self.gaps().first().map(|gap| gap.start);

@@ -9,14 +9,22 @@ let paused = false;
 // Numbers and times, for people.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const brief = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact" });
 const number = (n) => (n === null || n === undefined ? "" : whole.format(n));
 const two = (n) => String(n).padStart(2, "0");
 
+const round = new Intl.NumberFormat("en", { maximumSignificantDigits: 2, notation: "compact", compactDisplay: "long" });
+
 function share(ratio) {
   if (ratio === null || ratio === undefined) return "";
-  if (ratio === 0) return "0";
-  return ratio < 1e-4 ? ratio.toExponential(1) : (100 * ratio).toPrecision(3).replace(/\.?0+$/, "") + " %";
+  const percent = 100 * ratio;
+  if (percent === 0) return "0 %";
+  if (percent < 0.1) return "< 0.1 %";
+  return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
+
+// A chance that nobody will ever see has no number.
+const odds = (chance) => (chance < 1e-12 ? "next to none" : chance > 0.01 ? share(chance) : `1 in ${round.format(1 / chance)}`);
 
 function bytes(n) {
   let unit = 0;
@@ -39,8 +47,13 @@ const ago = (seconds) => (seconds === null || seconds === undefined ? "never" : 
 function clock(seconds) {
   const at = new Date(seconds * 1000);
   const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  return at.toDateString() === new Date().toDateString() ? time : `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${time}`;
+  return at.toDateString() === new Date().toDateString() ? time : `${day(at)} ${time}`;
 }
+
+const day = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+
+// `16:08`, or the day with it.
+const since = (seconds) => clock(seconds).slice(0, -3);
 
 // Tables: rows stay what they are while their key does, so that whoever is on one with the keyboard stays there.
 
@@ -49,16 +62,47 @@ function text(cell, value, name = "") {
   if (cell.className !== name) cell.className = name;
 }
 
-function button(cell, value, act) {
-  let inner = cell.firstElementChild;
-  if (!inner) {
-    inner = document.createElement("button");
-    inner.type = "button";
-    inner.className = "link";
-    cell.append(inner);
+// A subject, where it may be seen, and a button that shows the messages.
+function mailing(cell, entry) {
+  if (!cell.firstElementChild) {
+    cell.className = "name whole plain";
+    const [subject, button] = [document.createElement("div"), document.createElement("button")];
+    button.type = "button";
+    button.className = "link";
+    cell.append(subject, button);
   }
-  if (inner.textContent !== value) inner.textContent = value;
-  inner.onclick = act;
+  const [subject, button] = cell.children;
+  text(subject, entry.subject ?? (entry["subject-hash"] ? `subject #${entry["subject-hash"]}` : ""), entry.subject ? "" : "soft");
+  if (button.textContent !== `${entry.signature.slice(0, 12)}…`) button.textContent = `${entry.signature.slice(0, 12)}…`;
+  button.title = entry.signature;
+  button.onclick = () => filter(entry.signature);
+}
+
+// Both ends of a name that is too long for a column: the end of a domain says whose it is. All of it where the mouse rests.
+const short = (name) => (name.length > 29 ? `${name.slice(0, 8)}…${name.slice(-20)}` : name);
+
+function name_of(cell, value, name = "name plain") {
+  text(cell, short(value), name);
+  cell.title = value;
+}
+
+// The client without its address, if it has a name.
+const client_of = (client) => client.replace(/^([^[]+) \[.*$/, "$1");
+
+// Names below each other: the first, and all of them where the mouse rests.
+function names(cell, list, more, name) {
+  const rest = list.length - 3;
+  const shown = list.length > 3 ? [...list.slice(0, 3), more ? "and others" : `and ${rest} more`] : more ? [...list, "and others"] : list;
+  cell.title = list.join("\n");
+  const now = shown.join("\n");
+  if (cell.dataset.names === now) return;
+  cell.dataset.names = now;
+  cell.className = name;
+  cell.replaceChildren(...shown.map((value) => {
+    const line = document.createElement("span");
+    line.textContent = short(value);
+    return line;
+  }));
 }
 
 function gauge(cell, ratio) {
@@ -98,10 +142,34 @@ function rows(table, items, key, fill) {
 
 // Sections.
 
+const phone = matchMedia("(max-width: 46rem)");
+const whole_list = { bulk: false, recent: false };
+
+// The first of a list, unless all are wanted.
+function first(id, list, most) {
+  const button = $(`more-${id}`);
+  button.hidden = list.length <= most;
+  text(button, whole_list[id] ? "Show fewer" : `Show all ${list.length}`);
+  return whole_list[id] ? list : list.slice(0, most);
+}
+
+// Columns that have nothing in any row are left out.
+function without(table, column, empty) {
+  for (const row of [table.tHead.rows[0], ...table.tBodies[0].rows]) if (row.cells[column]) row.cells[column].hidden = empty;
+}
+
+const host_of = (url) => {
+  try {
+    return new URL(url).hostname;
+  } catch {
+    return url;
+  }
+};
+
 const shown = {
   overview(overview) {
-    text($("role"), overview.role);
-    document.title = `bulkmark ${overview.role} · ${location.host}`;
+    text($("host"), overview.host);
+    document.title = `${overview.host} · bulkmark ${overview.role}`;
     const is_milter = overview.role === "milter";
     $("s-bulk").hidden = $("s-recent").hidden = !is_milter;
     text($("h-verdicts"), is_milter ? "Messages" : "Reported signatures");
@@ -111,7 +179,7 @@ const shown = {
   status(status) {
     const daemon = status.daemon;
     if (daemon) {
-      text($("where"), `${location.host} · ${daemon.version} · up for ${span(daemon["uptime-seconds"])}`);
+      text($("where"), `bulkmark ${daemon.role} ${daemon.version} · up for ${span(daemon["uptime-seconds"])}`);
       links(daemon);
       clients(daemon);
     }
@@ -121,37 +189,51 @@ const shown = {
 
   minutes: charts,
   minute: charts,
+  hours: charts,
+  hour: charts,
 
   bulk(list) {
     const now = Date.now() / 1000;
-    rows($("bulk"), list, (entry) => entry.signature, (cells, entry) => {
-      button(cells[0], entry.signature, () => filter(entry.signature));
+    const table = $("bulk");
+    rows(table, first("bulk", list, phone.matches ? 6 : 12), (entry) => entry.signature, (cells, entry) => {
+      mailing(cells[0], entry);
       text(cells[1], number(entry.body), "number");
       text(cells[2], number(entry.near), "number");
       text(cells[3], number(entry.messages), "number");
-      text(cells[4], clock(entry.first), "number");
+      text(cells[4], Object.entries(entry.done).map(([what, count]) => `${what} ${number(count)}`).join(", "), "done plain");
       text(cells[5], ago(Math.max(0, Math.round(now - entry.last))), "number");
-      text(cells[6], entry.domains.map((domain) => domain || "<>").join(", ") + (entry["more-domains"] ? ", …" : ""));
-      text(cells[7], entry.subject ?? (entry["subject-hash"] ? `#${entry["subject-hash"]}` : ""), entry.subject ? "" : "code");
+      cells[5].title = `first at ${clock(entry.first)}`;
+      names(cells[6], entry.domains.map((domain) => domain || "<>"), entry["more-domains"], "names plain");
+      names(cells[7], [...new Set(entry.clients.map(client_of))], entry["more-clients"], "names");
+      text(cells[8], entry.suggestion ?? "", "code");
     });
+    without(table, 7, !values.overview?.clients);
+    without(table, 8, !list.some((entry) => entry.suggestion));
   },
 
   recent(list) {
     const wanted = $("filter").value.trim().toLowerCase();
-    const has = (entry) => [entry.id, entry.signature, entry.mailing, entry.domain, entry.verdict, entry.action, entry.reason]
+    const has = (entry) => [entry.id, entry.signature, entry.mailing, entry.domain, entry.verdict, entry.action, entry.reason, entry.client, ...entry.recipients]
       .some((value) => value && value.toLowerCase().includes(wanted));
     const found = list.filter((entry) => wanted === "" || has(entry));
-    rows($("recent"), found, (entry) => `${entry.at} ${entry.id} ${entry.ms}`, (cells, entry) => {
-      text(cells[0], clock(entry.at), "number");
-      text(cells[1], entry.id, "code");
-      text(cells[2], entry.reason ? `${entry.verdict} (${entry.reason})` : entry.verdict, `verdict ${entry.verdict}`);
+    const table = $("recent");
+    rows(table, first("recent", found, wanted ? 60 : phone.matches ? 6 : 12), (entry) => `${entry.at} ${entry.id} ${entry.ms}`, (cells, entry) => {
+      text(cells[0], clock(entry.at), "number plain");
+      text(cells[1], entry.id, "code fixed plain");
+      const because = [entry.action, entry.reason].filter((what) => what).join(", ");
+      text(cells[2], because ? `${entry.verdict} (${because})` : entry.verdict, `verdict ${entry.verdict}`);
       text(cells[3], number(entry.body), "number");
       text(cells[4], number(entry.near), "number");
-      text(cells[5], entry.domain || "<>");
-      text(cells[6], entry.action);
-      text(cells[7], entry.ms.toFixed(1), "number");
-      text(cells[8], entry.signature ?? "", "code");
+      name_of(cells[5], entry.domain || "<>");
+      name_of(cells[6], entry.client ? client_of(entry.client) : "", "name");
+      cells[6].title = entry.client ?? "";
+      names(cells[7], entry.recipients, entry.nrcpt > entry.recipients.length, "names");
+      text(cells[8], entry.ms.toFixed(1), "number");
+      text(cells[9], entry.signature ? `${entry.signature.slice(0, 12)}…` : "", "code fixed");
+      cells[9].title = entry.signature ?? "";
     });
+    without(table, 6, !values.overview?.clients);
+    without(table, 7, !values.overview?.recipients);
     text($("recent").parentElement.querySelector(".empty"), list.length ? "None of the last has that." : "No message yet.", "empty");
   },
 
@@ -169,39 +251,76 @@ function filter(what) {
 const slices = () => values.status?.daemon?.ledger.slices ?? [];
 const sum = (list) => list.reduce((total, n) => total + n, 0);
 
+// How many of a kind there were in the last day.
+const of_day = (name) => sum(counts_of("minutes", "minute", name));
+
 function tiles() {
   const { overview, status } = values;
-  if (!overview || !status) return;
-  const fills = slices().map((slice) => slice.fill ?? 0);
-  const list = [
-    ["judged since the start", number(overview.judged)],
-    ["mean time to a verdict", overview.judged ? `${(1000 * overview["judging-seconds"] / overview.judged).toFixed(1)} ms` : "–"],
-    ["false bulk (estimate)", share(sum(slices().map((slice) => slice["false-bulk"] ?? 0)))],
-    ["fullest filter", share(Math.max(0, ...fills))],
-    ["open connections", number(overview.connections)],
-    ["disk left", status.disk ? bytes(status.disk.available) : "–"],
-  ];
-  const is_milter = overview.role === "milter";
+  if (!overview || !status || !values.minutes || !values.minute) return;
   const links = status.daemon?.links ?? [];
-  if (is_milter && links.length) list.push(["waiting reports", number(status.daemon.ledger.spool)]);
+  const disk = ["disk left", status.disk ? bytes(status.disk.available) : "–", ""];
+  const is_milter = overview.role === "milter";
+  let list;
+  if (is_milter) {
+    const all = sum(values.minutes.series.map((series) => of_day(series.name)));
+    const [bulk, unknown] = [of_day("bulk"), of_day("unknown")];
+    const part = (count) => (all ? share(count / all) : "");
+    list = [
+      ["messages in a day", number(all), ""],
+      ["bulk", number(bulk), part(bulk)],
+      ["not judged", number(unknown), unknown ? part(unknown) : ""],
+      ["mean time to a verdict", overview.judged ? `${(1000 * overview["judging-seconds"] / overview.judged).toFixed(1)} ms` : "–", ""],
+      ["open connections", number(overview.connections), ""],
+      disk,
+    ];
+    if (links.length) list.push(["reports that wait", number(status.daemon.ledger.spool), ""]);
+  } else {
+    list = [
+      ["signatures in a day", number(of_day("signatures")), ""],
+      ["clients", number((status.daemon?.clients ?? []).length), ""],
+      ["open connections", number(overview.connections), ""],
+      ["fullest filter", share(Math.max(0, ...slices().map((slice) => slice.fill ?? 0))), ""],
+      disk,
+    ];
+  }
   const tiles = $("tiles");
-  list.slice(is_milter ? 0 : 2).forEach(([name, value], i) => {
+  list.forEach(([name, value, small], i) => {
     let tile = tiles.children[i];
     if (!tile) {
       tile = document.createElement("div");
-      tile.append(document.createElement("dt"), document.createElement("dd"));
+      const value = document.createElement("dd");
+      value.append(document.createElement("span"), " ", document.createElement("small"));
+      tile.append(document.createElement("dt"), value);
       tiles.append(tile);
     }
     text(tile.children[0], name);
-    text(tile.children[1], value);
+    text(tile.children[1].children[0], value);
+    text(tile.children[1].children[1], small);
   });
-  problems(overview, status);
+  problems(overview, status, links);
 }
 
-function problems(overview, status) {
+// What is wrong with other servers, as one says it: none where nothing is.
+function outage(links, overview) {
+  const what = links.filter((link) => link.error).map((link) => {
+    const host = host_of(link.url);
+    const name = links.filter((other) => host_of(other.url) === host).length > 1 ? new URL(link.url).host : host;
+    const heard = link["heard-seconds-ago"];
+    const from = heard === null || heard === undefined ? overview.started : Date.now() / 1000 - heard;
+    return /\b4\d\d [A-Z]/.test(link.error) ? `${name} refuses us` : `${name} is down since ${since(from)}`;
+  });
+  if (what.length === 0) return null;
+  const told = what.join(", and ");
+  if (overview.role !== "milter") return `${told}.`;
+  const other = links.find((link) => !link.error);
+  return other ? `${told}; ${host_of(other.url)} is followed.` : `${told}, counting alone.`;
+}
+
+function problems(overview, status, links) {
   const found = [];
   if (!overview.available) found.push("The ledger cannot be read or written: nothing is counted.");
-  for (const link of status.daemon?.links ?? []) if (link.error) found.push(`${link.url}: ${link.error}`);
+  const down = outage(links, overview);
+  if (down) found.push(down);
   const lost = [["reports-dropped", "reports were dropped, since no server took them"], ["log-lines-dropped", "log lines were lost"], ["reloads-failed", "reloads failed: an older configuration may be in force"]];
   for (const [name, what] of lost) if (overview[name]) found.push(`${number(overview[name])} ${what}.`);
   const list = $("problems");
@@ -217,15 +336,15 @@ function problems(overview, status) {
 
 function ledger(status) {
   const disk = status.disk ? ` The file has ${bytes(status.disk.ledger)}; ${bytes(status.disk.available)} of ${bytes(status.disk.size)} are left on its disk.` : "";
-  text($("ledger-note"), `False bulk is the estimated chance that a new message shows ${status.threshold}.${disk}`, "note");
+  const chance = sum(slices().map((slice) => slice["false-bulk"] ?? 0));
+  text($("ledger-note"), `The chance that a new message shows ${status.threshold} by mistake: ${odds(chance)}.${disk}`, "note");
   rows($("ledger"), slices(), (slice) => `${slice.window} ${slice.slice} ${slice.counted}`, (cells, slice) => {
-    text(cells[0], new Date(slice.window * 1000).toISOString().slice(0, 16).replace("T", " ") + (slice.slice ? ` (${slice.slice + 1})` : ""), "number");
-    text(cells[1], slice.counted === "own" ? "here" : "elsewhere");
-    text(cells[2], number(slice.signatures), "number");
-    text(cells[3], number(slice.capacity), "number");
-    gauge(cells[4], slice.fill ?? 0);
-    text(cells[5], share(slice["false-bulk"]), "number");
-    text(cells[6], bytes(slice.memory), "number");
+    const from = new Date(slice.window * 1000).toISOString();
+    text(cells[0], from.slice(0, from.endsWith("T00:00:00.000Z") ? 10 : 16).replace("T", " ") + (slice.slice ? ` (${slice.slice + 1})` : ""), "number plain");
+    text(cells[1], slice.counted === "own" ? "here" : "elsewhere", "fixed plain");
+    text(cells[2], `${number(slice.signatures)} of ${brief.format(slice.capacity)}`.trim(), "number");
+    gauge(cells[3], slice.fill ?? 0);
+    text(cells[4], bytes(slice.memory), "number");
   });
 }
 
@@ -233,9 +352,10 @@ function links(daemon) {
   $("s-links").hidden = daemon.links.length === 0;
   text($("h-links"), daemon.role === "server" ? "Peers" : "Upstream servers");
   rows($("links"), daemon.links, (link) => link.url, (cells, link) => {
-    text(cells[0], link.url, "code");
-    text(cells[1], link.error ?? (link.active ? "followed" : "in reserve"), link.error ? "wrong" : "");
-    text(cells[2], link.behind === null ? "does not answer" : link.behind ? `${number(link.behind)} updates` : "up to date", link.behind === null ? "wrong" : "");
+    name_of(cells[0], host_of(link.url), "name plain whole");
+    cells[0].title = link.url;
+    text(cells[1], link.error?.replace(`${link.url}: `, "") ?? (link.active ? "followed" : "in reserve"), link.error ? "wrong whole" : "");
+    text(cells[2], link.behind === null ? "does not answer" : link.behind ? `${number(link.behind)} updates` : "up to date", link.behind === null ? "wrong fixed" : "fixed");
     text(cells[3], ago(link["heard-seconds-ago"]), "number");
     text(cells[4], bytes(link["bytes-in"]), "number");
     text(cells[5], bytes(link["bytes-out"]), "number");
@@ -246,7 +366,7 @@ function clients(daemon) {
   const list = daemon.clients ?? [];
   $("s-clients").hidden = list.length === 0;
   rows($("clients"), list, (client) => client.name, (cells, client) => {
-    text(cells[0], client.name);
+    text(cells[0], client.name, "name plain");
     text(cells[1], client.role);
     text(cells[2], number(client.signatures), "number");
     text(cells[3], number(client.batches), "number");
@@ -260,59 +380,80 @@ function clients(daemon) {
 
 const drawn = {};
 
-function counts_of(name) {
-  const series = values.minutes.series.find((series) => series.name === name);
-  const now = values.minute.counts[values.minutes.series.indexOf(series)];
-  return [...series.counts, now];
+// What came before the present minute or hour, and in it.
+function counts_of(before, present, name) {
+  const series = values[before].series.find((series) => series.name === name);
+  if (!series) return [];
+  return [...series.counts, values[present].counts[values[before].series.indexOf(series)]];
+}
+
+// The beginnings of the last local days and hours, and in which of them each count of a list falls.
+function spans(count, seconds, end, step) {
+  const at = Array.from({ length: count }, (_, i) => end - (count - 1 - i) * seconds);
+  const begin = (time) => {
+    if (step) return end - Math.floor((end - time) / step) * step;
+    const local = new Date(time * 1000);
+    return new Date(local.getFullYear(), local.getMonth(), local.getDate()).getTime() / 1000;
+  };
+  const begins = at.map(begin);
+  const times = [...new Set(begins)];
+  return { times, places: begins.map((time) => times.indexOf(time)) };
 }
 
 function charts() {
-  if (!values.minutes || !values.minute) return;
+  if (!values.minutes || !values.minute || !values.hours || !values.hour) return;
   const names = values.minutes.series.map((series) => series.name);
-  const counts = Object.fromEntries(names.map((name) => [name, counts_of(name)]));
-  const end = values.minute.at;
-  draw("hour", names, counts, 60, 1, end);
-  draw("day", names, counts, 24 * 60, 15, end);
-  const total = (name, minutes) => sum(counts[name].slice(-minutes));
+  const minutes = Object.fromEntries(names.map((name) => [name, counts_of("minutes", "minute", name)]));
+  const hours = Object.fromEntries(names.map((name) => [name, counts_of("hours", "hour", name)]));
+  const of_hour = Object.fromEntries(names.map((name) => [name, minutes[name].slice(-60)]));
+  draw("hour", names, of_hour, spans(60, 60, values.minute.at, 60));
+  draw("day", names, minutes, spans(24 * 60, 60, values.minute.at, 15 * 60));
+  draw("month", names, hours, spans(31 * 24, 3600, values.hour.at, 0));
+  const totals = (name) => [sum(of_hour[name]), sum(minutes[name]), sum(hours[name])];
   rows($("totals"), names, (name) => name, (cells, name) => {
     text(cells[0], name, `verdict ${name}`);
-    text(cells[1], number(total(name, 60)), "number");
-    text(cells[2], number(total(name, 24 * 60)), "number");
+    totals(name).forEach((total, i) => text(cells[i + 1], number(total), "number"));
   });
-  for (const [id, minutes, what] of [["hour", 60, "last hour"], ["day", 24 * 60, "last day"]]) {
-    $(id).setAttribute("aria-label", `${what}: ${names.map((name) => `${name} ${number(total(name, minutes))}`).join(", ")}`);
-  }
+  ["hour", "day", "month"].forEach((id, i) => {
+    $(id).setAttribute("aria-label", `last ${id}: ${names.map((name) => `${name} ${number(totals(name)[i])}`).join(", ")}`);
+  });
+  tiles();
 }
 
-function draw(id, names, counts, minutes, step, end) {
-  const places = minutes / step;
-  const times = Array.from({ length: places }, (_, i) => end - (places - 1 - i) * step * 60);
+function draw(id, names, counts, { times, places }) {
   const stepped = names.map((name) => {
-    const last = counts[name].slice(-minutes);
-    return times.map((_, i) => sum(last.slice(i * step, (i + 1) * step)));
+    const totals = times.map(() => 0);
+    counts[name].forEach((count, i) => { totals[places[i]] += count; });
+    return totals;
   });
   let below = times.map(() => 0);
   const stacked = stepped.map((list) => (below = list.map((count, i) => count + below[i])));
   const data = [times, ...stacked.reverse()];
   if (drawn[id]) drawn[id].setData(data);
-  else drawn[id] = chart($(id), [...names].reverse(), data);
+  else drawn[id] = chart($(id), [...names].reverse(), data, id === "month");
 }
 
-function chart(place, names, data) {
+function chart(place, names, data, by_day) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(`--${name}`).trim();
   const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 } };
-  const bars = uPlot.paths.bars({ size: [0.9, 40], align: -1 });
+  const bars = uPlot.paths.bars({ size: [0.9, 40], align: 1 });
+  // The last bar goes on beyond its beginning.
+  const step = data[0].length > 1 ? data[0][1] - data[0][0] : 60;
+  const label = (tick) => {
+    const at = new Date(tick * 1000);
+    return by_day ? `${two(at.getMonth() + 1)}-${two(at.getDate())}` : `${two(at.getHours())}:${two(at.getMinutes())}`;
+  };
   return new uPlot({
     width: Math.max(200, place.clientWidth),
-    height: 210,
+    height: place.clientHeight || 180,
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { show: false },
-    scales: { x: { time: true }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
+    scales: { x: { time: true, range: (_, low, high) => [low, high + step] }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
     axes: [
-      { ...axis, size: 32, values: (_, ticks) => ticks.map((tick) => { const at = new Date(tick * 1000); return `${two(at.getHours())}:${two(at.getMinutes())}`; }) },
-      { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? number(tick) : "")) },
+      { ...axis, size: 32, values: (_, ticks) => ticks.map(label) },
+      { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? (tick < 10000 ? number(tick) : brief.format(tick)) : "")) },
     ],
     series: [{}, ...names.map((name) => ({ label: name, fill: colour(name), stroke: colour(name), width: 0, points: { show: false }, paths: bars }))],
   }, data, place);
@@ -344,6 +485,13 @@ function state(what, name) {
 }
 
 $("filter").addEventListener("input", () => values.recent && shown.recent(values.recent));
+for (const id of ["bulk", "recent"]) {
+  $(`more-${id}`).addEventListener("click", () => {
+    whole_list[id] = !whole_list[id];
+    shown[id](values[id]);
+  });
+}
+phone.addEventListener("change", () => ["bulk", "recent"].forEach((id) => values[id] && shown[id](values[id])));
 $("pause").addEventListener("click", () => {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", paused);

@@ -1,5 +1,0 @@
-# Counts and user stay, and a configuration that was changed, as milter.toml.rpmsave.
-if [ -d /run/systemd/system ]; then
-    systemctl daemon-reload || :
-    [ "$1" -eq 0 ] || systemctl try-restart bulkmark-milter.service bulkmark-server.service || :
-fi

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Counts of the last day, minute by minute, and of the last month, hour by hour.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Minutes that are kept: a day.
+pub const MINUTES: usize = 24 * 60;
+
+/// Hours that are kept: a month.
+pub const HOURS: usize = 31 * 24;
+
+/// A ring of spans of time for each of `N` kinds. A cell holds the number of its span in the upper half and its count in the
+/// lower, so that no span is taken for one that is long over, and whoever counts need not wait for whoever clears.
+#[derive(Debug)]
+pub struct Spans<const N: usize> {
+    /// Seconds of a span.
+    length: u64,
+    cells: [Box<[AtomicU64]>; N],
+}
+
+/// A count that is kept: kind, number of the span since 1970, count.
+pub type Kept = (usize, u32, u32);
+
+impl<const N: usize> Spans<N> {
+    /// So many spans of so many seconds.
+    #[must_use]
+    pub fn new(length: u64, most: usize) -> Self {
+        let ring = || (0..most).map(|_| AtomicU64::new(0)).collect();
+        Self { length, cells: std::array::from_fn(|_| ring()) }
+    }
+
+    /// The number of the span of a time, as cells have it.
+    fn number(&self, seconds: u64) -> u64 {
+        (seconds / self.length) & u64::from(u32::MAX)
+    }
+
+    fn cell(&self, kind: usize, number: u64) -> &AtomicU64 {
+        let ring = &self.cells[kind];
+        &ring[usize::try_from(number % ring.len() as u64).unwrap_or_default()]
+    }
+
+    /// Counts so many of a kind at the time `now`, in seconds since 1970.
+    pub fn add(&self, kind: usize, more: u64, now: u64) {
+        let number = self.number(now);
+        let add = |cell: u64| {
+            let count = if cell >> 32 == number { cell & u64::from(u32::MAX) } else { 0 };
+            Some(number << 32 | (count + more).min(u32::MAX.into()))
+        };
+        let _ = self.cell(kind, number).fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    }
+
+    /// The counts of a kind in the last `most` spans, that of `now` last.
+    #[must_use]
+    pub fn last(&self, kind: usize, most: usize, now: u64) -> Vec<u64> {
+        let most = most.min(self.cells[kind].len()) as u64;
+        let end = self.number(now) + 1;
+        let count = |number: u64| {
+            let cell = self.cell(kind, number).load(Ordering::Relaxed);
+            if cell >> 32 == number { cell & u64::from(u32::MAX) } else { 0 }
+        };
+        (end.saturating_sub(most)..end).map(count).collect()
+    }
+
+    /// All counts that are not zero.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "each is half of a cell")]
+    pub fn kept(&self) -> Vec<Kept> {
+        let mut kept = Vec::new();
+        for (kind, ring) in self.cells.iter().enumerate() {
+            let cells = ring.iter().map(|cell| cell.load(Ordering::Relaxed));
+            kept.extend(cells.map(|cell| (kind, (cell >> 32) as u32, cell as u32)));
+        }
+        kept.retain(|&(_, _, count)| count > 0);
+        kept
+    }
+
+    /// Takes over counts of an earlier daemon that are not older than what is kept, nor of the future.
+    pub fn restore(&self, kept: &[Kept], now: u64) {
+        let present = self.number(now);
+        for &(kind, number, count) in kept {
+            let age = present.checked_sub(number.into());
+            if kind < N && age.is_some_and(|age| age < self.cells[kind].len() as u64) {
+                self.add(kind, count.into(), u64::from(number) * self.length);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_kept_and_the_day_before_is_not() {
+        let minutes = Spans::<2>::new(60, MINUTES);
+        let now = 1_800_000_000;
+        minutes.add(0, 3, now);
+        minutes.add(0, 1, now + 59);
+        minutes.add(1, 7, now + 60);
+        assert_eq!(minutes.last(0, 3, now + 60), [0, 4, 0]);
+        assert_eq!(minutes.last(1, 3, now + 60), [0, 0, 7]);
+        let day = MINUTES as u64 * 60;
+        assert_eq!(minutes.last(0, MINUTES, now + day - 60)[0], 4);
+        assert!(minutes.last(0, MINUTES, now + day).iter().all(|&count| count == 0));
+        minutes.add(0, 1, now + day);
+        assert_eq!(minutes.last(0, 1, now + day), [1]);
+    }
+
+    #[test]
+    fn what_an_earlier_daemon_counted_is_taken_over() {
+        let now = 1_800_000_000;
+        let [before, after] = [(); 2].map(|()| Spans::<2>::new(3600, HOURS));
+        before.add(0, 3, now - 3600);
+        before.add(1, 9, now);
+        after.add(1, 1, now);
+        let mut kept = before.kept();
+        // A clock that was wrong, a month that is over, a kind that is no more.
+        kept.extend([(0, u32::MAX, 5), (0, 1, 5), (7, 500_000, 5)]);
+        after.restore(&kept, now);
+        assert_eq!((after.last(0, 2, now), after.last(1, 2, now)), (vec![3, 0], vec![0, 10]));
+        assert_eq!(after.kept().len(), 2);
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark config check`
+
+use super::super::exit::EX_CONFIG;
+use super::super::next_start;
+use super::super::output::{complain, print};
+use super::which::Which;
+use crate::config::{self, Checked, Kind};
+use crate::directory::User;
+use crate::ledger::Role;
+use crate::policy;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
+    let (path, kind) = which.find()?;
+    let mut of_lists = Vec::new();
+    let (role, control, state_dir, key) = match kind {
+        Kind::Milter => {
+            let checked = config::load(path)?;
+            of_lists = of_white_lists(&checked);
+            let Checked { file, key, .. } = checked;
+            (Role::Site, file.control, file.state_dir, key)
+        }
+        Kind::Server => {
+            let (file, key) = config::load_server(path)?;
+            (Role::Server, file.control, file.state_dir, key)
+        }
+    };
+    let is_packaged = path.parent() == Path::new(kind.default_path()).parent();
+    let user = User::of_daemon(&control, &state_dir, is_packaged);
+    let warnings = config::warnings(path, kind, &user, SystemTime::now())?;
+    let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(of_lists);
+    let daemon = next_start::Daemon { role, state_dir: &state_dir, control: &control, key: &key };
+    warnings.extend(next_start::warning(&daemon).map(|what| format!("{}: {what}", path.display())));
+    for warning in &warnings {
+        complain(format_args!("warning: {warning}"));
+    }
+    let told = match warnings.len() {
+        0 => String::new(),
+        1 => ", with a warning".to_owned(),
+        n => format!(", with {n} warnings"),
+    };
+    print(format_args!("{}: ok{told}", path.display()))?;
+    Ok(if strict && !warnings.is_empty() { ExitCode::from(EX_CONFIG) } else { ExitCode::SUCCESS })
+}
+
+/// Entries that anybody can make match, and such that nobody can.
+fn of_white_lists(checked: &Checked) -> Vec<String> {
+    let policies = &checked.policies.0;
+    let everybodys = &checked.file.actions;
+    let of_policies = policies.iter().map(|policy| (&policy.whitelist, policy.actions.do_more_than_mark()));
+    let acts =
+        everybodys.do_more_than_mark() || policies.iter().any(|policy| policy.actions.do_more_than_mark());
+    let lists = std::iter::once((&checked.whitelist, acts)).chain(of_policies);
+    lists.flat_map(|(list, acts)| policy::warnings(list, acts, &checked.file.authentication)).collect()
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which configuration a command is about.
+
+use crate::config::{ConfigError, DEFAULT_PATH, Kind};
+use std::path::{Path, PathBuf};
+
+/// Which configuration.
+#[derive(Debug, clap::Args)]
+pub(in crate::command) struct Which {
+    /// It is a server's; without this, the file's name or content says whose it is.
+    #[arg(long)]
+    server: bool,
+    /// The configuration file [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
+    file: Option<PathBuf>,
+}
+
+impl Which {
+    /// The file, and whose it is.
+    pub(super) fn find(&self) -> Result<(&Path, Kind), ConfigError> {
+        match &self.file {
+            Some(path) if self.server => Ok((path, Kind::Server)),
+            Some(path) => Ok((path, Kind::of(path)?)),
+            None if self.server => Ok((Path::new(Kind::Server.default_path()), Kind::Server)),
+            None => Ok((Path::new(DEFAULT_PATH), Kind::Milter)),
+        }
+    }
+}

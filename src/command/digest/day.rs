@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the lines of a day come to. Memory is bounded, however many senders there are.
+
+use super::line::{Line, Message, Stamp};
+use super::names::Names;
+use crate::policy::suggestion;
+use std::collections::{BTreeMap, HashMap};
+
+/// Mailings, and senders who were refused, that are kept apart. Beyond that they are counted together.
+const MOST: usize = 10_000;
+
+/// Senders and clients of one mailing that are kept.
+const MOST_OF_ONE: usize = 50;
+
+/// Other lines that are kept apart; those that differ in numbers only are one.
+const MOST_NOTICES: usize = 200;
+
+/// From when to when, and how often.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) count: u64,
+    pub(super) first: Stamp,
+    pub(super) last: Stamp,
+}
+
+impl Span {
+    fn add(&mut self, at: &Stamp) {
+        if self.count == 0 || *at < self.first {
+            self.first = at.clone();
+        }
+        if *at > self.last {
+            self.last = at.clone();
+        }
+        self.count += 1;
+    }
+}
+
+/// Messages that are bulk and the same; or nearly so, from one sender.
+#[derive(Debug)]
+pub(super) struct Mailing {
+    pub(super) span: Span,
+    pub(super) recipients: u64,
+    /// How often it was seen, at most.
+    pub(super) seen: u32,
+    /// What was done, and how often; "wanted" where a white list has it.
+    pub(super) done: BTreeMap<String, u64>,
+    pub(super) senders: Names,
+    pub(super) clients: Names,
+    /// The queue id of the last message, by which its lines are found.
+    pub(super) id: String,
+    /// The body signature; empty where only near signatures agree.
+    pub(super) signature: String,
+}
+
+/// A day.
+#[derive(Debug)]
+pub(super) struct Day {
+    /// All lines of ours.
+    pub(super) all: Span,
+    pub(super) messages: u64,
+    pub(super) verdicts: BTreeMap<String, u64>,
+    /// What was done with bulk that nobody wants.
+    pub(super) done: BTreeMap<String, u64>,
+    pub(super) mailings: HashMap<String, Mailing>,
+    /// Bulk that is in none of them, since there are too many.
+    pub(super) others: u64,
+    /// Domains whose mail was refused, for good or for now.
+    pub(super) refused: Names,
+    pub(super) refusals: u64,
+    /// White-list lines for bulk that nobody wants yet.
+    pub(super) suggestions: Names,
+    /// Why messages could not be judged.
+    pub(super) unknown: BTreeMap<String, Span>,
+    /// What else the daemon said that is worth a word.
+    pub(super) notices: BTreeMap<String, (String, Span)>,
+    pub(super) more_notices: u64,
+}
+
+impl Day {
+    pub(super) fn new() -> Self {
+        Self {
+            all: Span::default(),
+            messages: 0,
+            verdicts: BTreeMap::new(),
+            done: BTreeMap::new(),
+            mailings: HashMap::new(),
+            others: 0,
+            refused: Names::new(MOST),
+            refusals: 0,
+            suggestions: Names::new(MOST),
+            unknown: BTreeMap::new(),
+            notices: BTreeMap::new(),
+            more_notices: 0,
+        }
+    }
+
+    /// Adds a line.
+    pub(super) fn add(&mut self, at: &Stamp, line: &Line<'_>) {
+        self.all.add(at);
+        match line {
+            // A test of the mail system is no mail.
+            Line::Message(message) if message.reason == "canary" => (),
+            Line::Message(message) => self.message(at, message),
+            Line::Other(_, Some(false)) => (),
+            Line::Other(text, _) => self.notice(at, text),
+        }
+    }
+
+    fn message(&mut self, at: &Stamp, message: &Message<'_>) {
+        self.messages += 1;
+        *self.verdicts.entry(message.verdict.to_owned()).or_default() += 1;
+        let domain = message.domain();
+        if ["reject", "tempfail"].contains(&message.action) {
+            self.refusals += 1;
+            self.refused.add(if domain.is_empty() { "<>" } else { domain }, 1);
+        }
+        match message.verdict {
+            "unknown" => self.unknown.entry(message.reason.to_owned()).or_default().add(at),
+            "whitelisted" => self.mailing(at, message, "wanted"),
+            "bulk" => {
+                *self.done.entry(message.action.to_owned()).or_default() += 1;
+                self.mailing(at, message, message.action);
+                if let Some(line) = suggestion(message.host, domain, None) {
+                    self.suggestions.add(&line, 1);
+                }
+            }
+            _ => (),
+        }
+    }
+
+    fn mailing(&mut self, at: &Stamp, message: &Message<'_>, done: &str) {
+        let exact = message.body.zip(message.threshold).is_some_and(|(count, threshold)| count >= threshold);
+        let signature = if exact { message.signature } else { "" };
+        // Copies that differ have signatures of their own; they come from one sender by one route.
+        let key =
+            if exact { signature.to_owned() } else { format!("{} {}", message.domain(), message.client()) };
+        if self.mailings.len() >= MOST && !self.mailings.contains_key(&key) {
+            self.others += 1;
+            return;
+        }
+        let mailing = self.mailings.entry(key).or_insert_with(|| Mailing {
+            span: Span::default(),
+            recipients: 0,
+            seen: 0,
+            done: BTreeMap::new(),
+            senders: Names::new(MOST_OF_ONE),
+            clients: Names::new(MOST_OF_ONE),
+            id: String::new(),
+            signature: signature.to_owned(),
+        });
+        mailing.span.add(at);
+        mailing.recipients += message.recipients;
+        mailing.seen = mailing.seen.max(message.body.max(message.near).unwrap_or_default());
+        *mailing.done.entry(done.to_owned()).or_default() += 1;
+        mailing.senders.add(if message.from.is_empty() { "<>" } else { message.from }, 1);
+        mailing.clients.add(&message.client(), 1);
+        message.id.clone_into(&mut mailing.id);
+    }
+
+    fn notice(&mut self, at: &Stamp, text: &str) {
+        let like: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        if self.notices.len() >= MOST_NOTICES && !self.notices.contains_key(&like) {
+            self.more_notices += 1;
+            return;
+        }
+        let (last, span) = self.notices.entry(like).or_default();
+        text.clone_into(last);
+        span.add(at);
+    }
+
+    /// All mailings, those with the most messages first.
+    pub(super) fn ranked(&self) -> Vec<&Mailing> {
+        let mut all: Vec<_> = self.mailings.iter().collect();
+        all.sort_unstable_by(|(a, one), (b, two)| two.span.count.cmp(&one.span.count).then_with(|| a.cmp(b)));
+        all.into_iter().map(|(_, mailing)| mailing).collect()
+    }
+}
+
+impl Message<'_> {
+    /// The domain of the envelope sender; empty where there is none.
+    fn domain(&self) -> &str {
+        self.from.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
+
+    /// The client by its name, or by its address where it has none that was verified.
+    fn client(&self) -> String {
+        self.host.map_or_else(|| format!("[{}]", self.ip), str::to_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::read;
+    use super::*;
+
+    fn day(lines: &[String]) -> Day {
+        let mut day = Day::new();
+        for line in lines {
+            let (stamp, line) = read(line).unwrap_or_else(|| panic!("{line}"));
+            day.add(&stamp, &line);
+        }
+        day
+    }
+
+    fn message(n: usize, from: &str, counts: &str, rest: &str) -> String {
+        format!(
+            "2026-11-22T1{}:00:00Z mx bulkmark[1]: 4A{n}: client=out{n}.shop.example[192.0.2.1] from=<{from}> to=<x@b.example> \
+             nrcpt=2 {counts} threshold=20 signature=s{n} {rest} ms=1.0",
+            n % 10
+        )
+    }
+
+    #[test]
+    fn near_replicas_of_one_sender_are_one_mailing_and_wanted_bulk_is_none_to_suggest() {
+        let lines = [
+            message(1, "a@shop.example", "verdict=bulk body=25 near=25", "action=reject"),
+            message(1, "b@shop.example", "verdict=bulk body=26 near=26", "action=mark"),
+            message(2, "a@lists.example", "verdict=whitelisted body=30", "whitelist=f:1 action=mark"),
+            message(3, "a@shop.example", "verdict=clean body=3", "action=mark"),
+            message(4, "a@shop.example", "verdict=bulk reason=canary", "action=mark"),
+        ];
+        let found = day(&lines);
+        assert_eq!((found.messages, found.verdicts["bulk"], found.refusals), (4, 2, 1));
+        let ranked = found.ranked();
+        assert_eq!((ranked.len(), ranked[0].span.count, ranked[0].recipients, ranked[0].seen), (2, 2, 4, 26));
+        assert_eq!(ranked[0].senders.first(), "a@shop.example and 1 more");
+        assert_eq!(found.suggestions.ranked(), [("host .shop.example", 2)]);
+        // Copies that differ: only near signatures have reached the threshold.
+        let copies: Vec<_> = (0..5)
+            .map(|n| {
+                message(n, "a@shop.example", "verdict=bulk body=1 near=40", "action=mark")
+                    .replace(&format!("out{n}"), "out")
+            })
+            .collect();
+        let found = day(&copies);
+        assert_eq!((found.mailings.len(), found.ranked()[0].span.count), (1, 5));
+    }
+
+    #[test]
+    fn outages_are_told_once_from_when_to_when() {
+        let of = |hour: u32, text: &str| format!("2026-11-22T{hour:02}:30:00Z mx bulkmark[1]: {text}");
+        let unknown = |hour| {
+            of(
+                hour,
+                "4A: client=x[192.0.2.1] from=<> nrcpt=1 verdict=unknown reason=timeout action=mark ms=9",
+            )
+        };
+        let found = day(&[
+            of(1, "err: the disk has not answered for 10 s"),
+            of(2, "err: the disk has not answered for 20 s"),
+            of(2, "info: bulkmark 0.1.0 listens on inet:127.0.0.1:8720"),
+            unknown(3),
+            unknown(2),
+        ]);
+        let (text, span) = found.notices.values().next().unwrap();
+        assert_eq!(
+            (found.notices.len(), text.as_str(), span.count),
+            (1, "the disk has not answered for 20 s", 2)
+        );
+        let span = &found.unknown["timeout"];
+        assert_eq!((span.count, &*span.first.time, &*span.last.time), (2, "02:30", "03:30"));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut found = Day::new();
+        for n in 0..2 * MOST {
+            let line = message(n, &format!("a@{n}.example"), "verdict=bulk body=25", "action=reject");
+            let (stamp, line) = read(&line).unwrap();
+            found.add(&stamp, &line);
+        }
+        assert_eq!(
+            (found.mailings.len(), found.others, found.refused.others),
+            (MOST, MOST as u64, MOST as u64)
+        );
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark digest`
+//!
+//! `source` reads the journal or log files, `line` one line of them; `day` collects what they come to, with the `names` of senders
+//! and clients; `print` makes it a text, and `send` a mail.
+
+mod day;
+mod line;
+mod names;
+mod print;
+mod send;
+mod source;
+
+use super::output::output;
+use day::Day;
+use print::Top;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Tell what a day brought: mailings, refusals, senders for the white list, what was not judged, outages.
+///
+/// Reads the journal of yesterday, or the log files that are named, which may be of gzip. Counts the lines that are there: with
+/// [log] messages = "not-clean", clean messages are not.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Log files; - is standard input [default: the journal]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only this day, such as 2026-11-22 [default: yesterday of the journal, all of files]
+    #[arg(long, value_name = "DATE", value_parser = source::date)]
+    day: Option<String>,
+    /// The unit whose journal is read.
+    #[arg(long, default_value = "bulkmark-milter", conflicts_with = "files")]
+    unit: String,
+    /// Send it by mail instead of printing it.
+    #[arg(long, value_name = "ADDRESS", value_parser = super::canary::address)]
+    mail: Option<String>,
+    /// Lines of each list.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut day = Day::new();
+    let date = args.day.as_deref();
+    if args.files.is_empty() {
+        source::journal(&args.unit, date, &mut day)?;
+    }
+    for path in &args.files {
+        source::file(path, date, &mut day)?;
+    }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("this machine");
+    let title = title(args, &day);
+    let text = print::text(&day, host, &title, Top(args.top));
+    match &args.mail {
+        Some(to) => send::send(to, &print::subject(&day, host, &title), &text)?,
+        None => output().write_all(text.as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Of which time it is.
+fn title(args: &Args, day: &Day) -> String {
+    let (first, last) = (&day.all.first.date, &day.all.last.date);
+    match &args.day {
+        Some(date) => date.clone(),
+        None if last.is_empty() && args.files.is_empty() => "yesterday".to_owned(),
+        None if last.is_empty() => "all that is in the log".to_owned(),
+        None if first == last || first.is_empty() => last.clone(),
+        None => format!("{first} to {last}"),
+    }
+}

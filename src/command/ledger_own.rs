@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark ledger begin` and `bulkmark ledger backup`: what is done with the ledger of a daemon of this machine.
+
+use super::daemon::Unsent;
+use super::output::print;
+use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
+use crate::control;
+use crate::ledger::{self, Backup, OpenError};
+use anyhow::Context;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Whose ledger is meant.
+#[derive(Debug, clap::Args)]
+pub(super) struct Whose {
+    /// The server's ledger instead of the milter's.
+    #[arg(long)]
+    server: bool,
+    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Whose {
+    fn path(&self) -> PathBuf {
+        let default = if self.server { SERVER_PATH } else { DEFAULT_PATH };
+        self.config.clone().unwrap_or_else(|| default.into())
+    }
+
+    /// The daemon's name, its state directory and its control socket. Neither key nor white lists matter.
+    fn places(&self) -> anyhow::Result<(&'static str, PathBuf, PathBuf)> {
+        if self.server {
+            let (file, _) = config::load_server_parts(&self.path())?;
+            return Ok(("server", file.state_dir, file.control));
+        }
+        let file = config::load_parts(&self.path())?.file;
+        Ok(("milter", file.state_dir, file.control))
+    }
+}
+
+/// Put the ledger of a stopped daemon aside, so that its next start begins with empty counts.
+///
+/// The old ledger stays beside the new one under a dated name, which is printed. Where only the federation key changed, the daemon
+/// does so by itself.
+#[derive(Debug, clap::Args)]
+pub(super) struct BeginArgs {
+    #[command(flatten)]
+    whose: Whose,
+}
+
+/// Copy a daemon's ledger while it runs.
+///
+/// The copy is the ledger as it was at one moment, and is a ledger itself. Put it in the place of ledger.redb in the state directory
+/// while the daemon is stopped. Where no daemon runs, its file is copied.
+#[derive(Debug, clap::Args)]
+pub(super) struct BackupArgs {
+    #[command(flatten)]
+    whose: Whose,
+    /// Where the copy is to be. One that is there is replaced once the new one is complete.
+    file: PathBuf,
+}
+
+/// What can go wrong on both sides.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    Daemon(#[from] io::Error),
+    #[error(transparent)]
+    File(#[from] OpenError),
+}
+
+pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
+    let mut backup = Backup::begin(&args.file)?;
+    if let Err(e) = fill(&mut backup, &args.whose) {
+        backup.abandon();
+        return Err(e);
+    }
+    backup.finish()?;
+    print(args.file.display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes all of a ledger: from its daemon, or its file where none runs.
+fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
+    let (daemon, directory, control) = whose.places()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match runtime.block_on(control::backup(&control, |piece| Ok(backup.push(piece)?))) {
+        Ok(()) => Ok(()),
+        Err(Broken::Daemon(e))
+            if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+        {
+            let file = backup.take_file(&directory);
+            file.with_context(|| format!("no {daemon} answers at {} ({e})", control.display()))
+        }
+        Err(Broken::Daemon(e)) => {
+            Err(e).with_context(|| format!("the {daemon} at {} gives no backup", control.display()))
+        }
+        Err(Broken::File(e)) => Err(e.into()),
+    }
+}
+
+pub(super) fn begin(args: &BeginArgs) -> anyhow::Result<ExitCode> {
+    let (daemon, directory, _) = args.whose.places()?;
+    match ledger::put_aside(&directory, ledger::now())? {
+        None => {
+            let directory = directory.display();
+            print(format_args!("there is no ledger in {directory}; the {daemon} begins one at its start"))?;
+        }
+        Some(kept) => {
+            let (path, unsent) = (kept.path.display(), Unsent(kept.unsent));
+            print(format_args!(
+                "the ledger is kept as {path}{unsent}; the {daemon} begins a new one at its start"
+            ))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `[[policy]]` and `[outbound]` against the rest of the file, with the files that they name.
+
+use super::bounded::read_bounded;
+use super::error::ConfigError;
+use super::source::Source;
+use crate::milter::Listeners;
+use crate::policy::{
+    DEFAULT, Defaults, MAX_POLICIES, Name, OneOrMany, OutboundSettings, Policies, Policy, PolicySettings,
+    WhiteListError,
+};
+use std::path::Path;
+
+/// Whether names are there once, and listeners are those that there are.
+pub(super) fn check(
+    source: &Source,
+    listeners: &Listeners,
+    policies: &[PolicySettings],
+    outbound: &OutboundSettings,
+) -> Result<(), ConfigError> {
+    if policies.len() > MAX_POLICIES {
+        let message = format!("found {} policies, expected {MAX_POLICIES} at most", policies.len());
+        return Err(source.error("policy", message));
+    }
+    for (i, policy) in policies.iter().enumerate() {
+        let name = policy.name.as_str();
+        let is_taken = policies[..i].iter().any(|other| other.name == policy.name);
+        if is_taken || name == DEFAULT {
+            let why = if is_taken { "twice" } else { "which stands for what no policy says" };
+            let message = format!("found \"{name}\" {why}, expected a name of its own");
+            return Err(source.error(&format!("policy.{i}.name"), message));
+        }
+        check_listeners(source, listeners, &format!("policy.{i}.match.listener"), &policy.matches.listener)?;
+    }
+    check_listeners(source, listeners, "outbound.match.listener", &outbound.matches.listener)?;
+    outbound.check().map_err(|(key, message)| source.error(&format!("outbound.{key}"), message))
+}
+
+/// A listener that there is not would never match.
+fn check_listeners(
+    source: &Source,
+    listeners: &Listeners,
+    key: &str,
+    wanted: &OneOrMany<Name>,
+) -> Result<(), ConfigError> {
+    let Some(unknown) = wanted.0.iter().find(|wanted| listeners.names().all(|name| name != *wanted)) else {
+        return Ok(());
+    };
+    let known: Vec<_> = listeners.names().map(Name::as_str).collect();
+    let expected = match &known[..] {
+        [] => "but listen has no listener with a name".to_owned(),
+        known => format!("expected a name that listen has: {}", known.join(", ")),
+    };
+    Err(source.error(key, format!("found \"{}\", {expected}", unknown.as_str())))
+}
+
+/// All policies, with the files that they name.
+pub(super) fn load(
+    source: &Source,
+    policies: &[PolicySettings],
+    defaults: Defaults<'_>,
+) -> Result<Policies, ConfigError> {
+    let load = |(i, settings)| {
+        Policy::load(settings, defaults, &read_bounded).map_err(|(key, e)| match e {
+            WhiteListError::Read { .. } => source.error(&format!("policy.{i}.{key}"), e.to_string()),
+            WhiteListError::Entry { path, line, what } => {
+                ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
+            }
+        })
+    };
+    policies.iter().enumerate().map(load).collect::<Result<_, _>>().map(Policies)
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is asked on the control socket, and what is answered.
+
+use super::status::DaemonStatus;
+use crate::ledger::Shares;
+use serde::{Deserialize, Serialize};
+use std::io;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Question {
+    /// The counts of these signatures.
+    Counts(Vec<String>),
+    /// What the daemon can say of itself, with estimates of false bulk at this threshold.
+    Status(u32),
+    /// All of the ledger, in frames behind the answer.
+    Backup,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Answer {
+    Counts(Vec<Shares>),
+    Status(Box<DaemonStatus>),
+    Backup,
+    Error(String),
+}
+
+impl Answer {
+    /// As it travels.
+    pub(super) fn line(&self) -> io::Result<Vec<u8>> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the charts show, kept over a restart: counts of the last day by minutes and of the last month by hours, in one small file.
+//!
+//! It has nothing of messages. Losing it loses pictures, so it is written rarely, and what is damaged is left behind.
+
+use crate::activity::{Activity, Kept};
+use crate::directory::StateDirectory;
+use crate::ledger::now;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The file in the state directory.
+const FILE: &str = "history";
+
+/// For the daemon and its group.
+const MODE: u32 = 0o640;
+
+/// How often it is written. A crash costs the charts so much.
+const INTERVAL: Duration = Duration::from_secs(600);
+
+/// What it begins with: the number grows with its form.
+const MAGIC: &[u8; 8] = b"BMHIST\0\x01";
+
+/// Bytes of an entry: ring, kind, number of the span, count.
+const ENTRY: usize = 10;
+
+/// Bytes at most: all spans of all kinds take a fifth.
+const MOST: u64 = 1 << 20;
+
+/// The file is not what this program writes.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is damaged, or of another version")]
+struct Damaged;
+
+/// The history of a daemon.
+#[derive(Clone)]
+pub struct History {
+    activity: Arc<Activity>,
+    directory: PathBuf,
+}
+
+impl History {
+    /// That in this state directory, taken over if there is any.
+    #[must_use]
+    pub fn open(activity: Arc<Activity>, directory: PathBuf) -> Self {
+        let history = Self { activity, directory };
+        if let Err(e) = history.restore()
+            && e.kind() != io::ErrorKind::NotFound
+        {
+            log::warn!(
+                "{}: {e}; the status page's charts begin anew",
+                history.directory.join(FILE).display()
+            );
+        }
+        history
+    }
+
+    fn restore(&self) -> io::Result<()> {
+        let file = StateDirectory::open(&self.directory)?.file(FILE, false)?;
+        if file.metadata()?.len() > MOST {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, Damaged));
+        }
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut io::Read::take(file, MOST), &mut bytes)?;
+        let rings = decode(&bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        let now = now();
+        for (ring, kept) in [&self.activity.minutes, &self.activity.hours].into_iter().zip(&rings) {
+            ring.restore(kept, now);
+        }
+        Ok(())
+    }
+
+    /// Writes it, from time to time, for ever.
+    pub async fn keep(self) {
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let history = self.clone();
+            // A disk that hangs must hold nobody up.
+            let _ = tokio::task::spawn_blocking(move || history.save()).await;
+        }
+    }
+
+    /// Writes it.
+    pub fn save(&self) {
+        let rings = [self.activity.minutes.kept(), self.activity.hours.kept()];
+        let written = StateDirectory::open(&self.directory)
+            .and_then(|directory| directory.replace(FILE, &encode(&rings), MODE));
+        if let Err(e) = written {
+            log::warn!("{}: cannot write it: {e}", self.directory.join(FILE).display());
+        }
+    }
+}
+
+/// Little-endian; a checksum (CRC-32) at the end.
+fn encode(rings: &[Vec<Kept>; 2]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    for (ring, kept) in (0u8..).zip(rings) {
+        for &(kind, number, count) in kept {
+            bytes.extend([ring, u8::try_from(kind).unwrap_or(u8::MAX)]);
+            bytes.extend(number.to_le_bytes());
+            bytes.extend(count.to_le_bytes());
+        }
+    }
+    let sum = crc32fast::hash(&bytes);
+    bytes.extend(sum.to_le_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Result<[Vec<Kept>; 2], Damaged> {
+    let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Damaged)?;
+    if crc32fast::hash(content) != u32::from_le_bytes(*sum) {
+        return Err(Damaged);
+    }
+    let entries = content.strip_prefix(MAGIC).ok_or(Damaged)?.chunks(ENTRY);
+    let mut rings = [Vec::new(), Vec::new()];
+    for entry in entries {
+        let (&[ring, kind], rest) = entry.split_first_chunk::<2>().ok_or(Damaged)?;
+        let (number, count) = rest.split_first_chunk::<4>().ok_or(Damaged)?;
+        let count = <[u8; 4]>::try_from(count).map_err(|_| Damaged)?;
+        let ring = rings.get_mut(usize::from(ring)).ok_or(Damaged)?;
+        ring.push((kind.into(), u32::from_le_bytes(*number), u32::from_le_bytes(count)));
+    }
+    Ok(rings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_damage_is_noticed() {
+        let rings = [vec![(0, 30_000_000, 7), (4, 30_000_001, u32::MAX)], vec![(1, 500_000, 3)]];
+        let bytes = encode(&rings);
+        assert_eq!(decode(&bytes), Ok(rings));
+        for end in 0..bytes.len() {
+            assert_eq!(decode(&bytes[..end]), Err(Damaged), "{end}");
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x20;
+            assert_eq!(decode(&damaged), Err(Damaged), "{at}");
+        }
+    }
+}

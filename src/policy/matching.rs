@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which messages and recipients a policy is for.
+
+use super::mailbox::Mailboxes;
+use super::network::Network;
+use super::one_or_many::OneOrMany;
+use super::recipients::{RecipientPattern, Recipients};
+use super::whitelist::WhiteListError;
+use serde::Deserialize;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// How a listener or a policy is called: letters, digits, and `.`, `-`, `_`, at most 64, so that it is a token in header and log.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Name(String);
+
+impl Name {
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let is_name = |c: u8| c.is_ascii_alphanumeric() || b".-_".contains(&c);
+        if (1..=64).contains(&name.len()) && name.bytes().all(is_name) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(format!("found \"{name}\", expected a name of letters, digits, \".\", \"-\" and \"_\""))
+        }
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse()
+    }
+}
+
+/// The name by which an account logs in; any text. `*`: whoever logged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login(String);
+
+impl FromStr for Login {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let name = name.trim();
+        if name.is_empty() {
+            return Err("found \"\", expected the name of an account".to_owned());
+        }
+        Ok(Self(name.to_lowercase()))
+    }
+}
+
+/// `match` of a policy: all that is said must hold; of a list, one entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct MatchSettings {
+    /// Recipients and their domains.
+    pub recipient: OneOrMany<RecipientPattern>,
+    /// Files of recipients, one a line.
+    pub recipient_files: Vec<PathBuf>,
+    /// Names of listeners.
+    pub listener: OneOrMany<Name>,
+    /// Networks of clients.
+    pub client: OneOrMany<Network>,
+    /// Names of accounts.
+    pub login: OneOrMany<Login>,
+    /// Whether the client authenticated.
+    pub authenticated: Option<bool>,
+}
+
+impl MatchSettings {
+    /// What of it concerns the whole message.
+    fn message(&self) -> MessageMatch {
+        let Self { listener, client, login, authenticated, .. } = self.clone();
+        MessageMatch { listener, client, login, authenticated }
+    }
+}
+
+/// `match` of what concerns whole messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct MessageMatch {
+    /// Names of listeners.
+    pub listener: OneOrMany<Name>,
+    /// Networks of clients.
+    pub client: OneOrMany<Network>,
+    /// Names of accounts.
+    pub login: OneOrMany<Login>,
+    /// Whether the client authenticated.
+    pub authenticated: Option<bool>,
+}
+
+impl MessageMatch {
+    /// Whether it says nothing, and so fits everything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a message from there is meant.
+    #[must_use]
+    pub fn fits(&self, origin: &Origin<'_>) -> bool {
+        let Self { listener, client, login, authenticated } = self;
+        let at = |name: &Name| origin.listener == Some(name.as_str());
+        let from = |network: &Network| origin.client.is_some_and(|ip| network.contains(ip));
+        let account = origin.login.map(str::to_lowercase);
+        let by = |Login(name): &Login| account.as_ref().is_some_and(|account| name == "*" || name == account);
+        (listener.0.is_empty() || listener.0.iter().any(at))
+            && (client.0.is_empty() || client.0.iter().any(from))
+            && (login.0.is_empty() || login.0.iter().any(by))
+            && authenticated.is_none_or(|wanted| wanted == origin.authenticated)
+    }
+}
+
+/// From where a message comes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Origin<'a> {
+    /// The name of the listener by which the MTA asks; none if it has no name.
+    pub listener: Option<&'a str>,
+    /// The client's address; none for local submission.
+    pub client: Option<IpAddr>,
+    /// The name by which it authenticated.
+    pub login: Option<&'a str>,
+    /// Whether it authenticated, even if its name is not known.
+    pub authenticated: bool,
+}
+
+/// A `match` with the files that it names.
+#[derive(Debug)]
+pub(super) struct Matcher {
+    message: MessageMatch,
+    recipients: Recipients,
+}
+
+impl Matcher {
+    /// Reads the files. `read` gives the content of one.
+    ///
+    /// # Errors
+    /// At the first file that cannot be read, and the first line that is no entry.
+    pub(super) fn load(
+        settings: &MatchSettings,
+        read: &dyn Fn(&Path) -> io::Result<String>,
+    ) -> Result<Self, WhiteListError> {
+        let recipients = Recipients::load(&settings.recipient.0, &settings.recipient_files, read)?;
+        Ok(Self { message: settings.message(), recipients })
+    }
+
+    /// Whether it is for messages from there, to some recipient at least.
+    pub(super) fn fits(&self, origin: &Origin<'_>) -> bool {
+        self.message.fits(origin)
+    }
+
+    /// Whether it is for this recipient of such a message; none where recipients are not known.
+    pub(super) fn fits_recipient(&self, recipient: Option<&str>, mailboxes: &Mailboxes) -> bool {
+        self.recipients.is_everybody()
+            || recipient.is_some_and(|recipient| self.recipients.has(recipient, mailboxes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_said_must_hold_and_of_a_list_one() {
+        let settings: MatchSettings = toml::from_str(
+            "listener = \"outbound\"\nclient = [\"192.0.2.0/24\", \"2001:db8::/32\"]\nlogin = [\"Anna\", \"ben@box.example\"]",
+        )
+        .unwrap();
+        let origin = |listener, client: &str, login| Origin {
+            listener,
+            client: client.parse().ok(),
+            login,
+            authenticated: login.is_some(),
+        };
+        let fits = |settings: &MatchSettings, origin| settings.message().fits(&origin);
+        assert!(fits(&settings, origin(Some("outbound"), "192.0.2.7", Some("anna"))));
+        assert!(fits(&settings, origin(Some("outbound"), "2001:db8::7", Some("BEN@box.example"))));
+        for (listener, client, login) in [
+            (None, "192.0.2.7", Some("anna")),
+            (Some("other"), "192.0.2.7", Some("anna")),
+            (Some("outbound"), "198.51.100.7", Some("anna")),
+            (Some("outbound"), "", Some("anna")),
+            (Some("outbound"), "192.0.2.7", Some("carl")),
+            (Some("outbound"), "192.0.2.7", None),
+        ] {
+            assert!(!fits(&settings, origin(listener, client, login)), "{listener:?} {client} {login:?}");
+        }
+        let (all, any): (MatchSettings, MatchSettings) =
+            (toml::from_str("").unwrap(), toml::from_str("login = \"*\"\nauthenticated = true").unwrap());
+        assert!(fits(&all, Origin::default()) && !fits(&any, Origin::default()));
+        assert!(fits(&any, origin(None, "", Some("whoever"))));
+        let nobody: MatchSettings = toml::from_str("authenticated = false").unwrap();
+        assert!(fits(&nobody, Origin::default()) && !fits(&nobody, origin(None, "", Some("whoever"))));
+    }
+}
