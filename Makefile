@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test study exactness attack \
+.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test image-test study exactness attack \
 	evaluate vectors fuzz bench bench-filter bench-instructions install clean
 
 all: build
@@ -192,6 +192,10 @@ lint-packages: deb rpm
 # Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
 package-test: lint-packages
 	tests/package/run $(PACKAGES)
+
+# The image of packaging/oci, built and run by podman on the Debian that package-test made; see tests/image.
+image-test: deb
+	tests/image $(PACKAGES)
 
 # The configuration is for root and for the daemons, whose group this is, as in the packages; for root alone where there is no
 # such group yet.

@@ -407,8 +407,8 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
     let of_day = |day: usize| if day % 7 > 4 { 60 } else { 200 + day * 7 % 60 };
     let days = (0..29).map(|day| ((30 - day) * 24 * 60, of_day(day)));
     let quarters =
-        (0..92).map(|quarter| (24 * 60 - 15 * quarter, if (30..70).contains(&quarter) { 5 } else { 1 }));
-    let minutes = (0..60).map(|minute| (60 - minute, 1 + minute * minute % 5));
+        (0..92).map(|quarter| (24 * 60 - 15 * quarter, if (30..70).contains(&quarter) { 12 } else { 4 }));
+    let minutes = (0..60).map(|minute| (60 - minute, minute * minute % 3));
     let mut unlike = 1000;
     for (i, (ago, mails)) in days.chain(quarters).chain(minutes).enumerate() {
         clock.set(&format!("-{}m", ago - 1));
@@ -426,16 +426,13 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
             let by = Writer { subject: &subject, sender: &sender, host: "unknown" };
             write(daemon, 10 + i, &by, 20 + i % 4);
         }
-    }
-    // One that is sent by many, under names that no column has room for.
-    for domain in LONG.iter().chain(&["more.example"]) {
-        let (sender, host) = (format!("a@{domain}"), format!("out.{domain}"));
-        let by = Writer {
-            subject: "Act now, before it is too late for your account",
-            sender: &sender,
-            host: &host,
-        };
-        write(daemon, 9, &by, 25);
+        // One that is sent by many, under names that no column has room for.
+        if (40..121).contains(&i) {
+            let domain = LONG.get(i % 6).copied().unwrap_or("more.example");
+            let (sender, host) = (format!("a@{domain}"), format!("out.{domain}"));
+            let subject = "Act now, before it is too late for your account";
+            write(daemon, 9, &Writer { subject, sender: &sender, host: &host }, 3);
+        }
     }
     write(daemon, 500, &friend, 1);
     clock.set("+0");
@@ -443,12 +440,13 @@ fn a_month_of_mail(daemon: &Daemon, clock: &Clock) {
 
 /// Nothing is cut off and no word of a heading is broken, whatever names come; a phone shows what matters within a few screens,
 /// and a wide screen uses its width; dark is dark. With BULKMARK_PICTURES=DIR, the pictures are put there:
-/// `BULKMARK_PICTURES=docs cargo test --test page looks`; two of them are kept.
+/// `BULKMARK_PICTURES=docs cargo test --test page looks`; three of them are kept.
 #[test]
 fn it_looks_well_in_all_sizes_and_lights() {
     let Some(mut browser) = Browser::start() else { return };
     let nobody = common::mta::free_port();
-    let upstream = format!("upstream = [{{ url = \"http://localhost:{nobody}\" }}]\n");
+    let upstream =
+        format!("upstream = [{{ url = \"http://localhost:{nobody}\" }}]\nsync.max-spool-age = \"60d\"\n");
     let shown = "subjects = true\nclients = true\nrecipients = true\n";
     let mut site = Site::new(&format!("exempt-loopback = false\n{upstream}{STATUS}{shown}"));
     let Some(clock) = Clock::of(&mut site, "-43200m") else { return };

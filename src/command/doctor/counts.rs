@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon, and the counts that it holds; where it does not run, the ledger's file.
 
-use super::files::AS_ROOT;
+use super::files::{AS_ROOT, is_forbidden};
 use super::report::Report;
 use super::subject::Daemon;
 use crate::command::show::ago;
@@ -10,7 +10,6 @@ use crate::ledger::{FILE_NAME, Image, OpenError, SliceStatus};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 
 /// One new message in so many that shows the threshold is worth a word.
@@ -86,10 +85,8 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
         Ok(false) => return report.ok(CHECK, format!("there is none yet; the daemon will create {shown}")),
         Err(e) => return report.error(CHECK, format!("cannot use {shown}: {e}"), AS_ROOT),
     }
-    if let Err(e) = File::open(&path)
-        && e.kind() == io::ErrorKind::PermissionDenied
-    {
-        return report.error(CHECK, format!("cannot read {shown}: {e}"), AS_ROOT);
+    if is_forbidden(&path) {
+        return report.error(CHECK, format!("cannot read {shown}"), AS_ROOT);
     }
     match Image::open(&path, of.threshold) {
         Ok((image, status)) => {

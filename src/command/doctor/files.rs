@@ -18,6 +18,11 @@ const SPACE_WARNING: u64 = 256 << 20;
 /// What helps whoever may not look.
 pub(super) const AS_ROOT: &str = "run it as root: sudo bulkmark doctor";
 
+/// Whether this process may not read a file that is there.
+pub(super) fn is_forbidden(path: &Path) -> bool {
+    fs::File::open(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
+}
+
 /// Says so when this process sees less than it should.
 pub(super) fn examine_self(user: &User, report: &mut Report) {
     let own = rustix::process::geteuid().as_raw();

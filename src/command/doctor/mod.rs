@@ -26,8 +26,7 @@ use crate::sync::Upstream;
 use crate::telemetry;
 use files::AS_ROOT;
 use report::{Level, Report};
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use subject::Daemon;
@@ -73,8 +72,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(())
     });
     if let Err(e) = &examined {
-        let forbidden = File::open(&path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied);
-        let advice = if forbidden { AS_ROOT } else { "correct it there; nothing else was checked" };
+        let advice =
+            if files::is_forbidden(&path) { AS_ROOT } else { "correct it there; nothing else was checked" };
         report.error("configuration", first_line(e), advice);
     }
     let mut out = output();
@@ -129,11 +128,15 @@ async fn milter(
         files::examine_file("private mail", list, false, &user, report);
     }
     match lists {
-        Err(e) => report.error(
-            "white lists",
-            first_line(&e),
-            "correct it there; until then the old lists stay in force",
-        ),
+        Err(e) => {
+            let mut files = file.whitelist.files.iter().chain(&file.sync.private);
+            let advice = if files.any(|list| files::is_forbidden(list)) {
+                AS_ROOT
+            } else {
+                "correct it there; until then the old lists stay in force"
+            };
+            report.error("white lists", first_line(&e), advice);
+        }
         Ok(()) if file.whitelist.files.is_empty() => report.ok("white lists", "there are none"),
         Ok(()) => report.ok("white lists", "every entry is valid"),
     }

@@ -67,9 +67,9 @@ pub(super) fn examine(directory: Option<&Path>, listen: &Address, report: &mut R
     }
     let found = if milters.is_empty() { "empty".to_owned() } else { format!("\"{milters}\"") };
     let ours = format!("{{ {}, default_action=accept }}", seen_from(listen, jail.as_deref()));
-    // Those that are asked already stay, and are asked first.
-    let line =
-        if milters.is_empty() { ours } else { format!("{}, {ours}", milters.trim_end_matches([',', ' '])) };
+    // Those that are asked already stay, and are asked first; not the listener by a name under which it is not found.
+    let others = entries(&milters).into_iter().filter(|(_, spec)| !is_ours(spec, listen, None));
+    let line = others.map(|(entry, _)| entry.to_owned()).chain([ours]).collect::<Vec<_>>().join(", ");
     let advice = if is_main {
         format!("put this into main.cf and run postfix reload: smtpd_milters = {line}")
     } else {
@@ -123,20 +123,25 @@ impl Service {
 }
 
 /// The addresses of the milters in a value of smtpd_milters.
-fn specs(value: &str) -> Vec<String> {
-    let mut specs = Vec::new();
+fn specs(value: &str) -> Vec<&str> {
+    entries(value).into_iter().map(|(_, spec)| spec).collect()
+}
+
+/// The entries of a value of smtpd_milters, each with its address.
+fn entries(value: &str) -> Vec<(&str, &str)> {
+    let mut entries = Vec::new();
     let mut rest = value;
     let is_blank = |c: char| c == ',' || c.is_whitespace();
     loop {
         rest = rest.trim_start_matches(is_blank);
         if rest.is_empty() {
-            return specs;
+            return entries;
         }
-        let (entry, after) = match rest.strip_prefix('{') {
-            Some(inner) => inner.split_once('}').unwrap_or((inner, "")),
-            None => rest.split_at(rest.find(is_blank).unwrap_or(rest.len())),
-        };
-        specs.extend(entry.split(is_blank).find(|word| !word.is_empty()).map(str::to_owned));
+        let end = if rest.starts_with('{') { rest.find('}').map(|end| end + 1) } else { rest.find(is_blank) };
+        let (entry, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let inner = entry.trim_matches(['{', '}']);
+        let spec = inner.split(is_blank).find(|word| !word.is_empty());
+        entries.extend(spec.map(|spec| (entry, spec)));
         rest = after;
     }
 }

@@ -447,7 +447,7 @@ function chart(place, names, data, by_day) {
   return new uPlot({
     width: Math.max(200, place.clientWidth),
     height: place.clientHeight || 180,
-    padding: [8, 8, 0, 0],
+    padding: [8, by_day ? 22 : 12, 0, 0],
     legend: { show: false },
     cursor: { show: false },
     scales: { x: { time: true, range: (_, low, high) => [low, high + step] }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
