@@ -161,7 +161,7 @@ mod tests {
         let (thresholds, actions) =
             (Thresholds::default(), Actions { near: Action::Quarantine, ..Actions::default() });
         let defaults = Defaults { judge: true, thresholds: &thresholds, actions: &actions };
-        let read = |_: &Path| -> io::Result<String> { Ok("carl@box.example\n".to_owned()) };
+        let read = |_: &Path| -> io::Result<Vec<u8>> { Ok(b"carl@box.example\n".to_vec()) };
         Policies(file.policy.iter().map(|entry| Policy::load(entry, defaults, &read).unwrap()).collect())
     }
 
