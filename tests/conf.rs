@@ -120,7 +120,11 @@ fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeMap<String, String
             }
             toml::Value::String(text) if text.is_empty() => "empty".to_owned(),
             toml::Value::String(text) => text.clone(),
-            // Those that are not empty are examples, and commented out.
+            toml::Value::Array(list) if list.is_empty() => "none".to_owned(),
+            toml::Value::Array(list) if key == "authentication.methods" => {
+                list.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(", ")
+            }
+            // Others that are not empty are examples, and commented out.
             toml::Value::Array(_) => "none".to_owned(),
             toml::Value::Boolean(value) => value.to_string(),
             toml::Value::Integer(value) => value.to_string(),

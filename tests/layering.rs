@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("text", &[]),
     ("net", &[]),
     ("directory", &[]),
@@ -22,8 +22,9 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("server", &["text", "directory", "signature", "ledger", "net", "sync", "control", "activity"]),
     ("page", &["directory", "ledger", "policy", "net", "activity", "control"]),
     ("policy", &["mail", "signature"]),
+    ("table", &["policy"]),
     ("verdict", &["text", "mail", "signature", "policy"]),
-    ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity"]),
+    ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity", "table"]),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",
@@ -60,6 +61,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
             "page",
             "activity",
             "telemetry",
+            "table",
             "tune",
         ],
     ),

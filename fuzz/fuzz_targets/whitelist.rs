@@ -12,15 +12,15 @@ use std::path::Path;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(data) else { return };
-    // The list, the one that it may include, and a name from outside.
-    let mut parts = text.splitn(3, '\0');
+    // The list, the one that it may include, a name from outside, and a table.
+    let mut parts = text.splitn(4, '\0');
     let mut part = || parts.next().unwrap_or("");
-    let (list, included, name) = (part(), part(), part());
-    let files = [("list", list), ("included", included)];
+    let (list, included, name, table) = (part(), part(), part(), part());
+    let files = [("list", list), ("included", included), ("/t.cdb", table), ("/t.lmdb", table)];
     let text_of = |path: &Path| files.into_iter().find(|(name, _)| path == *name).map(|(_, text)| text);
     let is_line = |path: &Path, line: usize| (1..=text_of(path).unwrap().lines().count()).contains(&line);
 
-    let read = |path: &Path| text_of(path).map(str::to_owned).ok_or_else(|| io::ErrorKind::NotFound.into());
+    let read = |path: &Path| text_of(path).map(|text| text.as_bytes().to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into());
     let list = match WhiteList::load(&["list".into()], &read) {
         Ok(list) => list,
         Err(WhiteListError::Entry { path, line, what }) => {
@@ -40,8 +40,11 @@ fuzz_target!(|data: &[u8]| {
         from: &[name.to_owned()],
         list_id: Some(name),
         signature: Some(Signature::from_bytes([0; 16])),
+        ..Facts::default()
     };
-    for entry in [list.message(&facts), list.recipient(name)].into_iter().flatten() {
+    let (questions, _) = list.questions(&facts);
+    assert!(questions.iter().all(|question| !question.keys.is_empty()));
+    for entry in [list.message(&facts), list.recipients(&facts)(name)].into_iter().flatten() {
         let place = entry.to_string();
         let (file, line) = place.split_once(':').unwrap();
         assert!(is_line(Path::new(file), line.parse().unwrap()), "{place}");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Asks the milter, or its ledger, about a message that is at hand.
 
+use super::output::complain;
 use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
@@ -8,7 +9,10 @@ use crate::ledger::{self, Shares};
 use crate::mail::RawMessage;
 use crate::policy::Name;
 use crate::signature::{Signature, outbound};
-use crate::verdict::{Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, Rules};
+use crate::table::Tables;
+use crate::verdict::{
+    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, Rules, questions,
+};
 use anyhow::Context;
 use std::io;
 use std::net::IpAddr;
@@ -139,7 +143,17 @@ impl Asker {
         let exempt = self.exempt().map(Finding::Exempt);
         let finding = exempt.or_else(|| Finding::uncounted(content)).unwrap_or_else(|| {
             let known = (inquiry.counts(), inquiry.backings());
-            Counted::find(&self.rules, &self.envelope, content, known, None)
+            let mut envelope = self.envelope.clone();
+            let parties = self.rules.parties(&self.envelope);
+            let (questions, _) = questions(&self.rules, &parties, &self.envelope, content, known.0);
+            if !questions.is_empty() {
+                let tables = Tables::default();
+                envelope.answers = self.runtime.block_on(tables.ask(questions, self.rules.table_timeout));
+                if let Some(why) = &envelope.answers.failed {
+                    complain(format_args!("a table of the white list did not answer: {why}"));
+                }
+            }
+            Counted::find(&self.rules, &envelope, content, known, None)
         });
         Ok((finding, inquiry))
     }

@@ -4,6 +4,7 @@
 use super::asker::{Asker, MessageArgs};
 use super::from_where::FromWhere;
 use super::output::{failed, output};
+use super::proofs::Missed;
 use crate::policy::Verdict;
 use crate::verdict::{Content, Counted, Exempt, Finding};
 use serde::Serialize;
@@ -40,6 +41,9 @@ struct Answer {
     near: Option<NearCount>,
     #[serde(skip_serializing_if = "Option::is_none")]
     whitelist: Option<String>,
+    /// Entries of the white list that nearly match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<Missed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<FromWhere>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +93,7 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
         body: None,
         near: None,
         whitelist: None,
+        missed: Vec::new(),
         sources: None,
         reason: Some(reason),
     };
@@ -134,6 +139,7 @@ fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
     });
     let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
     let sources = FromWhere::of(asker, decision);
+    let missed = if whitelist.is_none() { Missed::all(asker, content) } else { Vec::new() };
     Answer {
         verdict: decision.verdict.to_string(),
         action: Some(decision.action.to_string()),
@@ -142,6 +148,7 @@ fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
         body,
         near,
         whitelist,
+        missed,
         sources,
         reason: None,
     }
@@ -161,6 +168,9 @@ fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::R
     }
     if let Some(entry) = &answer.whitelist {
         writeln!(out, "  wanted by the white list entry {entry}")?;
+    }
+    for missed in &answer.missed {
+        writeln!(out, "  {missed}")?;
     }
     if let Some(policy) = &answer.policy {
         let action = answer.action.as_ref().map(|action| format!(": {action}")).unwrap_or_default();

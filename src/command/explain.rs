@@ -4,6 +4,7 @@
 use super::asker::{Asker, MessageArgs};
 use super::from_where::FromWhere;
 use super::output::{output, print};
+use super::proofs::{Missed, Statement};
 use super::show::time;
 use crate::ledger::Shares;
 use crate::mail::{File, RawMessage, Text, Visitor};
@@ -41,6 +42,12 @@ struct Explanation {
     counts: Counted,
     #[serde(skip_serializing_if = "Option::is_none")]
     whitelist: Option<String>,
+    /// Entries of the white list that nearly match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<Missed>,
+    /// What mail servers say of DKIM, SPF and DMARC.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    authentication: Vec<Statement>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<FromWhere>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,6 +118,7 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         Finding::Canary(_) | Finding::Exempt(_) | Finding::Unknown(..) => None,
     };
     let whitelist = decision.and_then(|decision| decision.whitelist.as_ref()).map(ToString::to_string);
+    let missed = if whitelist.is_none() { Missed::all(asker, &content) } else { Vec::new() };
     let sources = decision.and_then(|decision| FromWhere::of(asker, decision));
     let body = match signatures.body {
         Ok(signature) => {
@@ -128,6 +136,8 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         thresholds,
         counts: Counted { body: counts.body, near: counts.near },
         whitelist,
+        missed,
+        authentication: Statement::all(asker, message),
         sources,
         body,
         near,
@@ -246,6 +256,12 @@ fn for_people(explanation: &Explanation) -> String {
     }
     if let Some(sources) = &explanation.sources {
         let _ = writeln!(text, "{}", sources.sentence());
+    }
+    for missed in &explanation.missed {
+        let _ = writeln!(text, "{missed}");
+    }
+    for statement in &explanation.authentication {
+        let _ = writeln!(text, "{statement}");
     }
     let mut kind = |name: &str, of: &[&Explained]| {
         for explained in of {

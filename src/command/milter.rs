@@ -5,6 +5,7 @@ use super::accounts;
 use super::canary;
 use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::lists::look_after;
 use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
@@ -88,7 +89,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
     serving();
-    watch(&ledger, &mut tasks);
+    look_after_all(&ledger, &service, &mut tasks);
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
     let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), ending));
     let state_dir = file.state_dir.clone();
@@ -108,6 +109,13 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
+}
+
+/// Watches the writer, and the files of white lists.
+fn look_after_all(ledger: &Ledger, service: &Arc<Service>, tasks: &mut Supervisor) {
+    watch(ledger, tasks);
+    let service = Arc::clone(service);
+    tasks.run("lists", move || look_after(Arc::clone(&service)));
 }
 
 /// Where it listens, for people: the one without a name, then others with theirs.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `milter.toml`: every key, and what it becomes.
 
+use super::bounded::read_bounded;
 use super::error::ConfigError;
 use super::policies;
 use super::source::Source;
 use crate::milter::{Listeners, Mode};
 use crate::net::Endpoint;
 use crate::policy::{
-    Actions, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, Per, Policies, PolicySettings,
-    RecipientCase, Thresholds, WhiteList, WhiteListError, WhiteListFiles,
+    Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, Per, Policies,
+    PolicySettings, RecipientCase, Thresholds, WhiteList, WhiteListError, WhiteListSettings,
 };
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream};
@@ -68,9 +69,10 @@ pub struct MilterFile {
     pub counting: Counting,
     pub thresholds: Thresholds,
     pub actions: Actions,
-    pub whitelist: WhiteListFiles,
+    pub whitelist: WhiteListSettings,
     pub policy: Vec<PolicySettings>,
     pub outbound: OutboundSettings,
+    pub authentication: Authentication,
     pub signature: signature::Settings,
     pub ledger: ledger::Settings,
     pub upstream: Vec<Upstream>,
@@ -99,9 +101,10 @@ impl Default for MilterFile {
             counting: Counting::default(),
             thresholds: Thresholds::default(),
             actions: Actions::default(),
-            whitelist: WhiteListFiles::default(),
+            whitelist: WhiteListSettings::default(),
             policy: Vec::new(),
             outbound: OutboundSettings::default(),
+            authentication: Authentication::default(),
             signature: signature::Settings::default(),
             ledger: ledger::Settings::default(),
             upstream: Vec::new(),
@@ -167,12 +170,17 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         return Err(source
             .error("verdict-deadline", format!("found {found}, expected at most 4m, for example \"10s\"")));
     }
+    if file.whitelist.table_timeout.is_zero() {
+        let message = "found 0s, expected a longer time, for example \"2s\"".to_owned();
+        return Err(source.error("whitelist.table-timeout", message));
+    }
     let delimiter = &file.counting.recipient_delimiter;
     if let Some(bad) = delimiter.chars().find(|c| !c.is_ascii_punctuation() || matches!(c, '@' | '"' | '\\'))
     {
         let message = format!("found {bad:?}, expected characters that stand in addresses, such as \"+\"");
         return Err(source.error("counting.recipient-delimiter", message));
     }
+    file.authentication.check().map_err(|message| source.error("authentication.authserv-ids", message))?;
     if file.sync.interval.is_zero() {
         return Err(source
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
@@ -188,7 +196,16 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
     let key = key_of(&source, &file.ledger);
     let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);
-    let private = list_of(&source, "sync.private", &file.sync.private);
+    let private =
+        list_of(&source, "sync.private", &file.sync.private).and_then(|list| match list.asks_elsewhere() {
+            Some(entry) => Err(source.error(
+                "sync.private",
+                format!(
+                    "{entry} asks a server, expected a table in a file, since no message may wait for it"
+                ),
+            )),
+            None => Ok(list),
+        });
     let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
     let policies = policies::load(&source, &file.policy, defaults);
     Ok(Parts { file, key, whitelist, private, policies })
@@ -196,7 +213,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
 
 /// The list that these files of a key make.
 fn list_of(source: &Source, key: &str, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
-    WhiteList::load(files, &|path| std::fs::read_to_string(path)).map_err(|e| match e {
+    WhiteList::load(files, &read_bounded).map_err(|e| match e {
         // A list that cannot be read may be misnamed here; one that can be has its own place to show.
         WhiteListError::Read { .. } => source.error(key, e.to_string()),
         WhiteListError::Entry { path, line, what } => {
@@ -233,6 +250,8 @@ impl Checked {
             deadline: file.verdict_deadline,
             max_staleness: file.sync.max_staleness.as_secs(),
             act_when_stale: file.sync.act_when_stale,
+            table_timeout: file.whitelist.table_timeout,
+            act_when_unanswered: file.whitelist.act_when_unanswered,
             per: file.counting.per,
             mailboxes: Mailboxes {
                 delimiter: file.counting.recipient_delimiter,
@@ -245,6 +264,7 @@ impl Checked {
             actions: file.actions,
             whitelist: self.whitelist,
             private: self.private,
+            authentication: file.authentication,
             shares_exact: file.sync.share == sync::Share::All,
             signature: file.signature,
             key: self.key,

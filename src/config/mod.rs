@@ -3,6 +3,7 @@
 //!
 //! Each room has a settings struct of its own; here they are put together, filled, and checked against one another.
 
+mod bounded;
 mod error;
 mod in_force;
 mod kind;
@@ -14,6 +15,7 @@ mod settings;
 mod source;
 mod warnings;
 
+pub use bounded::read_bounded;
 pub use error::ConfigError;
 pub use in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE, in_force, keep};
 pub use kind::Kind;

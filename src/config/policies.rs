@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `[[policy]]` and `[outbound]` against the rest of the file, with the files that they name.
 
+use super::bounded::read_bounded;
 use super::error::ConfigError;
 use super::source::Source;
 use crate::milter::Listeners;
@@ -60,7 +61,7 @@ pub(super) fn load(
     defaults: Defaults<'_>,
 ) -> Result<Policies, ConfigError> {
     let load = |(i, settings)| {
-        Policy::load(settings, defaults, &|path| std::fs::read_to_string(path)).map_err(|(key, e)| match e {
+        Policy::load(settings, defaults, &read_bounded).map_err(|(key, e)| match e {
             WhiteListError::Read { .. } => source.error(&format!("policy.{i}.{key}"), e.to_string()),
             WhiteListError::Entry { path, line, what } => {
                 ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)

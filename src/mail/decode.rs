@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Header fields: who sent a message, and how its parts are to be read.
 
+use super::authres::signing_domain;
 use super::transfer::Encoding;
 use mail_parser::{Header, HeaderName, HeaderValue, MessageParser};
 use std::sync::LazyLock;
@@ -20,6 +21,10 @@ pub struct Fields {
     pub list_id: Option<String>,
     /// The Message-ID as it stands.
     pub message_id: Option<String>,
+    /// The values of the first Authentication-Results fields, from the top on.
+    pub authentication_results: Vec<String>,
+    /// The domains of its first DKIM signatures, in lower case; whether they are valid is not known here.
+    pub signed_by: Vec<String>,
 }
 
 impl Fields {
@@ -37,6 +42,10 @@ impl Fields {
                 fields.list_id = Some(id.trim().to_owned());
             } else if name.eq_ignore_ascii_case(b"message-id") && fields.message_id.is_none() {
                 fields.message_id = Some(text());
+            } else if name.eq_ignore_ascii_case(b"authentication-results") {
+                fields.authentication_results.push(text());
+            } else if name.eq_ignore_ascii_case(b"dkim-signature") {
+                fields.signed_by.extend(signing_domain(&text()));
             }
         }
         fields

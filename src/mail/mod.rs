@@ -6,6 +6,7 @@
 //! messages of a file begin and end.
 
 mod atoms;
+mod authres;
 mod charset;
 mod decode;
 mod elements;
@@ -23,6 +24,7 @@ mod stored;
 mod style;
 mod transfer;
 
+pub use authres::{AuthenticationResults, MethodResult};
 pub use decode::{Fields, subject};
 pub use html::{Piece, pieces};
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};

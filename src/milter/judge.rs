@@ -11,7 +11,7 @@ use crate::mail::RawMessage;
 use crate::policy::{Action, Limits, OnFailure, Party, Per, Sent, Standing, Verdict};
 use crate::verdict::{
     Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown,
-    account_line, fields, log_line,
+    account_line, fields, log_line, questions,
 };
 use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -166,7 +166,8 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let to = (*envelope, &self.parties[..]);
+        let answered = self.ask_tables(content, &inquiry).await;
+        let to = (answered.as_ref().unwrap_or(envelope), &self.parties[..]);
         let Some(counted) = Counted::new(rules, to, content, known, self.service.links.staleness()) else {
             return (Finding::Exempt(Exempt::Policy), reported);
         };
@@ -174,6 +175,32 @@ impl Case<'_> {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
+    }
+
+    /// The envelope with what tables elsewhere say of it, if the message is bulk and wanted by nobody yet, and there are such
+    /// tables.
+    async fn ask_tables(&self, content: &Content, inquiry: &Inquiry<'_>) -> Option<Envelope> {
+        let Self { rules, envelope, service, .. } = self;
+        let (questions, is_all) = questions(rules, &self.parties, envelope, content, inquiry.counts());
+        if questions.is_empty() {
+            return None;
+        }
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let mut answers = service.tables.ask(questions, rules.table_timeout.min(left)).await;
+        if !is_all {
+            answers
+                .failed
+                .get_or_insert_with(|| "there are more recipients than tables are asked for".to_owned());
+        }
+        if let Some(why) = &answers.failed {
+            let then =
+                if rules.act_when_unanswered { "treated as wanted by nobody there" } else { "only marked" };
+            log::warn!(
+                "{}: bulk is {then}, since a table of the white list did not answer: {why}",
+                envelope.id()
+            );
+        }
+        Some(Envelope { answers, ..(*envelope).clone() })
     }
 
     /// Puts the questions of an inquiry to the ledger.
@@ -263,7 +290,7 @@ impl Case<'_> {
 
 /// What other servers are told of a message.
 fn shared(rules: &Rules, envelope: &Envelope, content: &Content) -> Shared {
-    if rules.is_outbound(envelope) || rules.private.names(&content.facts(envelope)) {
+    if rules.is_outbound(envelope) || rules.private.names(&content.facts(envelope, rules)) {
         Shared::Nothing
     } else if rules.shares_exact {
         Shared::All

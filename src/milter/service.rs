@@ -7,6 +7,7 @@ use super::record::expect;
 use crate::activity::Activity;
 use crate::ledger::Ledger;
 use crate::sync::Links;
+use crate::table::Tables;
 use crate::verdict::{Rules, Settled};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Service {
     pub(super) activity: Arc<Activity>,
     pub(super) budget: Budget,
     pub(super) readers: Readers,
+    /// The tables that white lists ask.
+    pub(super) tables: Tables,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// The number of messages that are being received.
@@ -41,6 +44,7 @@ impl Service {
             activity,
             budget: Budget::default(),
             readers: Readers::default(),
+            tables: Tables::default(),
             settled: Settled::default(),
             in_flight: watch::Sender::new(0),
         })

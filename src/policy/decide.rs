@@ -111,7 +111,9 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
     if let Some(entry) = lists.iter().find_map(|list| list.message(facts)) {
         return whitelisted(entry);
     }
-    let mut wanted = facts.recipients.iter().map(|to| lists.iter().find_map(|list| list.recipient(to)));
+    let wants = lists.map(|list| list.recipients(facts));
+    let wants = &wants;
+    let mut wanted = facts.recipients.iter().map(|to| wants.iter().find_map(|wants| wants(to)));
     let some = wanted.clone().flatten().next();
     let all = wanted.all(|entry| entry.is_some());
     let bulk = bulk(counts, backings, thresholds, actions).map(|bulk| Decision { by, ..bulk });
@@ -194,18 +196,10 @@ mod tests {
     }
 
     fn decide_on(counts: Counts, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
-        let read = |_: &std::path::Path| -> io::Result<String> { Ok(list.to_owned()) };
+        let read = |_: &std::path::Path| -> io::Result<Vec<u8>> { Ok(list.into()) };
         let list = WhiteList::load(&[PathBuf::from("l")], &read).unwrap();
         let recipients: Vec<_> = recipients.iter().map(|&r| r.to_owned()).collect();
-        let facts = Facts {
-            client_ip: None,
-            client_host: None,
-            sender: Some("a@example.org"),
-            recipients: &recipients,
-            from: &[],
-            list_id: None,
-            signature: None,
-        };
+        let facts = Facts { sender: Some("a@example.org"), recipients: &recipients, ..Facts::default() };
         let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
         let d = decide(counts, Backings::default(), terms(&Thresholds::default(), &actions, &list), &facts);
         (d.verdict, d.action, d.whitelist.map(|m| m.to_string()))

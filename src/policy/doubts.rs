@@ -57,7 +57,8 @@ pub fn doubts(files: &[PathBuf], read: &dyn Fn(&Path) -> io::Result<String>) -> 
 
 /// What is to be said of one condition.
 fn doubt(form: &str, value: &str) -> Option<String> {
-    let is_name = matches!(form, "host" | "sender" | "from" | "recipient" | "list-id" | "dkim");
+    let is_name =
+        matches!(form, "host" | "sender" | "from" | "recipient" | "list-id" | "dkim" | "spf" | "dmarc");
     let bare = value.strip_prefix('<').and_then(|v| v.strip_suffix('>')).unwrap_or(value);
     if form == "ip" {
         return host_bits(value)

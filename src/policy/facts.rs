@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a message is held against white lists by.
 
+use super::authentication::{Proven, domain};
+use super::mailbox::Mailboxes;
+use super::name::Name;
+use super::table::Answers;
 use crate::signature::Signature;
 use std::net::IpAddr;
 
@@ -21,4 +25,22 @@ pub struct Facts<'a> {
     pub list_id: Option<&'a str>,
     /// The `body` signature.
     pub signature: Option<Signature>,
+    /// Names that stand behind it, as far as somebody verified it.
+    pub proven: Option<&'a Proven>,
+    /// Which recipients are one.
+    pub mailboxes: Option<&'a Mailboxes>,
+    /// What tables elsewhere said of it.
+    pub answers: Option<&'a Answers>,
+}
+
+impl<'a> Facts<'a> {
+    /// Names for whom the client may send, as far as they are the sender's. A verifier's word on another sender is none on this
+    /// message.
+    pub(super) fn spf(&self) -> impl Iterator<Item = &'a str> {
+        let names = self.proven.map_or(&[][..], |proven| &proven.spf);
+        let sender = self.sender;
+        let is_senders =
+            move |name: &&str| sender.is_none_or(|sender| Name::of(domain(sender)) == Name::of(domain(name)));
+        names.iter().map(|name| &**name).filter(is_senders)
+    }
 }

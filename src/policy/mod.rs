@@ -2,11 +2,15 @@
 //! What a count means for a message: white list, threshold, action. Pure: no clock, no file, no socket.
 
 mod accounts;
+mod authentication;
+mod condition;
 mod decide;
 mod doubts;
+mod entries;
 mod facts;
 mod mailbox;
 mod matching;
+mod name;
 mod network;
 mod one_or_many;
 mod outbound;
@@ -19,9 +23,12 @@ mod settings;
 mod source;
 mod sources;
 mod suggest;
+mod table;
+mod warnings;
 mod whitelist;
 
 pub use accounts::{AccountStatus, Accounts, Limits, Sent, Standing};
+pub use authentication::{Authenticate, Authentication, AuthservId, Ignored, Method, Proven, Tell};
 pub use decide::{Counts, Decision, Terms, Verdict, decide, settle};
 pub use doubts::{Doubt, doubts, host_bits};
 pub use facts::Facts;
@@ -36,8 +43,11 @@ pub use recipients::RecipientPattern;
 pub use reply::{RejectReply, ReplyFields, TempfailReply};
 pub use settings::{
     Action, Actions, MinSources, OnFailure, Per, Range, Threshold, Thresholds, WhiteListFiles,
+    WhiteListSettings,
 };
 pub use source::Match;
 pub use sources::{Backing, Backings, Sources};
 pub use suggest::suggestion;
+pub use table::{Answers, Protocol, Question, RemoteTable, is_wanted};
+pub use warnings::warnings;
 pub use whitelist::{WhiteList, WhiteListError};

@@ -1,60 +1,118 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Patterns over names: addresses, domains, host names, list ids.
 
+use super::name::Name;
 use super::source::Source;
+use super::table::{Answers, RemoteTable, Table};
 use std::collections::HashMap;
+use std::fmt;
 
-/// Bytes of the longest host name that DNS knows (RFC 1035). What is longer is in no domain; senders who write so would
-/// otherwise have us look up each of its many parents.
-const LONGEST_DOMAIN: usize = 253;
+/// One pattern. Case does not matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pattern {
+    /// `user@example.org` is that address, `example.org` or `@example.org` every address in that domain.
+    Is(String),
+    /// `.example.org` is every address in that domain or below it. Here without its dot.
+    Below(String),
+    /// `user@` is that user of any domain. Here with its `@`.
+    User(String),
+    /// All that a table has.
+    Table(Table),
+}
+
+impl Pattern {
+    /// None when the text is not a pattern.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '<' || c == '>';
+        if text.contains(is_odd) || text.ends_with('.') {
+            return None;
+        }
+        let (is_below, text) = text.strip_prefix('.').map_or((false, text), |domain| (true, domain));
+        let name = Name::of(if is_below { text } else { text.strip_prefix('@').unwrap_or(text) });
+        match (name.user(), name.domain()) {
+            (Some(user), "") if user.len() > 1 && !is_below => return Some(Self::User(user.to_owned())),
+            (Some("@"), _) => return None,
+            (_, domain) if domain.split('.').any(str::is_empty) => return None,
+            _ => (),
+        }
+        let name = name.whole().to_owned();
+        Some(if is_below { Self::Below(name) } else { Self::Is(name) })
+    }
+
+    /// Whether it matches. `answers` are those of tables elsewhere.
+    pub(super) fn matches(&self, name: &Name, answers: Option<&Answers>) -> bool {
+        match self {
+            Self::Is(pattern) => name.whole() == pattern || name.domain() == pattern,
+            Self::Below(pattern) => name.domains().any(|domain| domain == pattern),
+            Self::User(pattern) => name.user() == Some(pattern),
+            Self::Table(table) => table.has(name, answers),
+        }
+    }
+
+    /// The table elsewhere that it asks.
+    pub(super) fn remote(&self) -> Option<&RemoteTable> {
+        match self {
+            Self::Table(Table::Remote(table)) => Some(table),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Is(text) | Self::User(text) => f.write_str(text),
+            Self::Below(text) => write!(f, ".{text}"),
+            Self::Table(table) => table.fmt(f),
+        }
+    }
+}
 
 /// A set of patterns, each with the place where it was written.
-///
-/// `user@example.org` is that address, `example.org` (or `@example.org`) every address in that domain, and
-/// `.example.org` every address in that domain or below it. Case does not matter.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
-    /// Addresses and domains, as they are.
+    /// Addresses and domains, as they are, and users with their `@`.
     exact: HashMap<String, Source>,
     /// Domains, without their leading dot, of which the subdomains count too.
     below: HashMap<String, Source>,
+    tables: Vec<(Pattern, Source)>,
 }
 
 impl Patterns {
-    /// Adds a pattern; false when the text is not a pattern. Of two equal patterns the first keeps its place.
-    pub(super) fn add(&mut self, text: &str, source: Source) -> bool {
-        let text = text.to_lowercase();
-        let (set, name) = match text.strip_prefix('.') {
-            Some(domain) => (&mut self.below, domain),
-            None => (&mut self.exact, text.strip_prefix('@').unwrap_or(&text)),
+    /// Adds a pattern. Of two equal ones the first keeps its place.
+    pub(super) fn add(&mut self, pattern: Pattern, source: Source) {
+        let (set, name) = match pattern {
+            Pattern::Below(domain) => (&mut self.below, domain),
+            Pattern::Is(name) | Pattern::User(name) => (&mut self.exact, name),
+            Pattern::Table(_) => return self.tables.push((pattern, source)),
         };
-        let domain =
-            name.rsplit_once('@').map_or(name, |(user, domain)| if user.is_empty() { "" } else { domain });
-        let valid = !domain.is_empty()
-            && !name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '<' || c == '>')
-            && domain.split('.').all(|label| !label.is_empty());
-        if valid {
-            set.entry(name.to_owned()).or_insert(source);
-        }
-        valid
+        set.entry(name).or_insert(source);
     }
 
-    /// The place of a pattern that matches `name`: the address itself first, then its domain, then the domains above.
-    pub(super) fn find(&self, name: &str) -> Option<&Source> {
-        if self.exact.is_empty() && self.below.is_empty() {
+    /// The place of a pattern that matches `name`: the address itself first, then its domain, then the domains above, then the
+    /// user, then tables.
+    pub(super) fn find(&self, name: &str, answers: Option<&Answers>) -> Option<&Source> {
+        if self.exact.is_empty() && self.below.is_empty() && self.tables.is_empty() {
             return None;
         }
-        let name = name.trim_end_matches('.').to_lowercase();
-        let domain = name.rsplit_once('@').map_or(&*name, |(_, domain)| domain);
-        self.exact.get(&name).or_else(|| self.exact.get(domain)).or_else(|| {
-            let mut above = Some(domain).filter(|domain| domain.len() <= LONGEST_DOMAIN);
-            std::iter::from_fn(|| {
-                let this = above?;
-                above = this.split_once('.').map(|(_, rest)| rest);
-                Some(this)
-            })
-            .find_map(|domain| self.below.get(domain))
-        })
+        let name = Name::of(name);
+        let exact = || self.exact.get(name.whole()).or_else(|| self.exact.get(name.domain()));
+        let below = || name.domains().find_map(|domain| self.below.get(domain));
+        let by_table = || self.tables.iter().find(|(table, _)| table.matches(&name, answers));
+        exact()
+            .or_else(below)
+            .or_else(|| self.exact.get(name.user()?))
+            .or_else(|| by_table().map(|(_, at)| at))
+    }
+
+    /// The places of all.
+    pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.exact.values().chain(self.below.values()).chain(self.tables.iter().map(|(_, source)| source))
+    }
+
+    /// Its tables elsewhere.
+    pub(super) fn remote(&self) -> impl Iterator<Item = &RemoteTable> {
+        self.tables.iter().filter_map(|(table, _)| table.remote())
     }
 }
 
@@ -63,9 +121,12 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, name: &str) -> bool {
+        let parsed = Pattern::parse(pattern).unwrap_or_else(|| panic!("{pattern}"));
+        let alone = parsed.matches(&Name::of(name), None);
         let mut patterns = Patterns::default();
-        assert!(patterns.add(pattern, Source::new("list".into(), 1)), "{pattern}");
-        patterns.find(name).is_some()
+        patterns.add(parsed, Source::new("list".into(), 1));
+        assert_eq!(patterns.find(name, None).is_some(), alone, "{pattern} in a set, and alone, and {name}");
+        alone
     }
 
     #[test]
@@ -84,9 +145,32 @@ mod tests {
     }
 
     #[test]
+    fn users_of_any_domain() {
+        assert!(matches("Abuse@", "abuse@example.org") && matches("abuse@", "abuse@a.example.net"));
+        assert!(!matches("abuse@", "abuse.example.org") && !matches("abuse@", "no-abuse@example.org"));
+        assert!(!matches("abuse@", "abuse"));
+    }
+
+    #[test]
+    fn international_names_are_those_of_dns() {
+        for name in [
+            "news@Bücher.example",
+            "news@BÜCHER.example",
+            "news@xn--bcher-kva.example",
+            "news@bu\u{308}cher.example",
+        ] {
+            assert!(matches("bücher.example", name) && matches("xn--bcher-kva.example", name), "{name}");
+            assert!(matches("news@bücher.example", name) && matches(".Bücher.example", name), "{name}");
+            assert!(!matches("bucher.example", name), "{name}");
+        }
+        assert!(matches(".bücher.example", "a.xn--bcher-kva.example"));
+        assert!(matches("grüße@example.org", "Grüße@example.org"));
+    }
+
+    #[test]
     fn nonsense_is_refused() {
-        for bad in ["", ".", "@", "a@", "a b@example.org", "a..b", "<a@example.org>", "example.org."] {
-            assert!(!Patterns::default().add(bad, Source::new("list".into(), 1)), "{bad}");
+        for bad in ["", ".", "@", ".a@", "a b@example.org", "a..b", "<a@example.org>", "example.org."] {
+            assert!(Pattern::parse(bad).is_none(), "{bad}");
         }
     }
 }

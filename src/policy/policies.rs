@@ -5,6 +5,7 @@ use super::mailbox::Mailboxes;
 use super::matching::{MatchSettings, Matcher, Name, Origin};
 use super::partial::{SomeActions, SomeThresholds};
 use super::settings::{Actions, Thresholds, WhiteListFiles};
+use super::source::utf8;
 use super::whitelist::{WhiteList, WhiteListError};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -76,9 +77,10 @@ impl Policy {
     pub fn load(
         settings: &PolicySettings,
         defaults: Defaults<'_>,
-        read: &dyn Fn(&Path) -> io::Result<String>,
+        read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Self, (&'static str, WhiteListError)> {
-        let matcher = Matcher::load(&settings.matches, read).map_err(|e| ("match.recipient-files", e))?;
+        let text = |path: &Path| read(path).and_then(utf8);
+        let matcher = Matcher::load(&settings.matches, &text).map_err(|e| ("match.recipient-files", e))?;
         let whitelist =
             WhiteList::load(&settings.whitelist.files, read).map_err(|e| ("whitelist.files", e))?;
         Ok(Self {
@@ -159,7 +161,7 @@ mod tests {
         let (thresholds, actions) =
             (Thresholds::default(), Actions { near: Action::Quarantine, ..Actions::default() });
         let defaults = Defaults { judge: true, thresholds: &thresholds, actions: &actions };
-        let read = |_: &Path| -> io::Result<String> { Ok("carl@box.example\n".to_owned()) };
+        let read = |_: &Path| -> io::Result<Vec<u8>> { Ok(b"carl@box.example\n".to_vec()) };
         Policies(file.policy.iter().map(|entry| Policy::load(entry, defaults, &read).unwrap()).collect())
     }
 

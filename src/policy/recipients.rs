@@ -2,7 +2,7 @@
 //! Recipients that a policy is for: from its table, and from files of one entry a line.
 
 use super::mailbox::Mailboxes;
-use super::patterns::Patterns;
+use super::patterns::{Pattern, Patterns};
 use super::source::Source;
 use super::whitelist::WhiteListError;
 use std::collections::HashSet;
@@ -83,8 +83,9 @@ impl Recipients {
         // Nobody asks where it stands.
         if !is_word
             && !bare.contains(['*', '/', '"'])
-            && self.addresses.add(bare, Source::new(Arc::from(""), 0))
+            && let Some(pattern) = Pattern::parse(bare)
         {
+            self.addresses.add(pattern, Source::new(Arc::from(""), 0));
             return Ok(());
         }
         Err(format!("found \"{text}\", expected {EXPECTED}"))
@@ -100,7 +101,7 @@ impl Recipients {
         let mailbox = mailboxes.mailbox(address);
         let user = mailbox.rsplit_once('@').map_or(&*mailbox, |(user, _)| user);
         (!self.users.is_empty() && self.users.contains(&user.to_lowercase()))
-            || self.addresses.find(address).or_else(|| self.addresses.find(&mailbox)).is_some()
+            || self.addresses.find(address, None).or_else(|| self.addresses.find(&mailbox, None)).is_some()
     }
 }
 

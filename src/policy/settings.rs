@@ -5,6 +5,7 @@ use super::reply::{RejectReply, TempfailReply};
 use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The count from which on a message is bulk: 1 to 2^24.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -198,6 +199,12 @@ pub struct Actions {
 }
 
 impl Actions {
+    /// Whether more is done with some bulk than to mark it.
+    #[must_use]
+    pub fn do_more_than_mark(&self) -> bool {
+        self.bulk != Action::Mark || self.near != Action::Mark
+    }
+
     /// Whether anything is refused temporarily.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {
@@ -233,10 +240,29 @@ pub enum Per {
     Message,
 }
 
-/// `[whitelist]`
+/// White lists of some or of all.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct WhiteListFiles {
     /// Files of one entry a line.
     pub files: Vec<PathBuf>,
+}
+
+/// `[whitelist]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct WhiteListSettings {
+    /// Files of one entry a line.
+    pub files: Vec<PathBuf>,
+    /// How long tables elsewhere are given for their answers on one message.
+    #[serde(with = "humantime_serde")]
+    pub table_timeout: Duration,
+    /// Whether bulk is acted on where one did not answer.
+    pub act_when_unanswered: bool,
+}
+
+impl Default for WhiteListSettings {
+    fn default() -> Self {
+        Self { files: Vec::new(), table_timeout: Duration::from_secs(2), act_when_unanswered: false }
+    }
 }

@@ -2,10 +2,19 @@
 //! Where an entry of a white list stands.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
+/// The text of a file.
+///
+/// # Errors
+/// When it is none.
+pub(super) fn utf8(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
+}
+
 /// Where an entry stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Source {
     file: Arc<str>,
     line: usize,
@@ -14,6 +23,12 @@ pub(super) struct Source {
 impl Source {
     pub(super) const fn new(file: Arc<str>, line: usize) -> Self {
         Self { file, line }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
     }
 }
 
@@ -29,6 +44,6 @@ impl Match {
 
 impl fmt::Display for Match {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.0.file, self.0.line)
+        self.0.fmt(f)
     }
 }

@@ -60,7 +60,7 @@ mod tests {
             let found = suggestion(host, domain, list);
             assert_eq!(found.as_deref(), expected, "{host:?} {domain}");
             let Some(line) = found else { continue };
-            let list_of = WhiteList::load(&[PathBuf::from("x")], &|_| Ok(line.clone())).unwrap();
+            let list_of = WhiteList::load(&[PathBuf::from("x")], &|_| Ok(line.clone().into_bytes())).unwrap();
             let facts = Facts { client_host: host, list_id: list, ..Facts::default() };
             assert!(list_of.message(&facts).is_some(), "{line} does not want it");
         }

@@ -31,7 +31,8 @@ impl Letter {
             near: Near::default(),
             canary: false,
         };
-        let content = Content { from: Vec::new(), list_id: None, message_id: None, signatures };
+        let proven = crate::policy::Proven::default();
+        let content = Content { from: Vec::new(), list_id: None, message_id: None, proven, signatures };
         Self { time: 0, subject: String::new(), envelope: Envelope::default(), content }
     }
 }

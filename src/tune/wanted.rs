@@ -11,7 +11,7 @@ use super::letter::Letter;
 use super::plain::plain;
 use super::report::{Labels, Proposal, Standing};
 use super::top::Top;
-use crate::policy::{Facts, WhiteList};
+use crate::policy::{Facts, Proven, WhiteList};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -38,6 +38,10 @@ struct Correspondent {
     first: u64,
     last: u64,
     addresses: Top,
+    /// The domains that signed all of the bulk, as somebody verified; none before there is bulk.
+    signed: Option<Vec<String>>,
+    /// The domain of which all of the bulk is by DMARC, none before there is bulk, empty if it is not.
+    dmarc: Option<String>,
     /// The subject of a message that would have been bulk.
     subject: Box<str>,
 }
@@ -73,19 +77,26 @@ impl Correspondents {
         letter.content.from.iter().take(1).for_each(|address| one.addresses.add(address));
         if is_bulk {
             one.subject = letter.subject.as_str().into();
+            one.verify(&letter.content.proven);
         }
     }
 
     /// Lines for all with bulk that may be wanted, those that look so first, then those with the most bulk.
     pub(super) fn proposals(&self) -> Vec<Proposal> {
-        let lists = self.lists.iter().map(|(id, one)| (format!("list-id  <{id}>"), one, one.of_list()));
+        let lists = self.lists.iter().map(|(id, one)| {
+            let id = &**id;
+            (format!("list-id  <{id}>"), id, one, one.of_list())
+        });
         let domains = self.domains.iter().map(|(domain, one)| {
-            (format!("from     {}", one.addresses.only().unwrap_or(domain)), one, one.of_sender())
+            (format!("from     {}", one.addresses.only().unwrap_or(domain)), &**domain, one, one.of_sender())
         });
         let mut proposals: Vec<_> = lists
             .chain(domains)
-            .filter(|(line, one, _)| one.all_bulk() > 0 && wants(line, one))
-            .filter_map(|(line, one, standing)| Some(one.proposal(line, standing?)))
+            .filter(|(line, _, one, _)| one.all_bulk() > 0 && wants(line, one))
+            .filter_map(|(line, name, one, standing)| {
+                let proof = one.proof(name).map_or_else(String::new, |proof| format!(" & {proof}"));
+                Some(one.proposal(line + &proof, standing?))
+            })
             .collect();
         proposals.sort_by(|a, b| {
             let order = |p: &Proposal| (p.standing, std::cmp::Reverse(p.bulk));
@@ -98,6 +109,35 @@ impl Correspondents {
 impl Correspondent {
     fn all_bulk(&self) -> u64 {
         self.bulk.iter().sum()
+    }
+
+    /// Takes what is verified of another message of its bulk.
+    fn verify(&mut self, proven: &Proven) {
+        match &mut self.signed {
+            Some(all) => all.retain(|domain| proven.dkim.contains(domain)),
+            None => self.signed = Some(proven.dkim.clone()),
+        }
+        let dmarc = proven.dmarc.first().map_or("", |domain| domain);
+        match &mut self.dmarc {
+            Some(all) if *all != dmarc => all.clear(),
+            Some(_) => (),
+            None => self.dmarc = Some(dmarc.to_owned()),
+        }
+    }
+
+    /// What holds of all of its bulk and nobody can forge. A signature of its own domain is better than another.
+    fn proof(&self, name: &str) -> Option<String> {
+        let is_plain = |domain: &&String| {
+            !domain.is_empty() && domain.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c))
+        };
+        let is_own = |domain: &str| {
+            let above = name.strip_suffix(domain).unwrap_or("no");
+            above.is_empty() || above.ends_with('.')
+        };
+        let signed = self.signed.iter().flatten().filter(is_plain);
+        let domain = signed.min_by_key(|domain| (!is_own(domain), domain.len(), domain.as_str()));
+        let dmarc = || self.dmarc.as_ref().filter(is_plain).map(|domain| format!("dmarc {domain}"));
+        domain.map(|domain| format!("dkim {domain}")).or_else(dmarc)
     }
 
     /// What the labels say; none where they say nothing. Of what was called spam nothing is proposed, unless there is
@@ -143,7 +183,7 @@ fn wants(line: &str, one: &Correspondent) -> bool {
     if plain(line, usize::MAX) != spaced || line.contains(['\n', '\r']) {
         return false;
     }
-    let list = WhiteList::load(&[PathBuf::from("proposal")], &|_| Ok(line.to_owned()));
+    let list = WhiteList::load(&[PathBuf::from("proposal")], &|_| Ok(line.into()));
     let id = line.strip_prefix("list-id  <").and_then(|rest| rest.strip_suffix('>'));
     let addresses: Vec<String> = one.addresses.ranked().0.into_iter().map(|(address, _)| address).collect();
     let facts = |from| Facts { from, list_id: id, ..Facts::default() };
@@ -215,6 +255,27 @@ mod tests {
         provider.extend([0, 1, 2].map(|day| from("a@x.test", day, BULK)));
         provider.sort_by_key(|(letter, ..)| letter.time);
         assert_eq!(lines(&provider), []);
+    }
+
+    #[test]
+    fn what_was_verified_of_all_bulk_is_joined() {
+        let list = |signed: &[&str], dmarc: &[&str]| {
+            let mut letter = letter("a@example.org", Some("news.example.org"), 0);
+            let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+            letter.content.proven = Proven { dkim: all(signed), dmarc: all(dmarc), ..Proven::default() };
+            (letter, Label::Ham, BULK)
+        };
+        let line = |letters: &[(Letter, Label, bool)]| lines(letters).remove(0).0;
+        let signed = list(&["a.test", "example.org"], &[]);
+        let line_of_all = "list-id  <news.example.org> & dkim example.org";
+        assert_eq!(line(&[signed, list(&["example.org", "a.test"], &[])]), line_of_all);
+        let service = [list(&["example.org", "service.test"], &[]), list(&["service.test"], &[])];
+        assert_eq!(line(&service), "list-id  <news.example.org> & dkim service.test");
+        let dmarc = [list(&["example.org"], &["example.org"]), list(&[], &["example.org"])];
+        assert_eq!(line(&dmarc), "list-id  <news.example.org> & dmarc example.org");
+        let unsigned = [list(&["example.org"], &["example.org"]), list(&[], &[])];
+        assert_eq!(line(&unsigned), "list-id  <news.example.org>");
+        assert_eq!(line(&[list(&["a#b.test"], &[])]), "list-id  <news.example.org>");
     }
 
     /// "#" begins a comment in a white list, and a blank ends a name.

@@ -4,7 +4,7 @@
 use super::envelope::Envelope;
 use super::rules::Rules;
 use crate::mail::RawMessage;
-use crate::policy::Facts;
+use crate::policy::{Facts, Proven};
 use crate::signature::{Signatures, signatures};
 
 /// The signatures of a message, and the fields by which white lists know it.
@@ -16,6 +16,8 @@ pub struct Content {
     pub list_id: Option<String>,
     /// The Message-ID as it stands.
     pub message_id: Option<String>,
+    /// Names that stand behind it, as far as it was verified.
+    pub proven: Proven,
     /// The signatures.
     pub signatures: Signatures,
 }
@@ -26,6 +28,7 @@ impl Content {
     pub fn of(message: &RawMessage, rules: &Rules) -> Self {
         let fields = message.fields();
         Self {
+            proven: rules.authentication.judge(&fields, &mut |_, _, _| ()),
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,
@@ -35,7 +38,7 @@ impl Content {
 
     /// What it is held against lists by.
     #[must_use]
-    pub fn facts<'a>(&'a self, envelope: &'a Envelope) -> Facts<'a> {
+    pub fn facts<'a>(&'a self, envelope: &'a Envelope, rules: &'a Rules) -> Facts<'a> {
         Facts {
             client_ip: envelope.client,
             client_host: envelope.host.as_deref(),
@@ -44,6 +47,9 @@ impl Content {
             from: &self.from,
             list_id: self.list_id.as_deref(),
             signature: self.signatures.body.ok(),
+            proven: Some(self.proven.for_sender(envelope.sender.as_deref())),
+            mailboxes: Some(&rules.mailboxes),
+            answers: Some(&envelope.answers),
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of a message beside its content, whoever brings it.
 
-use crate::policy::Origin;
+use crate::policy::{Answers, Origin};
 use crate::signature::ClientNetwork;
 use std::net::IpAddr;
 
@@ -20,6 +20,8 @@ pub struct Envelope {
     pub recipients: Vec<String>,
     /// Whether the client authenticated to the mail server.
     pub authenticated: bool,
+    /// What tables elsewhere said of its names.
+    pub answers: Answers,
     /// By which name, if it is known.
     pub login: Option<String>,
     /// The name of the listener by which the mail server asks, if it has one.

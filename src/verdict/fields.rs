@@ -175,6 +175,7 @@ mod tests {
             sender: Some(evil.to_owned()),
             recipients: vec![evil.to_owned(), "list=b@x.example".to_owned()],
             authenticated: false,
+            answers: crate::policy::Answers::default(),
             id: Some("4ID: verdict=clean".to_owned()),
             message_id: Some(format!("<{evil}{}>", "x".repeat(1000))),
             size: Some(1),

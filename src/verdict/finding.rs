@@ -60,11 +60,12 @@ impl Counted {
         staleness: Option<u64>,
     ) -> Option<Self> {
         let signature = content.signatures.body.ok();
-        let facts = content.facts(envelope);
+        let facts = content.facts(envelope, rules);
         let stale = staleness.filter(|&age| age > rules.max_staleness);
         let is_stale = stale.is_some() && !rules.act_when_stale;
         // A newsletter of one's own is bulk, too; what is done about accounts is not decided by one message.
-        let marks_only = is_stale || rules.is_outbound(envelope);
+        let is_unanswered = envelope.answers.failed.is_some() && !rules.act_when_unanswered;
+        let marks_only = is_stale || is_unanswered || rules.is_outbound(envelope);
         let of_party = |party: &Party<'_>| {
             let terms = rules.terms(party.by);
             let marking;

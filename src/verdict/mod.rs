@@ -10,6 +10,7 @@
 //! file, no socket.
 
 mod content;
+mod elsewhere;
 mod envelope;
 mod fields;
 mod finding;
@@ -26,6 +27,7 @@ mod settled;
 mod trail;
 
 pub use content::Content;
+pub use elsewhere::questions;
 pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};

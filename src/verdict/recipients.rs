@@ -44,9 +44,9 @@ impl Said {
         toml::from_str(&text).unwrap()
     }
 
-    fn read(&self) -> impl Fn(&Path) -> io::Result<String> {
+    fn read(&self) -> impl Fn(&Path) -> io::Result<Vec<u8>> {
         let list = self.list.clone();
-        move |_| Ok(list.clone())
+        move |_| Ok(list.clone().into_bytes())
     }
 }
 

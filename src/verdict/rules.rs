@@ -7,8 +7,8 @@ use super::header::HeaderName;
 use super::inquiry::Inquiry;
 use super::reason::Exempt;
 use crate::policy::{
-    Actions, By, DEFAULT, Mailboxes, Network, OnFailure, OutboundSettings, Party, Per, Policies, Policy,
-    Range, Terms, Thresholds, WhiteList,
+    Actions, Authentication, By, DEFAULT, Mailboxes, Network, OnFailure, OutboundSettings, Party, Per,
+    Policies, Policy, Range, Terms, Thresholds, WhiteList,
 };
 use crate::signature::{self, FederationKey};
 use std::collections::HashSet;
@@ -36,6 +36,10 @@ pub struct Rules {
     pub max_staleness: u64,
     /// Whether bulk is acted on when they are older than that.
     pub act_when_stale: bool,
+    /// How long tables elsewhere are given for their answers.
+    pub table_timeout: Duration,
+    /// Whether bulk is acted on where one did not answer.
+    pub act_when_unanswered: bool,
     /// What counts as one report.
     pub per: Per,
     /// Which recipients are one.
@@ -56,6 +60,8 @@ pub struct Rules {
     pub private: WhiteList,
     /// Whether they are told the exact signatures of all other mail.
     pub shares_exact: bool,
+    /// Whose word counts on DKIM, SPF and DMARC.
+    pub authentication: Authentication,
     /// How signatures are made.
     pub signature: signature::Settings,
     /// Under which key.
@@ -76,6 +82,8 @@ impl Rules {
             deadline: Duration::from_secs(10),
             max_staleness: 600,
             act_when_stale: true,
+            table_timeout: Duration::from_secs(2),
+            act_when_unanswered: false,
             per: Per::default(),
             mailboxes: Mailboxes::default(),
             judge: true,
@@ -86,9 +94,16 @@ impl Rules {
             outbound: OutboundSettings::default(),
             private: WhiteList::default(),
             shares_exact: true,
+            authentication: Authentication::default(),
             signature: signature::Settings::default(),
             key: FederationKey::public(),
         }
+    }
+
+    /// All of its white lists, whose files may be read again.
+    pub fn lists(&self) -> impl Iterator<Item = &WhiteList> {
+        let of_policies = self.policies.0.iter().map(|policy| &policy.whitelist);
+        [&self.whitelist, &self.private].into_iter().chain(of_policies)
     }
 
     /// Whether a message with this envelope is outbound. It is counted apart, and bulk is only marked; its account is watched.

@@ -6,6 +6,7 @@ pub mod authority;
 pub mod browser;
 pub mod clock;
 pub mod counts;
+pub mod dkim;
 pub mod encode;
 pub mod frozen;
 pub mod http;

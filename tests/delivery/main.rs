@@ -20,6 +20,7 @@ macro_rules! with_both {
 }
 
 mod actions;
+mod authentication;
 mod canary;
 mod counting;
 mod exempt;
@@ -27,6 +28,7 @@ mod idle;
 mod life;
 mod retries;
 mod sources;
+mod tables;
 mod whitelist;
 
 /// The first copy is bulk already: for tests of what is done with bulk.

@@ -8,15 +8,19 @@ use super::which::Which;
 use crate::config::{self, Checked, Kind};
 use crate::directory::User;
 use crate::ledger::Role;
+use crate::policy;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
     let (path, kind) = which.find()?;
+    let mut of_lists = Vec::new();
     let (role, control, state_dir, key) = match kind {
         Kind::Milter => {
-            let Checked { file, key, .. } = config::load(path)?;
+            let checked = config::load(path)?;
+            of_lists = of_white_lists(&checked);
+            let Checked { file, key, .. } = checked;
             (Role::Site, file.control, file.state_dir, key)
         }
         Kind::Server => {
@@ -28,6 +32,7 @@ pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
     let user = User::of_daemon(&control, &state_dir, is_packaged);
     let warnings = config::warnings(path, kind, &user, SystemTime::now())?;
     let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+    warnings.extend(of_lists);
     let daemon = next_start::Daemon { role, state_dir: &state_dir, control: &control, key: &key };
     warnings.extend(next_start::warning(&daemon).map(|what| format!("{}: {what}", path.display())));
     for warning in &warnings {
@@ -40,4 +45,15 @@ pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
     };
     print(format_args!("{}: ok{told}", path.display()))?;
     Ok(if strict && !warnings.is_empty() { ExitCode::from(EX_CONFIG) } else { ExitCode::SUCCESS })
+}
+
+/// Entries that anybody can make match, and such that nobody can.
+fn of_white_lists(checked: &Checked) -> Vec<String> {
+    let policies = &checked.policies.0;
+    let everybodys = &checked.file.actions;
+    let of_policies = policies.iter().map(|policy| (&policy.whitelist, policy.actions.do_more_than_mark()));
+    let acts =
+        everybodys.do_more_than_mark() || policies.iter().any(|policy| policy.actions.do_more_than_mark());
+    let lists = std::iter::once((&checked.whitelist, acts)).chain(of_policies);
+    lists.flat_map(|(list, acts)| policy::warnings(list, acts, &checked.file.authentication)).collect()
 }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Any Authentication-Results field: read without a panic. Whatever stands below a trusted field that says what came of a method
+//! proves nothing by that method.
+
+#![no_main]
+
+use bulkmark::mail::{AuthenticationResults, RawMessage};
+use bulkmark::policy::{Authenticate, Authentication, Method};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(value) = str::from_utf8(data) else { return };
+    if let Some(field) = AuthenticationResults::parse(value) {
+        assert!(field.results.len() <= 15 && !field.server.is_empty());
+    }
+    let trusting = Authentication {
+        authenticate: Authenticate::Header,
+        authserv_ids: vec!["mx.test".to_owned().try_into().unwrap()],
+        methods: vec![Method::Dkim, Method::Spf, Method::Dmarc],
+    };
+    let mut message = RawMessage::new();
+    let none: &[u8] = b"mx.test; dkim=none; spf=none; dmarc=none";
+    message.header(b"Authentication-Results", none);
+    message.header(b"Authentication-Results", data);
+    message.header(b"DKIM-Signature", b"v=1; a=a; d=a.example; s=s; h=from; bh=AA==; b=AA==");
+    message.header(b"From", b"a@a.example");
+    let proven = trusting.judge(&message.fields(), &mut |_, _, _| ());
+    assert!(proven.dkim.is_empty() && proven.spf.is_empty() && proven.dmarc.is_empty());
+});

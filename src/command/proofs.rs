@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is verified of a message, what is not, and why: for whoever asks why a white list does not want it.
+
+use super::asker::Asker;
+use crate::mail::RawMessage;
+use crate::policy::Authenticate;
+use crate::verdict::Content;
+use serde::Serialize;
+use std::fmt;
+
+/// A statement of a mail server on DKIM, SPF or another method.
+#[derive(Serialize)]
+pub(super) struct Statement {
+    /// Who says so; empty for a field that cannot be read.
+    server: String,
+    /// What.
+    result: String,
+    /// Why it does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored: Option<String>,
+}
+
+impl Statement {
+    /// All that the message has, in the order of its header; nothing where nobody cares.
+    pub(super) fn all(asker: &Asker, message: &RawMessage) -> Vec<Self> {
+        let mut all = Vec::new();
+        let is_off = asker.rules.authentication.authenticate == Authenticate::No;
+        if is_off && !asker.rules.whitelist.needs_proof() {
+            return all;
+        }
+        asker.rules.authentication.judge(&message.fields(), &mut |server, result, taken| {
+            let result = result.map_or_else(|| "a field".to_owned(), ToString::to_string);
+            all.push(Self {
+                server: server.to_owned(),
+                result,
+                ignored: taken.err().map(|why| why.to_string()),
+            });
+        });
+        all
+    }
+}
+
+impl fmt::Display for Statement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.server {
+            "" => f.write_str("Authentication-Results that cannot be read")?,
+            server => write!(f, "{server} says {}", self.result)?,
+        }
+        match &self.ignored {
+            Some(why) => write!(f, ": ignored, since {why}"),
+            None => f.write_str(": counts"),
+        }
+    }
+}
+
+/// An entry of the white list that some condition keeps from matching.
+#[derive(Serialize)]
+pub(super) struct Missed {
+    /// Its file and line.
+    entry: String,
+    /// The conditions that do not hold.
+    missing: String,
+}
+
+impl Missed {
+    /// Those of which other conditions do hold.
+    pub(super) fn all(asker: &Asker, content: &Content) -> Vec<Self> {
+        let nearly = asker.rules.whitelist.nearly(&content.facts(&asker.envelope, &asker.rules));
+        nearly.into_iter().map(|(entry, missing)| Self { entry: entry.to_string(), missing }).collect()
+    }
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not wanted by the white list entry {}: this does not hold: {}", self.entry, self.missing)
+    }
+}
