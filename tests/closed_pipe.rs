@@ -50,6 +50,7 @@ fn every_command_ends_without_a_word() {
     let (config, of_server) = (text(&site.config()), text(&server.config()));
     let (state, others) = (text(&site.path("state")), text(&other.path("state")));
     let (new, plain) = (text(&site.path("new")), text(&plain));
+    let (copy, of_other) = (text(&site.path("copy.redb")), text(&other.config()));
     std::fs::create_dir(&new).unwrap();
     let lines = [
         format!("canary --config {config} --to a@example.org"),
@@ -61,6 +62,7 @@ fn every_command_ends_without_a_word() {
         "completions bash".to_owned(),
         format!("config check {config}"),
         format!("config show {config}"),
+        format!("digest {plain}"),
         format!("doctor --server --config {of_server}"),
         format!("doctor --server --json --config {of_server}"),
         format!("explain --config {config} {plain}"),
@@ -70,6 +72,8 @@ fn every_command_ends_without_a_word() {
         format!("ledger --json verify {state}"),
         format!("ledger diff {state} {state}"),
         format!("ledger merge {state} {others} --output {new}"),
+        format!("ledger backup --config {config} {copy}"),
+        format!("ledger begin --config {of_other}"),
         format!("signature {plain}"),
         format!("status --server --config {of_server}"),
         format!("status --server --json --config {of_server}"),
