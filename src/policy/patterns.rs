@@ -30,7 +30,9 @@ impl Pattern {
         let (is_below, text) = text.strip_prefix('.').map_or((false, text), |domain| (true, domain));
         let name = Name::of(if is_below { text } else { text.strip_prefix('@').unwrap_or(text) });
         match (name.user(), name.domain()) {
-            (Some(user), "") if user.len() > 1 && !is_below => return Some(Self::User(user.to_owned())),
+            (Some(user), "") if user.find('@') == Some(user.len() - 1) && user.len() > 1 && !is_below => {
+                return Some(Self::User(user.to_owned()));
+            }
             (Some("@"), _) => return None,
             (_, domain) if domain.split('.').any(str::is_empty) => return None,
             _ => (),
@@ -169,7 +171,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for bad in ["", ".", "@", ".a@", "a b@example.org", "a..b", "<a@example.org>", "example.org."] {
+        for bad in ["", ".", "@", "a@@", ".a@", "a b@example.org", "a..b", "<a@example.org>", "example.org."]
+        {
             assert!(Pattern::parse(bad).is_none(), "{bad}");
         }
     }
