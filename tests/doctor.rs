@@ -606,10 +606,10 @@ fn a_daemon_that_did_not_read_its_configuration_again() {
         "canary: from 192.0.2.1, as Postfix would show it, mark: ",
         "systemctl reload",
     );
-    clinic.site.extra = "[ledger]\ncapacity = 5000\n".to_owned();
+    clinic.site.extra = "[ledger]\nwindow = \"12h\"\n".to_owned();
     clinic.doctor().only(
         "warning",
-        "daemon: the running milter has another configuration: capacity",
+        "daemon: the running milter has another configuration: window",
         "systemctl restart",
     );
     clinic.site.extra = "exempt-networks = [\"0.0.0.0/0\", \"::/0\"]\n".to_owned();
