@@ -20,7 +20,9 @@ fuzz_target!(|data: &[u8]| {
     let text_of = |path: &Path| files.into_iter().find(|(name, _)| path == *name).map(|(_, text)| text);
     let is_line = |path: &Path, line: usize| (1..=text_of(path).unwrap().lines().count()).contains(&line);
 
-    let read = |path: &Path| text_of(path).map(|text| text.as_bytes().to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into());
+    let read = |path: &Path| {
+        text_of(path).map(|text| text.as_bytes().to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    };
     let list = match WhiteList::load(&["list".into()], &read) {
         Ok(list) => list,
         Err(WhiteListError::Entry { path, line, what }) => {
