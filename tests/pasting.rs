@@ -128,7 +128,11 @@ fn what_is_pasted_as_the_text_says_works() {
                     block.text
                 );
             };
-            for (who, machine) in [("alone", &Machine::new()), ("after all others", &machine)] {
+            // Where to listen is one choice of several, which do not go together.
+            let is_choice = piece.starts_with("milter.d/") && block.text.starts_with("listen = ");
+            let alone = Machine::new();
+            let machines = [("alone", &alone), ("after all others", &machine)];
+            for (who, machine) in machines.into_iter().take(if is_choice { 1 } else { 2 }) {
                 if let Err(e) = machine.paste(&block.text, piece) {
                     panic!("{shown}, pasted into {piece} {who}: {e}\n{}", block.text);
                 }
