@@ -90,7 +90,7 @@ pub(super) fn record(
 
 /// Which count has reached its threshold: that of the same body, or of near-replicas alone.
 fn kind(rules: &Rules, counted: &Counted) -> Option<&'static str> {
-    let exact = rules.thresholds.body.is_reached(counted.counts.body);
+    let exact = rules.terms(counted.decision.by).thresholds.body.is_reached(counted.counts.body);
     counted.is_bulk.then_some(if exact { BODY } else { NEAR })
 }
 

@@ -77,6 +77,14 @@ pub struct Counts {
     pub near: Option<u32>,
 }
 
+impl Counts {
+    /// Whether one of them has reached its threshold.
+    #[must_use]
+    pub fn reach(&self, thresholds: &Thresholds) -> bool {
+        thresholds.body.is_reached(self.body) || thresholds.near.is_reached(self.near)
+    }
+}
+
 /// By what some recipients' copies are judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {

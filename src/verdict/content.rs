@@ -28,7 +28,7 @@ impl Content {
     pub fn of(message: &RawMessage, rules: &Rules) -> Self {
         let fields = message.fields();
         Self {
-            proven: rules.authentication.judge(&fields, &mut |_, _, _| ()),
+            proven: rules.authentication.proven(&fields),
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,

@@ -19,7 +19,7 @@ pub fn questions(
     let (mut questions, mut is_all) = (Vec::new(), true);
     for party in parties.iter().filter(|party| rules.judges(party.by)) {
         let Terms { thresholds, lists, .. } = rules.terms(party.by);
-        if thresholds.body.is_reached(counts.body) || thresholds.near.is_reached(counts.near) {
+        if counts.reach(thresholds) {
             let facts = Facts { recipients: &party.recipients, ..content.facts(envelope, rules) };
             for list in lists {
                 let (more, is_whole) = list.questions(&facts);

@@ -100,7 +100,6 @@ fn account(envelope: &Envelope, Standing { sent, is_over, .. }: Standing) -> Vec
 /// The line that calls somebody: an account is over its limit.
 #[must_use]
 pub fn account_line(rules: &Rules, envelope: &Envelope, standing: Standing) -> String {
-    let mut line = format!("{}: outbound account over its limit:", plain(envelope.id(), ""));
     let ip = envelope.client.map_or_else(|| "local".to_owned(), |ip| ip.to_string());
     let window = humantime_serde::re::humantime::format_duration(rules.outbound.window);
     let more = [
@@ -108,17 +107,18 @@ pub fn account_line(rules: &Rules, envelope: &Envelope, standing: Standing) -> S
         ("window", window.to_string().replace(' ', "")),
         ("action", rules.outbound.action.to_string()),
     ];
-    for (name, value) in account(envelope, standing).into_iter().chain(more) {
-        // Writing to a String does not fail.
-        let _ = write!(line, " {name}={value}");
-    }
-    line
+    let fields = [account(envelope, standing), more.to_vec()].concat();
+    line(&format!("{}: outbound account over its limit:", plain(envelope.id(), "")), &fields)
 }
 
 /// The line: the queue id, then the fields.
 #[must_use]
 pub fn log_line(envelope: &Envelope, fields: &[(&'static str, String)]) -> String {
-    let mut line = format!("{}:", plain(envelope.id(), ""));
+    line(&format!("{}:", plain(envelope.id(), "")), fields)
+}
+
+fn line(begin: &str, fields: &[(&'static str, String)]) -> String {
+    let mut line = begin.to_owned();
     for (name, value) in fields {
         // Writing to a String does not fail.
         let _ = write!(line, " {name}={value}");
@@ -175,7 +175,6 @@ mod tests {
             sender: Some(evil.to_owned()),
             recipients: vec![evil.to_owned(), "list=b@x.example".to_owned()],
             authenticated: false,
-            answers: crate::policy::Answers::default(),
             id: Some("4ID: verdict=clean".to_owned()),
             message_id: Some(format!("<{evil}{}>", "x".repeat(1000))),
             size: Some(1),

@@ -63,8 +63,8 @@ impl Counted {
         let facts = content.facts(envelope, rules);
         let stale = staleness.filter(|&age| age > rules.max_staleness);
         let is_stale = stale.is_some() && !rules.act_when_stale;
-        // A newsletter of one's own is bulk, too; what is done about accounts is not decided by one message.
         let is_unanswered = envelope.answers.failed.is_some() && !rules.act_when_unanswered;
+        // A newsletter of one's own is bulk, too; what is done about accounts is not decided by one message.
         let marks_only = is_stale || is_unanswered || rules.is_outbound(envelope);
         let of_party = |party: &Party<'_>| {
             let terms = rules.terms(party.by);
@@ -81,8 +81,7 @@ impl Counted {
         let decisions: Vec<_> =
             parties.iter().map(|party| (party.by, rules.judges(party.by).then(|| of_party(party)))).collect();
         let decision = settle(&decisions)?;
-        let Terms { thresholds, .. } = rules.terms(decision.by);
-        let is_bulk = thresholds.body.is_reached(counts.body) || thresholds.near.is_reached(counts.near);
+        let is_bulk = counts.reach(rules.terms(decision.by).thresholds);
         Some(Self { counts, signature, decision, stale, is_bulk })
     }
 

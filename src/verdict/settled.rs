@@ -35,12 +35,14 @@ impl Settled {
         client: Option<ClientNetwork>,
         now: u64,
     ) -> Option<Track> {
+        let key = (anchors.to_vec(), client);
         let found = self.0.lock();
-        let (track, at) = found.get(&(anchors.to_vec(), client))?;
+        let (track, at) = found.get(&key)?;
         (now.abs_diff(*at) < FRESH).then(|| track.clone())
     }
 
     pub(super) fn keep(&self, track: &Track, client: Option<ClientNetwork>, now: u64) {
+        let (key, track) = ((track.anchors.clone(), client), track.clone());
         let mut found = self.0.lock();
         if found.len() >= MOST {
             found.retain(|_, (_, at)| now.abs_diff(*at) < FRESH);
@@ -48,7 +50,7 @@ impl Settled {
         if found.len() >= MOST {
             found.clear();
         }
-        found.insert((track.anchors.clone(), client), (track.clone(), now));
+        found.insert(key, (track, now));
     }
 }
 

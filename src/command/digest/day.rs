@@ -64,7 +64,7 @@ pub(super) struct Day {
     pub(super) mailings: HashMap<String, Mailing>,
     /// Bulk that is in none of them, since there are too many.
     pub(super) others: u64,
-    /// Domains whose mail was refused, for good or for now.
+    /// Domains whose mail was refused, for good or temporarily.
     pub(super) refused: Names,
     pub(super) refusals: u64,
     /// White-list lines for bulk that nobody wants yet.
