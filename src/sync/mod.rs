@@ -3,7 +3,8 @@
 //!
 //! `wire` has the bytes, for both sides, and `clock` compares their clocks. `remote` asks one server; `fetch` takes all that it
 //! holds; `follow` keeps a ledger in step with the first of
-//! several servers that answers, and a server's ledger with its peers; `push` sends a milter's own reports.
+//! several servers that answers, and a server's ledger with its peers; `push` sends a milter's own reports. `log` is what a fleet
+//! has in the place of servers.
 
 mod backoff;
 pub mod clock;
@@ -11,6 +12,7 @@ mod code;
 mod fetch;
 mod follow;
 mod left;
+pub mod log;
 mod parameters;
 mod push;
 mod remote;
