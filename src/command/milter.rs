@@ -279,6 +279,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "idle-timeout": idle_timeout;
         "[ledger]": ledger;
         "[[upstream]]": upstream;
+        "[fleet]": fleet;
         "sync.interval": sync.interval;
         "sync.max-staleness": sync.max_staleness;
         "sync.act-when-stale": sync.act_when_stale;
