@@ -118,7 +118,9 @@ impl<'a> Draft<'a> {
                 let (at, [old, new]) = (Cell { block, cell }, [&old, new].map(|b| get(b, i)));
                 // A cell of 15 may have more, and one that came to 15 may have come further.
                 let by = match (old, new) {
-                    (CELL_MAX, _) => self.further.get(&at).map_or(0, |further| further - self.base_further(at)),
+                    (CELL_MAX, _) => {
+                        self.further.get(&at).map_or(0, |further| further - self.base_further(at))
+                    }
                     (_, CELL_MAX) => (new - old).saturating_add(self.get_further(at)),
                     _ => new - old,
                 };
