@@ -122,7 +122,10 @@ impl<L: Log> Aggregator<L> {
         let mut basis = Basis::of(mark, ends);
         basis.ahead = mark.version > 0 && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
         if basis.is_new(mark) {
-            log::warn!("the log's place for batches is another one, or lost its end: epoch {} begins", basis.epoch);
+            log::warn!(
+                "the log's place for batches is another one, or lost its end: epoch {} begins",
+                basis.epoch
+            );
         } else if basis.ahead {
             // Whoever waits for what the log has is to hear of it.
             basis = Basis { epoch: mark.epoch + 1, covers: 0, ..basis };
@@ -294,12 +297,18 @@ impl<L: Log> Aggregator<L> {
         let kept = self.ledger.steps_since(tip.version, HEALED)?;
         let first = kept.first().and_then(|(_, bytes)| step_head(bytes));
         match first {
-            Some((version, before, _)) if version == tip.version + 1 && before != tip.chain && tip.version > 0 => {
+            Some((version, before, _))
+                if version == tip.version + 1 && before != tip.chain && tip.version > 0 =>
+            {
                 self.fleet.forks();
                 Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()))
             }
             Some((version, before, _)) if version == tip.version + 1 && before == tip.chain => {
-                log::warn!("the log lost its steps behind {}; {} are appended again", tip.version, kept.len());
+                log::warn!(
+                    "the log lost its steps behind {}; {} are appended again",
+                    tip.version,
+                    kept.len()
+                );
                 let mut place = cursor.place;
                 for (_, bytes) in kept {
                     let Some(next) = self.log.append_step(place, bytes.to_vec()).await? else { break };
@@ -308,7 +317,10 @@ impl<L: Log> Aggregator<L> {
                 Ok(false)
             }
             _ => {
-                log::warn!("the log has not all steps up to {}; a snapshot of them takes their place", here.version);
+                log::warn!(
+                    "the log has not all steps up to {}; a snapshot of them takes their place",
+                    here.version
+                );
                 self.snapshots.put_now().await?;
                 Ok(true)
             }

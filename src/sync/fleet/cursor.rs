@@ -107,7 +107,11 @@ mod tests {
 
     /// A step of a branch, by letter.
     fn mark(branch: u8, version: u64) -> Mark {
-        let chain = if version == 0 { Chain::default() } else { Chain([branch, version as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]) };
+        let chain = if version == 0 {
+            Chain::default()
+        } else {
+            Chain([branch, version as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+        };
         Mark { version, chain }
     }
 

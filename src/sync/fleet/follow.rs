@@ -196,13 +196,17 @@ impl<L: Log> Follower<L> {
     async fn doubt(&mut self, place: Place, cursor: &Cursor) -> Result<(), Stopped> {
         self.doubted = cursor.doubted_with(place);
         let here = self.ledger.fleet();
-        log::info!("the step at place {} does not follow the one known here; comparing with the snapshot", place.0);
+        log::info!(
+            "the step at place {} does not follow the one known here; comparing with the snapshot",
+            place.0
+        );
         match snapshot::mark(&self.settings, &*self.log).await? {
             Some(mark) if mark.version > here.version => drop(self.take_snapshot(false).await?),
             Some(mark) => self.from = Some((Place(mark.place), Some(own(mark)))),
             None if cursor.tip.is_some_and(|tip| tip.version > here.version) => {
                 return Err(Stopped::Unfit(
-                    "steps are missing here that the log does not keep any more, and it has no snapshot yet".to_owned(),
+                    "steps are missing here that the log does not keep any more, and it has no snapshot yet"
+                        .to_owned(),
                 ));
             }
             None => self.from = Some((before(self.ends().await?.first_step), None)),
@@ -212,9 +216,13 @@ impl<L: Log> Follower<L> {
 
     /// The log's chain is another than the one known here: what it has is what counts.
     async fn fork(&mut self) -> Result<(), Stopped> {
-        log::warn!("the log was put back to an older state and went on from there; its counts are taken over as they are");
+        log::warn!(
+            "the log was put back to an older state and went on from there; its counts are taken over as they are"
+        );
         if !self.take_snapshot(true).await? {
-            return Err(Stopped::Unfit("the log's chain is another, and it has no snapshot of it yet".to_owned()));
+            return Err(Stopped::Unfit(
+                "the log's chain is another, and it has no snapshot of it yet".to_owned(),
+            ));
         }
         let mark = self.ledger.fleet();
         self.from = Some((Place(mark.place), Some(own(mark))));

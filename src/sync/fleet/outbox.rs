@@ -111,7 +111,9 @@ impl Outbox {
 
     /// Whether a batch is in the log for so long, and nobody counted it, that the log is to be asked how far it is.
     pub(super) fn is_late(&self, now: Instant) -> bool {
-        self.sent.values().any(|sent| matches!(sent.state, State::Stored(_, since) if since + PATIENCE <= now))
+        self.sent
+            .values()
+            .any(|sent| matches!(sent.state, State::Stored(_, since) if since + PATIENCE <= now))
     }
 
     /// The log is as far as this. What is behind it is not there any more, and returned is how many batches that are; all others
@@ -120,7 +122,8 @@ impl Outbox {
         let mut lost = 0;
         for sent in self.sent.values_mut() {
             let State::Stored(place, since) = &mut sent.state else { continue };
-            if *place > ends.batches || mark.version > 0 && mark.made != ends.made && mark.epoch == sent.epoch {
+            if *place > ends.batches || mark.version > 0 && mark.made != ends.made && mark.epoch == sent.epoch
+            {
                 sent.repeat(now);
                 lost += 1;
             } else {
@@ -220,6 +223,10 @@ mod tests {
         assert_eq!(outbox.open(7, &[1, 2], mark(2, 0), later), 2, "an epoch later");
         assert_eq!(outbox.due(mark(2, 0), later), [(1, 1), (2, 2)]);
         outbox.stored(7, (1, 1), Place(1), later);
-        assert_eq!(outbox.compare(ends(3, 9), mark(2, 0), later), 1, "it was made anew, and nobody noticed yet");
+        assert_eq!(
+            outbox.compare(ends(3, 9), mark(2, 0), later),
+            1,
+            "it was made anew, and nobody noticed yet"
+        );
     }
 }

@@ -36,7 +36,8 @@ impl Queue {
         self.bytes >= FULL
     }
 
-    pub(super) fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.batches.len()
     }
 

@@ -92,7 +92,9 @@ impl<L: Log> Snapshots<L> {
         if let Some(task) = self.task.take_if(|task| task.is_finished()) {
             match task.await {
                 Ok(Ok(version)) => self.last = Some((version, Instant::now())),
-                Ok(Err(e)) => log::warn!("the snapshot of the fleet's counts could not be put into the log: {e}"),
+                Ok(Err(e)) => {
+                    log::warn!("the snapshot of the fleet's counts could not be put into the log: {e}")
+                }
                 // The panic itself is in the log already.
                 Err(_) => (),
             }
@@ -149,6 +151,9 @@ async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<u64, Stopped> {
     log.put_snapshot(parts).await?;
     let failed = |_| Stopped::Unfit("the snapshot could not be read".to_owned());
     let bytes = reading.await.map_err(failed)??;
-    log::info!("a snapshot of step {version} ({bytes} bytes) was put into the log in {} ms", began.elapsed().as_millis());
+    log::info!(
+        "a snapshot of step {version} ({bytes} bytes) was put into the log in {} ms",
+        began.elapsed().as_millis()
+    );
     Ok(version)
 }

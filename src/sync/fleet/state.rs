@@ -209,9 +209,9 @@ impl Fleet {
             covers: mark.covers,
             last_batch: ends.map(|ends| ends.batches.0),
             batches_behind: same.map(|ends| ends.batches.0.saturating_sub(mark.covers)),
-            steps_behind: ends.zip(cursor).map(|(ends, Cursor { place: Place(place), .. })| {
-                ends.steps.0.saturating_sub(place)
-            }),
+            steps_behind: ends
+                .zip(cursor)
+                .map(|(ends, Cursor { place: Place(place), .. })| ends.steps.0.saturating_sub(place)),
             stepped_seconds_ago: ago(&self.stepped),
             won_seconds_ago: ago(&self.won_at),
             steps: self.counted(Count::Steps),
