@@ -17,6 +17,7 @@ pub mod mta;
 pub mod networks;
 pub mod page;
 pub mod passed;
+pub mod postgres;
 pub mod proxy;
 #[path = "../../crates/filter/tests/common/random.rs"]
 pub mod random;
