@@ -14,6 +14,7 @@ mod digest;
 mod doctor;
 mod exit;
 mod explain;
+mod fleet;
 mod fleet_tasks;
 mod from_where;
 mod ledger;
