@@ -196,6 +196,8 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     file.ledger.federation.spool_reports = file.sync.max_spool;
     // As the clients of these have them.
     let url = |upstream: &Upstream| upstream.url.trim_end_matches('/').to_owned();
+    file.ledger.federation.fleet_client =
+        file.fleet.as_ref().and_then(|fleet| fleet.reporter().map(str::to_owned));
     file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
     let key = key_of(&source, &file.ledger);
     let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);

@@ -121,6 +121,7 @@ pub fn load_server_parts(
     }
     file.ledger.federation.sync_interval = file.sync.interval;
     file.ledger.federation.keep_updates = file.sync.keep_updates;
+    file.ledger.federation.serves = file.fleet.is_some();
     source.check_servers("peer", &file.peer)?;
     source.check_fleet(file.fleet.as_ref(), ("peer", &file.peer), false)?;
     file.page().check().map_err(|message| source.error("status.listen", message))?;

@@ -34,9 +34,12 @@ const READING: Duration = Duration::from_secs(5);
 /// code 0: the log answers, and this machine's daemon is in step with it; 1: one of them is not; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
-    /// The configuration of a milter or a server with [fleet].
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
-    config: PathBuf,
+    /// It is a server's; without this, the file's name or content says whose it is.
+    #[arg(long)]
+    server: bool,
+    /// The configuration of a milter or a server with [fleet] [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -111,18 +114,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn find(args: &Args) -> anyhow::Result<Found> {
-    let (fleet, socket) = match Kind::of(&args.config)? {
+    let (path, kind) = match &args.config {
+        Some(path) if args.server => (path.clone(), Kind::Server),
+        Some(path) => (path.clone(), Kind::of(path)?),
+        None if args.server => (Kind::Server.default_path().into(), Kind::Server),
+        None => (DEFAULT_PATH.into(), Kind::Milter),
+    };
+    let (fleet, socket) = match kind {
         Kind::Milter => {
-            let file = config::load(&args.config)?.file;
+            let file = config::load(&path)?.file;
             (file.fleet, file.control)
         }
         Kind::Server => {
-            let file = config::load_server(&args.config)?.0;
+            let file = config::load_server(&path)?.0;
             (file.fleet, file.control)
         }
     };
-    let settings =
-        fleet.with_context(|| format!("{}: expected [fleet], found none", args.config.display()))?;
+    let settings = fleet.with_context(|| format!("{}: expected [fleet], found none", path.display()))?;
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
