@@ -227,6 +227,65 @@ fn a_partner_is_limited_and_taken_back() {
     running.wait_for(&letter(5), 5);
 }
 
+/// What stands in the log and is no step, an old step once more, a batch that nobody can read, one of nobody's: all of it is passed over.
+#[test]
+fn junk_in_the_log_changes_nothing() {
+    let Some(fleet) = Fleet::new() else { return };
+    let running = Running::start(&fleet);
+    running.send(0, &letter(8), 4);
+    running.wait_for(&letter(8), 4);
+    running.settle();
+    let add = |name: &str, table: &str, values: &str| {
+        let sql = format!(
+            "begin; update bulkmark.ends set last = last + 1 where name = '{name}'; \
+             insert into bulkmark.{table} select {values} from bulkmark.ends where name = '{name}'; commit"
+        );
+        fleet.log.sql(&sql).unwrap();
+    };
+    let first = "(select bytes from bulkmark.batches order by place limit 1)";
+    add("steps", "steps", r"last, 0, 0, '\xdeadbeef'");
+    add("steps", "steps", "last, 0, 0, (select bytes from bulkmark.steps order by place limit 1)");
+    add("batches", "batches", r"last, 'mx2', 1, 1, 0, 0, '\x00'");
+    add("batches", "batches", &format!("last, 'ghost', 7, 7, 0, 0, {first}"));
+    // It is the client's own, once more.
+    add("batches", "batches", &format!("last, 'mx1', 7, 7, 0, 0, {first}"));
+    for milter in 0..3 {
+        running.send(milter, &letter(8), 2);
+    }
+    running.wait_for(&letter(8), 10);
+    running.settle();
+    for site in &running.sites {
+        let status = status(site);
+        assert_eq!(status["fleet"]["junk-steps"], 1, "{status}");
+        assert_eq!(status["fleet"]["epoch"], 1, "{status}");
+    }
+}
+
+/// A milter's ledger is an old copy: it hears so before it sends anything new, and what it forgot is not counted again.
+#[test]
+fn an_old_copy_of_a_milter_counts_nothing_twice() {
+    let Some(fleet) = Fleet::new() else { return };
+    let mut running = Running::start(&fleet);
+    running.send(0, &letter(9), 4);
+    running.wait_for(&letter(9), 4);
+    running.settle();
+    assert!(running.milters[0].take().unwrap().terminate().success());
+    let (ledger, copy) = (running.sites[0].path("state/ledger.redb"), running.sites[0].path("copy"));
+    std::fs::copy(&ledger, &copy).unwrap();
+    running.milters[0] = Some(running.sites[0].start());
+    for times in [2, 3] {
+        running.send(0, &letter(9), times);
+        running.settle();
+    }
+    running.milters[0].take().unwrap().kill();
+    std::fs::copy(&copy, &ledger).unwrap();
+    running.milters[0] = Some(running.sites[0].start());
+    running.send(0, &letter(9), 6);
+    running.wait_for(&letter(9), 15);
+    running.settle();
+    assert_eq!(count(&running.sites[1], &letter(9)), 15);
+}
+
 /// An aggregator takes no reports by HTTPS, and says so; its milter waits, and mail flows.
 #[test]
 fn an_aggregator_takes_reports_from_the_log_only() {
