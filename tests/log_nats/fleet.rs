@@ -67,7 +67,7 @@ impl Fleet {
             let answer = client.request(format!("$JS.API.{subject}"), question.into()).await;
             let answer = answer.map(|m| serde_json::from_slice::<Value>(&m.payload).unwrap());
             if let Ok(answer) = &answer
-                && answer["error"].is_null()
+                && (answer["error"].is_null() || is_done(subject, answer))
             {
                 return answer.clone();
             }
@@ -97,6 +97,11 @@ impl Fleet {
             assert!(matches!(error, LogError::Unavailable(_) | LogError::NotSetUp(_)), "{error}");
         }
     }
+}
+
+/// What was done by an attempt whose answer was lost.
+fn is_done(subject: &str, answer: &Value) -> bool {
+    subject.starts_with("STREAM.DELETE.") && answer["error"]["err_code"] == 10059
 }
 
 fn key(directory: &Path, name: &str) -> std::path::PathBuf {
