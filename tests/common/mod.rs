@@ -8,6 +8,7 @@ pub mod clock;
 pub mod counts;
 pub mod dkim;
 pub mod encode;
+pub mod fleet;
 pub mod frozen;
 pub mod http;
 pub mod letters;
@@ -18,6 +19,7 @@ pub mod nats;
 pub mod networks;
 pub mod page;
 pub mod passed;
+pub mod postgres;
 pub mod proxy;
 #[path = "../../crates/filter/tests/common/random.rs"]
 pub mod random;

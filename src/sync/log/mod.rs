@@ -15,6 +15,7 @@
 
 mod members;
 pub mod nats;
+pub mod postgres;
 mod settings;
 mod tls;
 mod types;

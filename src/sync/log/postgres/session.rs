@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! One connection to a server, over which all is asked at once.
+//!
+//! Each question is one statement and one transaction, so none is in another's way, and none leaves a transaction open.
+
+use super::error::{is_conflict, is_end, is_unknown, meaning};
+use super::signals::{Channel, HELLO, Signals, signals};
+use super::tls::MakeTls;
+use crate::sync::log::settings::{Host, Settings};
+use crate::sync::log::tls::client_tls;
+use crate::sync::log::types::LogError;
+use crate::sync::state::Link;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Config, Row};
+
+/// How long one server has to take a connection, TLS and password included.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long an answer may take. The server itself gives a statement up before, so this is for one that hangs or is not there.
+const ANSWER: Duration = Duration::from_secs(15);
+
+/// How long the server works at a statement, and waits for those before it, in milliseconds.
+const STATEMENT_MS: u32 = 10_000;
+const LOCK_MS: u32 = 5_000;
+
+/// When a silent connection is tried, and how long it may not answer then: the kernel looks after that.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+const UNANSWERED: Duration = Duration::from_secs(20);
+
+/// How often a statement is asked again at once that another was in the way of.
+const CONFLICTS: u32 = 5;
+
+/// A parameter of a statement, and its type.
+pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// A connection.
+pub(super) struct Session {
+    client: Client,
+    link: Arc<Link>,
+    driver: JoinHandle<()>,
+    signals: Signals,
+    listening: [OnceCell<()>; 2],
+}
+
+impl Session {
+    /// Connects to one server, where something can be written.
+    ///
+    /// # Errors
+    /// When it does not let in, within [`CONNECT`].
+    pub(super) async fn open(
+        settings: &Settings,
+        host: &Host,
+        database: &str,
+        link: &Arc<Link>,
+    ) -> Result<Self, LogError> {
+        let config = config(settings, host, database)?;
+        // Files are read again for each connection: certificates and passwords are renewed.
+        let tls = MakeTls::new(client_tls(settings)?);
+        let opening = async {
+            let (client, connection) = config.connect(tls).await.map_err(|e| meaning(&e))?;
+            let (driver, signals) = signals();
+            let driver = tokio::spawn(driver.run(connection));
+            let session =
+                Self { client, link: Arc::clone(link), driver, signals, listening: Default::default() };
+            session
+                .run(&format!("set statement_timeout = {STATEMENT_MS}; set lock_timeout = {LOCK_MS}"))
+                .await
+                .map_err(|e| meaning(&e))?;
+            Ok(session)
+        };
+        let late = || LogError::Unavailable(format!("no connection within {} s", CONNECT.as_secs()));
+        timeout(CONNECT, opening).await.map_err(|_| late())?
+    }
+
+    /// Asks.
+    ///
+    /// # Errors
+    /// When no answer comes in time, or none that is of use. It may have been done all the same.
+    pub(super) async fn ask(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, LogError> {
+        let asking = async {
+            let mut conflicts = 0;
+            loop {
+                match self.client.query_typed(sql, parameters).await {
+                    Err(e) if is_conflict(&e) && conflicts < CONFLICTS => conflicts += 1,
+                    answer => break answer,
+                }
+            }
+        };
+        match timeout(ANSWER, asking).await {
+            Ok(Ok(rows)) => {
+                self.link.heard();
+                Ok(rows)
+            }
+            Ok(Err(e)) => {
+                if is_end(&e) {
+                    self.end();
+                }
+                Err(meaning(&e))
+            }
+            Err(_) => {
+                self.end();
+                Err(LogError::Unavailable(format!("no answer for {} s", ANSWER.as_secs())))
+            }
+        }
+    }
+
+    /// Runs statements that have no parameters.
+    pub(super) async fn run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+        self.client.batch_execute(sql).await
+    }
+
+    /// Tells those who listen that there is something new. When that is lost, they look for themselves a little later; so
+    /// nothing is said of errors.
+    pub(super) async fn tell(&self, channel: Channel) {
+        let _ = timeout(ANSWER, self.run(&format!("notify {}", channel.name()))).await;
+    }
+
+    /// Hears from now on what is told there, if the database has such a thing.
+    pub(super) async fn listen(&self, channel: Channel) -> Result<(), LogError> {
+        let name = channel.name();
+        let listening = async {
+            for sql in [format!("listen {name}"), format!("notify {name}, '{HELLO}'")] {
+                match self.run(&sql).await {
+                    Err(e) if !is_unknown(&e) => return Err(meaning(&e)),
+                    _ => (),
+                }
+            }
+            Ok(())
+        };
+        let late = || LogError::Unavailable(format!("no answer for {} s", ANSWER.as_secs()));
+        let once = self.listening[channel as usize].get_or_try_init(|| listening);
+        timeout(ANSWER, once).await.map_err(|_| late())?.copied()
+    }
+
+    pub(super) fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    /// Whether it can be asked no more.
+    pub(super) fn is_over(&self) -> bool {
+        self.client.is_closed() || self.signals.ended()
+    }
+
+    /// Cuts it off.
+    pub(super) fn end(&self) {
+        self.driver.abort();
+    }
+}
+
+fn config(settings: &Settings, host: &Host, database: &str) -> Result<Config, LogError> {
+    let mut config = Config::new();
+    config
+        .dbname(database)
+        .application_name("bulkmark")
+        .connect_timeout(CONNECT)
+        .keepalives_idle(KEEPALIVE)
+        .keepalives_interval(KEEPALIVE / 3)
+        .keepalives_retries(2)
+        .tcp_user_timeout(UNANSWERED)
+        .target_session_attrs(TargetSessionAttrs::ReadWrite)
+        .ssl_mode(if settings.uses_tls() { SslMode::Require } else { SslMode::Disable });
+    match host {
+        Host::Tcp(name, port) => config.host(name).port(*port),
+        Host::Unix(directory) => config.host_path(directory),
+    };
+    if let Some(user) = &settings.user {
+        config.user(user);
+    }
+    if let Some(password) = settings.password()? {
+        config.password(password);
+    }
+    Ok(config)
+}
