@@ -4,6 +4,7 @@
 use super::supervisor::Supervisor;
 use crate::ledger::{self, Ledger};
 use crate::sync::fleet::{Fleet, aggregate, follow, push};
+use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
 use crate::sync::log::{Engine, Log, LogError, Settings};
 use crate::sync::{Links, trim};
@@ -27,7 +28,6 @@ pub(super) struct Joined {
 }
 
 /// Begins the tasks of a machine of a fleet. Its log need not answer yet.
-#[expect(clippy::unused_async, reason = "NATS connects")]
 pub(super) async fn join(
     settings: &Settings,
     duty: Duty,
@@ -40,7 +40,10 @@ pub(super) async fn join(
     let told = |e: LogError| anyhow::Error::new(e).context(format!("[fleet] log = {:?}", settings.log));
     let joined = Joined { links, fleet };
     match settings.address().map_err(told)?.engine {
-        Engine::Nats => anyhow::bail!("{}: this program was built without NATS", settings.log),
+        Engine::Nats => {
+            let log = Nats::new(settings, link).await.map_err(told)?;
+            begin(Arc::new(log), duty, (ledger, counts), &joined, tasks);
+        }
         Engine::Postgres => {
             let log = Postgres::new(settings, link).map_err(told)?;
             begin(Arc::new(log), duty, (ledger, counts), &joined, tasks);

@@ -15,6 +15,7 @@ pub mod letters;
 pub mod milter;
 pub mod mount;
 pub mod mta;
+pub mod nats;
 pub mod networks;
 pub mod page;
 pub mod passed;

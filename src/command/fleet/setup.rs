@@ -4,7 +4,7 @@
 use crate::command::exit::{EX_CONFIG, EX_USAGE};
 use crate::command::output::{complain, output};
 use crate::config;
-use crate::sync::log::{Address, Engine, LogError, Member, SetUp, Settings, postgres};
+use crate::sync::log::{Address, Engine, LogError, Member, SetUp, Settings, nats, postgres};
 use anyhow::anyhow;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ async fn set_up(
     how: &SetUp,
 ) -> Result<Vec<String>, LogError> {
     match engine {
-        Engine::Nats => Err(LogError::Setup("this program was built without NATS".to_owned())),
+        Engine::Nats => nats::setup(settings, members, how).await,
         Engine::Postgres => postgres::setup(settings, members, how).await,
     }
 }

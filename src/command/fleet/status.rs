@@ -10,6 +10,7 @@ use crate::server::Quota;
 use crate::sync::Link;
 use crate::sync::fleet::FleetStatus;
 
+use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
 use crate::sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};
 use anyhow::Context;
@@ -150,7 +151,7 @@ fn find(args: &Args) -> anyhow::Result<Found> {
 async fn ask(settings: &Settings, found: &mut Found) -> Result<(), LogError> {
     let link = Arc::new(Link::new(&settings.log));
     match settings.address()?.engine {
-        Engine::Nats => Err(LogError::Setup("this program was built without NATS".to_owned())),
+        Engine::Nats => found.ask(&Nats::new(settings, link).await?).await,
         Engine::Postgres => found.ask(&Postgres::new(settings, link)?).await,
     }
 }

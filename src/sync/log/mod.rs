@@ -14,6 +14,7 @@
 //! that loses what it acknowledged loses nothing for good.
 
 mod members;
+pub mod nats;
 pub mod postgres;
 mod settings;
 mod tls;
