@@ -43,13 +43,10 @@ pub(super) async fn append_step(
 
 /// See [`crate::sync::log::Log::clients`]. A milter may know itself only.
 pub(super) async fn clients(database: &Database) -> Result<Vec<Client>, LogError> {
-    let all = "select name, influence, quota, withdrawn from bulkmark.clients order by name";
-    let rows = match database.ask(all, &[]).await {
-        Err(LogError::Denied(_)) => {
-            database.ask("select name, influence, quota, withdrawn from bulkmark.me", &[]).await?
-        }
-        rows => rows?,
-    };
+    let allowed = database.ask("select has_table_privilege('bulkmark.clients', 'select')", &[]).await?;
+    let table = if allowed.first().is_some_and(|row| row.get(0)) { "clients" } else { "me" };
+    let sql = format!("select name, influence, quota, withdrawn from bulkmark.{table} order by name");
+    let rows = database.ask(&sql, &[]).await?;
     Ok(rows.iter().map(client).collect())
 }
 

@@ -36,6 +36,11 @@ create table if not exists bulkmark.clients (
     withdrawn bigint not null
 )
 --;
+-- The roles that setup made, and so may drop.
+create table if not exists bulkmark.roles (
+    name text primary key
+)
+--;
 create or replace view bulkmark.me as
 select name, influence, quota, withdrawn from bulkmark.clients where name = session_user
 --;

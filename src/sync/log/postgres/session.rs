@@ -11,6 +11,7 @@ use crate::sync::log::tls::client_tls;
 use crate::sync::log::types::LogError;
 use crate::sync::state::Link;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
@@ -46,6 +47,8 @@ pub(super) struct Session {
     driver: JoinHandle<()>,
     signals: Signals,
     listening: [OnceCell<()>; 2],
+    /// Whether something was denied: the role may have been made anew since, which this connection would never know.
+    retired: AtomicBool,
 }
 
 impl Session {
@@ -66,8 +69,14 @@ impl Session {
             let (client, connection) = config.connect(tls).await.map_err(|e| meaning(&e))?;
             let (driver, signals) = signals();
             let driver = tokio::spawn(driver.run(connection));
-            let session =
-                Self { client, link: Arc::clone(link), driver, signals, listening: Default::default() };
+            let session = Self {
+                client,
+                link: Arc::clone(link),
+                driver,
+                signals,
+                listening: Default::default(),
+                retired: AtomicBool::new(false),
+            };
             session
                 .run(&format!("set statement_timeout = {STATEMENT_MS}; set lock_timeout = {LOCK_MS}"))
                 .await
@@ -101,7 +110,9 @@ impl Session {
                 if is_end(&e) {
                     self.end();
                 }
-                Err(meaning(&e))
+                let why = meaning(&e);
+                self.retired.fetch_or(matches!(why, LogError::Denied(_)), Ordering::Relaxed);
+                Err(why)
             }
             Err(_) => {
                 self.end();
@@ -142,9 +153,9 @@ impl Session {
         &self.signals
     }
 
-    /// Whether it can be asked no more.
+    /// Whether another is to be asked from now on.
     pub(super) fn is_over(&self) -> bool {
-        self.client.is_closed() || self.signals.ended()
+        self.retired.load(Ordering::Relaxed) || self.client.is_closed() || self.signals.ended()
     }
 
     /// Cuts it off.
