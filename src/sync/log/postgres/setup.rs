@@ -111,7 +111,7 @@ impl Work<'_> {
     }
 
     /// Names in the first column of what a question brings; none where the tables are not there yet.
-    async fn names(&self, sql: &str, about: &[String]) -> Result<BTreeSet<String>, LogError> {
+    async fn names(&self, sql: &'static str, about: &[String]) -> Result<BTreeSet<String>, LogError> {
         let rows = self.session.ask(sql, &[(&about, Type::TEXT_ARRAY)]).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
