@@ -5,6 +5,7 @@ use super::accounts;
 use super::canary;
 use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::fleet_tasks::{self, Duty, Joined};
 use super::lists::look_after;
 use super::output::complain;
 use super::supervisor::Supervisor;
@@ -57,7 +58,8 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let activity = Activity::new(telemetry::lines_dropped, file.status.record());
     accounts::take_up(&file.state_dir, &activity);
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let role = if file.upstream.is_empty() { Role::Site } else { Role::Cache };
+    let shares = !file.upstream.is_empty() || file.fleet.is_some();
+    let role = if shares { Role::Cache } else { Role::Site };
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
@@ -68,6 +70,17 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     let (links, servers) = start_sync(&file, &parameters, &ledger, &mut tasks)?;
+    let joined = match &file.fleet {
+        Some(log) => {
+            let duty = Duty::Report(file.sync.interval);
+            Some(fleet_tasks::join(log, duty, (&ledger, &file.ledger), &mut tasks).await?)
+        }
+        None => None,
+    };
+    let (links, fleet) = match joined {
+        Some(Joined { links, fleet }) => (links, Some(fleet)),
+        None => (links, None),
+    };
     let service =
         Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
     let daemon = Arc::new(Daemon::new(Parts {
@@ -78,6 +91,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         state_dir: file.state_dir.clone(),
         links,
         servers,
+        fleet,
         clients: Box::new(Vec::new),
         refused: Box::new(|| None),
         activity: Arc::clone(&activity),
@@ -279,6 +293,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "idle-timeout": idle_timeout;
         "[ledger]": ledger;
         "[[upstream]]": upstream;
+        "[fleet]": fleet;
         "sync.interval": sync.interval;
         "sync.max-staleness": sync.max_staleness;
         "sync.act-when-stale": sync.act_when_stale;

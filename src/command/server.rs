@@ -3,6 +3,7 @@
 
 use super::daemon::{self, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::fleet_tasks::{self, Duty};
 use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
@@ -55,13 +56,15 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let ending = ended()?;
     let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let ledger = open_ledger(&file.state_dir, Role::Server, &file.ledger, &key).await?;
+    // The counts of a fleet are the log's: an aggregator holds them as a milter does.
+    let role = if file.fleet.is_some() { Role::Cache } else { Role::Server };
+    let ledger = open_ledger(&file.state_dir, role, &file.ledger, &key).await?;
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
     }
     let parameters = Parameters::new(&file.ledger, &key);
     let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
-    let links = Arc::new(Links::new(&urls, true));
+    let mut links = Arc::new(Links::new(&urls, true));
     let mut peers = Vec::new();
     for (i, peer) in file.peer.iter().enumerate() {
         let client = Remote::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
@@ -71,9 +74,22 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let settings = file.settings(bound.address());
     let activity = Activity::new(telemetry::lines_dropped, Record::default());
     activity.certificate_expires(tls.as_deref().and_then(TlsKeys::expiry));
-    let service =
-        Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
+    let mut fleet = None;
+    if let Some(log) = &file.fleet {
+        let joined = fleet_tasks::join(log, Duty::Aggregate, (&ledger, &file.ledger), &mut tasks).await?;
+        (links, fleet) = (joined.links, Some(joined.fleet));
+    }
+    let is_of_fleet = fleet.is_some();
+    let service = Service::new(
+        ledger.clone(),
+        parameters,
+        &settings,
+        links,
+        peers.clone(),
+        fleet,
+        Arc::clone(&activity),
+    )?;
     answer(&file.control, service.daemon(), &mut tasks).await?;
     for peer in peers {
         let (ledger, counts) = (ledger.clone(), file.ledger.clone());
@@ -82,8 +98,10 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
             follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, false)
         });
     }
-    let clients = Arc::clone(&service);
-    tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
+    if !is_of_fleet {
+        let clients = Arc::clone(&service);
+        tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
+    }
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
     let history = show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());

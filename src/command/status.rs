@@ -94,9 +94,16 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     if status.role == "milter" && !status.links.is_empty() {
         writeln!(out, "\nspool: {} reports that no update includes yet", status.ledger.spool)?;
     }
-    let kind = if status.role == "milter" { "upstream" } else { "peer" };
+    let kind = match &*status.role {
+        _ if status.fleet.is_some() => "log",
+        "milter" => "upstream",
+        _ => "peer",
+    };
     for link in &status.links {
         writeln!(out, "\n{kind} {}", LinkLine(link))?;
+    }
+    if let Some(fleet) = &status.fleet {
+        super::fleet::print_daemon(out, fleet)?;
     }
     if !status.clients.is_empty() {
         writeln!(out, "\nclients since the start:")?;

@@ -55,6 +55,12 @@ pub struct Federation {
     pub spool_reports: usize,
     /// The URLs of all upstream servers.
     pub upstreams: Vec<String>,
+    /// The number of the federation's key; [`Ledger::open`](crate::ledger::Ledger::open) sets it.
+    pub key_id: u64,
+    /// In a fleet, the client under which this milter's reports go to the log.
+    pub fleet_client: Option<String>,
+    /// Whether, in a fleet, updates are kept for holders that follow this one by HTTPS.
+    pub serves: bool,
 }
 
 impl Default for Federation {
@@ -65,6 +71,9 @@ impl Default for Federation {
             spool_age: DAY,
             spool_reports: 1_000_000,
             upstreams: Vec::new(),
+            key_id: 0,
+            fleet_client: None,
+            serves: false,
         }
     }
 }

@@ -9,7 +9,9 @@ use crate::ledger::disk::errors::WriteError;
 use crate::ledger::disk::load::Loaded;
 use crate::ledger::disk::open;
 use crate::ledger::errors::LedgerError;
-use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::history::fleet::FleetMark;
+use crate::ledger::history::step::Step;
+use crate::ledger::history::vector::{Chain, Origin, Vector};
 use crate::ledger::random::random;
 use crate::ledger::settings::Durability;
 use crate::ledger::settings::Role;
@@ -38,6 +40,9 @@ const RELAXED: usize = 2048;
 /// generation's cells for so many messages. A server, which takes many at a time, goes on longer.
 const CHECKPOINT_AFTER: u64 = 20_000;
 const SERVER_CHECKPOINT_AFTER: u64 = 1_000_000;
+
+/// Bytes of a fleet's steps after which a checkpoint replaces them: some four million signatures, which take seconds to read again.
+const CHECKPOINT_AFTER_STEPS: usize = 32 << 20;
 
 /// With fewer reports than that, a checkpoint follows this long after the last one.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
@@ -81,6 +86,12 @@ pub(crate) struct Shared {
     pub(crate) db: ArcSwapOption<Database>,
     /// How far each origin is counted and on disk.
     pub(crate) vector: watch::Sender<Arc<Vector>>,
+    /// Where a fleet's chain stands on disk.
+    pub(crate) fleet: watch::Sender<FleetMark>,
+    /// The step that was drafted last, by the hash of its bytes.
+    pub(crate) drafted: ArcSwapOption<(Chain, Step)>,
+    /// The number of the key, and the length of a window in seconds.
+    pub(crate) parameters: (u64, u64),
     /// The origins whose history only this ledger writes.
     pub(crate) own: ArcSwap<Vec<Origin>>,
     /// Whether the disk failed, and nothing was written since.
@@ -260,7 +271,8 @@ impl Writer {
         let journalled = counts.next - checkpoint;
         let most = if state.role() == Role::Server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
         let elapsed = self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL;
-        if journalled >= most || elapsed && (journalled > 0 || counts.merged_grew()) {
+        let many = journalled >= most || counts.steps_bytes >= CHECKPOINT_AFTER_STEPS;
+        if many || elapsed && (journalled > 0 || counts.merged_grew()) {
             let clock = counts.clock;
             self.checkpoint(clock);
         }
@@ -305,6 +317,10 @@ impl Writer {
                 self.shared.own.store(Arc::new(state.own_origins()));
             }
             moved
+        });
+        self.shared.fleet.send_if_modified(|shared| {
+            let mark = state.counts().fleet.mark;
+            std::mem::replace(shared, mark) != mark
         });
         if self.shared.db.load().is_none() {
             self.shared.db.store(Some(Arc::clone(db)));

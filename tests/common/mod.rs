@@ -8,6 +8,7 @@ pub mod clock;
 pub mod counts;
 pub mod dkim;
 pub mod encode;
+pub mod fleet;
 pub mod frozen;
 pub mod http;
 pub mod letters;

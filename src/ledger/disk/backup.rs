@@ -4,11 +4,12 @@
 //! Pages cannot be copied: they change meanwhile. So rows travel, and the copy is a ledger like any other.
 
 use crate::ledger::disk::errors::{Fault, damaged};
-use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{chunk_key, slice_key, unseal};
 use crate::ledger::disk::schema::{
-    BATCHES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MERGED, META, RECEIPTS, RETRIES, SPOOL, UPDATES,
+    BATCHES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MARKS, MERGED, META, RECEIPTS, RETRIES, SPOOL, STEPS,
+    UPDATES,
 };
+use crate::ledger::disk::{fleet, layers};
 use crate::ledger::history::window::Window;
 use redb::{
     Database, Key, ReadTransaction, ReadableDatabase, TableDefinition, TableError, TableHandle as _, Value,
@@ -99,6 +100,8 @@ fn tables() -> Vec<Table> {
     all.push(sealed(BATCHES, "batches", number));
     all.push(sealed(CLIENTS, "clients", |name| name.as_bytes().to_vec()));
     all.push(sealed(LAYERS, "layers", |&key| layers::key_bytes(key)));
+    all.push(sealed(STEPS, fleet::STEPS_NAME, number));
+    all.push(sealed(MARKS, fleet::MARKS_NAME, |&(client, spool)| fleet::mark_key(client, spool)));
     all
 }
 

@@ -2,7 +2,6 @@
 //! Commits and checkpoints: from memory to the file, each in one transaction.
 
 use crate::ledger::disk::errors::WriteError;
-use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{
     ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_last_sent,
     encode_receipt, encode_spool, encode_waiting, merged_slice, seal, slice_key,
@@ -11,6 +10,7 @@ use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
+use crate::ledger::disk::{fleet, layers};
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::vector::Origin;
 use crate::ledger::history::window::Window;
@@ -53,6 +53,7 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
         }
     }
     write_updates(txn, state, &changes.updates)?;
+    fleet::write_steps(txn, &changes.steps)?;
     state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, changes))
 }
 
@@ -168,6 +169,7 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     write_local(&txn, state.counts())?;
     write_merged(&txn, state.counts())?;
     layers::write(&txn, state)?;
+    fleet::write(&txn, state.counts())?;
     put_meta(&txn, CHECKPOINT, &state.counts().next.to_le_bytes())?;
     put_meta(&txn, VECTOR, state.vector().to_string().as_bytes())?;
     txn.open_table(JOURNAL)?.retain(|_, _| false)?;
@@ -184,7 +186,9 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     }
     layers::mark_clean(state);
     let counts = state.counts_mut();
-    (counts.adopted, counts.replaced) = (false, false);
+    (counts.adopted, counts.replaced, counts.wanted) = (false, false, false);
+    counts.fleet.marks.mark_clean();
+    counts.steps_bytes = 0;
     for generation in counts.local.generations.iter_mut() {
         generation.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }
@@ -197,11 +201,16 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
 /// Whoever keeps no updates for others needs none after a checkpoint. The newest of each origin stays: it is the proof of
 /// the history.
 fn drop_updates(txn: &WriteTransaction, state: &State, before: Option<u64>) -> Result<(), redb::Error> {
-    let mut table = match (state, before) {
-        (State::Server(_), None) => return Ok(()),
-        _ => txn.open_table(UPDATES)?,
+    let serves = match state {
+        State::Server(_) => true,
+        State::Cache(cache) => cache.counts.settings.federation.serves,
+        State::Site(_) => false,
     };
-    let (State::Server(_), Some(before)) = (state, before) else {
+    if serves && before.is_none() {
+        return Ok(());
+    }
+    let mut table = txn.open_table(UPDATES)?;
+    let Some(before) = before.filter(|_| serves) else {
         return Ok(table.retain(|_, _| false)?);
     };
     let vector = state.vector();

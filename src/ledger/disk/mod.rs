@@ -7,6 +7,8 @@ pub(crate) mod backup;
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod errors;
+pub(crate) mod fleet;
+pub(crate) mod fleet_snapshot;
 pub(crate) mod layers;
 pub(crate) mod load;
 pub(crate) mod open;

@@ -41,6 +41,15 @@ pub(crate) struct Kept {
     pub(crate) bytes: Arc<[u8]>,
 }
 
+/// A step of a fleet's chain, as it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptStep {
+    pub(crate) version: u64,
+    /// Where the log has it.
+    pub(crate) place: u64,
+    pub(crate) bytes: Arc<[u8]>,
+}
+
 /// What changed since the last commit.
 #[derive(Default)]
 pub(crate) struct Changes {
@@ -55,6 +64,7 @@ pub(crate) struct Changes {
     /// Numbers of batches that are new or were acknowledged.
     pub(crate) batches: BTreeSet<u64>,
     pub(crate) updates: Vec<Kept>,
+    pub(crate) steps: Vec<KeptStep>,
     /// Limited clients that are new, of whom an update was made, or whose counts were taken back.
     pub(crate) clients: BTreeSet<String>,
     /// Reports or batches left the spool, or it has another number.
@@ -70,13 +80,14 @@ impl Changes {
             && self.waiting.is_empty()
             && self.batches.is_empty()
             && self.updates.is_empty()
+            && self.steps.is_empty()
             && self.clients.is_empty()
             && !self.settled
     }
 
     /// What waits, by number of rows.
     pub(crate) const fn len(&self) -> usize {
-        self.entries.len() + self.waiting.len() + self.updates.len()
+        self.entries.len() + self.waiting.len() + self.updates.len() + self.steps.len()
     }
 }
 

@@ -182,7 +182,9 @@ impl State {
 
     /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
     pub(crate) const fn needs_checkpoint(&self) -> bool {
-        self.counts().adopted || matches!(self, Self::Server(server) if server.renewed)
+        self.counts().adopted
+            || self.counts().wanted
+            || matches!(self, Self::Server(server) if server.renewed)
     }
 
     /// What is of no more use at the time `now`; it is gone from memory.

@@ -162,6 +162,12 @@ impl Settings {
         Address::parse(&self.log).map_err(LogError::Setup)
     }
 
+    /// As whom what this machine reports is known in the log.
+    #[must_use]
+    pub fn reporter(&self) -> Option<&str> {
+        self.client.as_deref().or(self.user.as_deref())
+    }
+
     /// Whether the connection is encrypted.
     #[must_use]
     pub fn uses_tls(&self) -> bool {
