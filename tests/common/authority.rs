@@ -38,10 +38,11 @@ impl Authority {
         &self.pem
     }
 
-    /// Certificate and key of a server of this name.
+    /// Certificate and key of a server or of a role of this name.
     pub fn issue(&self, name: &str) -> [String; 2] {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new([name.to_owned()]).unwrap();
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
         [params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem()]
     }
 

@@ -28,17 +28,22 @@ async fn a_wrong_password_is_denied_and_a_new_one_is_read() {
 /// By TLS alone, with the channel binding of SCRAM: a server refuses one that does not fit its certificate.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_encrypted_to_the_right_server_only() {
-    let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
+    let Some(rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
     let authority = Authority::new("the fleet's");
-    let data = rig.server.cluster().join("data");
-    for (name, pem) in ["server.crt", "server.key"].into_iter().zip(authority.issue("localhost")) {
-        let path = data.join(name);
+    let [certificate, key] = authority.issue("localhost");
+    let files = [("server.crt", &*certificate), ("server.key", &*key), ("root.crt", authority.pem())];
+    for (name, pem) in files {
+        let path = rig.server.cluster().join("data").join(name);
         std::fs::write(&path, pem).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         rig.server.give(&path);
     }
-    rig.server.configure("postgresql.conf", "ssl = on");
-    rig.server.configure("pg_hba.conf", "hostnossl all all all reject\nhostssl all all all scram-sha-256");
+    rig.server.configure("postgresql.conf", "ssl = on\nssl_ca_file = 'root.crt'");
+    // As docs/fleet-postgres.md has them.
+    let lines = "hostssl bulkmark mx2 127.0.0.0/8 cert
+        hostssl  bulkmark  fleet,+bulkmark_reporter,+bulkmark_aggregator  127.0.0.0/8  scram-sha-256
+        host     bulkmark  all  all  reject";
+    rig.server.configure("pg_hba.conf", lines);
     rig.server.kill_all();
     rig.server.run();
     rig.server.wait_until_ready();
@@ -54,6 +59,20 @@ async fn connections_are_encrypted_to_the_right_server_only() {
     append(&open(&right), batch(1, 1), b"a").await;
     let encrypted = "select count(*) from pg_stat_ssl join pg_stat_activity using (pid) where usename = 'mx1' and not ssl";
     assert_eq!(rig.sql(encrypted), "0");
+
+    // By a certificate in the place of a password.
+    let [certificate, key] = authority.issue("mx2");
+    let shown = Settings {
+        user: Some("mx2".to_owned()),
+        password_file: None,
+        cert_file: Some(rig.server.secret("mx2.cert", &certificate)),
+        key_file: Some(rig.server.secret("mx2.key", &key)),
+        ..right.clone()
+    };
+    append(&open(&shown), batch(1, 1), b"b").await;
+    let of_another = Settings { user: Some("mx1".to_owned()), ..shown };
+    let error = open(&of_another).ends().await.unwrap_err();
+    assert!(matches!(&error, LogError::Denied(_)), "{error}");
 
     let plain = open(&Settings { tls: None, ca_file: None, ..right.clone() });
     let error = plain.ends().await.unwrap_err();

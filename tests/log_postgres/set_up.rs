@@ -42,6 +42,7 @@ async fn a_dry_run_tells_all_and_does_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_as_it_should_be_is_left_so() {
     let Some(mut rig) = fleet() else { return };
+    rig.sql("revoke all on database bulkmark from public");
     assert!(!setup(&rig.owner(), &rig.members, &HOW).await.unwrap().is_empty());
     let log = rig.log("mx1");
     let made = insist(|| log.ends()).await.made;

@@ -146,7 +146,7 @@ impl Work<'_> {
         let [made] = random_bytes::<8>()
             .map(|bytes| [i64::from_le_bytes(bytes) >> 1 & i64::MAX])
             .map_err(|e| LogError::Setup(e.to_string()))?;
-        for (sql, optional) in statements(&groups, made) {
+        for (sql, optional) in statements(self.place.database, &groups, made) {
             if self.dry_run {
                 self.told.push(format!("{sql};"));
                 continue;
@@ -307,8 +307,9 @@ fn as_member(settings: &Settings, member: &Member) -> Settings {
 }
 
 /// The statements of the schema, and whether each can be done without.
-fn statements(groups: &[String; 2], made: i64) -> Vec<(String, bool)> {
+fn statements(database: &str, groups: &[String; 2], made: i64) -> Vec<(String, bool)> {
     let sql = SCHEMA
+        .replace("{database}", &quoted(database))
         .replace("{reporter}", &quoted(&groups[0]))
         .replace("{aggregator}", &quoted(&groups[1]))
         .replace("{format}", &FORMAT.to_string())
@@ -350,7 +351,7 @@ mod tests {
     #[test]
     fn the_schema_is_whole_and_ends_with_its_version() {
         let groups = ["bulk-1_reporter".to_owned(), "bulk-1_aggregator".to_owned()];
-        let all = statements(&groups, 17);
+        let all = statements("bulk-1", &groups, 17);
         assert!(all.len() > 40, "{}", all.len());
         assert_eq!(all[0], ("create schema if not exists bulkmark".to_owned(), false));
         let (last, optional) = all.last().unwrap();
