@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 
 /// How often a reader looks by itself: where it is told of what comes, for what was not told, and where it is not.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(5);
 const LOOK_UNTOLD: Duration = Duration::from_millis(300);
 
 /// How long it waits after it was told, since more of them come together.

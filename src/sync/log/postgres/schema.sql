@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
 -- What a fleet keeps in PostgreSQL. Statements are parted by lines of "--;". {reporter} and {aggregator} are the roles of all
--- milters and of all aggregators, {made} a random number. Behind "--; optional" comes what another database may not know, and
+-- milters and of all aggregators, {database} the database, {made} a random number. Behind "--; optional" comes what another database may not know, and
 -- what works without.
 --
 -- No name is looked up in a search path, since functions run as their owner.
@@ -34,6 +34,11 @@ create table if not exists bulkmark.clients (
     influence bigint,
     quota bigint,
     withdrawn bigint not null
+)
+--;
+-- The roles that setup made, and so may drop.
+create table if not exists bulkmark.roles (
+    name text primary key
 )
 --;
 create or replace view bulkmark.me as
@@ -297,6 +302,8 @@ revoke all on function bulkmark.publish(bigint, integer, bigint, bigint) from pu
 revoke all on function bulkmark.drop_parts(bigint) from public
 --;
 revoke all on function bulkmark.prune(integer) from public
+--;
+grant connect on database {database} to {reporter}, {aggregator}
 --;
 grant usage on schema bulkmark to {reporter}, {aggregator}
 --;
