@@ -182,6 +182,8 @@ async fn limits_hold_and_what_was_brought_is_taken_back() {
     mx1.ledger.report(report(0, 2, NOW)).await.unwrap();
     for step in 0..2 {
         partner.ledger.report(report(0, 4, NOW)).await.unwrap();
+        // A batch of its own, so that there is room for it before the others.
+        assert_eq!(partner.ledger.outgoing(0, 64, true).await.unwrap().len(), 1);
         for n in 0..200 {
             partner.ledger.report(report(100 + 200 * step + n, 1, NOW)).await.unwrap();
         }
