@@ -57,6 +57,10 @@ impl Member {
             // There are not as many any more.
             self.read = 0;
         }
+        if matches!(self.passed, Some(StepRefusal::Gap { .. })) && self.snapshot_of(log) != self.taken {
+            // There is another snapshot since: it may have what is missing.
+            self.read = 0;
+        }
         if self.read < log.forgotten() {
             // Some are not kept any more.
             let helped = self.adopt(log);
@@ -69,7 +73,8 @@ impl Member {
         for (place, bytes) in log.steps_after(self.read).into_iter().take(most) {
             for _ in 0..times {
                 match self.apply(&bytes, place) {
-                    Ok(applied) => self.forked &= applied == Applied::Known,
+                    Ok(Applied::Known) => (),
+                    Ok(Applied::New) => (self.forked, self.passed) = (false, None),
                     Err(junk @ (StepRefusal::Junk(_) | StepRefusal::Unlike { .. })) => {
                         self.passed = Some(junk)
                     }
@@ -177,14 +182,17 @@ impl Member {
         assert!(rounds < 1000, "{} reads for ever", self.node.name);
     }
 
+    /// Where the chain stands in the log's snapshot.
+    fn snapshot_of(&self, log: &Log) -> Option<FleetMark> {
+        let mut assembly = FleetAssembly::new(self.node.settings());
+        assembly.push(&log.snapshot.as_ref()?[0]).unwrap();
+        assembly.mark()
+    }
+
     /// Makes a snapshot of all that it has, and puts it into the log if that has none that is as new.
     pub(super) fn snapshot(&mut self, log: &mut Log) {
         self.node.checkpoint(&crate::ledger::state::changes::Expired::default());
-        let known = log.snapshot.as_ref().and_then(|parts| {
-            let mut assembly = FleetAssembly::new(self.node.settings());
-            assembly.push(&parts[0]).unwrap();
-            assembly.mark()
-        });
+        let known = self.snapshot_of(log);
         if known.is_none_or(|known| known.version < self.mark().version) {
             log.snapshot = self.node.fleet_snapshot();
         }
