@@ -2,6 +2,8 @@
 //! The log on NATS JetStream: three nodes, each message on all of them.
 
 mod common;
+#[path = "log_nats/encrypted.rs"]
+mod encrypted;
 #[path = "log_nats/fleet.rs"]
 mod fleet;
 mod log_conformance;
@@ -9,6 +11,8 @@ mod log_conformance;
 mod rights;
 #[path = "log_nats/setting_up.rs"]
 mod setting_up;
+#[path = "log_nats/speed.rs"]
+mod speed;
 
 use fleet::Fleet;
 

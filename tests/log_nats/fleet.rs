@@ -99,6 +99,11 @@ impl Fleet {
     }
 }
 
+/// Ages are in nanoseconds, and repeats are known for no longer than that.
+fn age(age: u64) -> Value {
+    json!({ "max_age": age, "duplicate_window": age })
+}
+
 /// What was done by an attempt whose answer was lost.
 fn is_done(subject: &str, answer: &Value) -> bool {
     subject.starts_with("STREAM.DELETE.") && answer["error"]["err_code"] == 10059
@@ -188,7 +193,7 @@ impl Engine for Fleet {
         let state = self.api("STREAM.INFO.BULKMARK_STEPS", Value::Null).await["state"].clone();
         let last = state["last_seq"].as_u64().unwrap();
         let (limit, none) = match (last + 1).checked_sub(place.0) {
-            Some(0) | None => (json!({ "max_age": 100_000_000 }), json!({ "max_age": 0 })),
+            Some(0) | None => (age(100_000_000), age(3_600_000_000_000)),
             Some(kept) => (json!({ "max_msgs": kept }), json!({ "max_msgs": -1 })),
         };
         self.change("BULKMARK_STEPS", limit).await;

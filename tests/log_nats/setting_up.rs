@@ -24,12 +24,12 @@ fn it_is_done_once_and_undone_changes_again() {
         let members = [member("mx1")];
         assert_eq!(nats::setup(&settings, &members, &how).await.unwrap(), Vec::<String>::new());
 
-        fleet.change("BULKMARK_STEPS", json!({ "max_age": 60_000_000_000_u64 })).await;
+        fleet.change("BULKMARK_STEPS", json!({ "max_age": 7_200_000_000_000_u64 })).await;
         let more = [member("mx1"), member("mx2")];
         let told = nats::setup(&settings, &more, &dry).await.unwrap();
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(
-            told[0].contains("BULKMARK_STEPS: changed max_age from 60000000000 to 604800000000000"),
+            told[0].contains("BULKMARK_STEPS: changed max_age from 7200000000000 to 604800000000000"),
             "{told:?}"
         );
         assert!(told[1].contains("list of 2 clients"), "{told:?}");
