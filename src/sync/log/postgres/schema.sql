@@ -221,7 +221,7 @@ begin
 end
 $$
 --;
--- Deletes so much of what nobody needs any more, and returns how many rows that was. Of steps, those before the snapshot before
+-- Deletes so many rows of what nobody needs any more (of parts, which are large, a twentieth), and returns how many that was. Of steps, those before the snapshot before
 -- last, as far as the others are as many bytes as the newest snapshot: to read it is then less work. Of batches, those from
 -- before the snapshot before last that are older than keep_seconds. Of snapshots, all but the last two, and what was begun and
 -- not continued for an hour.
@@ -269,7 +269,7 @@ begin
     limit 1;
     with gone as (
         delete from bulkmark.parts where id = _stale and number in (
-            select p.number from bulkmark.parts p where p.id = _stale order by p.number limit _most)
+            select p.number from bulkmark.parts p where p.id = _stale order by p.number limit _most / 20 + 1)
         returning 1)
     select count(*) into _rows from gone;
     _sum := _sum + _rows;

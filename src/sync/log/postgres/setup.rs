@@ -270,7 +270,8 @@ impl Work<'_> {
             Err(why) => return Err(why),
         };
         for one in wanted.iter().filter(|one| !found.contains(one)) {
-            let number = |limit: Option<u32>| limit.map_or("null".to_owned(), |number| number.to_string());
+            let number =
+                |limit: Option<u32>| limit.map_or_else(|| "null".to_owned(), |number| number.to_string());
             let (influence, quota) = (
                 number(one.limits.map(|limits| limits.influence)),
                 number(one.limits.map(|limits| limits.quota)),
@@ -281,9 +282,10 @@ impl Work<'_> {
                  withdrawn = excluded.withdrawn",
                 one.name, one.withdrawn
             );
-            let limits = one.limits.map_or("without limits".to_owned(), |limits| {
-                format!("with influence {} and quota {}", limits.influence, limits.quota)
-            });
+            let limits = one.limits.map_or_else(
+                || "without limits".to_owned(),
+                |limits| format!("with influence {} and quota {}", limits.influence, limits.quota),
+            );
             self.act(&format!("client {} {limits}, withdrawn {} times", one.name, one.withdrawn), &sql, "")
                 .await?;
         }
