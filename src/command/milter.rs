@@ -17,6 +17,7 @@ use crate::ledger::{self, Ledger, Role};
 use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, serve};
 use crate::net::{Activation, Endpoint};
 use crate::policy::Name;
+use crate::sync::fleet::Fleet;
 use crate::sync::{Links, Parameters, Remote, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
@@ -58,8 +59,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let activity = Activity::new(telemetry::lines_dropped, file.status.record());
     accounts::take_up(&file.state_dir, &activity);
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let shares = !file.upstream.is_empty() || file.fleet.is_some();
-    let role = if shares { Role::Cache } else { Role::Site };
+    let role = role_of(&file);
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
@@ -69,18 +69,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let addresses = addresses_of(&sockets);
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
-    let (links, servers) = start_sync(&file, &parameters, &ledger, &mut tasks)?;
-    let joined = match &file.fleet {
-        Some(log) => {
-            let duty = Duty::Report(file.sync.interval);
-            Some(fleet_tasks::join(log, duty, (&ledger, &file.ledger), &mut tasks).await?)
-        }
-        None => None,
-    };
-    let (links, fleet) = match joined {
-        Some(Joined { links, fleet }) => (links, Some(fleet)),
-        None => (links, None),
-    };
+    let Others { links, servers, fleet } = start_sync(&file, &parameters, &ledger, &mut tasks).await?;
     let service =
         Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
     let daemon = Arc::new(Daemon::new(Parts {
@@ -123,6 +112,11 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
+}
+
+/// What the ledger is for.
+const fn role_of(file: &MilterFile) -> Role {
+    if file.upstream.is_empty() && file.fleet.is_none() { Role::Site } else { Role::Cache }
 }
 
 /// Watches the writer, and the files of white lists.
@@ -201,13 +195,25 @@ async fn serve_all(
     Ok(())
 }
 
-/// Follows the upstream servers and sends them what is reported here, if there are any.
-fn start_sync(
+/// With whom counts are shared.
+struct Others {
+    links: Arc<Links>,
+    servers: Vec<Arc<Remote>>,
+    fleet: Option<Arc<Fleet>>,
+}
+
+/// Follows the upstream servers, or a fleet's log, and sends there what is reported here, if there are any.
+async fn start_sync(
     file: &MilterFile,
     parameters: &Parameters,
     ledger: &Ledger,
     tasks: &mut Supervisor,
-) -> anyhow::Result<(Arc<Links>, Vec<Arc<Remote>>)> {
+) -> anyhow::Result<Others> {
+    if let Some(log) = &file.fleet {
+        let duty = Duty::Report(file.sync.interval);
+        let Joined { links, fleet } = fleet_tasks::join(log, duty, (ledger, &file.ledger), tasks).await?;
+        return Ok(Others { links, servers: Vec::new(), fleet: Some(fleet) });
+    }
     let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
     let links = Arc::new(Links::new(&urls, false));
     let mut clients = Vec::new();
@@ -217,7 +223,7 @@ fn start_sync(
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
     if clients.is_empty() {
-        return Ok((links, clients));
+        return Ok(Others { links, servers: clients, fleet: None });
     }
     let (all, of_ledger, to) = (clients.clone(), ledger.clone(), Arc::clone(&links));
     let counts = file.ledger.clone();
@@ -231,7 +237,7 @@ fn start_sync(
     }
     let (of_ledger, to) = (ledger.clone(), Arc::clone(&links));
     tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
-    Ok((links, clients))
+    Ok(Others { links, servers: clients, fleet: None })
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.

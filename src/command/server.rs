@@ -3,16 +3,17 @@
 
 use super::daemon::{self, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
-use super::fleet_tasks::{self, Duty};
+use super::fleet_tasks::{self, Duty, Joined};
 use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
-use crate::ledger::{self, Role};
+use crate::ledger::{self, Ledger, Role};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
+use crate::sync::fleet::Fleet;
 use crate::sync::{Links, Parameters, Remote, follow};
 use crate::telemetry;
 use anyhow::Context;
@@ -63,33 +64,14 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
         log::info!("created a new ledger in {}", file.state_dir.display());
     }
     let parameters = Parameters::new(&file.ledger, &key);
-    let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
-    let mut links = Arc::new(Links::new(&urls, true));
-    let mut peers = Vec::new();
-    for (i, peer) in file.peer.iter().enumerate() {
-        let client = Remote::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
-        peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
-    }
     let bound = listen(path, &file, passed, tls.clone()).await?;
     let settings = file.settings(bound.address());
     let activity = Activity::new(telemetry::lines_dropped, Record::default());
     activity.certificate_expires(tls.as_deref().and_then(TlsKeys::expiry));
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
-    let mut fleet = None;
-    if let Some(log) = &file.fleet {
-        let joined = fleet_tasks::join(log, Duty::Aggregate, (&ledger, &file.ledger), &mut tasks).await?;
-        (links, fleet) = (joined.links, Some(joined.fleet));
-    }
-    let is_of_fleet = fleet.is_some();
-    let service = Service::new(
-        ledger.clone(),
-        parameters,
-        &settings,
-        links,
-        peers.clone(),
-        fleet,
-        Arc::clone(&activity),
-    )?;
+    let Others { links, peers, fleet } = others(&file, &parameters, &ledger, &mut tasks).await?;
+    let (of_service, done) = (ledger.clone(), Arc::clone(&activity));
+    let service = Service::new(of_service, parameters, &settings, links, peers.clone(), fleet, done)?;
     answer(&file.control, service.daemon(), &mut tasks).await?;
     for peer in peers {
         let (ledger, counts) = (ledger.clone(), file.ledger.clone());
@@ -98,7 +80,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
             follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, false)
         });
     }
-    if !is_of_fleet {
+    if file.fleet.is_none() {
         let clients = Arc::clone(&service);
         tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
     }
@@ -123,6 +105,35 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())
+}
+
+/// Whose counts are taken over.
+struct Others {
+    links: Arc<Links>,
+    peers: Vec<Arc<Remote>>,
+    fleet: Option<Arc<Fleet>>,
+}
+
+/// The peers, which are not followed yet; or the log of a fleet, which is.
+async fn others(
+    file: &ServerFile,
+    parameters: &Parameters,
+    ledger: &Ledger,
+    tasks: &mut Supervisor,
+) -> anyhow::Result<Others> {
+    if let Some(log) = &file.fleet {
+        let Joined { links, fleet } =
+            fleet_tasks::join(log, Duty::Aggregate, (ledger, &file.ledger), tasks).await?;
+        return Ok(Others { links, peers: Vec::new(), fleet: Some(fleet) });
+    }
+    let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
+    let links = Arc::new(Links::new(&urls, true));
+    let mut peers = Vec::new();
+    for (i, peer) in file.peer.iter().enumerate() {
+        let client = Remote::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
+        peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
+    }
+    Ok(Others { links, peers, fleet: None })
 }
 
 /// The socket on which clients ask.

@@ -37,6 +37,10 @@ pub(super) fn fleet_metrics(fleet: &FleetStatus, text: &mut Text) {
         "Time since a step was applied.",
         fleet.stepped_seconds_ago.map(|age| (vec![], age)),
     );
+    counters(fleet, text);
+}
+
+fn counters(fleet: &FleetStatus, text: &mut Text) {
     text.one("bulkmark_fleet_steps_total", "counter", "Steps that were applied.", fleet.steps);
     let junk = [("steps", fleet.junk_steps), ("batches", fleet.junk_batches)];
     text.family(
