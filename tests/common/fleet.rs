@@ -137,6 +137,7 @@ impl Fleet {
         let secret = self.path(name);
         let by = match &self.log {
             Engine::Postgres(_) => format!("user = \"{name}\"\npassword-file"),
+            Engine::Nats(_) if AGGREGATORS.contains(&name) => "nkey-file".to_owned(),
             Engine::Nats(_) => format!("client = \"{name}\"\nnkey-file"),
         };
         format!("[fleet]\nlog = \"{}\"\n{by} = \"{}\"\n", self.url(), secret.display())
