@@ -7,7 +7,10 @@ use super::server::Server;
 use super::{BULKMARK, PATIENCE, Site};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+static TURN: Mutex<()> = Mutex::new(());
 
 /// A fleet.
 pub struct Fleet {
@@ -17,7 +20,8 @@ pub struct Fleet {
 /// What has its log.
 pub enum Engine {
     Postgres(Postgres),
-    Nats(Cluster),
+    /// One at a time: three nodes are enough for two cores.
+    Nats(Cluster, MutexGuard<'static, ()>),
 }
 
 /// The members of every fleet: three milters of one's own, a partner, and aggregators.
@@ -40,6 +44,7 @@ impl Fleet {
 
     /// One on three nodes of NATS that is set up; none where there is no nats-server.
     pub fn nats() -> Option<Self> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let cluster = Cluster::start(3, "")?;
         for name in MILTERS.iter().chain(&AGGREGATORS).chain(&["owner"]) {
             let output = Command::new(BULKMARK)
@@ -52,12 +57,12 @@ impl Fleet {
         }
         let accounts = cluster.accounts().display().to_string();
         cluster.wait_until_well();
-        let fleet = Self { log: Engine::Nats(cluster) };
+        let fleet = Self { log: Engine::Nats(cluster, turn) };
         let members = fleet.members(&MILTERS, 0);
         let output = fleet.set_up(&members, &["--accounts", &accounts]);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && told.contains("reload"), "{told}");
-        let Engine::Nats(cluster) = &fleet.log else { unreachable!() };
+        let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
         cluster.reload();
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -74,7 +79,7 @@ impl Fleet {
     fn path(&self, name: &str) -> PathBuf {
         match &self.log {
             Engine::Postgres(log) => log.path(name),
-            Engine::Nats(cluster) => cluster.directory.join(name),
+            Engine::Nats(cluster, ..) => cluster.directory.join(name),
         }
     }
 
@@ -82,7 +87,7 @@ impl Fleet {
     fn proof(&self, name: &str) -> String {
         match &self.log {
             Engine::Postgres(log) => format!("password-file = \"{}\"", log.path(name).display()),
-            Engine::Nats(_) => {
+            Engine::Nats(..) => {
                 let public = std::fs::read_to_string(self.path(&format!("{name}.public"))).unwrap();
                 format!("nkey = \"{}\"", public.trim())
             }
@@ -111,7 +116,7 @@ impl Fleet {
     pub fn url(&self) -> String {
         match &self.log {
             Engine::Postgres(log) => format!("postgres://127.0.0.1:{}/{DATABASE}", log.port),
-            Engine::Nats(cluster) => cluster.url(),
+            Engine::Nats(cluster, ..) => cluster.url(),
         }
     }
 
@@ -119,7 +124,7 @@ impl Fleet {
     pub fn set_up(&self, members: &Path, more: &[&str]) -> Output {
         let by = match &self.log {
             Engine::Postgres(_) => &["--user", OWNER, "--password-file"][..],
-            Engine::Nats(_) => &["--nkey-file"],
+            Engine::Nats(..) => &["--nkey-file"],
         };
         Command::new(BULKMARK)
             .args(["fleet", "setup", "--log", &self.url()])
@@ -137,8 +142,8 @@ impl Fleet {
         let secret = self.path(name);
         let by = match &self.log {
             Engine::Postgres(_) => format!("user = \"{name}\"\npassword-file"),
-            Engine::Nats(_) if AGGREGATORS.contains(&name) => "nkey-file".to_owned(),
-            Engine::Nats(_) => format!("client = \"{name}\"\nnkey-file"),
+            Engine::Nats(..) if AGGREGATORS.contains(&name) => "nkey-file".to_owned(),
+            Engine::Nats(..) => format!("client = \"{name}\"\nnkey-file"),
         };
         format!("[fleet]\nlog = \"{}\"\n{by} = \"{}\"\n", self.url(), secret.display())
     }
@@ -157,7 +162,7 @@ impl Fleet {
     pub fn kill_log(&self) {
         match &self.log {
             Engine::Postgres(log) => log.kill_all(),
-            Engine::Nats(cluster) => cluster.leader("BULKMARK_BATCHES").kill(),
+            Engine::Nats(cluster, ..) => cluster.leader("BULKMARK_BATCHES").kill(),
         }
     }
 
@@ -165,7 +170,7 @@ impl Fleet {
     pub fn start_log(&self) {
         match &self.log {
             Engine::Postgres(log) => log.run(),
-            Engine::Nats(cluster) => cluster.start_all(),
+            Engine::Nats(cluster, ..) => cluster.start_all(),
         }
     }
 
@@ -173,7 +178,7 @@ impl Fleet {
     pub fn sql(&self, sql: &str) -> Result<String, String> {
         match &self.log {
             Engine::Postgres(log) => log.sql(sql),
-            Engine::Nats(_) => Err("there is no SQL in NATS".to_owned()),
+            Engine::Nats(..) => Err("there is no SQL in NATS".to_owned()),
         }
     }
 }

@@ -199,6 +199,9 @@ impl Settings {
                     "NATS does not tell a client its own name: client = \"NAME\" is missing, as in fleet setup's file",
                 );
             }
+            (Engine::Nats, Some(_)) if !reports => {
+                return told("client", "is for milters: an aggregator is in the account of the log itself");
+            }
             (Engine::Postgres, Some(_)) => {
                 return told(
                     "client",
@@ -358,6 +361,8 @@ mod tests {
         assert_eq!(check("log = \"nats://a\"\nclient = \"mx1\"\nnkey-file = \"/n\"", true), Ok(()));
         assert_eq!(check("log = \"nats://a\"\nuser = \"u\"\npassword-file = \"/p\"", false), Ok(()));
         assert_eq!(check("log = \"postgres://a/b\"\nuser = \"mx1\"\npassword-file = \"/p\"", true), Ok(()));
+        let told = check("log = \"nats://a\"\nclient = \"agg1\"", false).unwrap_err();
+        assert!(told.contains("client: is for milters"), "{told}");
         for (text, expected) in [
             ("log = \"nats://a\"", "client = \"NAME\" is missing"),
             ("log = \"nats://a\"\nclient = \"a.b\"", "client: found \"a.b\""),
