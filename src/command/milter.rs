@@ -58,8 +58,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let file = checked.file.clone();
     let activity = Activity::new(telemetry::lines_dropped, file.status.record());
     accounts::take_up(&file.state_dir, &activity);
-    let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let role = role_of(&file);
+    let (new, role) = (!file.state_dir.join(ledger::FILE_NAME).exists(), role_of(&file));
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());

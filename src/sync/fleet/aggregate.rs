@@ -278,13 +278,10 @@ impl<L: Log> Aggregator<L> {
             let ends = self.ends().await?;
             let cursor = *reached.borrow_and_update();
             let here = own(self.ledger.fleet());
-            match cursor {
-                Some(cursor) if cursor.place >= ends.steps => {
-                    if cursor.is_at(here) || self.heal(cursor, here).await? {
-                        return Ok(());
-                    }
-                }
-                _ => (),
+            if let Some(cursor) = cursor.filter(|cursor| cursor.place >= ends.steps)
+                && (cursor.is_at(here) || self.heal(cursor, here).await?)
+            {
+                return Ok(());
             }
             // Nothing but the log itself says when it has more.
             let _ = tokio::time::timeout(LOOK, reached.changed()).await;

@@ -28,7 +28,7 @@ pub(super) async fn mark<L: Log>(settings: &Settings, log: &L) -> Result<Option<
     };
     let mut assembly = FleetAssembly::new(settings);
     while let Some(part) = parts.next().await? {
-        assembly.push(&part).map_err(unfit)?;
+        assembly.push(&part).map_err(|refusal| unfit(&refusal))?;
         if let Some(mark) = assembly.mark() {
             return Ok(Some(mark));
         }
@@ -50,17 +50,17 @@ pub(super) async fn take<L: Log>(
     };
     let mut assembly = FleetAssembly::new(settings);
     while let Some(part) = parts.next().await? {
-        assembly.push(&part).map_err(unfit)?;
+        assembly.push(&part).map_err(|refusal| unfit(&refusal))?;
         let older = assembly.mark().is_some_and(|mark| mark.version <= ledger.fleet().version);
         if older && !forked {
             return Ok(false);
         }
     }
-    let applied = ledger.adopt_fleet(assembly, forked).await?.map_err(unfit)?;
+    let applied = ledger.adopt_fleet(assembly, forked).await?.map_err(|refusal| unfit(&refusal))?;
     Ok(applied == Applied::New)
 }
 
-fn unfit(refusal: crate::ledger::StepRefusal) -> Stopped {
+fn unfit(refusal: &crate::ledger::StepRefusal) -> Stopped {
     Stopped::Unfit(refusal.to_string())
 }
 
