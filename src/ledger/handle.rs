@@ -38,7 +38,7 @@ use tokio::sync::{oneshot, watch};
 
 mod fleet;
 
-pub use fleet::{FleetBatch, FleetMoves, OldStep};
+pub use fleet::{FleetBatch, FleetMoves};
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
 const QUEUE: usize = 8192;

@@ -43,7 +43,7 @@ fn one_move(world: &mut World) {
             let forget = world.chance(50);
             world.snapshot(a, forget);
         }
-        96 if world.seed % 2 == 0 => world.withdraw(m),
+        96 if world.seed.is_multiple_of(2) => world.withdraw(m),
         97 => world.copy_log(),
         98 => world.roll_back_log(false),
         99 => world.roll_back_log(true),
