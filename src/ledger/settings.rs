@@ -55,6 +55,10 @@ pub struct Federation {
     pub spool_reports: usize,
     /// The URLs of all upstream servers.
     pub upstreams: Vec<String>,
+    /// Of a server, those that it hears of after a start what they know of its counts: the URLs of its peers.
+    pub peers: Vec<String>,
+    /// Whether a server keeps its updates for other servers, beside milters: as long as what they count counts.
+    pub for_peers: bool,
 }
 
 impl Default for Federation {
@@ -65,6 +69,8 @@ impl Default for Federation {
             spool_age: DAY,
             spool_reports: 1_000_000,
             upstreams: Vec::new(),
+            peers: Vec::new(),
+            for_peers: false,
         }
     }
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod chunks;
 pub(crate) mod fields;
+pub(crate) mod past;
 pub(crate) mod refusal;
 pub(crate) mod row;
 pub(crate) mod update;

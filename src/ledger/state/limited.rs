@@ -222,6 +222,15 @@ impl Limited {
         self.members.values().find(|member| member.origin == origin)
     }
 
+    /// The client that has or had this origin.
+    pub(crate) fn of_any_origin(&self, origin: Origin) -> Option<&Member> {
+        self.members.values().find(|member| member.origin == origin || member.former.contains(&origin))
+    }
+
+    pub(crate) fn of_any_origin_mut(&mut self, origin: Origin) -> Option<&mut Member> {
+        self.members.values_mut().find(|member| member.origin == origin || member.former.contains(&origin))
+    }
+
     pub(crate) fn of_origin_mut(&mut self, origin: Origin) -> Option<&mut Member> {
         self.members.values_mut().find(|member| member.origin == origin)
     }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a server hears of other servers: how far they know what it counted itself, and what counts nowhere any more.
+
+use crate::ledger::history::past::Past;
+use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::vector::{Mark, Origin, Vector};
+use crate::ledger::state::changes::{Begun, Entry};
+use crate::ledger::state::server::Server;
+use bulkmark_filter::ParameterError;
+
+impl Server {
+    /// A peer says how far it knows each origin. If it knows more of this server's own than the server itself, the file is an old
+    /// copy: all goes on under the name `new`.
+    ///
+    /// # Errors
+    /// When there is no memory; then memory and file do not agree any more.
+    pub(crate) fn hear(
+        &mut self,
+        peer: &str,
+        theirs: &Vector,
+        now: u64,
+        new: Origin,
+    ) -> Result<(), ParameterError> {
+        self.unheard.hear(peer, theirs);
+        if self.unheard.waits()
+            && let Some(known) = self.first_known_better(theirs)
+        {
+            self.say_restored(known);
+            self.renew(now, new)?;
+            self.unheard.go_on();
+        }
+        self.release()
+    }
+
+    /// An own origin of which somebody knows more updates than there are here.
+    fn first_known_better(&self, theirs: &Vector) -> Option<Origin> {
+        let members = self.limited.iter().map(|(_, member)| (member.origin, member.mark));
+        let local = (self.counts.local.origin(), self.counts.local.mark());
+        let better = |&(origin, mark): &(Origin, Mark)| theirs.get(origin).version > mark.version;
+        [local].into_iter().chain(members).find(better).map(|(origin, _)| origin)
+    }
+
+    /// Does not wait for peers any longer: all goes on under the name `new`, whatever they know. Returns those that said nothing; none
+    /// when nothing waits.
+    ///
+    /// # Errors
+    /// As [`hear`](Self::hear).
+    pub(crate) fn go_on(&mut self, now: u64, new: Origin) -> Result<Option<Vec<String>>, ParameterError> {
+        if !self.unheard.waits() {
+            return Ok(None);
+        }
+        self.renew(now, new)?;
+        self.unheard.go_on();
+        Ok(Some(self.unheard.peers().map(str::to_owned).collect()))
+    }
+
+    /// Counts what was held back and nobody knows, once all peers were heard.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(crate) fn release(&mut self) -> Result<(), ParameterError> {
+        for (_, entry) in self.unheard.release() {
+            self.count_again(&entry)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a report of the journal under the present origin.
+    fn count_again(&mut self, entry: &Entry) -> Result<(), ParameterError> {
+        let &Entry { window, signature, times, client } = entry;
+        if let Some(client) = client {
+            let Some(member) = self.limited.of_any_origin_mut(client) else { return Ok(()) };
+            member.add(window, signature, times, true)?;
+            let client = Some(member.origin);
+            self.counts.journal(Entry { client, ..*entry });
+            return Ok(());
+        }
+        if let Some(capacity) = self.counts.local.generations.begin(window) {
+            self.counts.changes.begun.push(Begun { window, first: self.counts.next, capacity });
+        }
+        self.counts.local.generations.add(window, self.counts.next, signature, times)?;
+        self.counts.journal(entry.clone());
+        Ok(())
+    }
+
+    /// Takes over that the beginnings of others' histories count nowhere any more: what is missing of them here is not missed.
+    pub(crate) fn pass_over(&mut self, past: &[Past], now: u64) {
+        self.counts.clock = now;
+        for &past in past {
+            let known = self.counts.merged.vector().get(past.origin);
+            if self.own_mark(past.origin).is_some() || past.mark.version <= known.version {
+                continue;
+            }
+            log::warn!(
+                "{} updates of the origin {} were missed while it was away; all that they counted is over",
+                past.mark.version - known.version,
+                past.origin
+            );
+            self.counts.merged.vector_mut().set(past.origin, past.mark);
+            self.counts.changes.past.push(past);
+            // The vector goes to disk with a checkpoint.
+            self.counts.adopted = true;
+        }
+    }
+
+    /// Whether a snapshot of what `theirs` says could be taken.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn may_adopt(&self, theirs: &Vector) -> Result<(), Refusal> {
+        let own = [self.counts.local.origin()];
+        let own = own.into_iter().chain(self.limited.iter().map(|(_, member)| member.origin));
+        let mine = own.into_iter().find(|&origin| theirs.get(origin).version > 0);
+        mine.map_or(Ok(()), |origin| Err(Refusal::Own { origin }))
+    }
+}
