@@ -5,7 +5,11 @@ use crate::ledger::history::past::Past;
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::vector::{Mark, Origin, Vector};
 use crate::ledger::state::changes::{Begun, Entry};
+use crate::ledger::state::generations::Generations;
+use crate::ledger::state::limited::Member;
+use crate::ledger::state::local::Local;
 use crate::ledger::state::server::Server;
+use crate::ledger::state::unheard::Held;
 use bulkmark_filter::ParameterError;
 
 impl Server {
@@ -54,33 +58,69 @@ impl Server {
         Ok(Some(self.unheard.peers().map(str::to_owned).collect()))
     }
 
-    /// Counts what was held back and nobody knows, once all peers were heard.
+    /// Counts what was held back and nobody knows, once all peers were heard: where it was acknowledged, which is in the next update
+    /// of its origin.
     ///
     /// # Errors
     /// When there is no memory.
     pub(crate) fn release(&mut self) -> Result<(), ParameterError> {
-        for (_, entry) in self.unheard.release() {
-            self.count_again(&entry)?;
+        for (origin, held) in self.unheard.release() {
+            if self.own_mark(origin).is_some() {
+                held.entries.iter().try_for_each(|entry| self.count_again(entry))?;
+            } else if self.counts.merged.vector().get(origin).version == held.version {
+                self.finish(origin, &held)?;
+            }
         }
         Ok(())
     }
 
-    /// Counts a report of the journal under the present origin.
+    /// Counts a report of the journal under its origin, which is one of this server.
     fn count_again(&mut self, entry: &Entry) -> Result<(), ParameterError> {
         let &Entry { window, signature, times, client } = entry;
         if let Some(client) = client {
-            let Some(member) = self.limited.of_any_origin_mut(client) else { return Ok(()) };
+            let Some(member) = self.limited.of_origin_mut(client) else { return Ok(()) };
             member.add(window, signature, times, true)?;
-            let client = Some(member.origin);
-            self.counts.journal(Entry { client, ..*entry });
-            return Ok(());
+        } else {
+            if let Some(capacity) = self.counts.local.generations.begin(window) {
+                self.counts.changes.begun.push(Begun { window, first: self.counts.next, capacity });
+            }
+            self.counts.local.generations.add(window, self.counts.next, signature, times)?;
         }
-        if let Some(capacity) = self.counts.local.generations.begin(window) {
-            self.counts.changes.begun.push(Begun { window, first: self.counts.next, capacity });
-        }
-        self.counts.local.generations.add(window, self.counts.next, signature, times)?;
         self.counts.journal(entry.clone());
         Ok(())
+    }
+
+    /// Makes the last update of a history that this server wrote before it went on under another name. It is of a filter of its own:
+    /// such can be added to whatever there is.
+    fn finish(&mut self, origin: Origin, held: &Held) -> Result<(), ParameterError> {
+        let mark = self.counts.merged.vector().get(origin);
+        let of_client = held.entries.iter().any(|entry| entry.client.is_some());
+        let last = if of_client {
+            let capacity = self.limited.of_any_origin(origin).map(|member| member.capacity);
+            let mut member = Member::new(origin, mark, Vec::new(), capacity.unwrap_or(1));
+            for entry in held.entries.iter().filter(|_| capacity.is_some()) {
+                member.add(entry.window, entry.signature, entry.times, true)?;
+            }
+            // Of a client whose counts were taken back meanwhile, these are, too.
+            if capacity.is_some() { member.cut() } else { Some(member.withdraw()) }
+        } else {
+            let mut local = Local::recording(Generations::new(&self.counts.settings), origin, mark);
+            for entry in &held.entries {
+                local.generations.add(entry.window, 0, entry.signature, entry.times)?;
+            }
+            local.cut()
+        };
+        let now = held.entries.iter().map(|entry| entry.window.start).max().unwrap_or_default();
+        let Some((update, bytes)) = last else { return Ok(()) };
+        match self.counts.apply(&update, bytes.into(), now.max(self.counts.clock)) {
+            Ok(_) => Ok(()),
+            Err(Refusal::Parameter { error, .. }) => Err(error),
+            Err(refusal) => {
+                // It is of windows that are over, or in which nobody counts.
+                log::error!("what was held back cannot be counted: {refusal}");
+                Ok(())
+            }
+        }
     }
 
     /// Takes over that the beginnings of others' histories count nowhere any more: what is missing of them here is not missed.

@@ -104,13 +104,12 @@ impl Unheard {
     }
 
     /// What was held back and is known to nobody, once all peers were heard; from then on nothing waits.
-    pub(crate) fn release(&mut self) -> Vec<(Origin, Entry)> {
+    pub(crate) fn release(&mut self) -> BTreeMap<Origin, Held> {
         if !self.peers.is_empty() {
-            return Vec::new();
+            return BTreeMap::new();
         }
         self.waits = false;
         self.changed |= !self.held.is_empty();
-        let of = |(origin, held): (Origin, Held)| held.entries.into_iter().map(move |entry| (origin, entry));
-        std::mem::take(&mut self.held).into_iter().flat_map(of).collect()
+        std::mem::take(&mut self.held)
     }
 }
