@@ -87,7 +87,9 @@ fn a_restored_server_that_counts_before_it_hears_of_its_peer() {
 #[test]
 fn servers_that_were_apart_for_longer_than_updates_are_kept() {
     let mut servers = Server::peers("anonymous-reading = true");
-    servers.iter_mut().for_each(|server| "keep-updates = \"1s\"\ninterval = \"50ms\"".clone_into(&mut server.sync));
+    servers
+        .iter_mut()
+        .for_each(|server| "keep-updates = \"1s\"\ninterval = \"50ms\"".clone_into(&mut server.sync));
     let [one, two] = servers;
     let (one_runs, two_runs) = (one.start(), two.start());
     let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));

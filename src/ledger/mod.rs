@@ -57,4 +57,4 @@ pub use state::report::{Report, RetryKey, Shared};
 pub use state::server::NotCounted;
 pub use state::shares::{Share, Shares};
 pub use state::spool::{MAX_BATCH, Outgoing};
-pub use status::{Counted, LimitedStatus, SliceStatus, Status};
+pub use status::{Counted, LimitedStatus, NextCapacity, SliceStatus, Status};
