@@ -150,8 +150,10 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     let changes = std::mem::take(&mut state.counts_mut().changes);
     let txn = db.begin_write()?;
     write_changes(&txn, state, &changes)?;
-    take_out(&txn, &LOCAL, &expired.local)?;
-    take_out(&txn, &MERGED, &expired.merged)?;
+    for (tables, expired) in [(&LOCAL, &expired.local), (&MERGED, &expired.merged)] {
+        take_out(&txn, tables, expired)?;
+        take_out(&txn, tables, &changes.over)?;
+    }
     if state.counts().replaced {
         // What is not in the snapshot must not stay.
         txn.open_table(MERGED.slices)?.retain(|_, _| false)?;

@@ -131,7 +131,8 @@ fn load_server(
     let mut held = load_held(txn, &limited)?;
     let untold = mark.version == 0 && limited.iter().next().is_none();
     let peers = &settings.federation.peers;
-    let waits = !peers.is_empty() && !(untold && uncut.is_empty() && held.is_empty());
+    // Whether others may know more than there is here.
+    let waits = !peers.is_empty() && (!untold || !uncut.is_empty() || !held.is_empty());
     if !waits && untold && uncut.is_empty() && !peers.is_empty() {
         // Nobody knows anything of this origin; if the file is an old copy, others know of one of this number.
         put_meta(txn, ORIGIN, &new.0.to_le_bytes())?;

@@ -60,6 +60,8 @@ pub(crate) struct Changes {
     pub(crate) clients: BTreeSet<String>,
     /// Histories of others of which updates were passed over, since they count nowhere any more.
     pub(crate) past: Vec<Past>,
+    /// Windows that left before their time was told.
+    pub(crate) over: Vec<Window>,
     /// Reports or batches left the spool, or it has another number.
     pub(crate) settled: bool,
 }

@@ -4,6 +4,7 @@
 use crate::ledger::history::past::Past;
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::vector::{Mark, Origin, Vector};
+use crate::ledger::history::window::Calendar;
 use crate::ledger::state::changes::{Begun, Entry};
 use crate::ledger::state::generations::Generations;
 use crate::ledger::state::limited::Member;
@@ -141,6 +142,19 @@ impl Server {
             // The vector goes to disk with a checkpoint.
             self.counts.adopted = true;
         }
+        if self.counts.adopted {
+            self.forget_over(now);
+        }
+    }
+
+    /// Forgets all windows that are over: here they are not what they are elsewhere. Two clocks agree in the time.
+    fn forget_over(&mut self, now: u64) {
+        self.cut(now);
+        let calendar = Calendar::new(&self.counts.settings);
+        self.limited.iter_mut().for_each(|member| member.layer.take_over(calendar, now));
+        let local = self.counts.local.generations.take_over(now);
+        let merged = self.counts.merged.take_over(now);
+        self.counts.changes.over.extend(local.into_iter().chain(merged));
     }
 
     /// Whether a snapshot of what `theirs` says could be taken.
