@@ -228,7 +228,9 @@ impl Server {
         for generation in local.generations.iter() {
             merged.merge_generation(generation)?;
         }
-        merged.vector_mut().set(old, mark);
+        if mark.version > 0 {
+            merged.vector_mut().set(old, mark);
+        }
         let first = local.renew(Generations::new(settings), new, parts);
         self.cut_at = self.counts.next;
         if let Some((update, bytes)) = first {

@@ -13,6 +13,9 @@ use crate::ledger::state::server::Server;
 use crate::ledger::state::unheard::Held;
 use bulkmark_filter::ParameterError;
 
+/// Seconds by which the clocks of two servers may differ, and more.
+const CLOCKS: u64 = 600;
+
 impl Server {
     /// A peer says how far it knows each origin. If it knows more of this server's own than the server itself, the file is an old
     /// copy: all goes on under the name `new`.
@@ -129,7 +132,8 @@ impl Server {
         self.counts.clock = now;
         for &past in past {
             let known = self.counts.merged.vector().get(past.origin);
-            if self.own_mark(past.origin).is_some() || past.mark.version <= known.version {
+            let counts = past.over_at > now.saturating_add(CLOCKS);
+            if counts || self.own_mark(past.origin).is_some() || past.mark.version <= known.version {
                 continue;
             }
             log::warn!(
