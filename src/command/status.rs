@@ -92,7 +92,7 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
         writeln!(out, "  {line}")?;
     }
     if !status.ledger.unheard.is_empty() {
-        let (peers, held) = (status.ledger.unheard.join(" and "), status.ledger.held);
+        let (peers, held) = (status.ledger.unheard.join(" and "), status.ledger.held.unwrap_or(0));
         writeln!(
             out,
             "  no word since the start from {peers}; {held} reports wait for it to be told to others"

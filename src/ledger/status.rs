@@ -101,9 +101,9 @@ pub struct Status {
     /// Peers that a server did not hear of since its start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<String>,
-    /// Reports that it holds back until it did.
-    #[serde(default)]
-    pub held: usize,
+    /// Reports that it holds back until it did; none when it holds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<usize>,
 }
 
 impl Status {
@@ -143,6 +143,7 @@ impl Status {
             State::Server(server) => Some(&server.unheard),
             _ => None,
         };
+        let held = unheard.map(|unheard| unheard.held().values().map(|held| held.entries.len()).sum());
         Self {
             origin: (state.role() == Role::Server).then(|| state.counts().local.origin().to_string()),
             vector: state.vector(),
@@ -152,7 +153,7 @@ impl Status {
             spool_oldest: state.spool().and_then(Spool::oldest),
             next_capacity: next_capacity(state),
             unheard: unheard.map_or_else(Vec::new, |unheard| unheard.peers().map(str::to_owned).collect()),
-            held: unheard.map_or(0, |unheard| unheard.held().values().map(|held| held.entries.len()).sum()),
+            held: held.filter(|&reports| reports > 0),
         }
     }
 
@@ -170,7 +171,7 @@ impl Status {
             spool_oldest: None,
             next_capacity: None,
             unheard: Vec::new(),
-            held: 0,
+            held: None,
         }
     }
 }

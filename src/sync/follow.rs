@@ -196,7 +196,8 @@ async fn take_snapshot(
     forked: bool,
 ) -> Result<(), Stopped> {
     let (mut assembly, rows) = fetch_rows(settings, remote).await?;
-    if rows == 0 && !forked {
+    let of_nothing = assembly.vector().iter().all(|(_, mark)| mark.version == 0);
+    if rows == 0 && of_nothing && !forked {
         return Ok(());
     }
     if !assembly.vector().covers(&ledger.vector()) {

@@ -97,7 +97,7 @@ async fn take_snapshot(ledger: &Ledger, settings: &ledger::Settings, remote: &Re
     let head = head_of(&mut remote.snapshot(None, 0).await?).await?;
     ledger.may_adopt(head.vector).await??;
     let (mut assembly, rows) = fetch_rows(settings, remote).await?;
-    if rows == 0 {
+    if rows == 0 && assembly.vector().iter().all(|(_, mark)| mark.version == 0) {
         return Ok(());
     }
     if !assembly.vector().covers(&ledger.vector()) {
