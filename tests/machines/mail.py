@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Letters as they come from outside, and what became of them; for the tests of guides, on the machine where they are followed."""
 
+import json
 import mailbox
 import pathlib
+import re
 import smtplib
+import socket
 import subprocess
 import sys
 import time
@@ -46,7 +49,6 @@ def do(*command, text=None):
 
 
 def answers(port, host="127.0.0.1"):
-    import socket
     try:
         socket.create_connection((host, port), 1).close()
         return True
@@ -110,7 +112,7 @@ def arrived(number, copies=1, user="reader"):
         return found if len(found) >= copies else []
     found = wait_for(f"{copies} letters {number} for {user}", those)
     equal(f"the number of letters {number}", len(found), copies)
-    return found
+    return sorted(found, key=lambda message: int(re.search(r"body=(\d+)|$", " ".join(verdicts(message)))[1] or 0))
 
 
 def verdicts(message):
@@ -119,6 +121,5 @@ def verdicts(message):
 
 def count(number):
     """How often the milter has seen a letter."""
-    import json
     told = subprocess.run(["bulkmark", "check", "--json"], input=letter(number), capture_output=True, text=True, check=False)
     return json.loads(told.stdout)["body"]["count"]
