@@ -29,6 +29,7 @@ mod life;
 mod retries;
 mod sources;
 mod tables;
+mod verified;
 mod whitelist;
 
 /// The first copy is bulk already: for tests of what is done with bulk.
