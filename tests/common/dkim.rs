@@ -15,6 +15,8 @@ pub const DOMAIN: &str = "shop.example";
 /// OpenDKIM with a key of [`DOMAIN`]; stopped when dropped.
 pub struct OpenDkim {
     pub milter: String,
+    /// What DNS would have of its key.
+    pub record: String,
     key: RsaKeyPair,
     /// Its files.
     _directory: tempfile::TempDir,
@@ -52,7 +54,7 @@ impl OpenDkim {
             command.arg("-f").arg("-x").arg(path("opendkim.conf")).stdin(Stdio::null()).spawn().unwrap();
         wait_until("OpenDKIM", || TcpStream::connect(("127.0.0.1", port)).ok());
         let key = key(&fs::read_to_string(path("sel.private")).unwrap());
-        Some(Self { milter: format!("inet:127.0.0.1:{port}"), key, _directory: directory, child })
+        Some(Self { milter: format!("inet:127.0.0.1:{port}"), key, record, _directory: directory, child })
     }
 
     /// The message as [`DOMAIN`] signs it: RFC 6376, all fields, header relaxed and body simple.

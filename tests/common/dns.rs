@@ -2,6 +2,7 @@
 //! A name server on loopback that says what a test wants it to, or nothing.
 
 use super::PATIENCE;
+use super::mta::skip;
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, Condvar, Mutex};
@@ -38,7 +39,21 @@ pub struct Dns {
 impl Dns {
     /// One that knows nothing yet. What it says may not be kept.
     pub fn start() -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        Self::on(UdpSocket::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// The same on the usual port of some other address of loopback, for programs that know no other; none where that is not
+    /// allowed.
+    pub fn start_on_usual_port() -> Option<Self> {
+        let [_, a, b, _] = std::process::id().to_be_bytes();
+        let socket = (1..=99).find_map(|c| UdpSocket::bind((Ipv4Addr::new(127, 53 ^ a, b, c), 53)).ok());
+        if socket.is_none() {
+            skip("port 53 cannot be listened on (not root?)");
+        }
+        socket.map(Self::on)
+    }
+
+    fn on(socket: UdpSocket) -> Self {
         let dns = Self { address: socket.local_addr().unwrap().to_string(), state: Arc::default() };
         let state = Arc::clone(&dns.state);
         std::thread::spawn(move || {

@@ -26,6 +26,7 @@ pub mod server;
 pub mod signer;
 pub mod smtp;
 pub mod standin;
+pub mod verifiers;
 pub mod writing;
 
 use std::fs;

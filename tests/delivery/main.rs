@@ -30,6 +30,7 @@ mod retries;
 mod sources;
 mod tables;
 mod verified;
+mod verifiers;
 mod whitelist;
 
 /// The first copy is bulk already: for tests of what is done with bulk.
