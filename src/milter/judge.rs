@@ -128,8 +128,10 @@ impl Case<'_> {
             let content = Content::claiming(&raw, &rules, sender.as_deref());
             let evidence = rules.asks_for_signature(&content.claimed).then(|| Evidence::of(&raw)).flatten();
             // Its memory is not free before, even if nobody waits for the result any more.
-            drop(raw);
-            (content, evidence.map(|evidence| (evidence, account)))
+            let mut smaller = account.of_same();
+            drop((raw, account));
+            let keep = |evidence: Evidence| smaller.take(evidence.size()).then_some((evidence, smaller));
+            (content, evidence.and_then(keep))
         };
         let content = if large {
             let read = self.service.readers.read(self.envelope.client, read);

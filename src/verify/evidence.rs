@@ -39,6 +39,12 @@ impl Evidence {
         Some(Self { hashes: forms.into_iter().map(hash).collect(), ..signatures })
     }
 
+    /// Bytes that it takes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.header.len()
+    }
+
     /// The header for the verifier, with what the body hashes to; none for a message without one.
     pub(super) fn message(&self) -> Option<AuthenticatedMessage<'_>> {
         let mut message = AuthenticatedMessage::parse_with_opts(&self.header, None, false)?;
@@ -99,4 +105,49 @@ fn with_crlf(body: &[u8]) -> Cow<'_, [u8]> {
         }
     }
     Cow::Owned(wire)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever a sender writes, it is no panic, and what is hashed can be looked up.
+        #[test]
+        fn any_message_can_be_taken(
+            tags in proptest::collection::vec("(v=1|a=rsa-sha256|a=x|c=relaxed|c=simple/relaxed|d=a\\.b|s=s|h=from|bh=AA==|b=AA==|l=[0-9]{1,20}|x=[0-9]{1,20}|[a-z]=.{0,9})", 0..12),
+            rest in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let field = format!("DKIM-Signature: {}\r\nFrom: a@a.b\r\n", tags.join("; "));
+            let message = RawMessage::exact_from_bytes(&[field.as_bytes(), &rest].concat()).unwrap();
+            let evidence = Evidence::of(&message).unwrap();
+            let parsed = evidence.message().unwrap();
+            for signed in parsed.dkim_headers.iter().filter(|signed| flaw(&signed.header).is_none()) {
+                prop_assert!(parsed.body_hashes.iter().any(|(form, _, length, _)| *form == signed.header.cb && *length == 0));
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_those_that_dns_can_have() {
+        for good in ["a.b", "s1._domainkey.shop-1.example", &format!("{}.b", "x".repeat(63))] {
+            assert!(is_name(good), "{good}");
+        }
+        let long = format!("{}b", "x.".repeat(127));
+        for bad in [
+            "",
+            "a",
+            "a..b",
+            ".a",
+            "a.",
+            "a b.c",
+            "a%.b",
+            "\u{e9}.b",
+            &format!("{}.b", "x".repeat(64)),
+            &long,
+        ] {
+            assert!(!is_name(bad), "{bad}");
+        }
+    }
 }

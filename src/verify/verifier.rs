@@ -95,7 +95,10 @@ impl Inquest {
             match message {
                 Some(message) if Evidence::froms(&message) == 1 => self.signed(case, message).await,
                 Some(_) => self.none(asked, "the message does not have one From field"),
-                None => self.none(asked, "the header of the message is too long to be kept"),
+                None => self.none(
+                    asked,
+                    "its header was not kept, since it is too long or there is no memory for it",
+                ),
             }
         }
         if let Some(name) = asked.spf.first() {
