@@ -55,9 +55,10 @@ impl Resolver {
             (ResolverConfig::from_parts(None, Vec::new(), all), ResolverOpts::default())
         };
         let mut options = options;
-        // Twice in the time that there is: the first question may be lost, or its server be down.
+        // Twice in the time that there is: the first question may be lost, or its server be down. It would go on after that, so that it
+        // is the time that ends it.
         options.timeout = settings.dns_timeout / 2;
-        options.attempts = 1;
+        options.attempts = 3;
         options.cache_size = KEPT;
         options.positive_max_ttl = Some(LONGEST_KEPT);
         options.negative_max_ttl = Some(LONGEST_MISSED);

@@ -106,8 +106,11 @@ fn what_a_real_opendkim_signed_is_verified() {
         let body = format!("{NEWS}.a line with a dot\n..and two\n \nlast \t words  \n\n\n");
         for (n, (fields, body)) in [
             ("", NEWS),
-            ("X-None:no blank\nX-Tab:\tone tab\nX-Two:  two blanks\nX-End: blank at the end \n", &*body),
-            ("X-Folded: one\n\ttwo\n   three\nX-Empty:\nX-Blank: \nX-First:\n on the next line\n", NEWS),
+            (
+                "Cc:no@blank.example\nReply-To:\tone@tab.example\nReferences:  <two@blanks.example>\nIn-Reply-To: <end@x.example> \n",
+                &*body,
+            ),
+            ("References: <one@x.example>\n\t<two@x.example>\n   <three@x.example>\nIn-Reply-To:\n <next@line.example>\nCc: \n", NEWS),
         ]
         .iter()
         .enumerate()
@@ -205,7 +208,7 @@ fn without_an_answer_bulk_is_only_marked() {
     // Nobody answers at all; for longer than a message may wait, as a whole.
     dns.be_silent(true);
     site.reload("dns-timeout = \"1m\"\nact-when-unverified = true\n");
-    let config = site.rig.site.extra.replace(AT_ONCE, &format!("verdict-deadline = \"300ms\"\n{AT_ONCE}"));
+    let config = site.rig.site.extra.replace(AT_ONCE, &format!("verdict-deadline = \"3s\"\n{AT_ONCE}"));
     site.rig.reload(&config);
     assert_eq!(site.code(&signed), 550);
     site.reload("dns-timeout = \"200ms\"\nact-when-unverified = true\n");
@@ -336,8 +339,21 @@ fn commands_tell_what_is_missing() {
     let file = site.rig.write("weak.eml", &String::from_utf8(weak).unwrap());
     let explained = site.run(&["explain", &file]);
     assert!(explained.contains("dkim shop.example: not verified: it is made by SHA-1"), "{explained}");
+    let part = key.sign(&news(""), &Form { length: Some(9), ..Form::default() });
+    let file = site.rig.write("part.eml", &String::from_utf8(part).unwrap());
+    let explained = site.run(&["explain", &file]);
+    assert!(explained.contains("not verified: it covers the beginning of the body only"), "{explained}");
     let doctor = site.run(&["doctor"]);
     assert!(doctor.contains(&format!("{}: an answer in ", site.dns.address)), "{doctor}");
+    let (nobody, config) = (site.rig.write("resolv.conf", ""), "[authentication]\nauthenticate = \"self\"\n");
+    let config = site.rig.write("milter.toml", config);
+    let script = format!("mount --bind {nobody} /etc/resolv.conf && exec {BULKMARK} config check {config}");
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("authentication.authenticate is \"self\", but no name server is known: "),
+        "{told}"
+    );
     site.dns.be_silent(true);
     let doctor = site.run(&["doctor"]);
     assert!(doctor.contains("name servers") && doctor.contains(&site.dns.address), "{doctor}");
