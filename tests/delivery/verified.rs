@@ -23,19 +23,17 @@ struct Site {
 
 impl Site {
     fn start(list: &str, more: &str) -> Option<Self> {
-        Self::start_behind(None, list, more)
+        Self::start_as(Kind::Postfix, None, list, more)
     }
 
-    /// The same behind a milter that signs.
-    fn start_behind(signing: Option<&Signing>, list: &str, more: &str) -> Option<Self> {
+    /// The same with this mail server, and behind a milter that signs.
+    fn start_as(kind: Kind, signing: Option<&Signing>, list: &str, more: &str) -> Option<Self> {
         let (mut site, dns) = (Rig::tcp_site(""), Dns::start());
         let file = site.path("list");
         std::fs::write(&file, list).unwrap();
         site.extra = extra(&file.display().to_string(), &dns, more);
-        let milters: Vec<_> =
-            signing.map(|signing| &*signing.milter).into_iter().chain([&*site.listen]).collect();
-        let milters = format!("smtpd_milters={}", milters.join(", "));
-        let rig = Rig::start_with(Kind::Postfix, site, &[&milters])?;
+        let milters = signing.map(|signing| format!("smtpd_milters={}, {}", signing.milter, site.listen));
+        let rig = Rig::start_with(kind, site, &milters.as_deref().into_iter().collect::<Vec<_>>())?;
         Some(Self { rig, dns, list: file.display().to_string() })
     }
 
@@ -101,7 +99,9 @@ fn what_a_real_opendkim_signed_is_verified() {
     let Some(key) = Signer::new(2048) else { return };
     for form in ["simple/simple", "relaxed/relaxed"] {
         let Some(signing) = Signing::start(&key, form) else { return };
-        let Some(site) = Site::start_behind(Some(&signing), "dkim shop.example\n", "") else { return };
+        let Some(site) = Site::start_as(Kind::Postfix, Some(&signing), "dkim shop.example\n", "") else {
+            return;
+        };
         site.dns.text(KEY, &key.record);
         let body = format!("{NEWS}.a line with a dot\n..and two\n \nlast \t words  \n\n\n");
         for (n, (fields, body)) in [
@@ -132,6 +132,20 @@ fn what_a_real_opendkim_signed_is_verified() {
             assert!(explained.contains("\ndkim shop.example: verified\n"), "{form} {fields:?}: {explained}");
         }
     }
+}
+
+/// It hands on header fields in its own way, and takes ours in another.
+#[test]
+fn sendmail_hands_on_what_was_signed() {
+    let Some(key) = Signer::new(2048) else { return };
+    let Some(site) = Site::start_as(Kind::Sendmail, None, "dkim shop.example\n", "") else { return };
+    site.dns.text(KEY, &key.record);
+    let letter = news("References: <one@x.example>\n\t<two@x.example>\nReply-To:   <blanks@shop.example>\n");
+    let signed = key.sign(&letter, &Form::default());
+    assert_eq!(site.verdict("a@box.test", &signed).split(';').next(), Some("whitelisted"));
+    let mail = &site.rig.mta.wait_for_mail("a@box.test", 1)[0];
+    assert!(mail.0.contains("\nX-Bulkmark: whitelisted"), "{mail:?}");
+    assert_eq!(site.code(&letter), 550);
 }
 
 #[test]
