@@ -14,9 +14,9 @@
 //! are crowded, counts may be too high, and never too low.
 
 use super::super::node::{NOW, Node};
-use super::super::world::{Made, signature};
+use super::super::world::signature;
 use super::member::Member;
-use super::world::{SHARED, World};
+use super::world::{Made, SHARED, World};
 use crate::ledger::settings::Role;
 use crate::ledger::state::changes::Expired;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
