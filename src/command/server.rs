@@ -9,9 +9,9 @@ use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
-use crate::ledger::{self, Ledger, Role};
+use crate::ledger::{self, Ledger, Role, now};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
-use crate::server::{METRICS_THRESHOLD, Service};
+use crate::server::{self, Clients, METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
 use crate::sync::fleet::Fleet;
 use crate::sync::{Links, Parameters, Remote, follow};
@@ -56,13 +56,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
-    let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    // The counts of a fleet are the log's: an aggregator holds them as a milter does.
-    let role = if file.fleet.is_some() { Role::Cache } else { Role::Server };
-    let ledger = open_ledger(&file.state_dir, role, &file.ledger, &key).await?;
-    if new {
-        log::info!("created a new ledger in {}", file.state_dir.display());
-    }
+    let ledger = open(&file, &key).await?;
     let parameters = Parameters::new(&file.ledger, &key);
     let bound = listen(path, &file, passed, tls.clone()).await?;
     let settings = file.settings(bound.address());
@@ -81,8 +75,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
         });
     }
     if file.fleet.is_none() {
-        let clients = Arc::clone(&service);
-        tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
+        look_after(&service, &ledger, &mut tasks);
     }
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
     let history = show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
@@ -105,6 +98,26 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())
+}
+
+/// Opens the ledger, or begins one. The counts of a fleet are the log's: an aggregator holds them as a milter does.
+async fn open(file: &ServerFile, key: &FederationKey) -> anyhow::Result<Ledger> {
+    let new = !file.state_dir.join(ledger::FILE_NAME).exists();
+    let ledger = match file.fleet {
+        Some(_) => open_ledger(&file.state_dir, Role::Cache, &file.ledger, key).await?,
+        None => open_ledger(&file.state_dir, Role::Server, &of_peers(file), key).await?,
+    };
+    if new {
+        log::info!("created a new ledger in {}", file.state_dir.display());
+    }
+    Ok(ledger)
+}
+
+/// Sees to what a server of its own has to do for its clients and peers.
+fn look_after(service: &Arc<Service>, ledger: &Ledger, tasks: &mut Supervisor) {
+    let (clients, waiting) = (Arc::clone(service), ledger.clone());
+    tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
+    tasks.run("wait", move || wait_for_peers(waiting.clone()));
 }
 
 /// Whose counts are taken over.
@@ -134,6 +147,42 @@ async fn others(
         peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
     }
     Ok(Others { links, peers, fleet: None })
+}
+
+/// How long a server waits after its start until its peers said what they know of its counts. Those that are there say so at once.
+const WAIT_FOR_PEERS: Duration = Duration::from_secs(10);
+
+/// What the ledger is told of the peers of a server: those that it follows, or else those that follow it.
+fn of_peers(file: &ServerFile) -> ledger::Settings {
+    let mut settings = file.ledger.clone();
+    let clients = Clients::load(&file.state_dir).unwrap_or_default();
+    let peers = clients.list().iter().filter(|client| client.role == server::Role::Peer);
+    let names: Vec<String> = peers.map(|client| client.name.clone()).collect();
+    let federation = &mut settings.federation;
+    federation.for_peers |= !names.is_empty();
+    if federation.peers.is_empty() {
+        federation.peers = names;
+    }
+    settings
+}
+
+/// Goes on without peers that say nothing.
+async fn wait_for_peers(ledger: Ledger) {
+    loop {
+        tokio::time::sleep(WAIT_FOR_PEERS).await;
+        if !ledger.listens() {
+            continue;
+        }
+        match ledger.go_on(now()).await {
+            Ok(None) => (),
+            Ok(Some(peers)) => log::warn!(
+                "no word from {} since the start, who may know that this ledger is an old copy: what comes from now on is \
+                 counted under a new origin",
+                peers.join(" and ")
+            ),
+            Err(e) => log::error!("{e}; reports are refused until all peers answered"),
+        }
+    }
 }
 
 /// The socket on which clients ask.
@@ -167,7 +216,14 @@ async fn listen(
 
 /// Takes back, as soon as the administrator said so, what clients had reported who were removed with their counts.
 async fn withdrawals(service: Arc<Service>) {
+    let mut looked = 0_u64;
     loop {
+        if looked.is_multiple_of(TIDY.as_secs())
+            && let Err(e) = service.keep_for_peers().await
+        {
+            log::warn!("updates are not kept for peers yet: {e}");
+        }
+        looked += 1;
         if let Err(e) = service.withdraw().await {
             log::warn!("what a removed client had reported is not taken back yet: {e}");
         }

@@ -122,6 +122,9 @@ pub fn load_server_parts(
     file.ledger.federation.sync_interval = file.sync.interval;
     file.ledger.federation.keep_updates = file.sync.keep_updates;
     file.ledger.federation.serves = file.fleet.is_some();
+    file.ledger.federation.peers =
+        file.peer.iter().map(|peer| peer.url.trim_end_matches('/').to_owned()).collect();
+    file.ledger.federation.for_peers = !file.peer.is_empty();
     source.check_servers("peer", &file.peer)?;
     source.check_fleet(file.fleet.as_ref(), ("peer", &file.peer), false)?;
     file.page().check().map_err(|message| source.error("status.listen", message))?;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The handle by which everybody reaches the ledger.
 
+mod peers;
+
 use crate::ledger::busy::Busy;
 use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::read::Reader;
@@ -38,7 +40,7 @@ use tokio::sync::{oneshot, watch};
 
 mod fleet;
 
-pub use fleet::{FleetBatch, FleetMoves, OldStep};
+pub use fleet::{FleetBatch, FleetMoves};
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
 const QUEUE: usize = 8192;
@@ -97,6 +99,7 @@ impl Ledger {
             own: ArcSwap::default(),
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            listens: AtomicBool::new(false),
             busy: Busy::new(),
         });
         let (requests, receiver) = sync_channel(QUEUE);

@@ -61,6 +61,10 @@ pub struct Federation {
     pub fleet_client: Option<String>,
     /// Whether, in a fleet, updates are kept for holders that follow this one by HTTPS.
     pub serves: bool,
+    /// Of a server, those that it hears of after a start what they know of its counts: the URLs of its peers.
+    pub peers: Vec<String>,
+    /// Whether a server keeps its updates for other servers, beside milters: as long as what they count counts.
+    pub for_peers: bool,
 }
 
 impl Default for Federation {
@@ -74,6 +78,8 @@ impl Default for Federation {
             key_id: 0,
             fleet_client: None,
             serves: false,
+            peers: Vec::new(),
+            for_peers: false,
         }
     }
 }

@@ -6,6 +6,7 @@ use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, catch_up, decode, fetch_rows};
 use super::left::Left;
+use super::peer;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::{Flow, Link, Links};
 use super::wire::decode_alive;
@@ -23,7 +24,8 @@ const LOOK_BACK: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_secs(1);
 
 /// Follows the first of `remotes` that answers, for ever: another when it fails, and the first again when that is back. With
-/// `snapshot_on_fork` a snapshot is taken of a server that was restored from an old copy: at a milter, whose counts are all from there.
+/// `snapshot_on_fork` a snapshot is taken of a server that was restored from an old copy: at a milter, whose counts are all from there;
+/// without it, a server follows its peer.
 pub async fn follow(
     ledger: Ledger,
     settings: ledger::Settings,
@@ -40,8 +42,13 @@ pub async fn follow(
                 continue;
             }
             let began = Instant::now();
-            let following =
-                follow_once(&ledger, &settings, remote, snapshot_on_fork, || links.set_active(Some(i)));
+            let active = || links.set_active(Some(i));
+            let following = async {
+                match snapshot_on_fork {
+                    true => follow_once(&ledger, &settings, remote, snapshot_on_fork, active).await,
+                    false => peer::follow_once(&ledger, &settings, remote, WAIT, active).await,
+                }
+            };
             let result = tokio::select! {
                 result = following => result,
                 () = better_one_answers(&ledger, &remotes, &left, i, snapshot_on_fork) => Ok(()),
@@ -189,7 +196,8 @@ async fn take_snapshot(
     forked: bool,
 ) -> Result<(), Stopped> {
     let (mut assembly, rows) = fetch_rows(settings, remote).await?;
-    if rows == 0 && !forked {
+    let of_nothing = assembly.vector().iter().all(|(_, mark)| mark.version == 0);
+    if rows == 0 && of_nothing && !forked {
         return Ok(());
     }
     if !assembly.vector().covers(&ledger.vector()) {

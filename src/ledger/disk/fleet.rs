@@ -136,8 +136,11 @@ pub(crate) fn load(txn: &WriteTransaction, merged: &mut MergedCounts) -> Result<
     Ok(fleet)
 }
 
+/// A kept step: its version and its bytes.
+pub type OldStep = (u64, Arc<[u8]>);
+
 /// The kept steps behind this version, in a row, about `limit` bytes of them. None when the first of them is not kept.
-pub(crate) fn steps_since(db: &Database, version: u64, limit: usize) -> Result<Vec<(u64, Arc<[u8]>)>, Fault> {
+pub(crate) fn steps_since(db: &Database, version: u64, limit: usize) -> Result<Vec<OldStep>, Fault> {
     let txn = db.begin_read()?;
     let table = match txn.open_table(STEPS) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),

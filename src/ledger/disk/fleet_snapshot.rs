@@ -103,7 +103,9 @@ impl FleetSnapshot {
             Next::Layers(last) => {
                 self.read_layers(last)?.map_or(Next::Marks(None), |key| Next::Layers(Some(key)))
             }
-            Next::Marks(last) => self.read_marks(last)?.map_or(Next::End, |key| Next::Marks(Some(key))),
+            Next::Marks(last) => {
+                self.read_marks(last.as_ref())?.map_or(Next::End, |key| Next::Marks(Some(key)))
+            }
             Next::End => {
                 self.packer.push(&Entry::End { rows: self.rows, marks: self.marks });
                 Next::Nothing
@@ -161,10 +163,10 @@ impl FleetSnapshot {
         Ok(None)
     }
 
-    fn read_marks(&mut self, last: Option<(String, u64)>) -> Result<Option<(String, u64)>, Fault> {
+    fn read_marks(&mut self, last: Option<&(String, u64)>) -> Result<Option<(String, u64)>, Fault> {
         let Some(marks) = self.table(MARKS)? else { return Ok(None) };
         let mut read = 0;
-        let last = last.as_ref().map(|(client, spool)| (client.as_str(), *spool));
+        let last = last.map(|(client, spool)| (client.as_str(), *spool));
         for row in marks.range::<(&str, u64)>(behind(last))? {
             let (key, value) = row?;
             let (client, spool) = key.value();

@@ -2,7 +2,7 @@
 //! What the members of a fleet ask of their ledger: a milter's, and an aggregator's, which is a holder's with a spool that nobody uses.
 
 use super::{Ledger, name};
-use crate::ledger::disk::fleet;
+use crate::ledger::disk::fleet::{self, OldStep};
 use crate::ledger::disk::fleet_snapshot::FleetSnapshot;
 use crate::ledger::errors::LedgerError;
 use crate::ledger::history::fleet::FleetMark;
@@ -26,9 +26,6 @@ pub struct FleetBatch {
     /// What is appended.
     pub bytes: Vec<u8>,
 }
-
-/// A kept step: its version and its bytes.
-pub type OldStep = (u64, Arc<[u8]>);
 
 /// Tells when a fleet's chain moves.
 pub struct FleetMoves(watch::Receiver<FleetMark>);

@@ -19,6 +19,8 @@ pub(crate) mod report;
 pub(crate) mod retries;
 pub(crate) mod roles;
 pub(crate) mod server;
+pub(crate) mod server_peers;
 pub(crate) mod shares;
 pub(crate) mod site;
 pub(crate) mod spool;
+pub(crate) mod unheard;

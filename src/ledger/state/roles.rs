@@ -161,6 +161,10 @@ impl State {
 
     /// The origins whose history only this ledger writes.
     pub(crate) fn own_origins(&self) -> Vec<Origin> {
+        if matches!(self, Self::Server(server) if server.unheard.waits()) {
+            // Others may know more of them.
+            return Vec::new();
+        }
         let mut own = vec![self.counts().local.origin()];
         if let Self::Server(server) = self {
             own.extend(server.limited.iter().map(|(_, member)| member.origin));
@@ -184,7 +188,7 @@ impl State {
     pub(crate) const fn needs_checkpoint(&self) -> bool {
         self.counts().adopted
             || self.counts().wanted
-            || matches!(self, Self::Server(server) if server.renewed)
+            || matches!(self, Self::Server(server) if server.renewed || server.unheard.changed)
     }
 
     /// What is of no more use at the time `now`; it is gone from memory.
@@ -201,6 +205,7 @@ impl State {
                 Vec::new()
             }
         };
-        Expired { local, merged, retries, updates_before: Some(now.saturating_sub(keep_updates)) }
+        let updates_before = Some(now.saturating_sub(keep_updates));
+        Expired { local, merged, retries, updates_before, now: Some(now) }
     }
 }

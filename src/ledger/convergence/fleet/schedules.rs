@@ -14,9 +14,9 @@
 //! are crowded, counts may be too high, and never too low.
 
 use super::super::node::{NOW, Node};
-use super::super::world::{Made, signature};
+use super::super::world::signature;
 use super::member::Member;
-use super::world::{SHARED, World};
+use super::world::{Made, SHARED, World};
 use crate::ledger::settings::Role;
 use crate::ledger::state::changes::Expired;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ fn one_move(world: &mut World) {
             let forget = world.chance(50);
             world.snapshot(a, forget);
         }
-        96 if world.seed % 2 == 0 => world.withdraw(m),
+        96 if world.seed.is_multiple_of(2) => world.withdraw(m),
         97 => world.copy_log(),
         98 => world.roll_back_log(false),
         99 => world.roll_back_log(true),

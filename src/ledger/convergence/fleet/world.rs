@@ -2,7 +2,7 @@
 //! A fleet, and what may befall it.
 
 use super::super::node::{NOW, Node};
-use super::super::world::{Made, signature};
+use super::super::world::signature;
 use super::log::Log;
 use super::member::Member;
 use crate::ledger::history::carried::Carried;
@@ -26,6 +26,13 @@ const KEY: u64 = 77;
 
 /// So far above what is reported that all of it counts.
 const LIMITS: Limits = Limits { influence: 1_000_000, quota: 100_000_000 };
+
+/// A report: its own signature, and how often it was seen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Made {
+    pub(super) own: Signature,
+    pub(super) times: u32,
+}
 
 /// A milter, and what has to be true of it.
 pub(super) struct Milter {

@@ -26,7 +26,7 @@ pub(crate) struct Assembled {
     pub(crate) fleet: Fleet,
 }
 
-fn junk(what: impl ToString) -> StepRefusal {
+fn junk(what: &(impl ToString + ?Sized)) -> StepRefusal {
     StepRefusal::Junk(format!("the snapshot cannot be used: {}", what.to_string()))
 }
 
@@ -72,7 +72,7 @@ impl FleetAssembly {
                         self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
                     }),
                 };
-                if !fits.map_err(junk)? {
+                if !fits.map_err(|e| junk(&e))? {
                     return Err(junk("a row does not fit its place"));
                 }
             }

@@ -22,7 +22,7 @@ pub(crate) struct Fleet {
     pub(crate) marks: Marks,
 }
 
-fn junk(what: impl ToString) -> StepRefusal {
+fn junk(what: &(impl ToString + ?Sized)) -> StepRefusal {
     StepRefusal::Junk(what.to_string())
 }
 
@@ -78,13 +78,13 @@ impl Fleet {
         for update in updates() {
             let known = merged.vector().get(update.origin);
             if update.version != known.version + 1 || update.before != known.chain {
-                return Err(junk(format!(
+                return Err(junk(&format!(
                     "an update of the origin {} does not follow the last one",
                     update.origin
                 )));
             }
         }
-        let refused = |refusal: Refusal| junk(refusal);
+        let refused = |refusal: Refusal| junk(&refusal);
         merged
             .layers()
             .check_all(updates().filter(|update| update.scope == Scope::Client), time)
