@@ -11,6 +11,7 @@ mod judge;
 mod judgement;
 mod listen;
 mod listeners;
+mod proofs;
 mod readers;
 mod record;
 mod serve;

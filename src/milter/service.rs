@@ -9,6 +9,7 @@ use crate::ledger::Ledger;
 use crate::sync::Links;
 use crate::table::Tables;
 use crate::verdict::{Rules, Settled};
+use crate::verify::Verifiers;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -26,6 +27,8 @@ pub struct Service {
     pub(super) readers: Readers,
     /// The tables that white lists ask.
     pub(super) tables: Tables,
+    /// Who verifies mail, where nobody else is trusted to.
+    pub(super) verifiers: Verifiers,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// The number of messages that are being received.
@@ -45,6 +48,7 @@ impl Service {
             budget: Budget::default(),
             readers: Readers::default(),
             tables: Tables::default(),
+            verifiers: Verifiers::default(),
             settled: Settled::default(),
             in_flight: watch::Sender::new(0),
         })
