@@ -5,7 +5,7 @@ use super::output::complain;
 use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
-use crate::ledger::{self, Shares};
+use crate::ledger::{self, Hold, Shares};
 use crate::mail::RawMessage;
 use crate::policy::Name;
 use crate::signature::{Signature, outbound};
@@ -14,6 +14,7 @@ use crate::verdict::{
     Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, Rules, questions,
 };
 use anyhow::Context;
+use std::cell::Cell;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -66,7 +67,8 @@ impl MessageArgs {
             listener: self.listener.clone(),
             ..Envelope::default()
         };
-        Ok((Asker { file, rules: checked.into_rules(), runtime, envelope }, read_message(&self.file)?))
+        let may_ask = Cell::new(false);
+        Ok((Asker { file, rules: checked.into_rules(), runtime, envelope, may_ask }, read_message(&self.file)?))
     }
 }
 
@@ -92,6 +94,8 @@ pub(super) struct Asker {
     /// What is known of the message's.
     pub(super) envelope: Envelope,
     runtime: tokio::runtime::Runtime,
+    /// Whether others may be asked about the message, where not all counts are held here.
+    may_ask: Cell<bool>,
 }
 
 impl Asker {
@@ -119,7 +123,7 @@ impl Asker {
     /// The counts of these signatures, in their order.
     fn shares(&self, signatures: &[Signature]) -> anyhow::Result<Vec<Shares>> {
         let file = &self.file;
-        match self.runtime.block_on(control::counts(&file.control, signatures)) {
+        match self.runtime.block_on(control::counts(&file.control, signatures, self.may_ask.get())) {
             Ok(counts) => Ok(counts),
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 ledger::read(&file.state_dir, &file.ledger, &self.rules.key, signatures, ledger::now())
@@ -136,9 +140,22 @@ impl Asker {
     pub(super) fn judge<'a>(&'a self, content: &'a Content) -> anyhow::Result<(Finding, Inquiry<'a>)> {
         let inquiry = Inquiry::new(&content.signatures, &self.rules.key, Mode::Ask);
         let mut inquiry = self.rules.about(inquiry, &self.envelope);
+        // What others are not told of a message they are not asked, either.
+        let is_told = self.rules.shares_exact && !self.rules.is_outbound(&self.envelope);
+        self.may_ask.set(is_told && !self.rules.private.names(&content.facts(&self.envelope, &self.rules)));
+        let is_thin = self.file.sync.hold == Hold::Bulk && !self.rules.is_outbound(&self.envelope);
         while let Some(Question { asked, .. }) = inquiry.ask() {
-            let counts: Vec<u32> = self.shares(&asked)?.iter().map(Shares::total).collect();
+            let shares = self.shares(&asked)?;
+            let counts: Vec<u32> = shares.iter().map(Shares::total).collect();
+            let in_part = is_thin && shares.iter().any(|shares| shares.asked.is_none());
+            if in_part && !inquiry.is_first() {
+                inquiry.stop(self.rules.hold_from());
+                break;
+            }
             inquiry.answer(&counts);
+            if in_part {
+                inquiry.stop(self.rules.hold_from());
+            }
         }
         let exempt = self.exempt().map(Finding::Exempt);
         let finding = exempt.or_else(|| Finding::uncounted(content)).unwrap_or_else(|| {
@@ -153,7 +170,12 @@ impl Asker {
                     complain(format_args!("a table of the white list did not answer: {why}"));
                 }
             }
-            Counted::find(&self.rules, &envelope, content, known, None)
+            match Counted::find(&self.rules, &envelope, content, known, None) {
+                Finding::Counted(counted) => {
+                    Finding::Counted(Counted { unknown_below: inquiry.unknown_below(), ..counted })
+                }
+                other => other,
+            }
         });
         Ok((finding, inquiry))
     }

@@ -12,11 +12,11 @@ use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts};
-use crate::ledger::{self, Ledger, Role};
+use crate::ledger::{self, Hold, Ledger, Role};
 use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, serve};
 use crate::net::{Activation, Endpoint};
 use crate::policy::Name;
-use crate::sync::{Links, Parameters, Remote, follow, push, trim};
+use crate::sync::{Asks, Links, Parameters, Remote, Way, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -67,9 +67,11 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let addresses = addresses_of(&sockets);
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
-    let (links, servers) = start_sync(&file, &parameters, &ledger, &mut tasks)?;
+    let rules = checked.into_rules();
+    let Sync { links, servers, asks } =
+        start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks)?;
     let service =
-        Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
+        Service::new(rules, ledger.clone(), Arc::clone(&links), asks.clone(), Arc::clone(&activity));
     let daemon = Arc::new(Daemon::new(Parts {
         role,
         address: addresses.clone(),
@@ -78,6 +80,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
         state_dir: file.state_dir.clone(),
         links,
         servers,
+        asks,
         clients: Box::new(Vec::new),
         refused: Box::new(|| None),
         activity: Arc::clone(&activity),
@@ -187,13 +190,22 @@ async fn serve_all(
     Ok(())
 }
 
+/// How other servers are reached.
+struct Sync {
+    links: Arc<Links>,
+    servers: Vec<Arc<Remote>>,
+    /// Who is asked for counts that are not held here.
+    asks: Option<Arc<Asks>>,
+}
+
 /// Follows the upstream servers and sends them what is reported here, if there are any.
 fn start_sync(
     file: &MilterFile,
     parameters: &Parameters,
     ledger: &Ledger,
+    hold_from: u32,
     tasks: &mut Supervisor,
-) -> anyhow::Result<(Arc<Links>, Vec<Arc<Remote>>)> {
+) -> anyhow::Result<Sync> {
     let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
     let links = Arc::new(Links::new(&urls, false));
     let mut clients = Vec::new();
@@ -203,12 +215,19 @@ fn start_sync(
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
     if clients.is_empty() {
-        return Ok((links, clients));
+        return Ok(Sync { links, servers: clients, asks: None });
     }
+    let asks = (file.sync.hold == Hold::Bulk)
+        .then(|| Arc::new(Asks::new(clients.clone(), Arc::clone(&links), hold_from)));
+    let way = match asks.clone() {
+        Some(asks) => Way::Bulk(Arc::new(move || asks.bound())),
+        None => Way::All { snapshot_on_fork: true },
+    };
     let (all, of_ledger, to) = (clients.clone(), ledger.clone(), Arc::clone(&links));
     let counts = file.ledger.clone();
-    tasks
-        .run("follow", move || follow(of_ledger.clone(), counts.clone(), all.clone(), Arc::clone(&to), true));
+    tasks.run("follow", move || {
+        follow(of_ledger.clone(), counts.clone(), all.clone(), Arc::clone(&to), way.clone())
+    });
     for (i, client) in clients.iter().map(Arc::clone).enumerate() {
         let (of_ledger, settings, to) = (ledger.clone(), file.sync.clone(), Arc::clone(&links));
         tasks.run("push", move || {
@@ -217,7 +236,7 @@ fn start_sync(
     }
     let (of_ledger, to) = (ledger.clone(), Arc::clone(&links));
     tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
-    Ok((links, clients))
+    Ok(Sync { links, servers: clients, asks })
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.
@@ -247,7 +266,9 @@ fn reload(
             telemetry::set_levels(&checked.file.log);
             checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
             *in_force = checked.file.clone();
-            service.rules.store(Arc::new(checked.into_rules()));
+            let rules = checked.into_rules();
+            service.asks.iter().for_each(|asks| asks.set_bound(rules.hold_from()));
+            service.rules.store(Arc::new(rules));
             log::info!("{}: read again", path.display());
             true
         }
@@ -284,6 +305,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "sync.act-when-stale": sync.act_when_stale;
         "sync.max-spool": sync.max_spool;
         "sync.max-spool-age": sync.max_spool_age;
+        "sync.hold": sync.hold;
         "[status]": status;
         "log.target": log.target;
         "log.facility": log.facility;

@@ -12,7 +12,7 @@ use crate::ledger::{self, Role};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
-use crate::sync::{Links, Parameters, Remote, follow};
+use crate::sync::{Links, Parameters, Remote, Way, follow, hear};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -76,10 +76,12 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     answer(&file.control, service.daemon(), &mut tasks).await?;
     for peer in peers {
+        let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
+        tasks.run("hear", move || hear(of_ledger.clone(), Arc::clone(&from)));
         let (ledger, counts) = (ledger.clone(), file.ledger.clone());
         tasks.run("follow", move || {
             let links = Arc::new(Links::new(&[], true));
-            follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, false)
+            follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, Way::All { snapshot_on_fork: false })
         });
     }
     let clients = Arc::clone(&service);

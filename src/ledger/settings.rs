@@ -55,6 +55,19 @@ pub struct Federation {
     pub spool_reports: usize,
     /// The URLs of all upstream servers.
     pub upstreams: Vec<String>,
+    /// What a milter holds of the federation's counts.
+    pub hold: Hold,
+}
+
+/// What a milter holds of the federation's counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hold {
+    /// All of them.
+    #[default]
+    All,
+    /// Those of bulk: of signatures from half of the lowest threshold on.
+    Bulk,
 }
 
 impl Default for Federation {
@@ -65,6 +78,7 @@ impl Default for Federation {
             spool_age: DAY,
             spool_reports: 1_000_000,
             upstreams: Vec::new(),
+            hold: Hold::All,
         }
     }
 }

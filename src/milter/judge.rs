@@ -6,6 +6,7 @@ use super::judgement::Judgement;
 use super::record::record;
 use super::service::Service;
 use super::session::Message;
+use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Limits, OnFailure, Party, Per, Sent, Standing, Verdict};
@@ -43,6 +44,16 @@ struct Case<'a> {
     now: u64,
     /// When there must be a verdict.
     deadline: Instant,
+}
+
+/// Where counts are known.
+enum Known {
+    /// All of them here.
+    Here,
+    /// These at a server, and more here.
+    Elsewhere(Elsewhere),
+    /// Only those of bulk.
+    InPart,
 }
 
 /// Why a message has no counts.
@@ -171,6 +182,7 @@ impl Case<'_> {
         let Some(counted) = Counted::new(rules, to, content, known, self.service.links.staleness()) else {
             return (Finding::Exempt(Exempt::Policy), reported);
         };
+        let counted = Counted { unknown_below: inquiry.unknown_below(), ..counted };
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
         }
@@ -210,13 +222,36 @@ impl Case<'_> {
         keys: &[RetryKey],
         shared: Shared,
     ) -> Result<(), Uncounted> {
-        while let Some(Question { reported, once, also, also_exact, asked, times }) = inquiry.ask() {
+        // What goes to nobody is counted here, all of it.
+        let asks = self.service.asks.as_deref().filter(|_| !self.rules.is_outbound(self.envelope));
+        let mut asking = asks.map(|asks| Asking::new(asks, shared));
+        while let Some(question) = inquiry.ask() {
+            let elsewhere = match &mut asking {
+                Some(asking) => match self.ask_elsewhere(asking, inquiry, &question).await {
+                    Known::InPart if !inquiry.is_first() => {
+                        inquiry.stop(asking.bound());
+                        return Ok(());
+                    }
+                    known => known,
+                },
+                None => Known::Here,
+            };
             let (keys, now) = (keys.to_vec(), self.now);
+            let Question { reported, once, also, also_exact, asked, times, .. } = question.clone();
             let report =
                 Report { signatures: reported, once, also, also_exact, asked, times, keys, shared, now };
             let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
                 Ok(Ok(counts)) => {
-                    inquiry.answer(&counts);
+                    match (&elsewhere, &asking) {
+                        (Known::Elsewhere(elsewhere), _) => {
+                            inquiry.answer(&together(&question, &counts, elsewhere));
+                        }
+                        (Known::InPart, Some(asking)) => {
+                            inquiry.answer(&counts);
+                            inquiry.stop(asking.bound());
+                        }
+                        _ => inquiry.answer(&counts),
+                    }
                     continue;
                 }
                 Ok(Err(e)) => Uncounted::Failed(e),
@@ -227,6 +262,23 @@ impl Case<'_> {
             }
         }
         Ok(())
+    }
+
+    /// At a thin milter: what others counted of this question. The first one asks them only where what is held here says that the message
+    /// may be bulk.
+    async fn ask_elsewhere(&self, asking: &mut Asking<'_>, inquiry: &Inquiry<'_>, question: &Question) -> Known {
+        if inquiry.is_first() {
+            let held = self.service.ledger.counts(wanted(question), self.now);
+            let held = match timeout_at(self.deadline, held).await {
+                Ok(Ok(held)) => held,
+                // The report fails, too, and says why.
+                Ok(Err(_)) | Err(_) => return Known::InPart,
+            };
+            if !inquiry.is_scattered() && !may_be_bulk(question, &held, asking.bound()) {
+                return Known::InPart;
+            }
+        }
+        asking.ask(question).await.map_or(Known::InPart, Known::Elsewhere)
     }
 
     /// Has the ledger remember that the message will come again; its verdict does not wait longer for that than it may.

@@ -17,6 +17,7 @@ mod serve;
 mod service;
 mod session;
 mod stream;
+mod thin;
 
 pub use listen::{BindError, Mode, Socket};
 pub use listeners::{ListenerSettings, Listeners, MAX_LISTENERS};

@@ -6,7 +6,7 @@ use super::readers::Readers;
 use super::record::expect;
 use crate::activity::Activity;
 use crate::ledger::Ledger;
-use crate::sync::Links;
+use crate::sync::{Asks, Links};
 use crate::table::Tables;
 use crate::verdict::{Rules, Settled};
 use arc_swap::ArcSwap;
@@ -26,6 +26,8 @@ pub struct Service {
     pub(super) readers: Readers,
     /// The tables that white lists ask.
     pub(super) tables: Tables,
+    /// Where only bulk is held of others' counts: who is asked for the rest.
+    pub asks: Option<Arc<Asks>>,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// The number of messages that are being received.
@@ -33,14 +35,21 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with these rules on this ledger, which tells what it does to `activity`.
+    /// A service with these rules on this ledger, which tells what it does to `activity`. With `asks` it holds only bulk of others' counts.
     #[must_use]
-    pub fn new(rules: Rules, ledger: Ledger, links: Arc<Links>, activity: Arc<Activity>) -> Arc<Self> {
+    pub fn new(
+        rules: Rules,
+        ledger: Ledger,
+        links: Arc<Links>,
+        asks: Option<Arc<Asks>>,
+        activity: Arc<Activity>,
+    ) -> Arc<Self> {
         expect(&activity);
         Arc::new(Self {
             rules: ArcSwap::from_pointee(rules),
             ledger,
             links,
+            asks,
             activity,
             budget: Budget::default(),
             readers: Readers::default(),

@@ -34,6 +34,8 @@ pub struct Question {
     pub also_exact: bool,
     /// What is only asked for.
     pub asked: Vec<Signature>,
+    /// How many of these, the last ones, follow from the body's signature.
+    pub asked_exact: usize,
     /// How often `reported` was seen; nothing is reported if it is zero.
     pub times: u32,
 }
@@ -55,9 +57,9 @@ impl Question {
     /// The same about signatures that stand for these in outbound mail.
     fn apart(self, key: &FederationKey) -> Self {
         let all = |of: Vec<Signature>| of.into_iter().map(|signature| outbound(key, signature)).collect();
-        let Self { reported, once, also, also_exact, asked, times } = self;
+        let Self { reported, once, also, also_exact, asked, asked_exact, times } = self;
         let also = also.into_iter().map(|(signature, times)| (outbound(key, signature), times)).collect();
-        Self { reported: all(reported), once: all(once), also, also_exact, asked: all(asked), times }
+        Self { reported: all(reported), once: all(once), also, also_exact, asked: all(asked), asked_exact, times }
     }
 
     fn is_empty(&self) -> bool {
@@ -102,6 +104,8 @@ pub struct Inquiry<'a> {
     /// None where it does not matter from where copies come.
     trail: Option<Trail<'a>>,
     is_apart: bool,
+    /// Counts below this are not known.
+    unknown_below: Option<u32>,
 }
 
 impl<'a> Inquiry<'a> {
@@ -121,6 +125,7 @@ impl<'a> Inquiry<'a> {
             reported: 0,
             trail: None,
             is_apart: false,
+            unknown_below: None,
         }
     }
 
@@ -157,13 +162,15 @@ impl<'a> Inquiry<'a> {
             let Parts { reported, once, also, asked, anchors } = self.next()?;
             self.open = Open { near: [&once[..], &asked].concat(), reported: once.len(), anchors };
             let mut asked = if self.step == Step::Doubts { self.strays(&asked) } else { asked };
+            let before = asked.len();
             if let Some(trail) = &self.trail {
                 asked.extend(trail.questions(self.key, &self.open.anchors));
             }
+            let asked_exact = if self.step == Step::Doubts { asked.len() - before } else { 0 };
             let question = match self.mode {
                 Mode::Report(times) => {
                     let also_exact = self.step == Step::Afterwards && !also.is_empty();
-                    Question { reported, once, also, also_exact, asked, times }
+                    Question { reported, once, also, also_exact, asked, asked_exact, times }
                 }
                 Mode::Ask => {
                     self.open.reported = 0;
@@ -266,6 +273,39 @@ impl<'a> Inquiry<'a> {
             trail.fail();
         }
         self.body.is_some() || self.near.is_some()
+    }
+
+    /// Nothing more is asked, and what was answered are counts of which those below `bound` may be too low: such a message is not known
+    /// to be like others, whatever they say of that. From where copies came is not known, either.
+    pub fn stop(&mut self, bound: u32) {
+        let near = self.near.take().unwrap_or_else(|| self.signatures.near.judge(&self.seen));
+        let near = Judgement { count: near.count.min(bound.saturating_sub(2)), ..near };
+        self.near = (!self.signatures.near.is_empty()).then_some(near);
+        // What is held is known as it was before this message.
+        let this = if let Mode::Report(times) = self.mode { times } else { 0 };
+        self.unknown_below = Some(bound.saturating_add(this));
+        self.step = Step::Done;
+        if let Some(trail) = &mut self.trail {
+            trail.fail();
+        }
+    }
+
+    /// Below which count those of this message may be too low; none where all are known.
+    #[must_use]
+    pub const fn unknown_below(&self) -> Option<u32> {
+        self.unknown_below
+    }
+
+    /// Whether several of its signatures are counted together, so that each may be low where their sum is not.
+    #[must_use]
+    pub fn is_scattered(&self) -> bool {
+        !self.signatures.near.unsure.is_empty()
+    }
+
+    /// Whether its first question was asked, and has no answer yet.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.step == Step::Counts
     }
 
     /// The counts.

@@ -4,6 +4,7 @@
 //! Every value that counts are made of carries a CRC-32 over its table, key and content, so that a damaged, truncated
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
+use crate::ledger::disk::bulk;
 use crate::ledger::disk::errors::{Fault, damaged, no_memory};
 use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{
@@ -20,7 +21,7 @@ use crate::ledger::history::fields::Fields;
 use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::{Chain, Mark, Origin, Vector};
 use crate::ledger::history::window::Window;
-use crate::ledger::settings::{Role, Settings};
+use crate::ledger::settings::{Hold, Role, Settings};
 use crate::ledger::state::cache::Cache;
 use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
@@ -36,6 +37,7 @@ use crate::ledger::state::roles::State;
 use crate::ledger::state::server::Server;
 use crate::ledger::state::site::Site;
 use crate::ledger::state::spool::Spool;
+use crate::ledger::state::teller::Teller;
 use bulkmark_filter::{Counting, ParameterError};
 use redb::{Database, ReadableTable, WriteTransaction};
 use std::collections::BTreeMap;
@@ -102,7 +104,13 @@ fn load_counts(
         replay(txn, checkpoint, checkpoint..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
     let local = Local::new(own, origin, Mark::default());
     let merged = load_merged(txn, settings, &[origin], layers::load(txn)?)?;
-    Ok(Counts::new(local, merged, next, settings))
+    let mut counts = Counts::new(local, merged, next, settings);
+    bulk::load(txn, &mut counts, false)?;
+    if counts.bulk.is_begun() && settings.federation.hold == Hold::All {
+        // All else that was counted is fetched again; until then bulk counts.
+        *counts.merged.vector_mut() = Vector::new();
+    }
+    Ok(counts)
 }
 
 fn load_server(
@@ -124,15 +132,24 @@ fn load_server(
     })?;
     let mut local = Local::recording(own, origin, mark);
     // What was counted after the last update makes the next one.
-    let next = replay(txn, checkpoint, cut..u64::MAX, |id, e| match e.client {
-        None => local.generations.add(e.window, id, e.signature, e.times),
-        Some(client) => replay_limited(&mut limited, client, &e, true),
+    let mut since = Vec::new();
+    let next = replay(txn, checkpoint, cut..u64::MAX, |id, e| {
+        since.push((e.signature, e.window.start));
+        match e.client {
+            None => local.generations.add(e.window, id, e.signature, e.times),
+            Some(client) => replay_limited(&mut limited, client, &e, true),
+        }
     })?;
     let origins: Vec<_> =
         [origin].into_iter().chain(limited.iter().map(|(_, member)| member.origin)).collect();
-    let counts = Counts::new(local, load_merged(txn, settings, &origins, all)?, next, settings);
+    let mut counts = Counts::new(local, load_merged(txn, settings, &origins, all)?, next, settings);
+    bulk::load(txn, &mut counts, true)?;
     let receipts = Receipts::restore(load_receipts(txn)?, origin);
-    Ok(Server { counts, cut_at, receipts, limited, renewed: false })
+    let mut teller = Teller::default();
+    teller.has_moved = true;
+    let mut server = Server { counts, cut_at, receipts, limited, teller, renewed: false };
+    since.into_iter().for_each(|(signature, at)| server.look_for_bulk(signature, at));
+    Ok(server)
 }
 
 /// Adds a report of the journal to what its client brought; of a client whose counts were taken back it is no more.

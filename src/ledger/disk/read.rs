@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 
 /// Reads the file as it was at a commit.
 pub struct Reader {
-    db: Arc<Database>,
+    pub(super) db: Arc<Database>,
     /// Those of the own counts.
     own: Arc<Vec<Origin>>,
 }
@@ -36,7 +36,7 @@ pub enum Behind {
     Ledger(#[from] LedgerError),
 }
 
-fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
+pub(super) fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
     LedgerError::Unavailable(error.into().to_string())
 }
 
@@ -126,7 +126,7 @@ fn unsealed(origin: Origin, version: u64, row: &[u8]) -> Result<&[u8], LedgerErr
     value.get(8..).ok_or_else(|| LedgerError::Unavailable("an update is too short".to_owned()))
 }
 
-fn fault(fault: Fault) -> LedgerError {
+pub(super) fn fault(fault: Fault) -> LedgerError {
     LedgerError::Unavailable(match fault {
         Fault::Damaged(what) => format!("the ledger is damaged ({what})"),
         Fault::Io(e) => e.to_string(),

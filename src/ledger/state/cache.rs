@@ -57,6 +57,8 @@ impl Cache {
         } else {
             self.counts.adopt(snapshot)?;
         }
+        // All counts are held now, those of bulk with them.
+        self.forget_bulk();
         self.settle();
         Ok(())
     }

@@ -2,8 +2,8 @@
 //! A signature server: what its clients report, and the history that it makes of it.
 
 use crate::ledger::history::refusal::Refusal;
-use crate::ledger::history::update::Update;
-use crate::ledger::history::vector::{Mark, Origin};
+use crate::ledger::history::update::{Scope, Update};
+use crate::ledger::history::vector::{Mark, Origin, Vector};
 use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
@@ -11,6 +11,7 @@ use crate::ledger::state::generations::Generations;
 use crate::ledger::state::limited::{Limited, Limits, Member, OverQuota};
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::receipts::{Backwards, Receipt, Receipts, Reporter};
+use crate::ledger::state::teller::Teller;
 use crate::signature::Signature;
 use bulkmark_filter::ParameterError;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) struct Server {
     pub(crate) receipts: Receipts,
     /// What limited clients reported, each for itself.
     pub(crate) limited: Limited,
+    /// What is to be told of bulk.
+    pub(crate) teller: Teller,
     /// Whether the local counts begin anew under another origin, and the file still has the old ones.
     pub(crate) renewed: bool,
 }
@@ -75,7 +78,8 @@ impl Server {
             self.counts.changes.receipts.insert(forgotten, None);
         }
         self.counts.changes.receipts.insert(reporter, Some((number, receipt)));
-        if self.counts.local.is_full() || self.limited.grown_cells() >= CUT_CELLS {
+        reports.iter().for_each(|&(signature, _)| self.look_for_bulk(signature, now));
+        if self.counts.local.is_full() || self.teller.is_full() || self.limited.grown_cells() >= CUT_CELLS {
             self.cut(now);
         }
         Ok(receipt)
@@ -131,6 +135,7 @@ impl Server {
         // Nobody writes this history any more, but it is still to be told.
         self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
         self.counts.keep(&update, bytes.into(), now);
+        self.begin_bulk_anew();
         true
     }
 
@@ -141,6 +146,17 @@ impl Server {
         }
         self.cut_limited(now);
         self.cut_at = self.counts.next;
+        self.cut_bulk(now);
+    }
+
+    /// How far each origin is counted here, the own ones included.
+    pub(crate) fn vector(&self) -> Vector {
+        let mut vector = self.counts.merged.vector().clone();
+        vector.set(self.counts.local.origin(), self.counts.local.mark());
+        for (_, member) in self.limited.iter() {
+            vector.set(member.origin, member.mark);
+        }
+        vector
     }
 
     fn cut_limited(&mut self, now: u64) {
@@ -185,7 +201,12 @@ impl Server {
                 return Err(Refusal::Parameter { origin, error });
             }
         }
-        self.counts.apply(update, bytes, now)
+        let applied = self.counts.apply(update, bytes, now)?;
+        self.teller.has_moved |= applied == Applied::New;
+        if applied == Applied::New && update.scope == Scope::Withdrawn {
+            self.begin_bulk_anew();
+        }
+        Ok(applied)
     }
 
     /// Goes on under other origins, since others know more of `known` than is known here. What was counted so far becomes others'
@@ -209,6 +230,8 @@ impl Server {
             self.counts.keep(&update, bytes.into(), now);
         }
         self.renewed = true;
+        // Notes that were made since that copy have numbers that would be given again.
+        self.begin_bulk_anew();
         self.renew_limited(now, new)
     }
 
@@ -247,6 +270,7 @@ impl Server {
                 return Err(Refusal::Own { origin });
             }
         }
+        self.teller.has_moved = true;
         self.counts.adopt(snapshot)
     }
 }
