@@ -143,6 +143,7 @@ impl Server {
     pub(crate) fn cut(&mut self, now: u64) {
         if let Some((update, bytes)) = self.counts.local.cut() {
             self.counts.keep(&update, bytes.into(), now);
+            self.teller.has_moved = true;
         }
         self.cut_limited(now);
         self.cut_at = self.counts.next;
@@ -163,6 +164,7 @@ impl Server {
         for (client, update, bytes) in self.limited.cut() {
             self.counts.changes.clients.insert(client);
             self.counts.keep(&update, bytes.into(), now);
+            self.teller.has_moved = true;
         }
     }
 

@@ -77,7 +77,7 @@ impl Cache {
             self.counts.held = Held::new(&self.counts.settings);
             self.counts.bulk = BulkMark::default();
             self.counts.changes.notes.clear();
-            self.counts.relisted = true;
+            (self.counts.relisted, self.counts.adopted) = (true, true);
         }
     }
 }
