@@ -68,7 +68,10 @@ impl MessageArgs {
             ..Envelope::default()
         };
         let may_ask = Cell::new(false);
-        Ok((Asker { file, rules: checked.into_rules(), runtime, envelope, may_ask }, read_message(&self.file)?))
+        Ok((
+            Asker { file, rules: checked.into_rules(), runtime, envelope, may_ask },
+            read_message(&self.file)?,
+        ))
     }
 }
 

@@ -81,7 +81,13 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
         let (ledger, counts) = (ledger.clone(), file.ledger.clone());
         tasks.run("follow", move || {
             let links = Arc::new(Links::new(&[], true));
-            follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, Way::All { snapshot_on_fork: false })
+            follow(
+                ledger.clone(),
+                counts.clone(),
+                vec![Arc::clone(&peer)],
+                links,
+                Way::All { snapshot_on_fork: false },
+            )
         });
     }
     let clients = Arc::clone(&service);

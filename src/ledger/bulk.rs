@@ -48,7 +48,8 @@ impl Ledger {
             return Ok(known);
         }
         let new = name()?;
-        self.ask_role(move |state: &mut State| state.server().map(|server| server.tell_bulk(bound, new))).await
+        self.ask_role(move |state: &mut State| state.server().map(|server| server.tell_bulk(bound, new)))
+            .await
     }
 
     /// Takes what another server told of bulk.
@@ -94,6 +95,7 @@ impl Ledger {
     /// # Errors
     /// When there are no counts.
     pub async fn counts(&self, signatures: Vec<Signature>, now: u64) -> Result<Vec<u32>, LedgerError> {
-        self.look(move |state| signatures.iter().map(|&signature| state.count(signature, now)).collect()).await
+        self.look(move |state| signatures.iter().map(|&signature| state.count(signature, now)).collect())
+            .await
     }
 }

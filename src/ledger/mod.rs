@@ -32,13 +32,13 @@ mod status;
 mod writer;
 
 pub use backup::Backup;
+pub use bulk::BulkMoves;
 pub use clock::now;
 pub use disk::aside::{Kept, KeyChange, Standing, change_key, put_aside, standing};
 pub use disk::copy::copy;
 pub use disk::errors::OpenError;
-pub use disk::open::read;
-pub use bulk::BulkMoves;
 pub use disk::notes::{BulkPlace, BulkRows};
+pub use disk::open::read;
 pub use disk::read::{Behind, Reader, Snapshot};
 pub use disk::schema::FILE_NAME;
 pub use errors::LedgerError;

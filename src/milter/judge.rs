@@ -266,7 +266,12 @@ impl Case<'_> {
 
     /// At a thin milter: what others counted of this question. The first one asks them only where what is held here says that the message
     /// may be bulk.
-    async fn ask_elsewhere(&self, asking: &mut Asking<'_>, inquiry: &Inquiry<'_>, question: &Question) -> Known {
+    async fn ask_elsewhere(
+        &self,
+        asking: &mut Asking<'_>,
+        inquiry: &Inquiry<'_>,
+        question: &Question,
+    ) -> Known {
         if inquiry.is_first() {
             let held = self.service.ledger.counts(wanted(question), self.now);
             let held = match timeout_at(self.deadline, held).await {

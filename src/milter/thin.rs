@@ -37,7 +37,8 @@ impl<'a> Asking<'a> {
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
         let all = wanted(question);
         let may = self.may_ask(question, all.len());
-        let asked: Vec<Signature> = all.iter().zip(&may).filter(|(_, may)| **may).map(|(all, _)| *all).collect();
+        let asked: Vec<Signature> =
+            all.iter().zip(&may).filter(|(_, may)| **may).map(|(all, _)| *all).collect();
         let mut counts = self.asks.counts(&asked, deadline).await?.into_iter();
         Some(may.into_iter().map(|may| if may { counts.next() } else { None }).collect())
     }

@@ -8,10 +8,10 @@ use super::gate::Refused;
 use super::streaming::{Ended, KEEP_ALIVE, Stream, while_allowed};
 use crate::ledger::{Behind, BulkMark, BulkRows, Ledger, now};
 use crate::net::Caller;
+use crate::sync::Code;
 use crate::sync::clock::ClockGuard;
 use crate::sync::told::{self, Beginning};
 use crate::sync::wire::{self, frame};
-use crate::sync::Code;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
@@ -86,12 +86,7 @@ async fn send_bulk(stream: Stream, access: Access, ledger: Ledger, since: BulkMa
     while_allowed(access, bulk_until(&stream, &ledger, since, until)).await;
 }
 
-async fn bulk_until(
-    stream: &Stream,
-    ledger: &Ledger,
-    since: BulkMark,
-    until: Instant,
-) -> Result<(), Ended> {
+async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: Instant) -> Result<(), Ended> {
     let (mut theirs, mut moves, clock) = (since, ledger.bulk_moves(), ClockGuard::begin());
     let alive = || frame(&told::alive(ledger.bulk()));
     stream.send(&[&wire::BULK[..], &alive()].concat()).await?;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Which request goes where.
 
-use super::api::{
-    Service, check, count_refusals, health, metrics, reports, snapshot, status, updates,
-};
+use super::api::{Service, check, count_refusals, health, metrics, reports, snapshot, status, updates};
 use super::bulk::{bulk, counts};
 use axum::Router;
 use axum::middleware::map_response_with_state;

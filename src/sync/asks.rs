@@ -64,7 +64,8 @@ impl Asks {
 
     fn missing(&self, signatures: &[Signature]) -> Vec<Signature> {
         let known = self.known.lock();
-        let is_fresh = |signature: &Signature| known.get(signature).is_some_and(|(_, at)| at.elapsed() < FRESH);
+        let is_fresh =
+            |signature: &Signature| known.get(signature).is_some_and(|(_, at)| at.elapsed() < FRESH);
         signatures.iter().copied().filter(|signature| !is_fresh(signature)).collect()
     }
 

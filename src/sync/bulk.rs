@@ -132,7 +132,10 @@ pub async fn hear(ledger: Ledger, remote: Arc<Remote>) {
             Ok(()) => backoff = Backoff::default(),
             // That it cannot be reached is said by those who follow its updates.
             Err(Stopped::Nonsense(why)) if !std::mem::replace(&mut was_told, true) => {
-                log::warn!("{}: it sent {why}; thin milters here do not hear what it knows of bulk", remote.url());
+                log::warn!(
+                    "{}: it sent {why}; thin milters here do not hear what it knows of bulk",
+                    remote.url()
+                );
             }
             Err(_) => (),
         }

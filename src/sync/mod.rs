@@ -23,10 +23,10 @@ mod state;
 pub mod told;
 pub mod wire;
 
-pub use code::{Code, HEADER as ERROR_HEADER};
-pub use fetch::{Stopped, fetch};
 pub use asks::Asks;
 pub use bulk::{BulkBound, hear};
+pub use code::{Code, HEADER as ERROR_HEADER};
+pub use fetch::{Stopped, fetch};
 pub use follow::{Way, follow};
 pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};
 pub use push::{push, trim};

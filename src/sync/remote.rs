@@ -281,7 +281,11 @@ impl Remote {
     ///
     /// # Errors
     /// When it does not say so within `patience`.
-    pub async fn counts(&self, signatures: &[Signature], patience: Duration) -> Result<Vec<u32>, RemoteError> {
+    pub async fn counts(
+        &self,
+        signatures: &[Signature],
+        patience: Duration,
+    ) -> Result<Vec<u32>, RemoteError> {
         let body = wire::encode_question(signatures);
         self.link.sent(body.len());
         let request = self.http.post(format!("{}/v1/counts", self.base)).timeout(patience).body(body);

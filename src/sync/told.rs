@@ -66,7 +66,9 @@ impl Told {
     pub fn decode(content: &[u8]) -> Option<Self> {
         let (kind, rest) = content.split_first()?;
         match kind {
-            b'A' => BulkMark::decode(rest).filter(|(_, rest)| rest.is_empty()).map(|(mark, _)| Self::Alive(mark)),
+            b'A' => {
+                BulkMark::decode(rest).filter(|(_, rest)| rest.is_empty()).map(|(mark, _)| Self::Alive(mark))
+            }
             b'L' => Self::beginning(rest).map(Self::Begins),
             b'R' => {
                 let mut rest = rest;

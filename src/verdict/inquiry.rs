@@ -59,7 +59,15 @@ impl Question {
         let all = |of: Vec<Signature>| of.into_iter().map(|signature| outbound(key, signature)).collect();
         let Self { reported, once, also, also_exact, asked, asked_exact, times } = self;
         let also = also.into_iter().map(|(signature, times)| (outbound(key, signature), times)).collect();
-        Self { reported: all(reported), once: all(once), also, also_exact, asked: all(asked), asked_exact, times }
+        Self {
+            reported: all(reported),
+            once: all(once),
+            also,
+            also_exact,
+            asked: all(asked),
+            asked_exact,
+            times,
+        }
     }
 
     fn is_empty(&self) -> bool {

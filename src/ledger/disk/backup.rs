@@ -7,7 +7,8 @@ use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{chunk_key, slice_key, unseal};
 use crate::ledger::disk::schema::{
-    BATCHES, BULK, BULK_NOTES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MERGED, META, RECEIPTS, RETRIES, SPOOL, UPDATES,
+    BATCHES, BULK, BULK_NOTES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MERGED, META, RECEIPTS, RETRIES,
+    SPOOL, UPDATES,
 };
 use crate::ledger::history::window::Window;
 use redb::{

@@ -4,9 +4,7 @@
 use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::disk::rows::{SliceKey, seal, slice_key, unseal};
 use crate::ledger::disk::schema::{BULK, BULK_NOTES, BULK_STATE, get_meta, put_meta};
-use crate::ledger::history::bulk::{
-    BulkMark, MAX_ENTRIES, Note, Section, decode_entries, encode_entries,
-};
+use crate::ledger::history::bulk::{BulkMark, MAX_ENTRIES, Note, Section, decode_entries, encode_entries};
 use crate::ledger::history::window::Window;
 use crate::ledger::state::changes::{Changes, Expired};
 use crate::ledger::state::counts::Counts;

@@ -132,3 +132,54 @@ impl BulkRows {
         Ok((rows, last))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::disk::{commit, open};
+    use crate::ledger::settings::{Role, Settings};
+    use crate::ledger::state::changes::Expired;
+    use crate::ledger::state::held::Held;
+    use crate::ledger::state::receipts::Reporter;
+    use crate::signature::{FederationKey, Signature};
+    use std::sync::Arc;
+
+    const NOW: u64 = 20_000 * 86_400 + 1000;
+
+    /// Three notes, of which one is too old to be kept: whoever has it gets what follows, whoever has less, another note of this number
+    /// or another list gets all, which stands where the last checkpoint was.
+    #[test]
+    fn whoever_cannot_go_on_gets_the_list() {
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, key) = (Settings::default(), FederationKey::public());
+        let mut loaded = open::open(directory.path(), Role::Server, &settings, &key, [1, 2])
+            .unwrap_or_else(|e| panic!("{e}"));
+        let (signature, mut marks) = (Signature::from_bytes([9; 16]), Vec::new());
+        loaded.state.server().unwrap().tell_bulk(10, 5);
+        for number in 1..=3u32 {
+            let server = loaded.state.server().unwrap();
+            let reporter = Reporter { client: "mx".to_owned(), spool: 1 };
+            let reports = [(signature, 10)];
+            server.take_batch(reporter, number.into(), &reports, None, NOW, Origin(3)).unwrap();
+            server.cut(NOW + u64::from(number));
+            marks.push(server.counts.bulk);
+            // At the third one the first two are too old.
+            let expired = Expired { updates_before: Some(NOW + u64::from(number) - 1), ..Expired::default() };
+            commit::checkpoint(&loaded.db, &mut loaded.state, &expired).unwrap_or_else(|e| panic!("{e}"));
+        }
+        let reader = Reader::new(Arc::clone(&loaded.db), Arc::default());
+        let ours = marks[2];
+        let notes = |theirs| reader.notes(ours, theirs, 1000).unwrap().map(|notes| notes.len());
+        assert_eq!(marks.iter().map(|&theirs| notes(theirs)).collect::<Vec<_>>(), [None, Some(1), Some(0)]);
+        assert_eq!(notes(BulkMark::default()), None);
+        assert_eq!(notes(BulkMark { hash: 1, ..marks[1] }), None);
+        assert_eq!(notes(BulkMark { hash: 1, ..ours }), None);
+        let list = reader.bulk().unwrap().unwrap();
+        assert_eq!((list.mark, list.count().unwrap(), list.versions.len()), (ours, 1, 1));
+        let (rows, last) = list.rows(None, 16).unwrap();
+        let mut held = Held::new(&settings);
+        rows.iter().for_each(|section| held.raise(section, NOW, |_, _, _| ()));
+        assert_eq!(held.count(signature, NOW), 30);
+        assert!(list.rows(last, 16).unwrap().0.is_empty());
+    }
+}

@@ -161,6 +161,8 @@ impl Counts {
     /// Whether the merged counts changed since the last checkpoint.
     pub(crate) fn merged_grew(&self) -> bool {
         let mut windows = self.merged.windows().iter().flat_map(|window| window.dirty.iter().flatten());
-        windows.any(|&dirty| dirty) || self.held.is_dirty() || self.merged.layers().iter().any(|(_, layer)| layer.is_dirty())
+        windows.any(|&dirty| dirty)
+            || self.held.is_dirty()
+            || self.merged.layers().iter().any(|(_, layer)| layer.is_dirty())
     }
 }

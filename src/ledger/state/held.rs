@@ -236,8 +236,12 @@ mod tests {
     }
 
     fn section(day: u64, counts: &[(u16, u32)]) -> Section {
-        let sorted: BTreeMap<_, _> = counts.iter().map(|&(n, count)| (Print::of(signature(n)), count)).collect();
-        Section { window: Window { start: NOW / DAY * DAY - day * DAY, length: DAY }, entries: sorted.into_iter().collect() }
+        let sorted: BTreeMap<_, _> =
+            counts.iter().map(|&(n, count)| (Print::of(signature(n)), count)).collect();
+        Section {
+            window: Window { start: NOW / DAY * DAY - day * DAY, length: DAY },
+            entries: sorted.into_iter().collect(),
+        }
     }
 
     fn held(sections: &[Section]) -> Held {
@@ -284,7 +288,11 @@ mod tests {
         let mut held = held(&[section(6, &[(1, 70_000)]), section(0, &[(1, 12), (2, 65_535)])]);
         assert_eq!([1, 2, 3].map(|n| held.count(signature(n), NOW)), [70_012, 65_535, 0]);
         assert_eq!(held.count(signature(1), NOW + DAY), 12);
-        assert_eq!((held.take_expired(NOW + 9 * DAY).len(), held.len()), (0, 3), "a clock that jumps empties nothing");
+        assert_eq!(
+            (held.take_expired(NOW + 9 * DAY).len(), held.len()),
+            (0, 3),
+            "a clock that jumps empties nothing"
+        );
     }
 
     /// A window has room for so many, and what is in it still rises.
