@@ -3,12 +3,14 @@
 
 mod common;
 
+use bulkmark::mail::RawMessage;
+use bulkmark::signature::{ClientNetwork, FederationKey, Settings, signatures, source_count};
 use common::letters::{count, letter, send};
 use common::milter::{Answer, Client, Mail, session};
 use common::networks::strangers;
 use common::server::{Server, milter};
 use common::standin::{StandIn, answer};
-use common::{BULKMARK, Daemon, Site, status, wait_until};
+use common::{BULKMARK, Daemon, Site, crlf, status, wait_until};
 use serde_json::Value;
 use std::process::Command;
 
@@ -65,6 +67,13 @@ fn assert_alike(full: &Site, thin: &Site, letter: &[u8]) {
     assert_eq!(told(full, "check", letter), told(thin, "check", letter));
 }
 
+/// A letter that has nothing in common with others.
+fn lonely() -> Vec<u8> {
+    crlf(
+        "Subject: y\n\nQuite other words stand here, of which nobody else has any among his own letters today.\n",
+    )
+}
+
 /// What is bulk is held; what is not is asked; and without a server the header says what it does not know.
 #[test]
 fn bulk_is_held_and_the_rest_is_not() {
@@ -74,26 +83,25 @@ fn bulk_is_held_and_the_rest_is_not() {
     let thin = thin(&[server.entry("thin", "report")]);
     let (at_a, _at_full, at_thin) = (a.start(), full.start(), thin.start());
     at_thin.log.wait_for(0, "its list of bulk was taken over");
-    for (n, times) in [(1, 30), (2, 9), (3, 10)] {
-        send(&at_a, &letter(n), times);
+    let letters = [letter(1), lonely(), letter(3), letter(4)];
+    for (letter, times) in letters.iter().zip([30, 9, 10]) {
+        send(&at_a, letter, times);
     }
     [&a, &full, &thin].into_iter().for_each(wait_in_step);
-    assert_eq!([1, 2, 3].map(|n| held(&thin, &letter(n))), [30, 0, 10]);
-    assert_eq!([1, 2, 3].map(|n| held(&full, &letter(n))), [30, 9, 10]);
-    for n in 1..5 {
-        assert_alike(&full, &thin, &letter(n));
-    }
+    assert_eq!(letters.each_ref().map(|letter| held(&thin, letter)), [30, 0, 10, 0]);
+    assert_eq!(letters.each_ref().map(|letter| held(&full, letter)), [30, 9, 10, 0]);
+    letters.iter().for_each(|letter| assert_alike(&full, &thin, letter));
     // What is not known is told as what it is at least.
-    let verdict = |n: usize| session(&at_thin).message(&Mail::raw(&letter(n))).header().to_owned();
-    assert_eq!(verdict(1), "bulk; body=31; near=31; threshold=20; host=mx.test; sources=0; own=20");
-    assert_eq!(verdict(2), "clean; body=1+; near=1+; threshold=20; host=mx.test");
+    let verdict = |n: usize| session(&at_thin).message(&Mail::raw(&letters[n])).header().to_owned();
+    assert_eq!(verdict(0), "bulk; body=31; near=31; threshold=20; host=mx.test; sources=0; own=20");
+    assert_eq!(verdict(1), "clean; body=1+; near=1+; threshold=20; host=mx.test");
     // It rises at the server, and is held from there on.
-    wait_for_held(&thin, &letter(2), 10);
+    wait_for_held(&thin, &lonely(), 10);
     assert!(daemon.terminate().success());
-    assert!(verdict(3).starts_with("clean; body=11; near="), "{}", verdict(3));
-    assert!(verdict(1).starts_with("bulk; body=32; "), "{}", verdict(1));
+    assert!(verdict(2).starts_with("clean; body=11; near="), "{}", verdict(2));
+    assert!(verdict(0).starts_with("bulk; body=32; "), "{}", verdict(0));
     let bulk = &status(&thin)["ledger"]["bulk"];
-    assert_eq!((&bulk["bound"], bulk["signatures"].as_u64()), (&10.into(), Some(3)), "{bulk}");
+    assert_eq!((&bulk["bound"], &bulk["left-out"]), (&10.into(), &0.into()), "{bulk}");
 }
 
 /// The server, a sender and the thin milter die again and again; at the end each count is what it should be.
@@ -335,4 +343,47 @@ fn what_is_held_may_change() {
     wait_for_held(&site, &letter(17), 3);
     wait_for_held(&site, &letter(16), 14);
     assert_eq!(status(&site)["ledger"].get("bulk"), None);
+}
+
+/// A mailing from one network to thin milters alone is refused when it would be by full ones: what they report of networks is the same,
+/// though they learn late that it matters.
+#[test]
+fn networks_are_told_from_a_quarter_on() {
+    let server = Server::new("");
+    let _daemon = server.start();
+    let sites = ["a", "b"].map(|name| {
+        let mut site = thin(&[server.entry(name, "report")]);
+        site.extra += REFUSING;
+        site
+    });
+    let daemons = sites.each_ref().map(Site::start);
+    for daemon in &daemons {
+        daemon.log.wait_for(0, "its list of bulk was taken over");
+    }
+    for n in 0..9 {
+        assert_eq!(from(&daemons[n % 2], "203.0.113.7", &lonely()).reply, "c", "copy {}", n + 1);
+        // By now what follows from it is known to all: its own network's count, from the fifth copy on.
+        let expected = (n + 1).saturating_sub(4);
+        wait_until("what is known of the network", || {
+            let found = own_network(&sites[0], &lonely());
+            if found == expected as u64 { Ok(()) } else { Err(format!("{found} instead of {expected}")) }
+        });
+    }
+    for n in 9..20 {
+        let reply = from(&daemons[n % 2], "203.0.113.7", &lonely()).reply;
+        assert_eq!(reply == "c", n < 19, "copy {}: {reply}", n + 1);
+        sites.iter().for_each(wait_in_step);
+    }
+}
+
+/// How many copies the server knows of this letter from one network, as whoever has the key can ask.
+fn own_network(site: &Site, letter: &[u8]) -> u64 {
+    let key = FederationKey::public();
+    let raw = RawMessage::from_bytes(letter).unwrap();
+    let body = signatures(&raw, &key, &Settings::default()).body.unwrap();
+    let asked = source_count(&key, body, &ClientNetwork::of("203.0.113.7".parse().unwrap()));
+    let control = site.path("control.sock");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let shares = runtime.block_on(bulkmark::control::counts(&control, &[asked], true)).unwrap();
+    shares[0].asked.unwrap_or_else(|| panic!("{shares:?}")).into()
 }

@@ -13,7 +13,7 @@ use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts};
 use crate::ledger::{self, Hold, Ledger, Role};
-use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, serve};
+use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, look_back, serve};
 use crate::net::{Activation, Endpoint};
 use crate::policy::Name;
 use crate::sync::{Asks, Links, Parameters, Remote, Way, follow, push, trim};
@@ -117,6 +117,10 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
 /// Watches the writer, and the files of white lists.
 fn look_after_all(ledger: &Ledger, service: &Arc<Service>, tasks: &mut Supervisor) {
     watch(ledger, tasks);
+    if service.asks.is_some() {
+        let service = Arc::clone(service);
+        tasks.run("later", move || look_back(Arc::clone(&service)));
+    }
     let service = Arc::clone(service);
     tasks.run("lists", move || look_after(Arc::clone(&service)));
 }

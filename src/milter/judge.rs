@@ -3,6 +3,7 @@
 
 use super::budget::Account;
 use super::judgement::Judgement;
+use super::later::Judged;
 use super::record::record;
 use super::service::Service;
 use super::session::Message;
@@ -161,7 +162,11 @@ impl Case<'_> {
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
         let inquiry = rules.about(inquiry, envelope);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
-        let asked = self.ask(&mut inquiry, &keys, shared(rules, envelope, content)).await;
+        let shared = shared(rules, envelope, content);
+        let asked = self.ask(&mut inquiry, &keys, shared).await;
+        if inquiry.unknown_below().is_some() && shared == Shared::All {
+            self.look_back(content);
+        }
         let reported = inquiry.reported();
         let known = match asked {
             Ok(()) => (inquiry.counts(), inquiry.backings()),
@@ -187,6 +192,14 @@ impl Case<'_> {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
+    }
+
+    /// Has it looked at again once the rest of its counts is known.
+    fn look_back(&self, content: &Content) {
+        let (signatures, range) = (content.signatures.clone(), self.rules.range());
+        let (network, times) = (self.envelope.network(), self.rules.times(&self.parties));
+        let judged = Judged { signatures, network, range, times, at: std::time::Instant::now() };
+        self.service.later.put(judged);
     }
 
     /// The envelope with what tables elsewhere say of it, if the message is bulk and wanted by nobody yet, and there are such

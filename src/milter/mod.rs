@@ -9,6 +9,7 @@ mod callbacks;
 mod crowd;
 mod judge;
 mod judgement;
+mod later;
 mod listen;
 mod listeners;
 mod readers;
@@ -19,6 +20,7 @@ mod session;
 mod stream;
 mod thin;
 
+pub use later::look_back;
 pub use listen::{BindError, Mode, Socket};
 pub use listeners::{ListenerSettings, Listeners, MAX_LISTENERS};
 pub use serve::{Bounds, serve};

@@ -2,6 +2,7 @@
 //! The service: what all sessions share.
 
 use super::budget::Budget;
+use super::later::Later;
 use super::readers::Readers;
 use super::record::expect;
 use crate::activity::Activity;
@@ -28,6 +29,8 @@ pub struct Service {
     pub(super) tables: Tables,
     /// Where only bulk is held of others' counts: who is asked for the rest.
     pub asks: Option<Arc<Asks>>,
+    /// Messages of which there may be more to report once the rest is known.
+    pub(super) later: Later,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// The number of messages that are being received.
@@ -54,6 +57,7 @@ impl Service {
             budget: Budget::default(),
             readers: Readers::default(),
             tables: Tables::default(),
+            later: Later::default(),
             settled: Settled::default(),
             in_flight: watch::Sender::new(0),
         })

@@ -56,10 +56,15 @@ impl Asks {
         missing.sort_unstable();
         missing.dedup();
         for some in missing.chunks(MAX_ASKED) {
-            self.ask(some, deadline).await?;
+            drop(self.ask(some, deadline).await?);
         }
         let known = self.known.lock();
         signatures.iter().map(|signature| known.get(signature).map(|&(count, _)| count)).collect()
+    }
+
+    /// The same of these signatures, 1,024 at most, as the server counts them now.
+    pub async fn counts_now(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
+        self.ask(signatures, deadline).await
     }
 
     fn missing(&self, signatures: &[Signature]) -> Vec<Signature> {
@@ -70,7 +75,7 @@ impl Asks {
     }
 
     /// Asks for these, and remembers the answer.
-    async fn ask(&self, signatures: &[Signature], deadline: Instant) -> Option<()> {
+    async fn ask(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
         if self.quiet.lock().is_some_and(|until| Instant::now() < until) {
             return None;
         }
@@ -79,7 +84,7 @@ impl Asks {
         match server.counts(signatures, patience).await {
             Ok(counts) => {
                 self.remember(signatures, &counts);
-                Some(())
+                Some(counts)
             }
             Err(e) => {
                 let (url, seconds) = (server.url(), QUIET.as_secs());

@@ -5,11 +5,12 @@
 //! with, and a third one reports what follows. Where it was seen often, they also ask from which networks, and a fourth one may
 //! report that. docs/signatures.md has the reasons.
 
+use super::question::Question;
 use super::settled::Settled;
 use super::trail::Trail;
 use crate::policy::{Backings, Counts, Range};
 use crate::signature::near::{Judgement, Seen, stray};
-use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures, outbound};
+use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures};
 
 /// Whether a message is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,26 +19,6 @@ pub enum Mode {
     Report(u32),
     /// It is only asked for; its counts are those of messages before it.
     Ask,
-}
-
-/// What to put to the ledger. The answer has a count for each signature, in the order of the fields; those of what is reported
-/// include this report.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Question {
-    /// What was seen `times` times.
-    pub reported: Vec<Signature>,
-    /// What was seen once, to however many recipients the message goes. No signature is in both, or twice in one.
-    pub once: Vec<Signature>,
-    /// What follows from answers before, and how often each is added. The answer has no counts for these.
-    pub also: Vec<(Signature, u32)>,
-    /// Whether that follows from the count of the body: whoever has the body's signature can tell it.
-    pub also_exact: bool,
-    /// What is only asked for.
-    pub asked: Vec<Signature>,
-    /// How many of these, the last ones, follow from the body's signature.
-    pub asked_exact: usize,
-    /// How often `reported` was seen; nothing is reported if it is zero.
-    pub times: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,28 +32,6 @@ enum Step {
     /// From where what it is like came.
     Sources,
     Done,
-}
-
-impl Question {
-    /// The same about signatures that stand for these in outbound mail.
-    fn apart(self, key: &FederationKey) -> Self {
-        let all = |of: Vec<Signature>| of.into_iter().map(|signature| outbound(key, signature)).collect();
-        let Self { reported, once, also, also_exact, asked, asked_exact, times } = self;
-        let also = also.into_iter().map(|(signature, times)| (outbound(key, signature), times)).collect();
-        Self {
-            reported: all(reported),
-            once: all(once),
-            also,
-            also_exact,
-            asked: all(asked),
-            asked_exact,
-            times,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.reported.is_empty() && self.once.is_empty() && self.also.is_empty() && self.asked.is_empty()
-    }
 }
 
 /// What the open question is about.
@@ -112,6 +71,8 @@ pub struct Inquiry<'a> {
     /// None where it does not matter from where copies come.
     trail: Option<Trail<'a>>,
     is_apart: bool,
+    /// Whether the message was reported before, and only what follows from all counts is reported now.
+    is_late: bool,
     /// Counts below this are not known.
     unknown_below: Option<u32>,
 }
@@ -133,6 +94,7 @@ impl<'a> Inquiry<'a> {
             reported: 0,
             trail: None,
             is_apart: false,
+            is_late: false,
             unknown_below: None,
         }
     }
@@ -141,6 +103,14 @@ impl<'a> Inquiry<'a> {
     #[must_use]
     pub const fn apart(mut self) -> Self {
         self.is_apart = true;
+        self
+    }
+
+    /// The same for a message that was reported, and judged by a part of the counts: what follows from all of them, which include it, is
+    /// reported now.
+    #[must_use]
+    pub const fn afterwards(mut self) -> Self {
+        self.is_late = true;
         self
     }
 
@@ -176,6 +146,9 @@ impl<'a> Inquiry<'a> {
             }
             let asked_exact = if self.step == Step::Doubts { asked.len() - before } else { 0 };
             let question = match self.mode {
+                Mode::Report(_) if self.is_late && self.step == Step::Counts => {
+                    Question { asked: [reported, once, asked].concat(), ..Question::default() }
+                }
                 Mode::Report(times) => {
                     let also_exact = self.step == Step::Afterwards && !also.is_empty();
                     Question { reported, once, also, also_exact, asked, asked_exact, times }

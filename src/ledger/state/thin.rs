@@ -19,12 +19,13 @@ pub struct BulkAssembly {
 
 impl BulkAssembly {
     /// Of nothing yet; the list stands at `mark`, and has what rose up to these versions.
-    pub(crate) fn new(settings: &Settings, mark: BulkMark, versions: Vec<(Origin, u64)>) -> Self {
+    #[must_use]
+    pub fn new(settings: &Settings, mark: BulkMark, versions: Vec<(Origin, u64)>) -> Self {
         Self { mark, versions, held: Held::new(settings) }
     }
 
     /// Adds a part of it.
-    pub(crate) fn add(&mut self, section: &Section, now: u64) {
+    pub fn add(&mut self, section: &Section, now: u64) {
         self.held.raise(section, now, |_, _, _| ());
     }
 }

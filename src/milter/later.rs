@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a thin milter reports of messages that it judged by a part of the counts: from which networks they came, and strays. A full one
+//! knows at once whether others saw enough of a message for that to matter; here the server is asked after the mail server was answered.
+
+use super::service::Service;
+use super::thin::{together, wanted};
+use crate::ledger::{Report, Shared, now};
+use crate::policy::Range;
+use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures};
+use crate::sync::wire::MAX_ASKED;
+use crate::verdict::{Inquiry, Mode, Question};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// Messages that wait at most, in about 8 MB; of more nothing follows.
+const MOST: usize = 4096;
+
+/// How long after its verdict a message is looked at: by then the server has counted it.
+const AFTER: Duration = Duration::from_secs(2);
+
+/// Messages that are looked at together: their reported signatures fit one question.
+const TOGETHER: usize = MAX_ASKED / 9;
+
+/// How long the server may take for an answer. Nobody waits for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A message that was judged by a part of the counts.
+pub(super) struct Judged {
+    pub(super) signatures: Signatures,
+    pub(super) network: Option<ClientNetwork>,
+    pub(super) range: Range,
+    /// How often it was reported.
+    pub(super) times: u32,
+    pub(super) at: Instant,
+}
+
+/// Messages that wait.
+pub(super) struct Later {
+    sender: Sender<Judged>,
+    waiting: Mutex<Receiver<Judged>>,
+}
+
+impl Default for Later {
+    fn default() -> Self {
+        let (sender, waiting) = channel(MOST);
+        Self { sender, waiting: Mutex::new(waiting) }
+    }
+}
+
+impl Later {
+    /// Has a message looked at, if there is room.
+    pub(super) fn put(&self, judged: Judged) {
+        let _ = self.sender.try_send(judged);
+    }
+}
+
+/// Looks at messages that were judged by a part of the counts, for ever.
+pub async fn look_back(service: Arc<Service>) {
+    let mut waiting = service.later.waiting.lock().await;
+    let mut some = Vec::new();
+    while waiting.recv_many(&mut some, TOGETHER).await > 0 {
+        let newest = some.iter().map(|judged| judged.at).max();
+        if let Some(newest) = newest {
+            tokio::time::sleep((newest + AFTER).saturating_duration_since(Instant::now())).await;
+        }
+        look_at(&service, &some).await;
+        some.clear();
+    }
+}
+
+/// Asks for what these messages reported, and about those more of which there is something to say.
+async fn look_at(service: &Service, some: &[Judged]) {
+    let Some(asks) = &service.asks else { return };
+    let reported: Vec<Vec<Signature>> = some.iter().map(|judged| judged.signatures.reported()).collect();
+    let all = reported.concat();
+    let Some(counts) = asks.counts_now(&all[..all.len().min(MAX_ASKED)], Instant::now() + PATIENCE).await
+    else {
+        return;
+    };
+    let mut counts = &counts[..];
+    let key = service.rules.load().key.clone();
+    for (judged, reported) in some.iter().zip(reported) {
+        let (its, rest) = counts.split_at(reported.len().min(counts.len()));
+        counts = rest;
+        if its.iter().any(|&count| count >= judged.quarter()) && report(service, judged, &key).await.is_none()
+        {
+            return;
+        }
+    }
+}
+
+impl Judged {
+    /// The count from which on networks matter.
+    fn quarter(&self) -> u32 {
+        let lowest = &self.range.lowest;
+        lowest.body.quarter().min(lowest.near.quarter())
+    }
+}
+
+/// Reports what follows from all counts of a message. None when these are not known.
+async fn report(service: &Service, judged: &Judged, key: &FederationKey) -> Option<()> {
+    let asks = service.asks.as_ref()?;
+    let inquiry = Inquiry::new(&judged.signatures, key, Mode::Report(judged.times)).afterwards();
+    let mut inquiry = inquiry.from_network(judged.network, judged.range.clone());
+    while let Some(question) = inquiry.ask() {
+        let wanted = wanted(&question);
+        let elsewhere =
+            asks.counts_now(&wanted[..wanted.len().min(MAX_ASKED)], Instant::now() + PATIENCE).await?;
+        let elsewhere = elsewhere.into_iter().map(Some).collect();
+        let counts = together(&question, &vec![0; wanted.len()], &elsewhere);
+        let Question { once, also, also_exact, times, .. } = question;
+        if !once.is_empty() || !also.is_empty() {
+            let shared = Shared::All;
+            let report = Report { once, also, also_exact, times, shared, now: now(), ..Report::default() };
+            service.ledger.report(report).await.ok()?;
+        }
+        inquiry.answer(&counts);
+    }
+    Some(())
+}
