@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long an answer is taken for the count. Counts below half of a threshold change little in that time.
-const FRESH: Duration = Duration::from_secs(10);
+/// How long an answer is taken for the count. It is as old as a server's updates are.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Answers that are remembered, in less than four megabytes.
 const MOST: usize = 1 << 16;
