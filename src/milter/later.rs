@@ -9,6 +9,7 @@ use crate::policy::Range;
 use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures};
 use crate::sync::wire::MAX_ASKED;
 use crate::verdict::{Inquiry, Mode, Question};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -59,33 +60,46 @@ impl Later {
 /// Looks at messages that were judged by a part of the counts, for ever.
 pub async fn look_back(service: Arc<Service>) {
     let mut waiting = service.later.waiting.lock().await;
-    let mut some = Vec::new();
-    while waiting.recv_many(&mut some, TOGETHER).await > 0 {
-        let newest = some.iter().map(|judged| judged.at).max();
-        if let Some(newest) = newest {
-            tokio::time::sleep((newest + AFTER).saturating_duration_since(Instant::now())).await;
+    let mut all = VecDeque::new();
+    loop {
+        if all.is_empty() {
+            let Some(first) = waiting.recv().await else { return };
+            all.push_back(first);
         }
-        look_at(&service, &some).await;
-        some.clear();
+        if let Some(first) = all.front() {
+            tokio::time::sleep((first.at + AFTER).saturating_duration_since(Instant::now())).await;
+        }
+        // Those that came since are not due, but their copies are counted already.
+        while all.len() < MOST
+            && let Ok(more) = waiting.try_recv()
+        {
+            all.push_back(more);
+        }
+        let due = all.iter().take(TOGETHER).take_while(|judged| judged.at.elapsed() >= AFTER).count().max(1);
+        look_at(&service, all.make_contiguous(), due).await;
+        all.drain(..due.min(all.len()));
     }
 }
 
-/// Asks for what these messages reported, and about those more of which there is something to say.
-async fn look_at(service: &Service, some: &[Judged]) {
+/// Asks for what the first `due` of these messages reported, and about those more of which there is something to say.
+async fn look_at(service: &Service, all: &[Judged], due: usize) {
     let Some(asks) = &service.asks else { return };
-    let reported: Vec<Vec<Signature>> = some.iter().map(|judged| judged.signatures.reported()).collect();
-    let all = reported.concat();
-    let Some(counts) = asks.counts_now(&all[..all.len().min(MAX_ASKED)], Instant::now() + PATIENCE).await
-    else {
-        return;
-    };
+    let reported: Vec<Vec<Signature>> =
+        all.iter().take(due).map(|judged| judged.signatures.reported()).collect();
+    let asked = reported.concat();
+    let deadline = Instant::now() + PATIENCE;
+    let Some(counts) = asks.counts_now(&asked[..asked.len().min(MAX_ASKED)], deadline).await else { return };
     let mut counts = &counts[..];
     let key = service.rules.load().key.clone();
-    for (judged, reported) in some.iter().zip(reported) {
+    for (i, (judged, reported)) in all.iter().zip(reported).enumerate() {
         let (its, rest) = counts.split_at(reported.len().min(counts.len()));
         counts = rest;
-        if its.iter().any(|&count| count >= judged.quarter()) && report(service, judged, &key).await.is_none()
-        {
+        if its.iter().all(|&count| count < judged.quarter()) {
+            continue;
+        }
+        let same = all[i + 1..].iter().filter(|other| other.signatures.body == judged.signatures.body);
+        let since = same.fold(0, |sum: u32, other| sum.saturating_add(other.times));
+        if report(service, judged, since, &key).await.is_none() {
             return;
         }
     }
@@ -99,8 +113,9 @@ impl Judged {
     }
 }
 
-/// Reports what follows from all counts of a message. None when these are not known.
-async fn report(service: &Service, judged: &Judged, key: &FederationKey) -> Option<()> {
+/// Reports what follows from all counts of a message; in that of its body are so many copies that came `since`. None when these are not
+/// known.
+async fn report(service: &Service, judged: &Judged, since: u32, key: &FederationKey) -> Option<()> {
     let asks = service.asks.as_ref()?;
     let inquiry = Inquiry::new(&judged.signatures, key, Mode::Report(judged.times)).afterwards();
     let mut inquiry = inquiry.from_network(judged.network, judged.range.clone());
@@ -109,7 +124,11 @@ async fn report(service: &Service, judged: &Judged, key: &FederationKey) -> Opti
         let elsewhere =
             asks.counts_now(&wanted[..wanted.len().min(MAX_ASKED)], Instant::now() + PATIENCE).await?;
         let elsewhere = elsewhere.into_iter().map(Some).collect();
-        let counts = together(&question, &vec![0; wanted.len()], &elsewhere);
+        let mut counts = together(&question, &vec![0; wanted.len()], &elsewhere);
+        let body = counts.first_mut().filter(|_| inquiry.is_first() && judged.signatures.body.is_ok());
+        if let Some(body) = body {
+            *body = body.saturating_sub(since).max(judged.times);
+        }
         let Question { once, also, also_exact, times, .. } = question;
         if !once.is_empty() || !also.is_empty() {
             let shared = Shared::All;

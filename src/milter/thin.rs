@@ -88,9 +88,45 @@ pub(super) fn together(question: &Question, here: &[u32], elsewhere: &Elsewhere)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::Links;
+    use std::sync::Arc;
 
     fn signature(n: u8) -> Signature {
         Signature::from_bytes([n; 16])
+    }
+
+    /// What others are not told they are not asked, either: nothing of private mail, and where exact signatures stay here, neither these
+    /// nor what follows from them.
+    #[test]
+    fn what_is_not_told_is_not_asked() {
+        let asks = Asks::new(Vec::new(), Arc::new(Links::new(&[], false)), 10);
+        let question = Question {
+            reported: vec![signature(1)],
+            once: vec![signature(2)],
+            asked: vec![signature(3), signature(4)],
+            asked_exact: 1,
+            times: 1,
+            ..Question::default()
+        };
+        let may = |shared| Asking::new(&asks, shared).may_ask(&question, 4);
+        assert_eq!(may(Shared::All), [true; 4]);
+        assert_eq!(may(Shared::Once), [false, true, true, false]);
+        assert_eq!(may(Shared::Nothing), [false; 4]);
+    }
+
+    /// One copy may be bulk where something of it is held; one to many, where these could make up for what is not.
+    #[test]
+    fn what_may_be_bulk() {
+        let may = |held: u32, times| {
+            let question = Question { reported: vec![signature(1)], times, ..Question::default() };
+            may_be_bulk(&question, &[held], 10)
+        };
+        assert_eq!(
+            [(9, 1), (10, 1), (0, 10), (0, 11)].map(|(held, times)| may(held, times)),
+            [false, true, false, true]
+        );
+        let asked = Question { asked: vec![signature(1)], ..Question::default() };
+        assert!(may_be_bulk(&asked, &[10], 10) && !may_be_bulk(&asked, &[9], 10));
     }
 
     #[test]

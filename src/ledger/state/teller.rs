@@ -10,13 +10,13 @@ use crate::ledger::history::window::Window;
 use crate::ledger::state::held::Held;
 use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Signatures after which a note is made before its time, so that what waits takes little memory.
 const FULL: usize = 1 << 16;
 
-/// Entries that a note takes of what others told; what is more follows in the next.
-const MOST_RELAYED: usize = MAX_ENTRIES / 4;
+/// Entries after which a note takes no more; the rest follows in the next.
+const MOST: usize = MAX_ENTRIES / 4;
 
 /// The lowest count from which on a server tells anybody of a signature: below it are most of all.
 pub(crate) const LEAST_BOUND: u32 = 2;
@@ -25,7 +25,7 @@ pub(crate) const LEAST_BOUND: u32 = 2;
 #[derive(Default)]
 pub(crate) struct Teller {
     /// Signatures that were reported and have reached the bound.
-    rises: HashMap<Print, Signature>,
+    rises: BTreeMap<Print, Signature>,
     /// What others told and was new here.
     news: BTreeMap<(Window, Print), u32>,
     /// Whether the vector moved since the last note.
@@ -70,27 +70,31 @@ impl Teller {
         count: impl Fn(Signature) -> Vec<Share>,
     ) -> Option<Note> {
         let mut rose: BTreeMap<(Window, Print), u32> = BTreeMap::new();
-        let mut told: BTreeMap<Window, Vec<(Print, u32)>> = BTreeMap::new();
-        for (print, signature) in std::mem::take(&mut self.rises) {
+        let (mut told, mut entries): (BTreeMap<Window, Vec<(Print, u32)>>, _) = (BTreeMap::new(), 0);
+        while entries < MOST
+            && let Some((print, signature)) = self.rises.pop_first()
+        {
             for share in count(signature) {
                 told.entry(Window { start: share.window, length }).or_default().push((print, share.count));
+                entries += 1;
             }
         }
-        for (window, mut entries) in told {
-            entries.sort_unstable();
-            let section = Section { window, entries };
-            held.raise(&section, now, |window, print, count| {
+        for (window, entries) in told {
+            held.raise(&Section { window, entries }, now, |window, print, count| {
                 rose.insert((window, print), count);
             });
         }
-        while rose.len() < MOST_RELAYED.max(2 * FULL)
+        while rose.len() < MOST
             && let Some((place, count)) = self.news.pop_first()
         {
             let known = rose.entry(place).or_default();
             *known = count.max(*known);
         }
-        let moved = moved(&self.told, &vector);
-        (self.told, self.has_moved) = (vector, false);
+        // Only the last one says how far the others are.
+        let moved = if self.rises.is_empty() { moved(&self.told, &vector) } else { Vec::new() };
+        if self.rises.is_empty() {
+            (self.told, self.has_moved) = (vector, false);
+        }
         (!rose.is_empty() || !moved.is_empty()).then(|| Note {
             number: mark.number + 1,
             moved,
