@@ -176,7 +176,7 @@ fn a_restored_server_is_noticed() {
     let server = Server::new("");
     let daemon = server.start();
     let (a, thin) = (milter(&[server.entry("a", "report")]), thin(&[server.entry("thin", "report")]));
-    let (at_a, _at_thin) = (a.start(), thin.start());
+    let (at_a, at_thin) = (a.start(), thin.start());
     send(&at_a, &letter(10), 12);
     wait_for_held(&thin, &letter(10), 12);
     assert!(daemon.terminate().success());
@@ -189,10 +189,24 @@ fn a_restored_server_is_noticed() {
     }
     daemon.kill();
     std::fs::copy(&copy, &file).unwrap();
-    let _daemon = server.start();
+    let daemon = server.start();
     wait_for_held(&thin, &letter(10), 12);
     send(&at_a, &letter(10), 2);
     wait_for_held(&thin, &letter(10), 14);
+    // The same while the milter is away, so that its last note has the number of another one.
+    at_thin.kill();
+    daemon.kill();
+    std::fs::copy(&copy, &file).unwrap();
+    let _daemon = server.start();
+    wait_in_step(&a);
+    send(&at_a, &letter(18), 11);
+    wait_in_step(&a);
+    for _ in 0..6 {
+        send(&at_a, &letter(10), 1);
+        wait_in_step(&a);
+    }
+    let _at_thin = thin.start();
+    wait_for_held(&thin, &letter(18), 11);
 }
 
 /// What one of two servers knows of bulk the thin milters of the other hear; and what rose at both before they heard of each other is

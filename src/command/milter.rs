@@ -68,23 +68,10 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     let rules = checked.into_rules();
-    let Sync { links, servers, asks } =
-        start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks)?;
-    let service =
-        Service::new(rules, ledger.clone(), Arc::clone(&links), asks.clone(), Arc::clone(&activity));
-    let daemon = Arc::new(Daemon::new(Parts {
-        role,
-        address: addresses.clone(),
-        parameters,
-        ledger: ledger.clone(),
-        state_dir: file.state_dir.clone(),
-        links,
-        servers,
-        asks,
-        clients: Box::new(Vec::new),
-        refused: Box::new(|| None),
-        activity: Arc::clone(&activity),
-    }));
+    let sync = start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks)?;
+    let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
+    let service = Service::new(rules, ledger.clone(), links, asks, Arc::clone(&activity));
+    let daemon = told_of(role, addresses.clone(), parameters, &ledger, &file, sync, &activity);
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
@@ -112,6 +99,31 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
+}
+
+/// What the milter tells of itself.
+fn told_of(
+    role: Role,
+    address: String,
+    parameters: Parameters,
+    ledger: &Ledger,
+    file: &MilterFile,
+    Sync { links, servers, asks }: Sync,
+    activity: &Arc<Activity>,
+) -> Arc<Daemon> {
+    Arc::new(Daemon::new(Parts {
+        role,
+        address,
+        parameters,
+        ledger: ledger.clone(),
+        state_dir: file.state_dir.clone(),
+        links,
+        servers,
+        asks,
+        clients: Box::new(Vec::new),
+        refused: Box::new(|| None),
+        activity: Arc::clone(activity),
+    }))
 }
 
 /// Watches the writer, and the files of white lists.

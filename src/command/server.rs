@@ -8,7 +8,7 @@ use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
-use crate::ledger::{self, Role};
+use crate::ledger::{self, Ledger, Role};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
@@ -75,21 +75,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
         Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     answer(&file.control, service.daemon(), &mut tasks).await?;
-    for peer in peers {
-        let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
-        tasks.run("hear", move || hear(of_ledger.clone(), Arc::clone(&from)));
-        let (ledger, counts) = (ledger.clone(), file.ledger.clone());
-        tasks.run("follow", move || {
-            let links = Arc::new(Links::new(&[], true));
-            follow(
-                ledger.clone(),
-                counts.clone(),
-                vec![Arc::clone(&peer)],
-                links,
-                Way::All { snapshot_on_fork: false },
-            )
-        });
-    }
+    follow_all(peers, &ledger, &file.ledger, &mut tasks);
     let clients = Arc::clone(&service);
     tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
@@ -113,6 +99,25 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())
+}
+
+/// Follows all peers: their counts, and what they tell of bulk.
+fn follow_all(peers: Vec<Arc<Remote>>, ledger: &Ledger, counts: &ledger::Settings, tasks: &mut Supervisor) {
+    for peer in peers {
+        let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
+        tasks.run("hear", move || hear(of_ledger.clone(), Arc::clone(&from)));
+        let (ledger, counts) = (ledger.clone(), counts.clone());
+        tasks.run("follow", move || {
+            let links = Arc::new(Links::new(&[], true));
+            follow(
+                ledger.clone(),
+                counts.clone(),
+                vec![Arc::clone(&peer)],
+                links,
+                Way::All { snapshot_on_fork: false },
+            )
+        });
+    }
 }
 
 /// The socket on which clients ask.

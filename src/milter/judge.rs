@@ -287,11 +287,8 @@ impl Case<'_> {
     ) -> Known {
         if inquiry.is_first() {
             let held = self.service.ledger.counts(wanted(question), self.now);
-            let held = match timeout_at(self.deadline, held).await {
-                Ok(Ok(held)) => held,
-                // The report fails, too, and says why.
-                Ok(Err(_)) | Err(_) => return Known::InPart,
-            };
+            // Where this fails the report does, too, and says why.
+            let Ok(Ok(held)) = timeout_at(self.deadline, held).await else { return Known::InPart };
             if !inquiry.is_scattered() && !may_be_bulk(question, &held, asking.bound()) {
                 return Known::InPart;
             }

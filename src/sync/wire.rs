@@ -192,12 +192,9 @@ pub fn decode_counts(bytes: &[u8], number: usize) -> Result<Vec<u32>, WireError>
     let counts = (0..number).map(|_| varint::take(&mut rest).and_then(|count| u32::try_from(count).ok()));
     let counts: Option<Vec<u32>> = counts.collect();
     let counts = counts.filter(|_| rest.is_empty());
-    counts.ok_or(WireError {
-        expected,
-        offset: 5,
-        what: "are others than were asked for".into(),
-        newer: false,
-    })
+    let other =
+        || WireError { expected, offset: 5, what: "are others than were asked for".into(), newer: false };
+    counts.ok_or_else(other)
 }
 
 /// The first frame of a snapshot: its number, that of its rows, and its vector.

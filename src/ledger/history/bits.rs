@@ -76,7 +76,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// Whether nothing but the zeros is left that fill up the last byte.
-    pub(crate) fn is_at_end(mut self) -> bool {
+    pub(crate) fn is_at_end(&mut self) -> bool {
         let left = self.bytes.len() * 8 - self.at;
         left < 8 && self.take(u32::try_from(left).unwrap_or(0)) == Some(0)
     }
