@@ -13,7 +13,8 @@
 mod random;
 
 use bulkmark::ledger::{
-    BulkAssembly, Durability, Federation, Hold, Ledger, Note, Reporter, Role, Settings, Update, now,
+    BulkAssembly, BulkMark, Durability, Federation, Hold, Ledger, Note, Reporter, Role, Settings, Update,
+    Vector, mark_of, now,
 };
 use bulkmark::signature::{FederationKey, Signature};
 use random::{Random, element};
@@ -36,6 +37,9 @@ const BOUND: u32 = 10;
 /// Reports in a batch.
 const BATCH: usize = 8192;
 
+/// Bytes of a window with nothing in it.
+const EMPTY: u64 = 1024 * 32;
+
 /// Bytes of a frame beside its content.
 const FRAME: usize = 8;
 
@@ -56,6 +60,8 @@ struct Three {
     full: Ledger,
     thin: Ledger,
     batch: u64,
+    /// How far the holders are: they are told nothing twice.
+    known: (Vector, BulkMark),
     /// Bytes that each kind of holder was told.
     told: [usize; 2],
     _directories: [TempDir; 3],
@@ -89,7 +95,15 @@ impl Three {
         let (full, thin) = (open(b, Role::Cache, Hold::All), open(c, Role::Cache, Hold::Bulk));
         let mark = server.tell_bulk(BOUND).await.unwrap();
         thin.adopt_bulk(BulkAssembly::new(&settings, mark, Vec::new())).await.unwrap();
-        Self { server, full, thin, batch: 0, told: [0; 2], _directories: directories }
+        Self {
+            server,
+            full,
+            thin,
+            batch: 0,
+            known: (Vector::new(), mark),
+            told: [0; 2],
+            _directories: directories,
+        }
     }
 
     async fn report(&mut self, reports: Vec<(Signature, u32)>, at: u64) {
@@ -101,25 +115,28 @@ impl Three {
     /// Both holders take what there is.
     async fn follow(&mut self) {
         loop {
-            let (ours, theirs) = (self.server.vector(), self.full.vector());
-            let updates = self.server.reader().unwrap().updates(&ours, &theirs, 1 << 20).unwrap();
+            let ours = self.server.vector();
+            let updates = self.server.reader().unwrap().updates(&ours, &self.known.0, 1 << 20).unwrap();
             if updates.is_empty() {
                 break;
             }
             for bytes in updates {
                 self.told[0] += bytes.len() + FRAME;
+                let (origin, mark) = mark_of(&bytes).unwrap();
+                self.known.0.set(origin, mark);
                 let update = Update::decode(&bytes).unwrap();
                 self.full.apply(update, bytes, now()).await.unwrap().unwrap();
             }
         }
         loop {
-            let (ours, theirs) = (self.server.bulk(), self.thin.bulk());
+            let (ours, theirs) = (self.server.bulk(), self.known.1);
             let notes = self.server.reader().unwrap().notes(ours, theirs, 1 << 20).unwrap().unwrap();
             if notes.is_empty() {
                 break;
             }
-            for (_, bytes) in notes {
+            for (number, bytes) in notes {
                 self.told[1] += bytes.len() + 1 + FRAME;
+                self.known.1 = self.known.1.after(number, &bytes);
                 let note = Note::decode(&bytes).unwrap();
                 self.thin.take_note(theirs.list, note, bytes, now()).await.unwrap().unwrap();
             }
@@ -169,18 +186,16 @@ async fn memory(signatures: u64, part: u64) {
         mb(thin.memory),
         full as f64 / thin.memory as f64
     );
-    let whole = part as f64;
+    // What a window takes with nothing in it does not grow with the traffic.
+    let fixed = (DAYS * EMPTY) as f64 / 1e6;
+    let whole = |bulk: f64| part as f64 * (bulk - fixed) + fixed;
+    let (full, thin) = (part as f64 * mb(full), whole(mb(thin.memory)));
     println!(
-        "  of 20 million a day, {part} times as much: all {:.0} MB, bulk {:.0} MB",
-        whole * mb(full),
-        whole * mb(thin.memory)
+        "  of 20 million a day, {part} times as much: all {full:.0} MB, bulk {thin:.0} MB: 1/{:.1}",
+        full / thin
     );
     // With the window that is about to leave.
-    println!(
-        "  and with an eighth window: all {:.0} MB, bulk {:.0} MB",
-        whole * mb(full) * 8.0 / 7.0,
-        whole * mb(thin.memory) * 8.0 / 7.0
-    );
+    println!("  and with an eighth window: all {:.0} MB, bulk {:.0} MB", full * 8.0 / 7.0, thin * 8.0 / 7.0);
 }
 
 /// Five minutes amid a day, by the second: each report is of a mailing of x copies as often as there are such mailings times x, and

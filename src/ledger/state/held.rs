@@ -103,6 +103,11 @@ impl HeldWindow {
         left_out
     }
 
+    /// Lets go of room that is not used.
+    fn shrink(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.slots.shrink_to_fit());
+    }
+
     fn memory(&self) -> usize {
         let slots: usize = self.parts.iter().map(|part| part.slots.capacity() * size_of::<u64>()).sum();
         slots + PARTS * size_of::<Part>() + self.large.capacity() * size_of::<(u64, u32)>()
@@ -157,6 +162,10 @@ impl Held {
             return;
         }
         let most = self.most;
+        if !self.windows.contains_key(&window) {
+            // In those before there will be little more.
+            self.windows.values_mut().for_each(HeldWindow::shrink);
+        }
         let held = self.windows.entry(window).or_insert_with(HeldWindow::new);
         for entries in section.entries.chunk_by(|(a, _), (b, _)| part_of(*a) == part_of(*b)) {
             let room = most.saturating_sub(held.len);
