@@ -2,7 +2,7 @@
 //! What does a milter need that holds bulk alone, against one that holds all?
 //!
 //!     cargo bench --bench thin
-//!     cargo bench --bench thin -- 20        # a twentieth of the traffic, which is the default
+//!     cargo bench --bench thin -- 20 10        # a twentieth of the traffic for the memory, a tenth for the bytes: the default
 //!
 //! Real ledgers on disk: a server, and a holder of each kind that takes what it tells. The traffic is Pareto(1), that is, one signature
 //! in x is seen x times or more, of 20 million different signatures a day, for seven days; here a part of it. First the memory for
@@ -48,10 +48,11 @@ fn main() {
     if !arguments.any(|argument| argument == "--bench") {
         return;
     }
-    let part = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(20);
+    let mut parts = std::env::args().filter_map(|argument| argument.parse().ok());
+    let (part, of_bytes) = (parts.next().unwrap_or(20), parts.next().unwrap_or(10));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(memory(A_DAY / part, part));
-    runtime.block_on(bytes(A_DAY / part));
+    runtime.block_on(bytes(A_DAY / of_bytes));
 }
 
 /// A server and its two holders.
@@ -216,7 +217,7 @@ async fn bytes(signatures: u64) {
         for _ in 0..a_second {
             let copies = MOST.powf(uniform(&mut random)).floor().max(1.0);
             let alike = (signatures as f64 / (copies * (copies + 1.0))).max(1.0) as u64;
-            let number = (copies as u64) << 24 | random.next() % alike;
+            let number = ((copies as u64) << 24) | (random.next() % alike);
             if seen.insert(number) && copies >= 2.0 {
                 before.push((signature(1 << 50 | number), (copies / 2.0) as u32));
             }

@@ -24,7 +24,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("policy", &["mail", "signature"]),
     ("table", &["policy"]),
     ("verdict", &["text", "mail", "signature", "policy"]),
-    ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity", "table"]),
+    ("milter", &["mail", "signature", "ledger", "policy", "net", "verdict", "sync", "activity", "table"]),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",

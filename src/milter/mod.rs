@@ -12,6 +12,7 @@ mod judgement;
 mod later;
 mod listen;
 mod listeners;
+mod look_back;
 mod readers;
 mod record;
 mod serve;
@@ -20,8 +21,8 @@ mod session;
 mod stream;
 mod thin;
 
-pub use later::look_back;
 pub use listen::{BindError, Mode, Socket};
 pub use listeners::{ListenerSettings, Listeners, MAX_LISTENERS};
+pub use look_back::look_back;
 pub use serve::{Bounds, serve};
 pub use service::Service;
