@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test arm64-test image-test study exactness attack \
+.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test arm64-test image-test study exactness attack \
 	evaluate vectors fuzz bench bench-filter bench-instructions install clean
 
 all: build
@@ -25,9 +25,11 @@ test:
 	tests/mta/install
 	$(CARGO) test --locked --workspace
 
-# The rules of docs/filtering.md, on the programs that they are for.
-guides-test:
+# The rules of docs/filtering.md, on the programs that they are for; and docs/beside.md and docs/exim.md on machines with them.
+guides-test: deb
 	tests/guides
+	tests/beside/run $(PACKAGES)
+	tests/exim/run $(PACKAGES)
 
 lint:
 	$(CARGO) fmt --all --check
@@ -192,6 +194,10 @@ lint-packages: deb rpm
 # Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
 package-test: lint-packages
 	tests/package/run $(PACKAGES)
+
+# docs/federation.md and docs/availability.md, done by their lines on four machines; see tests/machines/run.
+federation-test: deb
+	tests/machines/run $(PACKAGES)
 
 # The packages for arm64: built, and the program run by qemu. Where neither rustup nor Debian has a Rust for it, this says so.
 arm64-test:

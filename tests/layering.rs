@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 20] = [
     ("text", &[]),
     ("net", &[]),
     ("directory", &[]),
@@ -23,8 +23,12 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("page", &["directory", "ledger", "policy", "net", "activity", "control"]),
     ("policy", &["mail", "signature"]),
     ("table", &["policy"]),
+    ("verify", &["mail", "policy"]),
     ("verdict", &["text", "mail", "signature", "policy"]),
-    ("milter", &["mail", "signature", "ledger", "policy", "net", "verdict", "sync", "activity", "table"]),
+    (
+        "milter",
+        &["mail", "signature", "ledger", "policy", "net", "verdict", "sync", "activity", "table", "verify"],
+    ),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",
@@ -62,6 +66,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
             "activity",
             "telemetry",
             "table",
+            "verify",
             "tune",
         ],
     ),

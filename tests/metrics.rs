@@ -126,6 +126,20 @@ fn it_is_told_which_count_makes_bulk() {
     assert_eq!(found[&messages("bulk", "mark", "body")], 0.0);
 }
 
+/// Its policy's threshold decides which: that of the file is not reached.
+#[test]
+fn the_policy_that_decides_says_which_count_makes_bulk() {
+    let policy = "[[policy]]\nname = \"strict\"\nmatch = { recipient = \"example.net\" }\nthresholds = { body = 3, near = 3 }\n";
+    let daemon = site(policy).start();
+    let mut client = session(&daemon);
+    for n in 1..=5 {
+        assert_eq!(client.message(&Mail::text("it is the same for all of them")).count(), Some(n));
+    }
+    let found = metrics(&daemon);
+    assert_eq!(found[&messages("bulk", "mark", "body")], 3.0, "{found:#?}");
+    assert_eq!(found[&messages("bulk", "mark", "near")], 0.0);
+}
+
 /// What every process tells, by the names that Prometheus' own libraries give it.
 #[test]
 fn the_process_is_told() {

@@ -17,6 +17,7 @@ fuzz_target!(|data: &[u8]| {
         authenticate: Authenticate::Header,
         authserv_ids: vec!["mx.test".to_owned().try_into().unwrap()],
         methods: vec![Method::Dkim, Method::Spf, Method::Dmarc],
+        ..Authentication::default()
     };
     let mut message = RawMessage::new();
     let none: &[u8] = b"mx.test; dkim=none; spf=none; dmarc=none";

@@ -7,12 +7,13 @@ use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
 use crate::ledger::{self, Hold, Shares};
 use crate::mail::RawMessage;
-use crate::policy::Name;
+use crate::policy::{Counts, Name};
 use crate::signature::{Signature, outbound};
 use crate::table::Tables;
 use crate::verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, Rules, questions,
+    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, Rules, questions, to_verify,
 };
+use crate::verify::{Case, Evidence, Found, Verifiers};
 use anyhow::Context;
 use std::cell::Cell;
 use std::io;
@@ -90,6 +91,16 @@ impl MessageArgs {
     }
 }
 
+/// What is found of a message.
+pub(super) struct Judged<'a> {
+    pub(super) finding: Finding,
+    pub(super) inquiry: Inquiry<'a>,
+    /// With what is proven of it.
+    pub(super) content: Content,
+    /// What was verified for that.
+    pub(super) verified: Vec<Found>,
+}
+
 /// Asks the running milter, or reads its ledger when none is running.
 pub(super) struct Asker {
     file: MilterFile,
@@ -140,7 +151,11 @@ impl Asker {
 
     /// What the milter would find of a message that it had not counted yet, and all that was asked for it. What is not told of its
     /// envelope cannot be held against the white list, and has no policy.
-    pub(super) fn judge<'a>(&'a self, content: &'a Content) -> anyhow::Result<(Finding, Inquiry<'a>)> {
+    pub(super) fn judge<'a>(
+        &'a self,
+        content: &'a Content,
+        message: &RawMessage,
+    ) -> anyhow::Result<Judged<'a>> {
         let inquiry = Inquiry::new(&content.signatures, &self.rules.key, Mode::Ask);
         let mut inquiry = self.rules.about(inquiry, &self.envelope);
         // What others are not told of a message they are not asked, either.
@@ -160,12 +175,13 @@ impl Asker {
                 inquiry.stop(self.rules.hold_from());
             }
         }
+        let (mut content, mut verified) = (content.clone(), Vec::new());
         let exempt = self.exempt().map(Finding::Exempt);
-        let finding = exempt.or_else(|| Finding::uncounted(content)).unwrap_or_else(|| {
+        let finding = exempt.or_else(|| Finding::uncounted(&content)).unwrap_or_else(|| {
             let known = (inquiry.counts(), inquiry.backings());
             let mut envelope = self.envelope.clone();
             let parties = self.rules.parties(&self.envelope);
-            let (questions, _) = questions(&self.rules, &parties, &self.envelope, content, known.0);
+            let (questions, _) = questions(&self.rules, &parties, &self.envelope, &content, known.0);
             if !questions.is_empty() {
                 let tables = Tables::default();
                 envelope.answers = self.runtime.block_on(tables.ask(questions, self.rules.table_timeout));
@@ -173,13 +189,41 @@ impl Asker {
                     complain(format_args!("a table of the white list did not answer: {why}"));
                 }
             }
-            match Counted::find(&self.rules, &envelope, content, known, None) {
+            verified = self.verify(&envelope, &mut content, message);
+            match Counted::find(&self.rules, &envelope, &content, known, None) {
                 Finding::Counted(counted) => {
                     Finding::Counted(Counted { unknown_below: inquiry.unknown_below(), ..counted })
                 }
                 other => other,
             }
         });
-        Ok((finding, inquiry))
+        Ok(Judged { finding, inquiry, content, verified })
+    }
+
+    /// Verifies what the milter would if the message were bulk, and says what came of it.
+    fn verify(&self, envelope: &Envelope, content: &mut Content, message: &RawMessage) -> Vec<Found> {
+        let rules = &self.rules;
+        let bulk = Counts { body: Some(u32::MAX), near: Some(u32::MAX) };
+        let asked = to_verify(rules, &rules.parties(&self.envelope), envelope, content, bulk);
+        if asked.is_empty() {
+            return Vec::new();
+        }
+        let case = Case {
+            asked,
+            evidence: Evidence::of(message),
+            client: envelope.client,
+            helo: "unknown".to_owned(),
+            sender: envelope.sender.clone().unwrap_or_default(),
+            host: rules.hostname.clone().unwrap_or_else(|| "localhost".to_owned()),
+        };
+        let settings = &rules.authentication;
+        let verifiers = Verifiers::default();
+        let verified = self.runtime.block_on(verifiers.verify(settings, case, settings.dns_timeout));
+        if let Some(unverified) = &verified.unverified {
+            complain(&unverified.detail);
+            content.unverified = Some(unverified.reason);
+        }
+        content.proven = verified.proven;
+        verified.found
     }
 }

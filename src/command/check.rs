@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
     let (asker, message) = args.read()?;
-    let content = Content::of(&message, &asker.rules);
+    let mut content = Content::claiming(&message, &asker.rules, asker.envelope.sender.as_deref());
     let uncounted = |verdict: Verdict, reason: String| Answer {
         verdict: verdict.to_string(),
         action: None,
@@ -100,7 +100,12 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
     let exempt = asker.exempt().map(Finding::Exempt);
     let finding = match exempt.or_else(|| Finding::uncounted(&content)) {
         Some(finding) => finding,
-        None => asker.judge(&content)?.0,
+        None => {
+            let judged = asker.judge(&content, &message)?;
+            let (finding, proven) = (judged.finding, judged.content);
+            content = proven;
+            finding
+        }
     };
     Ok(match finding {
         Finding::Exempt(reason) if reason != Exempt::LowInformation => {

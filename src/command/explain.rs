@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark explain`
 
-use super::asker::{Asker, MessageArgs};
+use super::asker::{Asker, Judged, MessageArgs};
 use super::from_where::FromWhere;
 use super::output::{output, print};
 use super::proofs::{Missed, Statement};
@@ -45,7 +45,7 @@ struct Explanation {
     /// Entries of the white list that nearly match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<Missed>,
-    /// What mail servers say of DKIM, SPF and DMARC.
+    /// What mail servers say of DKIM, SPF and DMARC, or what was verified here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     authentication: Vec<Statement>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,9 +95,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
-    let content = Content::of(message, &asker.rules);
+    let content = Content::claiming(message, &asker.rules, asker.envelope.sender.as_deref());
     let signatures = &content.signatures;
-    let (finding, inquiry) = asker.judge(&content)?;
+    let Judged { finding, inquiry, content: proven, verified } = asker.judge(&content, message)?;
     let (counts, judged) = (inquiry.counts(), inquiry.near());
     let by = match &finding {
         Finding::Counted(counted) => counted.decision.by,
@@ -118,7 +118,7 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         Finding::Canary(_) | Finding::Exempt(_) | Finding::Unknown(..) => None,
     };
     let whitelist = decision.and_then(|decision| decision.whitelist.as_ref()).map(ToString::to_string);
-    let missed = if whitelist.is_none() { Missed::all(asker, &content) } else { Vec::new() };
+    let missed = if whitelist.is_none() { Missed::all(asker, &proven) } else { Vec::new() };
     let sources = decision.and_then(|decision| FromWhere::of(asker, decision));
     let body = match signatures.body {
         Ok(signature) => {
@@ -137,7 +137,7 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         counts: Counted { body: counts.body, near: counts.near },
         whitelist,
         missed,
-        authentication: Statement::all(asker, message),
+        authentication: Statement::all(asker, message, verified),
         sources,
         body,
         near,

@@ -5,14 +5,16 @@ use super::asker::Asker;
 use crate::mail::RawMessage;
 use crate::policy::Authenticate;
 use crate::verdict::Content;
+use crate::verify::Found;
 use serde::Serialize;
 use std::fmt;
 
 /// A statement of a mail server on DKIM, SPF or another method.
 #[derive(Serialize)]
 pub(super) struct Statement {
-    /// Who says so; empty for a field that cannot be read.
-    server: String,
+    /// Who says so; empty for a field that cannot be read, and none for what was verified here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
     /// What.
     result: String,
     /// Why it does not count.
@@ -22,8 +24,17 @@ pub(super) struct Statement {
 
 impl Statement {
     /// All that the message has, in the order of its header; nothing where nobody cares.
-    pub(super) fn all(asker: &Asker, message: &RawMessage) -> Vec<Self> {
-        let mut all = Vec::new();
+    pub(super) fn all(asker: &Asker, message: &RawMessage, verified: Vec<Found>) -> Vec<Self> {
+        let here = verified.into_iter().map(|found| Self {
+            server: None,
+            result: format!("{} {}", found.method.name(), found.name),
+            ignored: found.result.err(),
+        });
+        let mut all: Vec<_> = here.collect();
+        // What others say of it does not matter then.
+        if asker.rules.authentication.is_here() {
+            return all;
+        }
         let is_off = asker.rules.authentication.authenticate == Authenticate::No;
         if is_off && !asker.rules.whitelist.needs_proof() {
             return all;
@@ -31,7 +42,7 @@ impl Statement {
         asker.rules.authentication.judge(&message.fields(), &mut |server, result, taken| {
             let result = result.map_or_else(|| "a field".to_owned(), ToString::to_string);
             all.push(Self {
-                server: server.to_owned(),
+                server: Some(server.to_owned()),
                 result,
                 ignored: taken.err().map(|why| why.to_string()),
             });
@@ -42,9 +53,15 @@ impl Statement {
 
 impl fmt::Display for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.server {
-            "" => f.write_str("Authentication-Results that cannot be read")?,
-            server => write!(f, "{server} says {}", self.result)?,
+        match self.server.as_deref() {
+            None => {
+                return match &self.ignored {
+                    Some(why) => write!(f, "{}: not verified: {why}", self.result),
+                    None => write!(f, "{}: verified", self.result),
+                };
+            }
+            Some("") => f.write_str("Authentication-Results that cannot be read")?,
+            Some(server) => write!(f, "{server} says {}", self.result)?,
         }
         match &self.ignored {
             Some(why) => write!(f, ": ignored, since {why}"),

@@ -8,9 +8,9 @@ use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
-use crate::ledger::{self, Ledger, Role};
+use crate::ledger::{self, Ledger, Role, now};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
-use crate::server::{METRICS_THRESHOLD, Service};
+use crate::server::{self, Clients, METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
 use crate::sync::{Links, Parameters, Remote, Way, follow, hear};
 use crate::telemetry;
@@ -55,7 +55,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let ending = ended()?;
     let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
     let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let ledger = open_ledger(&file.state_dir, Role::Server, &file.ledger, &key).await?;
+    let ledger = open_ledger(&file.state_dir, Role::Server, &of_peers(&file), &key).await?;
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
     }
@@ -76,8 +76,9 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     answer(&file.control, service.daemon(), &mut tasks).await?;
     follow_all(peers, &ledger, &file.ledger, &mut tasks);
-    let clients = Arc::clone(&service);
+    let (clients, waiting) = (Arc::clone(&service), ledger.clone());
     tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
+    tasks.run("wait", move || wait_for_peers(waiting.clone()));
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
     let history = show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
@@ -120,6 +121,42 @@ fn follow_all(peers: Vec<Arc<Remote>>, ledger: &Ledger, counts: &ledger::Setting
     }
 }
 
+/// How long a server waits after its start until its peers said what they know of its counts. Those that are there say so at once.
+const WAIT_FOR_PEERS: Duration = Duration::from_secs(10);
+
+/// What the ledger is told of the peers of a server: those that it follows, or else those that follow it.
+fn of_peers(file: &ServerFile) -> ledger::Settings {
+    let mut settings = file.ledger.clone();
+    let clients = Clients::load(&file.state_dir).unwrap_or_default();
+    let peers = clients.list().iter().filter(|client| client.role == server::Role::Peer);
+    let names: Vec<String> = peers.map(|client| client.name.clone()).collect();
+    let federation = &mut settings.federation;
+    federation.for_peers |= !names.is_empty();
+    if federation.peers.is_empty() {
+        federation.peers = names;
+    }
+    settings
+}
+
+/// Goes on without peers that say nothing.
+async fn wait_for_peers(ledger: Ledger) {
+    loop {
+        tokio::time::sleep(WAIT_FOR_PEERS).await;
+        if !ledger.listens() {
+            continue;
+        }
+        match ledger.go_on(now()).await {
+            Ok(None) => (),
+            Ok(Some(peers)) => log::warn!(
+                "no word from {} since the start, who may know that this ledger is an old copy: what comes from now on is \
+                 counted under a new origin",
+                peers.join(" and ")
+            ),
+            Err(e) => log::error!("{e}; reports are refused until all peers answered"),
+        }
+    }
+}
+
 /// The socket on which clients ask.
 async fn listen(
     path: &Path,
@@ -151,7 +188,14 @@ async fn listen(
 
 /// Takes back, as soon as the administrator said so, what clients had reported who were removed with their counts.
 async fn withdrawals(service: Arc<Service>) {
+    let mut looked = 0_u64;
     loop {
+        if looked.is_multiple_of(TIDY.as_secs())
+            && let Err(e) = service.keep_for_peers().await
+        {
+            log::warn!("updates are not kept for peers yet: {e}");
+        }
+        looked += 1;
         if let Err(e) = service.withdraw().await {
             log::warn!("what a removed client had reported is not taken back yet: {e}");
         }

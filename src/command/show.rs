@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How times, sizes and slices of a ledger are shown to people.
 
-use crate::ledger::{Counted, SliceStatus};
+use crate::ledger::{Counted, NextCapacity, SliceStatus};
 use humantime_serde::re::humantime;
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
@@ -32,6 +32,15 @@ impl fmt::Display for Slice<'_> {
         }
         Ok(())
     }
+}
+
+/// A capacity that is not in force yet; none when it will be in force whenever something is counted.
+pub(super) fn next_capacity(next: Option<NextCapacity>, now: u64) -> Option<String> {
+    let NextCapacity { capacity, present, from } = next.filter(|next| next.from > now)?;
+    let from = time(from);
+    Some(format!(
+        "capacity = {capacity} holds from the window of {from} on; the present one is made for {present}"
+    ))
 }
 
 /// A time, of seconds since 1970.

@@ -91,5 +91,5 @@ pub(super) fn read_message(path: &Path) -> anyhow::Result<RawMessage> {
         std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut raw))
     };
     read.with_context(|| format!("cannot read {}", path.display()))?;
-    RawMessage::from_bytes(&raw).with_context(|| path.display().to_string())
+    RawMessage::exact_from_bytes(&raw).with_context(|| path.display().to_string())
 }

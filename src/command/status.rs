@@ -2,11 +2,11 @@
 //! `bulkmark status`
 
 use super::output::{failed, output};
-use super::show::{Slice, THRESHOLD, ago, bytes};
+use super::show::{Slice, THRESHOLD, ago, bytes, next_capacity};
 use crate::activity::AccountStatus;
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
-use crate::ledger::{BulkStatus, LimitedStatus};
+use crate::ledger::{BulkStatus, LimitedStatus, now};
 use crate::sync::LinkStatus;
 use crate::text::told;
 use anyhow::anyhow;
@@ -91,6 +91,16 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     }
     if let Some(bulk) = &status.ledger.bulk {
         writeln!(out, "  {}", BulkLine(bulk))?;
+    }
+    if let Some(line) = next_capacity(status.ledger.next_capacity, now()) {
+        writeln!(out, "  {line}")?;
+    }
+    if !status.ledger.unheard.is_empty() {
+        let (peers, held) = (status.ledger.unheard.join(" and "), status.ledger.held.unwrap_or(0));
+        writeln!(
+            out,
+            "  no word since the start from {peers}; {held} reports wait for it to be told to others"
+        )?;
     }
     for (origin, version) in &status.versions {
         writeln!(out, "  origin {origin}: counted up to update {version}")?;

@@ -180,7 +180,8 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         let message = format!("found {bad:?}, expected characters that stand in addresses, such as \"+\"");
         return Err(source.error("counting.recipient-delimiter", message));
     }
-    file.authentication.check().map_err(|message| source.error("authentication.authserv-ids", message))?;
+    let authentication = file.authentication.check();
+    authentication.map_err(|(key, message)| source.error(&format!("authentication.{key}"), message))?;
     if file.sync.interval.is_zero() {
         return Err(source
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));

@@ -119,6 +119,9 @@ pub fn load_server_parts(
     }
     file.ledger.federation.sync_interval = file.sync.interval;
     file.ledger.federation.keep_updates = file.sync.keep_updates;
+    file.ledger.federation.peers =
+        file.peer.iter().map(|peer| peer.url.trim_end_matches('/').to_owned()).collect();
+    file.ledger.federation.for_peers = !file.peer.is_empty();
     source.check_servers("peer", &file.peer)?;
     file.page().check().map_err(|message| source.error("status.listen", message))?;
     let key = key_of(&source, &file.ledger);

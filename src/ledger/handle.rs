@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The handle by which everybody reaches the ledger.
 
+mod peers;
+
 use crate::ledger::busy::Busy;
 use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::read::Reader;
@@ -87,6 +89,7 @@ impl Ledger {
             own: ArcSwap::default(),
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            listens: AtomicBool::new(false),
             busy: Busy::new(),
         });
         let (requests, receiver) = sync_channel(QUEUE);

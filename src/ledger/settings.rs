@@ -55,6 +55,10 @@ pub struct Federation {
     pub spool_reports: usize,
     /// The URLs of all upstream servers.
     pub upstreams: Vec<String>,
+    /// Of a server, those that it hears of after a start what they know of its counts: the URLs of its peers.
+    pub peers: Vec<String>,
+    /// Whether a server keeps its updates for other servers, beside milters: as long as what they count counts.
+    pub for_peers: bool,
     /// What a milter holds of the federation's counts.
     pub hold: Hold,
 }
@@ -79,6 +83,8 @@ impl Default for Federation {
             spool_reports: 1_000_000,
             upstreams: Vec::new(),
             hold: Hold::All,
+            peers: Vec::new(),
+            for_peers: false,
         }
     }
 }

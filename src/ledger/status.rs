@@ -95,6 +95,18 @@ impl BulkStatus {
     }
 }
 
+/// A capacity that is configured and holds from the next window on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NextCapacity {
+    /// Signatures that windows will be made for.
+    pub capacity: u32,
+    /// Signatures that the newest window is made for.
+    pub present: u32,
+    /// When the next one begins, in seconds since 1970.
+    pub from: u64,
+}
+
 /// A ledger at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -116,6 +128,15 @@ pub struct Status {
     pub spool: usize,
     /// When the oldest of them that no server acknowledged was made, in seconds since 1970.
     pub spool_oldest: Option<u64>,
+    /// What is configured and not in force yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_capacity: Option<NextCapacity>,
+    /// Peers that a server did not hear of since its start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
+    /// Reports that it holds back until it did; none when it holds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<usize>,
 }
 
 impl Status {
@@ -151,6 +172,11 @@ impl Status {
         let others = state.counts().merged.layers().iter().map(|(_, layer)| layer);
         slices.extend(of_layers(limited.iter().map(|(_, member)| &member.layer).chain(others)));
         slices.sort_by_key(|slice| (slice.window, slice.slice));
+        let unheard = match state {
+            State::Server(server) => Some(&server.unheard),
+            _ => None,
+        };
+        let held = unheard.map(|unheard| unheard.held().values().map(|held| held.entries.len()).sum());
         Self {
             origin: (state.role() == Role::Server).then(|| state.counts().local.origin().to_string()),
             vector: state.vector(),
@@ -159,6 +185,9 @@ impl Status {
             bulk: BulkStatus::of(state.counts()),
             spool: state.spool().map_or(0, Spool::len),
             spool_oldest: state.spool().and_then(Spool::oldest),
+            next_capacity: next_capacity(state),
+            unheard: unheard.map_or_else(Vec::new, |unheard| unheard.peers().map(str::to_owned).collect()),
+            held: held.filter(|&reports| reports > 0),
         }
     }
 
@@ -167,8 +196,28 @@ impl Status {
         let mut slices: Vec<_> = of_merged(merged, Some(threshold)).collect();
         slices.extend(of_layers(merged.layers().iter().map(|(_, layer)| layer)));
         slices.sort_by_key(|slice| (slice.window, slice.slice));
-        Self { origin: None, vector, slices, limited: Vec::new(), bulk: None, spool: 0, spool_oldest: None }
+        Self {
+            origin: None,
+            vector,
+            slices,
+            limited: Vec::new(),
+            bulk: None,
+            spool: 0,
+            spool_oldest: None,
+            next_capacity: None,
+            unheard: Vec::new(),
+            held: None,
+        }
     }
+}
+
+/// The configured capacity, if the newest window that was counted in here has another.
+fn next_capacity(state: &State) -> Option<NextCapacity> {
+    let counts = state.counts();
+    let newest = counts.local.generations.iter().max_by_key(|generation| generation.window.start)?;
+    let (capacity, present) = (counts.settings.capacity.get(), newest.row.slices().first()?.capacity);
+    let from = newest.window.start + newest.window.length;
+    (capacity != present).then_some(NextCapacity { capacity, present, from })
 }
 
 fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {

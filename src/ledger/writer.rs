@@ -88,6 +88,8 @@ pub(crate) struct Shared {
     pub(crate) own: ArcSwap<Vec<Origin>>,
     /// Whether the disk failed, and nothing was written since.
     pub(crate) failed: AtomicBool,
+    /// Whether a server still has to hear from peers since its start.
+    pub(crate) listens: AtomicBool,
     /// Whether it was closed, and will answer nothing any more.
     pub(crate) closed: AtomicBool,
     /// How long the writer has been at one piece of work.
@@ -305,18 +307,29 @@ impl Writer {
             let moved = **shared != vector;
             if moved {
                 *shared = Arc::new(vector);
-                self.shared.own.store(Arc::new(state.own_origins()));
+            }
+            let own = state.own_origins();
+            if **self.shared.own.load() != own {
+                self.shared.own.store(Arc::new(own));
             }
             moved
         });
         let bulk = state.counts().bulk;
         self.shared.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
+        let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
+        self.shared.listens.store(listens, Ordering::Relaxed);
         if self.shared.db.load().is_none() {
             self.shared.db.store(Some(Arc::clone(db)));
         }
     }
 
     fn fail(&mut self, reason: &str) {
+        if let Condition::Open(loaded) = &self.condition
+            && matches!(&loaded.state, State::Server(server) if server.unheard.knows_all())
+        {
+            // Whoever was heard once need not be again because of a disk.
+            self.opening.settings.federation.peers.clear();
+        }
         if !self.shared.failed.swap(true, Ordering::Relaxed) {
             let what = match self.opening.role {
                 Role::Server => "reports are refused",

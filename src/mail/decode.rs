@@ -68,7 +68,12 @@ fn addresses(field: &[u8]) -> Vec<String> {
 }
 
 /// The fields of a header block, each with its continuation lines and without its final line end.
-pub(super) fn fields_of(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn fields_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    exact_fields_of(head).map(<[u8]>::trim_ascii_end)
+}
+
+/// The same with their line ends, as they are.
+pub(super) fn exact_fields_of(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if head.is_empty() {
             return None;
@@ -82,7 +87,7 @@ pub(super) fn fields_of(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
         }
         let (field, rest) = head.split_at(end);
         head = rest;
-        Some(field.trim_ascii_end())
+        Some(field)
     })
 }
 

@@ -47,6 +47,34 @@ pub struct RawMessage {
     over: Option<TooLarge>,
     /// Of each of [`CLAIMS`], how many came.
     claims: [usize; CLAIMS.len()],
+    /// All header fields as they came, where signatures over them may be verified.
+    exact: Option<Exact>,
+}
+
+/// Header fields as they came, each with its line end; longer ones than [`MAX_HEADERS`] together are not kept.
+#[derive(Debug, Default)]
+struct Exact {
+    bytes: Vec<u8>,
+    is_over: bool,
+}
+
+impl Exact {
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        // Mail servers hand on the lines of a folded field without the first half of their line ends.
+        let value = value.strip_suffix(b"\n").unwrap_or(value);
+        let value = value.strip_suffix(b"\r").unwrap_or(value);
+        if self.is_over || self.bytes.len() + name.len() + 2 * value.len() > MAX_HEADERS {
+            *self = Self { bytes: Vec::new(), is_over: true };
+            return;
+        }
+        self.bytes.extend_from_slice(name);
+        self.bytes.push(b':');
+        for (n, line) in value.split(|&byte| byte == b'\n').enumerate() {
+            self.bytes.extend_from_slice(if n > 0 { b"\r\n" } else { b"" });
+            self.bytes.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+        }
+        self.bytes.extend_from_slice(b"\r\n");
+    }
 }
 
 impl RawMessage {
@@ -56,15 +84,33 @@ impl RawMessage {
         Self::default()
     }
 
+    /// An empty message that keeps its header as it comes, too.
+    #[must_use]
+    pub fn exact() -> Self {
+        Self { exact: Some(Exact::default()), ..Self::default() }
+    }
+
     /// A whole message in its wire or file form, with CRLF or LF line ends. An mbox `From ` line in front is ignored.
     ///
     /// # Errors
     /// [`TooLarge`] when it is over a bound.
     pub fn from_bytes(raw: &[u8]) -> Result<Self, TooLarge> {
-        let mut message = Self::new();
+        Self::new().fill(raw)
+    }
+
+    /// The same with its header as it is, too.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn exact_from_bytes(raw: &[u8]) -> Result<Self, TooLarge> {
+        Self::exact().fill(raw)
+    }
+
+    fn fill(self, raw: &[u8]) -> Result<Self, TooLarge> {
+        let mut message = self;
         let raw = if raw.starts_with(b"From ") { mime::after_line(raw) } else { raw };
         let (head, body) = mime::split_entity(raw);
-        for field in decode::fields_of(head) {
+        for field in decode::exact_fields_of(head) {
             if let Some(colon) = memchr::memchr(b':', field) {
                 message.header(&field[..colon], &field[colon + 1..]);
             }
@@ -73,8 +119,11 @@ impl RawMessage {
         message.over.map_or(Ok(message), Err)
     }
 
-    /// Adds a header field, in order. Values may have folded lines.
+    /// Adds a header field, in order: its value with the blank behind the colon, if there is one. Values may have folded lines.
     pub fn header(&mut self, name: &[u8], value: &[u8]) {
+        if let Some(exact) = &mut self.exact {
+            exact.add(name, value);
+        }
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
         // Whoever removes forged ones looks for the plain name: one with a blank behind it is another.
         if let Some(claim) = CLAIMS.iter().position(|claim| is(claim)) {
@@ -128,14 +177,27 @@ impl RawMessage {
 
     /// Bytes that this message holds in memory.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.bytes.len()
+    pub fn len(&self) -> usize {
+        self.bytes.len() + self.exact.as_ref().map_or(0, |exact| exact.bytes.len())
+    }
+
+    /// All header fields as they came, with CRLF as line ends and without the empty line at the end; none where they were not kept,
+    /// or are longer than [`MAX_HEADERS`] together.
+    #[must_use]
+    pub fn exact_header(&self) -> Option<&[u8]> {
+        self.exact.as_ref().filter(|exact| !exact.is_over).map(|exact| &*exact.bytes)
+    }
+
+    /// The body as it came.
+    #[must_use]
+    pub fn exact_body(&self) -> &[u8] {
+        if self.body == 0 { &[] } else { &self.bytes[self.body..] }
     }
 
     /// Whether nothing was added yet.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Sender, list and message id as the header says.
@@ -165,6 +227,27 @@ mod tests {
         assert_eq!(fields.message_id.as_deref(), Some("<1@x>"));
         let lf = raw.iter().copied().filter(|&b| b != b'\r').collect::<Vec<_>>();
         assert_eq!(RawMessage::from_bytes(&lf).unwrap().fields(), fields);
+    }
+
+    /// What a verifier of signatures needs.
+    #[test]
+    fn an_exact_message_is_as_it_came() {
+        let mut message = RawMessage::exact();
+        for (name, value) in [("Subject", " two\n lines"), ("X-None", "x"), ("X-CRLF", "\ta\r\n\tb ")] {
+            message.header(name.as_bytes(), value.as_bytes());
+        }
+        message.body(b"a\r\nb");
+        message.body(b"\r\n");
+        let header = b"Subject: two\r\n lines\r\nX-None:x\r\nX-CRLF:\ta\r\n\tb \r\n";
+        assert_eq!(message.exact_header(), Some(&header[..]));
+        assert_eq!(message.exact_body(), b"a\r\nb\r\n");
+        let file = [&header[..], b"\r\na\r\nb\r\n"].concat();
+        let read = RawMessage::exact_from_bytes(&file).unwrap();
+        assert_eq!((read.exact_header(), read.exact_body()), (message.exact_header(), message.exact_body()));
+        for _ in 0..MAX_HEADERS / 100 {
+            message.header(b"X", &[b'\n'; 99]);
+        }
+        assert!(message.exact_header().is_none() && message.over().is_none() && message.len() < 100);
     }
 
     #[test]

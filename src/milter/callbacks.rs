@@ -32,6 +32,8 @@ pub(super) struct State {
     /// Stages that are not answered, as agreed with this MTA.
     unanswered: ProtoOpts,
     actions: Actions,
+    /// Whether values of header fields have the blank behind the colon, in both directions.
+    has_blanks: bool,
 }
 
 impl State {
@@ -54,9 +56,10 @@ pub(super) fn callbacks(service: Arc<Service>, listener: Option<Arc<str>>) -> Ca
         .on_data(|_| Box::pin(async { Status::Continue }))
         .on_header(|cx, name, value| {
             Box::pin(async move {
+                let blank = if cx.data.as_ref().is_some_and(|state| state.has_blanks) { "" } else { " " };
                 step(cx, ProtoOpts::NOREPLY_HEADER, |s| {
                     if let Some(message) = &mut s.message {
-                        message.header(name.to_bytes(), value.to_bytes());
+                        message.header(name.to_bytes(), &[blank.as_bytes(), value.to_bytes()].concat());
                     }
                 })
             })
@@ -109,7 +112,10 @@ fn negotiate(
     cx.requested_actions = actions | (Actions::REQUEST_MACROS & offered_actions);
     // The library proposes to leave out the stages without a callback (HELO, unknown commands); an MTA that cannot leave
     // them out gets its answers from the library.
-    cx.requested_opts = ((cx.requested_opts & offered) - ProtoOpts::SKIP) | unanswered;
+    // A signature may be over the blank, too.
+    let has_blanks = session.verifies() && offered.contains(ProtoOpts::LEADING_SPACE);
+    let blanks = if has_blanks { ProtoOpts::LEADING_SPACE } else { ProtoOpts::empty() };
+    cx.requested_opts = ((cx.requested_opts & offered) - ProtoOpts::SKIP) | unanswered | blanks;
     if offered_actions.contains(Actions::REQUEST_MACROS) {
         for (stage, names) in [
             (MacroStage::Connect, c"j"),
@@ -120,7 +126,7 @@ fn negotiate(
             cx.requested_macros.insert(stage, names.into());
         }
     }
-    cx.data = Some(State { session, unanswered, actions });
+    cx.data = Some(State { session, unanswered, actions, has_blanks });
     Status::Continue
 }
 
@@ -172,6 +178,10 @@ async fn eom(cx: &mut EomContext<State>) -> Status {
         Action::Discard => return Status::Discard,
         Action::Reject | Action::Tempfail => return refuse(&mut cx.reply, outcome),
         Action::Mark | Action::Quarantine => (),
+    }
+    let mut outcome = outcome;
+    if state.has_blanks {
+        outcome.header.insert(0, ' ');
     }
     if let Err(e) = change(&cx.actions, state.actions, &name, forged, outcome).await {
         log::warn!("{id}: the message could not be marked: {e}");

@@ -4,6 +4,7 @@
 use super::budget::Account;
 use super::judgement::Judgement;
 use super::later::Judged;
+use super::proofs::prove;
 use super::record::record;
 use super::service::Service;
 use super::session::Message;
@@ -15,6 +16,7 @@ use crate::verdict::{
     Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown,
     account_line, fields, log_line, questions,
 };
+use crate::verify::Evidence;
 use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -114,26 +116,34 @@ impl Case<'_> {
     }
 
     async fn read_and_count(&self, raw: RawMessage, account: Account) -> (Finding, Option<Content>, usize) {
-        let content = match self.content(raw, account).await {
+        let (mut content, evidence) = match self.content(raw, account).await {
             Ok(content) => content,
             Err(finding) => return (finding, None, 0),
         };
         if let Some(finding) = Finding::uncounted(&content) {
             return (finding, Some(content), 0);
         }
-        let (finding, reported) = self.count(&content).await;
+        let evidence = evidence.as_ref().map(|(evidence, _)| evidence);
+        let (finding, reported) = self.count(&mut content, evidence).await;
         (finding, Some(content), reported)
     }
 
-    /// Reads it. A panic costs this message its verdict and nothing else.
-    async fn content(&self, raw: RawMessage, account: Account) -> Result<Content, Finding> {
-        let rules = Arc::clone(self.rules);
+    /// Reads it, and keeps what its signatures may be held against. A panic costs this message its verdict and nothing else.
+    async fn content(
+        &self,
+        raw: RawMessage,
+        account: Account,
+    ) -> Result<(Content, Option<(Evidence, Account)>), Finding> {
+        let (rules, sender) = (Arc::clone(self.rules), self.envelope.sender.clone());
         let large = raw.len() > LARGE;
         let read = move || {
-            let content = Content::of(&raw, &rules);
+            let content = Content::claiming(&raw, &rules, sender.as_deref());
+            let evidence = rules.asks_for_signature(&content.claimed).then(|| Evidence::of(&raw)).flatten();
             // Its memory is not free before, even if nobody waits for the result any more.
+            let mut smaller = account.of_same();
             drop((raw, account));
-            content
+            let keep = |evidence: Evidence| smaller.take(evidence.size()).then_some((evidence, smaller));
+            (content, evidence.and_then(keep))
         };
         let content = if large {
             let read = self.service.readers.read(self.envelope.client, read);
@@ -151,7 +161,7 @@ impl Case<'_> {
     }
 
     /// Counts and judges it; also says how many signatures were reported.
-    async fn count(&self, content: &Content) -> (Finding, usize) {
+    async fn count(&self, content: &mut Content, evidence: Option<&Evidence>) -> (Finding, usize) {
         let Self { rules, envelope, now, .. } = self;
         let now = *now;
         let ledger = &self.service.ledger;
@@ -183,11 +193,14 @@ impl Case<'_> {
             }
         };
         let answered = self.ask_tables(content, &inquiry).await;
+        let unknown_below = inquiry.unknown_below();
         let to = (answered.as_ref().unwrap_or(envelope), &self.parties[..]);
+        let claims = (&mut *content, evidence);
+        prove(self.service, rules, to, claims, known.0, self.deadline).await;
         let Some(counted) = Counted::new(rules, to, content, known, self.service.links.staleness()) else {
             return (Finding::Exempt(Exempt::Policy), reported);
         };
-        let counted = Counted { unknown_below: inquiry.unknown_below(), ..counted };
+        let counted = Counted { unknown_below, ..counted };
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
         }

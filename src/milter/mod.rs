@@ -13,6 +13,7 @@ mod later;
 mod listen;
 mod listeners;
 mod look_back;
+mod proofs;
 mod readers;
 mod record;
 mod serve;

@@ -50,7 +50,12 @@ pub(super) fn record(
         return;
     }
     if counts.is_some() {
-        reason = held.then_some("few sources");
+        let is_unverified = matches!(finding, Finding::Counted(counted) if counted.unverified.is_some());
+        reason = match (held, is_unverified) {
+            (true, _) => Some("few sources"),
+            (false, true) => Some("no answer of DNS"),
+            (false, false) => None,
+        };
     }
     let is_wanted = verdict == Verdict::Whitelisted;
     let Record { clients, recipients, .. } = activity.wanted;

@@ -10,6 +10,7 @@ use crate::ledger::Ledger;
 use crate::sync::{Asks, Links};
 use crate::table::Tables;
 use crate::verdict::{Rules, Settled};
+use crate::verify::Verifiers;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -31,6 +32,8 @@ pub struct Service {
     pub asks: Option<Arc<Asks>>,
     /// Messages of which there may be more to report once the rest is known.
     pub(super) later: Later,
+    /// Who verifies mail, where nobody else is trusted to.
+    pub(super) verifiers: Verifiers,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// The number of messages that are being received.
@@ -58,6 +61,7 @@ impl Service {
             readers: Readers::default(),
             tables: Tables::default(),
             later: Later::default(),
+            verifiers: Verifiers::default(),
             settled: Settled::default(),
             in_flight: watch::Sender::new(0),
         })

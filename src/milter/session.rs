@@ -64,6 +64,11 @@ impl Session {
         Self { service, client, message: None }
     }
 
+    /// Whether mail is verified here, by the rules of now.
+    pub(super) fn verifies(&self) -> bool {
+        self.service.rules.load().verifies()
+    }
+
     /// The MTA tells who connected. A host name in brackets, or "unknown", is none.
     pub(super) fn connect(&mut self, host: &str, ip: Option<IpAddr>) {
         let verified = !host.is_empty() && !host.starts_with('[') && !host.eq_ignore_ascii_case("unknown");
@@ -95,13 +100,14 @@ impl Session {
         });
         let envelope = Envelope { sender, authenticated, login, ..self.client.clone() };
         let exempt = rules.exempt(&envelope);
+        let raw = if rules.verifies() { RawMessage::exact() } else { RawMessage::new() };
         self.message = Some(Message {
             rules,
             envelope,
             recipient_bytes: 0,
             exempt,
             unjudged: None,
-            raw: RawMessage::new(),
+            raw,
             forged: 0,
             has_content: false,
             started: Instant::now(),
@@ -134,8 +140,9 @@ impl Message {
         }
     }
 
-    /// A header field.
-    pub(super) fn header(&mut self, name: &[u8], value: &[u8]) {
+    /// A header field, its value with the blank behind the colon.
+    pub(super) fn header(&mut self, name: &[u8], exact: &[u8]) {
+        let value = exact.trim_ascii_start();
         self.content_begins();
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
             self.forged += 1;
@@ -151,7 +158,7 @@ impl Message {
         }
         // With the colon, a blank and the end of the line.
         self.grow(name.len() + value.len() + 4);
-        self.collect(|raw| raw.header(name, value));
+        self.collect(|raw| raw.header(name, exact));
     }
 
     /// A piece of the body.
@@ -182,7 +189,7 @@ impl Message {
         add(&mut self.raw);
         if self.raw.over().is_some() {
             self.account.give_back();
-        } else if !self.account.take(self.raw.len() - before) {
+        } else if !self.account.take(self.raw.len().saturating_sub(before)) {
             self.unjudged = Some(Unknown::Overloaded);
             self.raw = RawMessage::new();
             self.account.give_back();

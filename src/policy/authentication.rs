@@ -9,77 +9,9 @@
 //! - if the message has what was verified: a whole DKIM signature of that domain, a From address, a sender. A verifier then has
 //!   something to say, above, of what somebody forged.
 
+use super::authenticate::{Authenticate, Authentication};
 use crate::mail::{AuthenticationResults, Fields, MethodResult};
-use serde::Deserialize;
 use std::fmt;
-
-/// How it is known whether DKIM, SPF and DMARC hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum Authenticate {
-    /// Not at all.
-    #[default]
-    No,
-    /// By Authentication-Results of trusted servers.
-    Header,
-}
-
-/// The name by which a server says what it verified, in lower case.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct AuthservId(String);
-
-impl TryFrom<String> for AuthservId {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        if text.is_empty() || !text.chars().all(is_plain) {
-            return Err(format!("found \"{text}\", expected a name such as mx.example.org"));
-        }
-        Ok(Self(text.to_ascii_lowercase()))
-    }
-}
-
-/// `[authentication]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Authentication {
-    /// How it is known.
-    pub authenticate: Authenticate,
-    /// The servers whose word counts.
-    pub authserv_ids: Vec<AuthservId>,
-    /// The methods of which their word counts, since they verify these of every message.
-    pub methods: Vec<Method>,
-}
-
-impl Default for Authentication {
-    fn default() -> Self {
-        Self { authenticate: Authenticate::No, authserv_ids: Vec::new(), methods: vec![Method::Dkim] }
-    }
-}
-
-/// What can be verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// DKIM.
-    Dkim,
-    /// SPF.
-    Spf,
-    /// DMARC.
-    Dmarc,
-}
-
-impl Method {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Dkim => "dkim",
-            Self::Spf => "spf",
-            Self::Dmarc => "dmarc",
-        }
-    }
-}
 
 /// Names that stand behind a message, since it was verified that they do. In lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -90,6 +22,39 @@ pub struct Proven {
     pub spf: Vec<String>,
     /// Domains of the From field by their own rules.
     pub dmarc: Vec<String>,
+}
+
+impl Proven {
+    /// What a message claims: who signed it, for whom its client sends, and from whom it is. Nothing of it is verified.
+    #[must_use]
+    pub fn claimed(fields: &Fields, sender: Option<&str>) -> Self {
+        let lower = |name: &str| name.to_lowercase();
+        let mut dkim = fields.signed_by.clone();
+        dkim.dedup();
+        // The null sender is nobody's.
+        let spf = sender.filter(|sender| sender.contains('@')).map(lower).into_iter().collect();
+        let mut from: Vec<_> = fields.from.iter().map(|from| lower(domain(from))).collect();
+        from.dedup();
+        Self { dkim, spf, dmarc: if from.len() == 1 { from } else { Vec::new() } }
+    }
+
+    /// Whether there is no name at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        [&self.dkim, &self.spf, &self.dmarc].iter().all(|names| names.is_empty())
+    }
+
+    /// Adds those of the other that are not there yet.
+    pub fn extend(&mut self, other: Self) {
+        let Self { dkim, spf, dmarc } = other;
+        for (all, more) in [(&mut self.dkim, dkim), (&mut self.spf, spf), (&mut self.dmarc, dmarc)] {
+            for name in more {
+                if !all.contains(&name) {
+                    all.push(name);
+                }
+            }
+        }
+    }
 }
 
 static NOTHING: Proven = Proven { dkim: Vec::new(), spf: Vec::new(), dmarc: Vec::new() };
@@ -151,24 +116,6 @@ impl fmt::Display for Ignored {
 pub type Tell<'a> = dyn FnMut(&str, Option<&MethodResult>, Result<(), Ignored>) + 'a;
 
 impl Authentication {
-    /// Whether results of this method count.
-    pub(super) fn verifies(&self, method: &str) -> bool {
-        self.authenticate == Authenticate::Header && self.methods.iter().any(|one| one.name() == method)
-    }
-
-    /// Whether the keys fit together.
-    ///
-    /// # Errors
-    /// What is wrong with `authserv-ids`.
-    pub fn check(&self) -> Result<(), String> {
-        if self.authenticate == Authenticate::Header && self.authserv_ids.is_empty() {
-            return Err("authenticate is \"header\", expected the names of servers whose Authentication-Results fields count, \
-                        such as [\"mx.example.org\"]"
-                .to_owned());
-        }
-        Ok(())
-    }
-
     /// What is proven of a message with these fields.
     #[must_use]
     pub fn proven(&self, fields: &Fields) -> Proven {
@@ -266,11 +213,17 @@ fn breaks_fields(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::mail::RawMessage;
+    use crate::policy::Method;
 
     fn trusting(ids: &[&str]) -> Authentication {
         let authserv_ids = ids.iter().map(|&id| id.to_owned().try_into().unwrap()).collect();
         let methods = vec![Method::Dkim, Method::Spf, Method::Dmarc];
-        Authentication { authenticate: Authenticate::Header, authserv_ids, methods }
+        Authentication {
+            authenticate: Authenticate::Header,
+            authserv_ids,
+            methods,
+            ..Authentication::default()
+        }
     }
 
     const SIGNED: &str = "DKIM-Signature: v=1; a=rsa-sha256; d=shop.example; s=s; h=from; bh=AA==; b=AA==\n";

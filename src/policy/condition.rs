@@ -133,6 +133,20 @@ impl Condition {
         }
     }
 
+    /// The names that it asks somebody to verify, of those that are known.
+    pub(super) fn claims(&self, known: &Known<'_>) -> Proven {
+        let matching = |pattern: &Pattern, names: &[Name]| {
+            let names = names.iter().filter(|name| pattern.matches(name, known.facts.answers));
+            names.map(|name| name.whole().to_owned()).collect()
+        };
+        match self {
+            Self::Dkim(pattern) => Proven { dkim: matching(pattern, &known.dkim), ..Proven::default() },
+            Self::Spf(pattern) => Proven { spf: matching(pattern, &known.spf), ..Proven::default() },
+            Self::Dmarc(pattern) => Proven { dmarc: matching(pattern, &known.dmarc), ..Proven::default() },
+            _ => Proven::default(),
+        }
+    }
+
     /// Its pattern, where names are compared with one.
     fn pattern(&self) -> Option<(usize, &Pattern)> {
         Some(match self {

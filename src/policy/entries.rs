@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The entries of a white list, and which of them wants a message.
 
+use super::authentication::Proven;
 use super::condition::{Condition, Known};
 use super::facts::Facts;
 use super::name::Name;
@@ -33,6 +34,8 @@ pub(super) struct Entries {
     joined: Vec<Joined>,
     /// The first entry that asks a table elsewhere.
     pub(super) remote: Option<Source>,
+    /// Whether some entry matches only verified mail.
+    pub(super) needs_proof: bool,
     /// All files that were read.
     pub(super) files: Vec<PathBuf>,
 }
@@ -43,6 +46,7 @@ impl Entries {
         if self.remote.is_none() && conditions.iter().any(|condition| condition.remote().is_some()) {
             self.remote = Some(source.clone());
         }
+        self.needs_proof |= conditions.iter().any(|condition| condition.method().is_some());
         match <[Condition; 1]>::try_from(conditions) {
             Ok([only]) => self.add_one(only, source),
             Err(conditions) => self.joined.push(Joined { conditions, source }),
@@ -124,7 +128,8 @@ impl Entries {
         if self.remote.is_none() || self.message(facts).is_some() {
             return (Vec::new(), true);
         }
-        let known = Known::of(facts);
+        let known = facts.if_proven();
+        let known = Known::of(&known);
         let to = facts.recipients.iter().flat_map(|to| spellings(facts, to));
         // Each has two spellings, and some more may be asked for twice.
         let recipients: Vec<Name> = to.take(2 * MAX_QUESTIONS).map(|to| Name::of(&to)).collect();
@@ -164,6 +169,53 @@ impl Entries {
             }
         }
         (questions, true)
+    }
+
+    /// What is to be verified of a message: what it claims and an entry asks for, of which all else holds. Nothing where it is wanted
+    /// already.
+    pub(super) fn to_verify(&self, facts: &Facts<'_>) -> Proven {
+        let mut asked = Proven::default();
+        if !self.needs_proof || facts.claimed.is_none() || self.message(facts).is_some() {
+            return asked;
+        }
+        let facts = facts.if_proven();
+        let known = Known::of(&facts);
+        for (set, names, of) in [
+            (&self.dkim, &known.dkim, &mut asked.dkim),
+            (&self.spf, &known.spf, &mut asked.spf),
+            (&self.dmarc, &known.dmarc, &mut asked.dmarc),
+        ] {
+            let is_asked = |name: &&Name| set.find(name.whole(), facts.answers).is_some();
+            of.extend(names.iter().filter(is_asked).map(|name| name.whole().to_owned()));
+        }
+        let needs_proof = |joined: &&Joined| joined.conditions.iter().any(|one| one.method().is_some());
+        for joined in self.joined.iter().filter(needs_proof) {
+            if joined.wants_message(&known) || joined.may_want_any(&known, &facts) {
+                joined.conditions.iter().for_each(|condition| asked.extend(condition.claims(&known)));
+            }
+        }
+        asked
+    }
+
+    /// Whether some entry asks for a signature of those that a message claims to have, whatever else it asks for.
+    pub(super) fn asks_for_signature(&self, claimed: &Proven) -> bool {
+        if !self.needs_proof {
+            return false;
+        }
+        let known = Facts { proven: Some(claimed), ..Facts::default() };
+        let known = Known::of(&known);
+        let has = |set: &Patterns, names: &[Name]| {
+            let is_asked =
+                |name: &Name| set.find(name.whole(), None).is_some() || set.remote().next().is_some();
+            names.iter().any(is_asked)
+        };
+        let of_signature = |condition: &Condition| {
+            matches!(condition, Condition::Dkim(_) | Condition::Dmarc(_))
+                && (condition.remote().is_some() || condition.holds(&known))
+        };
+        has(&self.dkim, &known.dkim)
+            || has(&self.dmarc, &known.dmarc)
+            || self.joined.iter().any(|joined| joined.conditions.iter().any(of_signature))
     }
 
     /// What is known of a message, if there are entries that need it so.
@@ -231,6 +283,13 @@ impl Joined {
         let (mut of_recipients, mut others) = (self.conditions.iter(), self.conditions.iter());
         of_recipients.any(Condition::is_of_recipient)
             && others.all(|condition| condition.is_of_recipient() || condition.holds(known))
+    }
+
+    /// Whether it is about recipients, and may want the message for one.
+    fn may_want_any(&self, known: &Known<'_>, facts: &Facts<'_>) -> bool {
+        let wants =
+            |to: &String| spellings(facts, to).any(|to| self.wants_for(&Name::of(&to), facts.answers));
+        self.may_want_for_some(known) && facts.recipients.iter().any(wants)
     }
 
     fn wants_for(&self, recipient: &Name, answers: Option<&Answers>) -> bool {

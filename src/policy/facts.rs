@@ -27,6 +27,8 @@ pub struct Facts<'a> {
     pub signature: Option<Signature>,
     /// Names that stand behind it, as far as somebody verified it.
     pub proven: Option<&'a Proven>,
+    /// Names that it claims and that may be verified yet, where that is done here.
+    pub claimed: Option<&'a Proven>,
     /// Which recipients are one.
     pub mailboxes: Option<&'a Mailboxes>,
     /// What tables elsewhere said of it.
@@ -34,6 +36,11 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
+    /// The same if all held that it claims.
+    pub(super) fn if_proven(self) -> Self {
+        Self { proven: self.claimed.or(self.proven), ..self }
+    }
+
     /// Names for whom the client may send, as far as they are the sender's. A verifier's word on another sender is none on this
     /// message.
     pub(super) fn spf(&self) -> impl Iterator<Item = &'a str> {

@@ -2,6 +2,7 @@
 //! What a count means for a message: white list, threshold, action. Pure: no clock, no file, no socket.
 
 mod accounts;
+mod authenticate;
 mod authentication;
 mod condition;
 mod decide;
@@ -28,7 +29,8 @@ mod warnings;
 mod whitelist;
 
 pub use accounts::{AccountStatus, Accounts, Limits, Sent, Standing};
-pub use authentication::{Authenticate, Authentication, AuthservId, Ignored, Method, Proven, Tell};
+pub use authenticate::{Authenticate, Authentication, AuthservId, Method, NameServer};
+pub use authentication::{Ignored, Proven, Tell};
 pub use decide::{Counts, Decision, Terms, Verdict, decide, settle};
 pub use doubts::{Doubt, doubts, host_bits};
 pub use facts::Facts;

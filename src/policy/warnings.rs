@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a postmaster should know of a white list that is valid.
 
-use super::authentication::{Authenticate, Authentication};
+use super::authenticate::{Authenticate, Authentication};
 use super::source::Source;
 use super::whitelist::WhiteList;
 
@@ -24,6 +24,7 @@ pub fn warnings(list: &WhiteList, acts: bool, authentication: &Authentication) -
             let why = match authentication.authenticate {
                 Authenticate::No => "authentication.authenticate is \"no\"".to_owned(),
                 Authenticate::Header => format!("authentication.methods does not have \"{method}\""),
+                Authenticate::Here => continue,
             };
             warnings.extend(warning(
                 &places,
@@ -71,5 +72,6 @@ mod tests {
         assert_eq!(of(proofs, Action::Mark, Authenticate::No), ["l:1", "l:3"]);
         // By default they verify DKIM alone.
         assert_eq!(of(proofs, Action::Mark, Authenticate::Header), ["l:3"]);
+        assert_eq!(of(proofs, Action::Mark, Authenticate::Here), [""; 0]);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! White lists: which bulk is wanted.
 
+use super::authentication::Proven;
 use super::condition::Open;
 use super::entries::Entries;
 use super::facts::Facts;
@@ -123,7 +124,19 @@ impl WhiteList {
     /// Whether some entry matches only verified mail.
     #[must_use]
     pub fn needs_proof(&self) -> bool {
-        self.proofs().iter().any(|(_, places)| !places.is_empty())
+        self.entries.load().needs_proof
+    }
+
+    /// Whether some entry asks for a signature of those that a message claims to have, whatever else it asks for.
+    #[must_use]
+    pub fn asks_for_signature(&self, claimed: &Proven) -> bool {
+        self.entries.load().asks_for_signature(claimed)
+    }
+
+    /// What is to be verified of a message before it is said whether it is wanted: names that it claims and an entry asks for.
+    #[must_use]
+    pub fn to_verify(&self, facts: &Facts<'_>) -> Proven {
+        self.entries.load().to_verify(facts)
     }
 
     /// Where the entries stand that anybody can make match, in order.
@@ -208,7 +221,7 @@ impl Open for Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Mailboxes, Proven};
+    use crate::policy::Mailboxes;
     use crate::signature::Signature;
 
     fn load(files: &[(&str, &str)]) -> Result<WhiteList, WhiteListError> {
@@ -229,6 +242,7 @@ mod tests {
             list_id: Some("news.example.org"),
             signature: Some(Signature::from_bytes([1; 16])),
             proven: None,
+            claimed: None,
             mailboxes: None,
             answers: None,
         }

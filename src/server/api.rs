@@ -2,12 +2,12 @@
 //! The HTTP API under /v1; docs/protocol.md describes it.
 
 use super::access::Access;
-use super::clients::{Client, ClientsError};
+use super::clients::{self, Client, ClientsError};
 use super::gate::{Gate, Refused};
 use super::limits::Who;
 use super::settings::Settings;
 use super::snapshots::Snapshots;
-use super::streaming::{Stream, next_updates, send_snapshot, send_updates};
+use super::streaming::{Gaps, Stream, next_updates, send_snapshot, send_updates};
 use super::streams::{Place, Streams};
 use crate::activity::Activity;
 use crate::control::{Daemon, METRICS_TYPE, Parts};
@@ -145,6 +145,14 @@ impl Service {
         Arc::clone(&self.daemon)
     }
 
+    /// Has updates kept for other servers, once a client may be one.
+    ///
+    /// # Errors
+    /// When the ledger is not available.
+    pub async fn keep_for_peers(&self) -> Result<(), LedgerError> {
+        if self.gate.has_peers() { self.ledger.keep_for_peers().await } else { Ok(()) }
+    }
+
     /// Lets go of what nobody used for a while.
     pub fn tidy(&self) {
         self.snapshots.tidy();
@@ -277,6 +285,7 @@ async fn take_reports(
     let receipt = service.ledger.take_batch(reporter, batch.number, batch.reports, limits, now()).await?;
     let receipt = receipt.map_err(|e| match e {
         NotCounted::Backwards(e) => Failure(Code::BatchNumber, e.to_string()),
+        NotCounted::Waits => Failure(Code::Unavailable, e.to_string()),
         NotCounted::OverQuota(e) => {
             service.gate.refused(&client.name, "its quota of different signatures is used up");
             Failure(Code::Quota, e.to_string())
@@ -293,26 +302,34 @@ pub(super) struct UpdatesQuery {
     since: String,
     #[serde(default)]
     wait: u64,
+    #[serde(default)]
+    gaps: Gaps,
 }
 
 pub(super) async fn updates(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Query(UpdatesQuery { since, wait }): Query<UpdatesQuery>,
+    Query(UpdatesQuery { since, wait, gaps }): Query<UpdatesQuery>,
 ) -> Result<Response, Failure> {
     let client = service.gate.reader(token(&headers), &caller)?;
     service.agree(client.as_ref(), &headers)?;
     let bad = |e| Failure(Code::Request, format!("since: {e}"));
     let theirs: Vector = since.parse().map_err(bad)?;
+    if let Some(client) = client.as_ref().filter(|client| client.role == clients::Role::Peer)
+        && service.ledger.listens()
+    {
+        // By what it lacks it tells what it knows.
+        service.ledger.hear(client.name.clone(), theirs.clone(), now()).await?;
+    }
     let place = service.stream(client.as_ref(), &caller)?;
     // What cannot be served is told before the stream begins.
-    let first = next_updates(&place, &service.ledger, &theirs).await?;
+    let first = next_updates(&place, &service.ledger, &theirs, gaps).await?;
     let (sink, body) = place.body();
     let until = Instant::now() + Duration::from_secs(wait.min(MAX_WAIT));
     let stream = Stream { place, sink, connection: caller.connection };
     let access = service.access(client.as_ref(), &headers);
-    tokio::spawn(send_updates(stream, access, service.ledger.clone(), theirs, first, until));
+    tokio::spawn(send_updates(stream, access, service.ledger.clone(), (theirs, gaps), first, until));
     Ok(service.with_parameters(body))
 }
 

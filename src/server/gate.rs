@@ -153,6 +153,12 @@ impl Gate {
         names.filter(new).cloned().collect()
     }
 
+    /// Whether any client is a server.
+    pub(super) fn has_peers(&self) -> bool {
+        self.refresh();
+        self.clients.load().list().iter().any(|client| client.role == Role::Peer)
+    }
+
     /// All clients, and what they did.
     pub(super) fn status(&self) -> Vec<ClientStatus> {
         self.refresh();

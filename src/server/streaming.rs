@@ -5,10 +5,11 @@
 use super::access::Access;
 use super::blocks::{Block, Key};
 use super::streams::Place;
-use crate::ledger::{Behind, Ledger, Snapshot, Vector, mark_of};
+use crate::ledger::{Behind, Ledger, Missing, Snapshot, Vector, mark_of, now};
 use crate::net::{Gone, Member, Sender};
 use crate::sync::clock::ClockGuard;
 use crate::sync::wire::{self, SnapshotHead, frame};
+use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -76,20 +77,54 @@ impl Stream {
     }
 }
 
+/// Who reads updates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Gaps {
+    /// One who takes a snapshot when updates are gone.
+    #[default]
+    Refuse,
+    /// A server, which passes over updates that count nowhere any more.
+    Over,
+    /// A server which does without origins of which others are gone.
+    Leave,
+}
+
+impl Gaps {
+    /// Readers of one kind share what is read for them.
+    fn key(self, theirs: &Vector) -> Key {
+        Key::Updates(format!("{self:?} {theirs}"))
+    }
+}
+
 /// The updates that a holder of `theirs` lacks, or the first of them; none when it lacks none.
 pub(super) async fn next_updates(
     place: &Place,
     ledger: &Ledger,
     theirs: &Vector,
+    gaps: Gaps,
 ) -> Result<Option<Arc<Block>>, Behind> {
-    let (of, ledger, from) = (Key::Updates(theirs.to_string()), ledger.clone(), theirs.clone());
-    place.block(of, move || updates(&ledger, &ledger.vector(), &from)).await
+    let (of, ledger, from) = (gaps.key(theirs), ledger.clone(), theirs.clone());
+    place.block(of, move || updates(&ledger, &ledger.vector(), &from, gaps)).await
 }
 
 /// What a holder of `theirs` lacks of `ours`, as a block.
-fn updates(ledger: &Ledger, ours: &Vector, theirs: &Vector) -> Result<Option<Block>, Behind> {
-    let updates = ledger.reader()?.updates(ours, theirs, UPDATES_AT_ONCE)?;
+fn updates(ledger: &Ledger, ours: &Vector, theirs: &Vector, gaps: Gaps) -> Result<Option<Block>, Behind> {
+    let reader = ledger.reader()?;
+    let Missing { past, updates } = match gaps {
+        Gaps::Refuse => {
+            Missing { updates: reader.updates(ours, theirs, UPDATES_AT_ONCE)?, ..Missing::default() }
+        }
+        Gaps::Over | Gaps::Leave => {
+            reader.missing_at_server(ours, theirs, UPDATES_AT_ONCE, now(), gaps == Gaps::Leave)?
+        }
+    };
     let mut block = Block { after: theirs.clone(), ..Block::default() };
+    if !past.is_empty() {
+        past.iter().for_each(|past| block.after.set(past.origin, past.mark));
+        block.begins.push(0);
+        block.bytes.extend_from_slice(&frame(&wire::encode_past(&past)));
+    }
     for update in &updates {
         let Some((origin, mark)) = mark_of(update) else { continue };
         block.after.set(origin, mark);
@@ -104,17 +139,17 @@ pub(super) async fn send_updates(
     stream: Stream,
     access: Access,
     ledger: Ledger,
-    theirs: Vector,
+    (theirs, gaps): (Vector, Gaps),
     first: Option<Arc<Block>>,
     until: Instant,
 ) {
-    while_allowed(access, updates_until(&stream, &ledger, theirs, first, until)).await;
+    while_allowed(access, updates_until(&stream, &ledger, (theirs, gaps), first, until)).await;
 }
 
 async fn updates_until(
     stream: &Stream,
     ledger: &Ledger,
-    mut theirs: Vector,
+    (mut theirs, gaps): (Vector, Gaps),
     first: Option<Arc<Block>>,
     until: Instant,
 ) -> Result<(), Ended> {
@@ -127,14 +162,13 @@ async fn updates_until(
         if let Some(block) = next.take() {
             let (after, end) = (block.after.clone(), block.bytes.len());
             drop(block);
-            let (key, of, from, to) =
-                (Key::Updates(theirs.to_string()), ledger.clone(), theirs.clone(), after.clone());
+            let (key, of, from, to) = (gaps.key(&theirs), ledger.clone(), theirs.clone(), after.clone());
             // The same updates again, though there may be more by now.
-            stream.send_block(&key, (0, end), move || updates(&of, &to, &from)).await?;
+            stream.send_block(&key, (0, end), move || updates(&of, &to, &from, gaps)).await?;
             theirs = after;
         }
         moved.mark_unchanged();
-        next = next_updates(&stream.place, ledger, &theirs).await?;
+        next = next_updates(&stream.place, ledger, &theirs, gaps).await?;
         if next.is_some() {
             continue;
         }

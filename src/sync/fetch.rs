@@ -123,7 +123,7 @@ pub(super) async fn fetch_rows(
     Ok((assembly, rows))
 }
 
-async fn head_of(stream: &mut Stream) -> Result<SnapshotHead, Stopped> {
+pub(super) async fn head_of(stream: &mut Stream) -> Result<SnapshotHead, Stopped> {
     let cut = || Stopped::Nonsense("a snapshot without its first frame".to_owned());
     let bytes = stream.next().await?.ok_or_else(cut)?;
     SnapshotHead::decode(&bytes).ok_or_else(cut)

@@ -7,6 +7,7 @@ use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, catch_up, decode, fetch_rows};
 use super::left::Left;
+use super::peer;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::{Flow, Link, Links};
 use super::wire::decode_alive;
@@ -53,7 +54,15 @@ pub async fn follow(
                 continue;
             }
             let began = Instant::now();
-            let following = follow_once(&ledger, &settings, remote, &way, || links.set_active(Some(i)));
+            let active = || links.set_active(Some(i));
+            let following = async {
+                match way {
+                    Way::All { snapshot_on_fork: false } => {
+                        peer::follow_once(&ledger, &settings, remote, WAIT, active).await
+                    }
+                    _ => follow_once(&ledger, &settings, remote, &way, active).await,
+                }
+            };
             let result = tokio::select! {
                 result = following => result,
                 () = better_one_answers(&ledger, &remotes, &left, i, &way) => Ok(()),
@@ -209,7 +218,8 @@ async fn take_snapshot(
     forked: bool,
 ) -> Result<(), Stopped> {
     let (mut assembly, rows) = fetch_rows(settings, remote).await?;
-    if rows == 0 && !forked {
+    let of_nothing = assembly.vector().iter().all(|(_, mark)| mark.version == 0);
+    if rows == 0 && of_nothing && !forked {
         return Ok(());
     }
     if !assembly.vector().covers(&ledger.vector()) {

@@ -16,6 +16,7 @@ mod follow;
 mod left;
 pub mod log;
 mod parameters;
+mod peer;
 mod push;
 mod remote;
 mod settings;

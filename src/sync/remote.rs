@@ -296,6 +296,23 @@ impl Remote {
         Ok(wire::decode_counts(&answer, signatures.len())?)
     }
 
+    /// The same for a server, which passes over what counts nowhere any more, and leaves out what it knows another history of. With
+    /// `leave`, it also leaves out such origins of which updates are gone that still count.
+    ///
+    /// # Errors
+    /// When there is no stream; [`Code::UpdatesGone`] without `leave`, when such updates are gone.
+    pub async fn updates_to_server(
+        &self,
+        since: &Vector,
+        wait: Duration,
+        leave: bool,
+    ) -> Result<Stream, RemoteError> {
+        let gaps = if leave { "leave" } else { "over" };
+        let url = format!("{}/v1/updates?gaps={gaps}&wait={}&since={since}", self.base, wait.as_secs());
+        let response = self.send(self.http.get(url)).await?;
+        Ok(Stream::new(response, wire::UPDATES, &self.link))
+    }
+
     /// The rows of a snapshot from `from` on: of the newest, or of the one with this number.
     ///
     /// # Errors
@@ -354,6 +371,14 @@ impl Stream {
             self.link.received(piece.len());
             self.frames.push(&piece);
         }
+    }
+
+    /// The content of the next frame, if it came already.
+    ///
+    /// # Errors
+    /// When what came is no frame.
+    pub fn at_hand(&mut self) -> Result<Option<Vec<u8>>, RemoteError> {
+        Ok(self.frames.take()?)
     }
 
     /// Notes that the last frame was of use.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The bodies of requests and answers, as bytes; docs/protocol.md describes them. All numbers are little-endian.
 
-use crate::ledger::{MAX_BATCH, Origin, Receipt, Vector};
+use crate::ledger::{MAX_BATCH, Origin, Past, Receipt, Vector};
 use crate::signature::Signature;
 use bulkmark_filter::varint;
 use std::borrow::Cow;
@@ -251,6 +251,21 @@ pub fn decode_alive(content: &[u8]) -> Option<Vector> {
         return None;
     }
     std::str::from_utf8(vector).ok()?.parse().ok()
+}
+
+/// The content of a frame of updates by which a server tells another what counts nowhere any more: 8 zeros, where an update has its
+/// origin, and the number 1; then the beginnings of histories.
+#[must_use]
+pub fn encode_past(past: &[Past]) -> Vec<u8> {
+    [&PAST_HEAD[..], &Past::encode_all(past)].concat()
+}
+
+const PAST_HEAD: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+
+/// Reads what [`encode_past`] made. None for anything else.
+#[must_use]
+pub fn decode_past(content: &[u8]) -> Option<Vec<Past>> {
+    Past::decode_all(content.strip_prefix(&PAST_HEAD[..])?)
 }
 
 /// Puts a stream together from the pieces in which it comes.

@@ -32,7 +32,15 @@ impl Letter {
             canary: false,
         };
         let proven = crate::policy::Proven::default();
-        let content = Content { from: Vec::new(), list_id: None, message_id: None, proven, signatures };
+        let content = Content {
+            from: Vec::new(),
+            list_id: None,
+            message_id: None,
+            claimed: proven.clone(),
+            proven,
+            unverified: None,
+            signatures,
+        };
         Self { time: 0, subject: String::new(), envelope: Envelope::default(), content }
     }
 }

@@ -18,6 +18,10 @@ pub struct Content {
     pub message_id: Option<String>,
     /// Names that stand behind it, as far as it was verified.
     pub proven: Proven,
+    /// Names that it claims, where they are verified here.
+    pub claimed: Proven,
+    /// Why not all of them could be, if DNS had no answer.
+    pub unverified: Option<&'static str>,
     /// The signatures.
     pub signatures: Signatures,
 }
@@ -29,11 +33,21 @@ impl Content {
         let fields = message.fields();
         Self {
             proven: rules.authentication.proven(&fields),
+            claimed: Proven::default(),
+            unverified: None,
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,
             signatures: signatures(message, &rules.key, &rules.signature),
         }
+    }
+
+    /// The same with what it claims, where that is verified here.
+    #[must_use]
+    pub fn claiming(message: &RawMessage, rules: &Rules, sender: Option<&str>) -> Self {
+        let content = Self::of(message, rules);
+        let claims = || Proven::claimed(&message.fields(), sender);
+        Self { claimed: rules.verifies().then(claims).unwrap_or_default(), ..content }
     }
 
     /// What it is held against lists by.
@@ -48,6 +62,7 @@ impl Content {
             list_id: self.list_id.as_deref(),
             signature: self.signatures.body.ok(),
             proven: Some(self.proven.for_sender(envelope.sender.as_deref())),
+            claimed: rules.authentication.is_here().then_some(&self.claimed),
             mailboxes: Some(&rules.mailboxes),
             answers: Some(&envelope.answers),
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What tables elsewhere are to be asked about a message before it is decided on.
+//! What tables elsewhere, and DNS, are to be asked about a message before it is decided on.
 
 use super::content::Content;
 use super::envelope::Envelope;
 use super::rules::Rules;
-use crate::policy::{Counts, Facts, Party, Question, Terms};
+use crate::policy::{Counts, Facts, Party, Proven, Question, Terms};
 
 /// The questions about a message that is bulk for some of these parties, and that no entry of theirs wants yet; and whether they are
 /// all: of very many recipients not all are asked for.
@@ -29,4 +29,25 @@ pub fn questions(
         }
     }
     (questions, is_all)
+}
+
+/// What is to be verified of a message that is bulk for some of these parties: what it claims and an entry of theirs asks for. Tables
+/// elsewhere have answered.
+#[must_use]
+pub fn to_verify(
+    rules: &Rules,
+    parties: &[Party<'_>],
+    envelope: &Envelope,
+    content: &Content,
+    counts: Counts,
+) -> Proven {
+    let mut asked = Proven::default();
+    for party in parties.iter().filter(|party| rules.judges(party.by)) {
+        let Terms { thresholds, lists, .. } = rules.terms(party.by);
+        if rules.authentication.is_here() && counts.reach(thresholds) {
+            let facts = Facts { recipients: &party.recipients, ..content.facts(envelope, rules) };
+            lists.iter().for_each(|list| asked.extend(list.to_verify(&facts)));
+        }
+    }
+    asked
 }

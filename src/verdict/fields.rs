@@ -59,6 +59,7 @@ pub fn fields(
             let milder = decision.milder.and_then(|by| rules.name(by));
             fields.extend(milder.map(|name| ("milder", name.to_owned())));
             fields.extend(counted.decision.sources());
+            fields.extend(counted.unverified.map(|reason| ("unverified", reason.to_owned())));
             fields.extend(counted.signature.map(|signature| ("signature", signature.to_string())));
             fields.extend(
                 counted.decision.whitelist.as_ref().map(|entry| ("whitelist", plain(&entry.to_string(), ""))),

@@ -5,7 +5,7 @@ use super::content::Content;
 use super::envelope::Envelope;
 use super::reason::{Exempt, Unknown};
 use super::rules::Rules;
-use crate::policy::{Backings, Counts, Decision, Facts, Party, Terms, decide, settle};
+use crate::policy::{Backings, Counts, Decision, Facts, Party, Terms, Verdict, decide, settle};
 use crate::signature::Signature;
 
 /// How far the judging came.
@@ -42,6 +42,8 @@ pub struct Counted {
     pub signature: Option<Signature>,
     /// Verdict and action.
     pub decision: Decision,
+    /// Why a white list that asks for verified mail does not know whether it wants the message, if so.
+    pub unverified: Option<&'static str>,
     /// Seconds since other servers were heard, where that is too long ago.
     pub stale: Option<u64>,
     /// Below which count those of this message may be too low, since only bulk is held here; none where all are known.
@@ -66,8 +68,9 @@ impl Counted {
         let stale = staleness.filter(|&age| age > rules.max_staleness);
         let is_stale = stale.is_some() && !rules.act_when_stale;
         let is_unanswered = envelope.answers.failed.is_some() && !rules.act_when_unanswered;
+        let is_unverified = content.unverified.is_some() && !rules.authentication.act_when_unverified;
         // A newsletter of one's own is bulk, too; what is done about accounts is not decided by one message.
-        let marks_only = is_stale || is_unanswered || rules.is_outbound(envelope);
+        let marks_only = is_stale || is_unanswered || is_unverified || rules.is_outbound(envelope);
         let of_party = |party: &Party<'_>| {
             let terms = rules.terms(party.by);
             let marking;
@@ -84,7 +87,8 @@ impl Counted {
             parties.iter().map(|party| (party.by, rules.judges(party.by).then(|| of_party(party)))).collect();
         let decision = settle(&decisions)?;
         let is_bulk = counts.reach(rules.terms(decision.by).thresholds);
-        Some(Self { counts, signature, decision, stale, unknown_below: None, is_bulk })
+        let unverified = content.unverified.filter(|_| decision.verdict == Verdict::Bulk);
+        Some(Self { counts, signature, decision, unverified, stale, unknown_below: None, is_bulk })
     }
 
     /// A count for people and programs: what may be too low has a plus.

@@ -28,7 +28,7 @@ mod settled;
 mod trail;
 
 pub use content::Content;
-pub use elsewhere::questions;
+pub use elsewhere::{questions, to_verify};
 pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};

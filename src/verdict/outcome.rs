@@ -136,6 +136,9 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
     for (name, value) in counted.decision.sources() {
         header = header.field(name, value);
     }
+    if let Some(reason) = counted.unverified {
+        header = header.field("unverified", reason);
+    }
     if let Some(age) = counted.stale {
         header = header.field("stale", age);
     }

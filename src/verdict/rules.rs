@@ -8,7 +8,7 @@ use super::inquiry::Inquiry;
 use super::reason::Exempt;
 use crate::policy::{
     Actions, Authentication, By, DEFAULT, Mailboxes, Network, OnFailure, OutboundSettings, Party, Per,
-    Policies, Policy, Range, Terms, Thresholds, WhiteList,
+    Policies, Policy, Proven, Range, Terms, Thresholds, WhiteList,
 };
 use crate::signature::{self, FederationKey};
 use std::collections::HashSet;
@@ -104,6 +104,18 @@ impl Rules {
     pub fn lists(&self) -> impl Iterator<Item = &WhiteList> {
         let of_policies = self.policies.0.iter().map(|policy| &policy.whitelist);
         [&self.whitelist, &self.private].into_iter().chain(of_policies)
+    }
+
+    /// Whether mail is verified here: its header is needed as it came.
+    #[must_use]
+    pub fn verifies(&self) -> bool {
+        self.authentication.is_here() && self.lists().any(WhiteList::needs_proof)
+    }
+
+    /// Whether some list asks for a signature of those that a message claims to have, whatever else it asks for.
+    #[must_use]
+    pub fn asks_for_signature(&self, claimed: &Proven) -> bool {
+        self.authentication.is_here() && self.lists().any(|list| list.asks_for_signature(claimed))
     }
 
     /// Whether a message with this envelope is outbound. It is counted apart, and bulk is only marked; its account is watched.

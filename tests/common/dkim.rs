@@ -3,6 +3,7 @@
 
 use super::encode::{base64_lines, from_base64};
 use super::mta::{free_port, skip, wait_until};
+use super::signer::Signer;
 use ring::signature::RsaKeyPair;
 use std::fs;
 use std::net::TcpStream;
@@ -14,6 +15,8 @@ pub const DOMAIN: &str = "shop.example";
 /// OpenDKIM with a key of [`DOMAIN`]; stopped when dropped.
 pub struct OpenDkim {
     pub milter: String,
+    /// What DNS would have of its key.
+    pub record: String,
     key: RsaKeyPair,
     /// Its files.
     _directory: tempfile::TempDir,
@@ -51,7 +54,7 @@ impl OpenDkim {
             command.arg("-f").arg("-x").arg(path("opendkim.conf")).stdin(Stdio::null()).spawn().unwrap();
         wait_until("OpenDKIM", || TcpStream::connect(("127.0.0.1", port)).ok());
         let key = key(&fs::read_to_string(path("sel.private")).unwrap());
-        Some(Self { milter: format!("inet:127.0.0.1:{port}"), key, _directory: directory, child })
+        Some(Self { milter: format!("inet:127.0.0.1:{port}"), key, record, _directory: directory, child })
     }
 
     /// The message as [`DOMAIN`] signs it: RFC 6376, all fields, header relaxed and body simple.
@@ -91,6 +94,44 @@ fn key(pem: &str) -> RsaKeyPair {
     let lines: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     let der = from_base64(&lines);
     RsaKeyPair::from_pkcs8(&der).or_else(|_| RsaKeyPair::from_der(&der)).unwrap()
+}
+
+/// OpenDKIM that signs what comes from 192.0.2.7; stopped when dropped.
+pub struct Signing {
+    pub milter: String,
+    /// Its files.
+    _directory: tempfile::TempDir,
+    child: Child,
+}
+
+impl Signing {
+    /// Starts it with this key and in this form (`Canonicalization`).
+    pub fn start(key: &Signer, form: &str) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let settings = directory.path().join("opendkim.conf");
+        let text = format!(
+            "Socket inet:{port}@127.0.0.1\nMode s\nDomain {DOMAIN}\nSelector sel\nKeyFile {}\nInternalHosts 192.0.2.7\n\
+             Canonicalization {form}\nSyslog no\nRequireSafeKeys no\n",
+            key.file().display()
+        );
+        fs::write(&settings, text).unwrap();
+        let Ok(child) =
+            Command::new("opendkim").arg("-f").arg("-x").arg(settings).stdin(Stdio::null()).spawn()
+        else {
+            skip("opendkim is missing; run tests/mta/install as root");
+            return None;
+        };
+        wait_until("OpenDKIM", || TcpStream::connect(("127.0.0.1", port)).ok());
+        Some(Self { milter: format!("inet:127.0.0.1:{port}"), _directory: directory, child })
+    }
+}
+
+impl Drop for Signing {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Drop for OpenDkim {

@@ -7,6 +7,7 @@ pub mod browser;
 pub mod clock;
 pub mod counts;
 pub mod dkim;
+pub mod dns;
 pub mod encode;
 pub mod frozen;
 pub mod http;
@@ -22,8 +23,10 @@ pub mod proxy;
 pub mod random;
 pub mod rig;
 pub mod server;
+pub mod signer;
 pub mod smtp;
 pub mod standin;
+pub mod verifiers;
 pub mod writing;
 
 use std::fs;

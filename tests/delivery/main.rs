@@ -29,6 +29,8 @@ mod life;
 mod retries;
 mod sources;
 mod tables;
+mod verified;
+mod verifiers;
 mod whitelist;
 
 /// The first copy is bulk already: for tests of what is done with bulk.

@@ -9,6 +9,7 @@ use crate::config::{self, Checked, Kind};
 use crate::directory::User;
 use crate::ledger::Role;
 use crate::policy;
+use crate::verify::Resolver;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -20,6 +21,13 @@ pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
         Kind::Milter => {
             let checked = config::load(path)?;
             of_lists = of_white_lists(&checked);
+            let settings = &checked.file.authentication;
+            // Those that are named are asked by doctor; here it is seen whether anybody would be.
+            let missing = settings.is_here().then(|| Resolver::new(settings).err()).flatten();
+            of_lists
+                .extend(missing.map(|e| {
+                    format!("{}: authentication.authenticate is \"self\", but {e}", path.display())
+                }));
             let Checked { file, key, .. } = checked;
             (Role::Site, file.control, file.state_dir, key)
         }

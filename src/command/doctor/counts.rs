@@ -4,9 +4,9 @@
 use super::files::{AS_ROOT, is_forbidden};
 use super::report::Report;
 use super::subject::Daemon;
-use crate::command::show::ago;
+use crate::command::show::{ago, next_capacity};
 use crate::control::{self, DaemonStatus};
-use crate::ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus};
+use crate::ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus, now};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +33,9 @@ pub(super) async fn examine(
                 "sound when the daemon opened it; bulkmark ledger verify checks it while no daemon runs",
             );
             examine_slices(&status.ledger.slices, status.ledger.bulk.as_ref(), of.threshold, report);
+            if let Some(line) = next_capacity(status.ledger.next_capacity, now()) {
+                report.ok("capacity", line);
+            }
             return Some(status);
         }
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {

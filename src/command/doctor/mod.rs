@@ -3,10 +3,11 @@
 //!
 //! `report` collects what the others find: `files` looks at what the daemon may do with its files, `counts` asks
 //! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does,
-//! `servers` asks the other servers, and `certificates` looks at the server's own. `subject` is what they look at.
+//! `dns` asks name servers, `servers` asks the other servers, and `certificates` looks at the server's own. `subject` is what they look at.
 
 mod certificates;
 mod counts;
+mod dns;
 mod files;
 mod postfix;
 mod report;
@@ -140,6 +141,7 @@ async fn milter(
         Ok(()) if file.whitelist.files.is_empty() => report.ok("white lists", "there are none"),
         Ok(()) => report.ok("white lists", "every entry is valid"),
     }
+    dns::examine(&file.authentication, report).await;
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
     if let Some(listen) = daemon.listens(file.listen.first(), status.as_ref(), Address::of_postfix, report) {
         session::examine(file, &listen, report).await;

@@ -5,8 +5,9 @@ use super::node::{NOW, Node};
 use super::world::signature;
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::vector::{Origin, Vector};
-use crate::ledger::settings::{Role, Settings};
+use crate::ledger::settings::{Federation, Role, Settings};
 use crate::ledger::state::receipts::{MAX_SPOOLS, Reporter};
+use crate::ledger::state::server::NotCounted;
 use std::num::NonZeroU32;
 
 fn settings() -> Settings {
@@ -170,4 +171,57 @@ fn a_window_keeps_its_size_over_a_crash() {
     }
     assert_eq!(milter.view().count(signature(0), NOW), 3);
     assert!(milter.cells() == server.cells());
+}
+
+/// A server whose peers are two others. It is put back to a copy with reports in no update. One peer knows the update that they came to
+/// be in, the other does not: they are counted once, and what it counts before and after it hears of it, too.
+#[test]
+fn what_is_held_back_counts_once() {
+    let name = |n: u64| format!("{} {n}", Role::Server);
+    let federation = Federation { peers: vec![name(2), name(3)], ..Federation::default() };
+    let of_peers = Settings { federation, ..settings() };
+    let mut server = Node::new(name(1), Role::Server, of_peers, 1);
+    let (mut knows, mut does_not) = (node(Role::Server, 2), node(Role::Server, 3));
+    let report = |server: &mut Node, number, reported| {
+        let reporter = Reporter { client: "a".to_owned(), spool: 1 };
+        let taken = server.state().server().unwrap();
+        let receipt = taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(9));
+        server.commit();
+        receipt
+    };
+    report(&mut server, 1, 0).unwrap();
+    server.state().cut(NOW);
+    report(&mut server, 2, 1).unwrap();
+    let (copy, restarted) = (server.copy(), server.copy());
+    server.state().cut(NOW);
+    server.commit();
+    pull(&server, &mut knows);
+
+    server.restart(Some(&copy));
+    assert_eq!(report(&mut server, 3, 2), Err(NotCounted::Waits), "nobody was heard");
+    assert_eq!(server.view().count(signature(1), NOW), 1, "it counts here");
+    server.go_on();
+    report(&mut server, 3, 2).unwrap();
+    server.hear("server 2", &knows.view().vector());
+    server.hear("server 3", &does_not.view().vector());
+    server.checkpoint(&crate::ledger::state::changes::Expired::default());
+    pull(&knows, &mut server);
+    pull(&server, &mut knows);
+    pull(&server, &mut does_not);
+    for node in [&server, &knows, &does_not] {
+        assert_eq!([0, 1, 2].map(|n| node.view().count(signature(n), NOW)), [1; 3], "{}", node.name);
+        assert!(node.cells() == server.cells(), "{}", node.name);
+    }
+
+    // When no peer knows it, it is told as the update that its receipt names.
+    server.restart(Some(&restarted));
+    let mut fresh = node(Role::Server, 4);
+    server.go_on();
+    server.hear("server 2", &Vector::new());
+    assert!(server.updates(&Vector::new(), usize::MAX).unwrap().len() == 1, "not before all were heard");
+    server.hear("server 3", &Vector::new());
+    server.restart(None);
+    pull(&server, &mut fresh);
+    assert_eq!([0, 1, 2].map(|n| fresh.view().count(signature(n), NOW)), [1, 1, 0]);
+    assert!(fresh.view().vector().iter().any(|(_, mark)| mark.version == 2));
 }

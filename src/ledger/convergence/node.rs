@@ -5,9 +5,11 @@ use crate::ledger::disk::backup::{Build, dump};
 use crate::ledger::disk::commit;
 use crate::ledger::disk::load::{Loaded, load};
 use crate::ledger::disk::read::{Behind, Reader};
+use crate::ledger::disk::tell::Missing;
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::settings::{Role, Settings};
 use crate::ledger::state::assembly::Assembly;
 use crate::ledger::state::changes::Expired;
@@ -23,8 +25,9 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The time at which everything happens.
-pub(super) const NOW: u64 = 20_000 * 86_400 + 1000;
+/// The time at which all begins, and the length of a window.
+pub(super) const NOW: u64 = 20_000 * DAY + 1000;
+pub(super) const DAY: u64 = 86_400;
 
 /// A file.
 #[derive(Debug, Clone, Default)]
@@ -69,12 +72,20 @@ pub(super) struct Node {
     loaded: Option<Loaded>,
     /// New names: of origins and spools.
     names: u64,
+    pub(super) now: u64,
 }
 
 impl Node {
     pub(super) fn new(name: String, role: Role, settings: Settings, number: u64) -> Self {
-        let mut node =
-            Self { name, role, settings, file: Memory::default(), loaded: None, names: (number + 1) << 32 };
+        let mut node = Self {
+            name,
+            role,
+            settings,
+            file: Memory::default(),
+            loaded: None,
+            names: (number + 1) << 32,
+            now: NOW,
+        };
         node.open();
         node
     }
@@ -114,8 +125,35 @@ impl Node {
 
     pub(super) fn checkpoint(&mut self, expired: &Expired) {
         let Loaded { db, state, .. } = self.loaded.as_mut().unwrap();
-        state.cut(NOW);
+        state.cut(self.now);
         commit::checkpoint(db, state, expired).unwrap();
+    }
+
+    /// The same at a time that is told: what is over leaves.
+    pub(super) fn checkpoint_in_time(&mut self) {
+        let now = self.now;
+        let expired = self.state().take_expired(now);
+        self.checkpoint(&expired);
+    }
+
+    /// A peer says how far it knows each origin.
+    pub(super) fn hear(&mut self, peer: &str, theirs: &Vector) {
+        let (now, new) = (self.now, Origin(self.new_name()));
+        self.state().server().unwrap().hear(peer, theirs, now, new).unwrap();
+        self.commit();
+    }
+
+    /// Waits for its peers no longer.
+    pub(super) fn go_on(&mut self) {
+        let (now, new) = (self.now, Origin(self.new_name()));
+        self.state().server().unwrap().go_on(now, new).unwrap();
+        self.commit();
+    }
+
+    /// Whether a signature's window that began with `at` counts.
+    pub(super) fn is_live(&self, at: u64) -> bool {
+        let calendar = Calendar::new(&self.settings);
+        calendar.is_live(calendar.at(at), self.now)
     }
 
     /// The file as it is now.
@@ -170,6 +208,15 @@ impl Node {
         }
     }
 
+    /// What a server that knows `theirs` lacks.
+    pub(super) fn missing(&self, theirs: &Vector, bytes: usize, leave: bool) -> Result<Missing, Refusal> {
+        let told = self.reader().missing_at_server(&self.view().vector(), theirs, bytes, self.now, leave);
+        told.map_err(|behind| match behind {
+            Behind::Refused(refusal) => refusal,
+            Behind::Ledger(e) => panic!("{e}"),
+        })
+    }
+
     /// A snapshot, as it travels; with the updates that came after it if it would be a step back for a holder of `theirs`.
     pub(super) fn snapshot(&self, theirs: &Vector) -> MergedCounts {
         let snapshot = self.reader().snapshot().unwrap();
@@ -179,17 +226,17 @@ impl Node {
         }
         if !assembly.vector().covers(theirs) {
             for bytes in self.updates(assembly.vector(), usize::MAX).unwrap() {
-                assembly.apply(&Update::decode(&bytes).unwrap(), &bytes, NOW).unwrap();
+                assembly.apply(&Update::decode(&bytes).unwrap(), &bytes, self.now).unwrap();
             }
         }
         assembly.into_counts()
     }
 
     pub(super) fn apply(&mut self, bytes: &Arc<[u8]>) -> Result<Applied, Refusal> {
-        let (update, new) = (Update::decode(bytes).unwrap(), Origin(self.new_name()));
+        let (update, new, now) = (Update::decode(bytes).unwrap(), Origin(self.new_name()), self.now);
         match self.state() {
-            State::Cache(cache) => cache.apply(&update, Arc::clone(bytes), NOW),
-            State::Server(server) => server.apply(&update, Arc::clone(bytes), NOW, new),
+            State::Cache(cache) => cache.apply(&update, Arc::clone(bytes), now),
+            State::Server(server) => server.apply(&update, Arc::clone(bytes), now, new),
             State::Site(_) => unreachable!("nobody tells a site anything"),
         }
     }
@@ -205,12 +252,12 @@ impl Node {
     /// How often a signature was counted here or by others, without what waits to be sent.
     pub(super) fn counted(&self, signature: Signature) -> u32 {
         match self.view() {
-            State::Server(server) => server.count(signature, NOW),
-            other => other.counts().count(signature, NOW),
+            State::Server(server) => server.count(signature, self.now),
+            other => other.counts().count(signature, self.now),
         }
     }
 
-    /// All cells, those that were counted here and those of others; then those of each limited client.
+    /// All cells that count, those that were counted here and those of others; then those of each limited client.
     pub(super) fn cells(&self) -> (Vec<u8>, BTreeMap<Origin, Vec<Vec<u8>>>) {
         let counts = self.view().counts();
         let mut sum = MergedCounts::new(&self.settings);
@@ -219,11 +266,16 @@ impl Node {
         }
         sum.add_all(&counts.merged).unwrap();
         // In the order of their sizes, whichever came first.
-        let mut windows: Vec<_> = sum.windows().iter().collect();
+        let calendar = Calendar::new(&self.settings);
+        let live = |window: Window| calendar.is_live(window, self.now);
+        let mut windows: Vec<_> = sum.windows().iter().filter(|window| live(window.window)).collect();
         windows.sort_by_key(|window| (window.window, window.capacity));
         let slices = windows.into_iter().flat_map(|window| &window.slices);
         let cells = slices.flat_map(|slice| slice.bytes(0..slice.blocks())).collect();
-        let layer = |layer: &Layer| layer.windows.values().filter_map(|held| held.part(0)).collect();
+        let layer = |layer: &Layer| {
+            let windows = layer.windows.iter().filter(|(window, _)| live(**window));
+            windows.filter_map(|(_, held)| held.part(0)).collect()
+        };
         let mut layers: BTreeMap<_, _> =
             counts.merged.layers().iter().map(|(origin, held)| (origin, layer(held))).collect();
         if let State::Server(server) = self.view() {

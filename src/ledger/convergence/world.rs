@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A federation: servers that pull from one another, milters that report and pull, and what may befall them.
 
-use super::node::{NOW, Node};
+use super::node::{DAY, Node};
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::vector::Origin;
 use crate::ledger::settings::{Federation, Role, Settings};
@@ -16,9 +16,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 /// Signatures that many reports have in common. Each report has one of its own besides, which tells what became of it.
 const SHARED: usize = 12;
+
+/// Windows that count at a time.
+const RETENTION: u64 = 3;
 
 /// Signatures that windows are made for: of all, and of a federation in which that is being raised.
 const CAPACITIES: [u32; 3] = [2000, 3000, 5000];
@@ -37,6 +41,12 @@ pub(super) fn signature(number: usize) -> Signature {
 pub(super) struct Made {
     pub(super) own: Signature,
     pub(super) times: u32,
+    /// When it was made.
+    pub(super) at: u64,
+    /// By how many servers it was counted that did not know that it was.
+    pub(super) taken: u32,
+    /// What servers showed of it when one of them was put back to an old copy.
+    pub(super) floor: u32,
 }
 
 /// A milter, and what has to be true of it.
@@ -56,6 +66,8 @@ pub(super) struct Milter {
 pub(super) struct Server {
     pub(super) node: Node,
     copy: Option<Vec<u8>>,
+    /// Whether other servers cannot reach it, nor it them.
+    pub(super) apart: bool,
 }
 
 pub(super) struct World {
@@ -81,17 +93,30 @@ impl World {
         let servers = least + random.next_u32() % 3;
         let milters = 1 + random.next_u32() % 4;
         let name = |n: u32| format!("server {n}");
-        let federation = Federation { upstreams: (0..servers).map(name).collect(), ..Federation::default() };
-        let settings =
-            Settings { capacity: NonZeroU32::new(CAPACITIES[0]).unwrap(), federation, ..Settings::default() };
+        // Updates are kept as long as they count, and no longer; in one federation of four no longer than all servers lack them.
+        let federation = Federation {
+            upstreams: (0..servers).map(name).collect(),
+            keep_updates: Duration::ZERO,
+            for_peers: !seed.is_multiple_of(4),
+            ..Federation::default()
+        };
+        let settings = Settings {
+            capacity: NonZeroU32::new(CAPACITIES[0]).unwrap(),
+            federation,
+            retention: Duration::from_secs(RETENTION * DAY),
+            ..Settings::default()
+        };
         let limited = [random.next_u32() % 2 == 0, random.next_u32() % 2 == 0];
         // In one federation of three the servers' capacities differ, as while it is raised at one after the other.
         let sizes = if seed.is_multiple_of(3) { &CAPACITIES[..] } else { &CAPACITIES[..1] };
-        let of = |n: u32| Settings {
-            capacity: NonZeroU32::new(sizes[n as usize % sizes.len()]).unwrap(),
-            ..settings.clone()
+        let of = |n: u32| {
+            let mut of = settings.clone();
+            of.capacity = NonZeroU32::new(sizes[n as usize % sizes.len()]).unwrap();
+            of.federation.peers = (0..servers).filter(|&peer| peer != n).map(name).collect();
+            of
         };
-        let server = |n| Server { node: Node::new(name(n), Role::Server, of(n), n.into()), copy: None };
+        let server =
+            |n| Server { node: Node::new(name(n), Role::Server, of(n), n.into()), copy: None, apart: false };
         let milter = |n: u32| Milter {
             node: Node::new(format!("milter {n}"), Role::Cache, settings.clone(), u64::from(n) + 100),
             client: format!("client {}", n / 2),
@@ -125,13 +150,14 @@ impl World {
     pub(super) fn report(&mut self, m: usize) {
         let number = self.made.len();
         let times = 1 + u32::try_from(self.below(5) * self.below(8)).unwrap();
-        let made = Made { own: signature(SHARED + number), times };
+        let now = self.milters[m].node.now;
+        let made = Made { own: signature(SHARED + number), times, at: now, taken: 0, floor: 0 };
         let shared = signature(self.below(SHARED));
         self.made.push(made);
         self.by_signature.insert(made.own, number);
         let milter = &mut self.milters[m];
         let report =
-            Report { signatures: vec![shared, made.own], times: made.times, now: NOW, ..Report::default() };
+            Report { signatures: vec![shared, made.own], times: made.times, now, ..Report::default() };
         milter.node.state().report(&report).unwrap();
         milter.node.commit();
         milter.has.insert(number);
@@ -183,6 +209,7 @@ impl World {
                 cache.acknowledge(&name, batch.number, receipt);
             }
             Err(NotCounted::Backwards(_)) => self.notice(m, &name, spool),
+            Err(NotCounted::Waits) => return false,
             Err(NotCounted::OverQuota(over)) => panic!("seed {}: {over}", self.seed),
         }
         self.milters[m].node.commit();
@@ -193,10 +220,14 @@ impl World {
         let reporter = Reporter { client: self.milters[m].client.clone(), spool };
         let limits = self.limited[m / 2].then_some(Limits { influence: 100_000, quota: 1_000_000 });
         let server = &mut self.servers[s].node;
-        let new = Origin(server.new_name());
+        let (new, now) = (Origin(server.new_name()), server.now);
         let taken = server.state().server().unwrap();
-        let receipt = taken.take_batch(reporter, batch.number, &batch.reports, limits, NOW, new);
+        let is_new = matches!(taken.receipts.find(&reporter, batch.number), Ok(None));
+        let receipt = taken.take_batch(reporter, batch.number, &batch.reports, limits, now, new);
         server.commit();
+        if is_new && receipt.is_ok() {
+            self.of(batch).into_iter().for_each(|report| self.made[report].taken += 1);
+        }
         receipt
     }
 
@@ -204,7 +235,8 @@ impl World {
     pub(super) fn withdraw(&mut self, m: usize, s: usize) {
         let client = self.milters[m].client.clone();
         let server = &mut self.servers[s].node;
-        if !server.state().server().unwrap().withdraw(&client, NOW) {
+        let now = server.now;
+        if !server.state().server().unwrap().withdraw(&client, now) {
             return;
         }
         server.commit();
@@ -223,7 +255,8 @@ impl World {
         milter.noticed = true;
         // What it found may be dropped; what came since may not.
         let (made, view) = (&self.made, milter.node.view());
-        let shown = |report: usize| view.count(made[report].own, NOW) >= made[report].times;
+        let now = milter.node.now;
+        let shown = |report: usize| view.count(made[report].own, now) >= made[report].times;
         let found = &milter.found;
         milter.has.retain(|report| !found.contains(report) || shown(*report));
     }
@@ -237,6 +270,9 @@ impl World {
 
     /// A holder asks a server for what it lacks, and gets about so many bytes of it, as `sync` does it.
     pub(super) fn pull(&mut self, to: Holder, s: usize, bytes: usize, loss: bool) {
+        if let Holder::Server(to) = to {
+            return self.pull_server(to, s, bytes, loss);
+        }
         let theirs = self.node(to).view().vector();
         let result = self.servers[s].node.updates(&theirs, bytes);
         let from = match result {
@@ -253,9 +289,49 @@ impl World {
         };
         let forked = matches!(from, Refusal::Fork { .. });
         assert!(self.servers_forget || !forked, "seed {}: {from}", self.seed);
-        if !forked || matches!(to, Holder::Milter(_)) {
-            self.take_snapshot(to, s, forked);
+        self.take_snapshot(to, s, forked);
+    }
+
+    /// The same for a server, which hears first what the other knows.
+    fn pull_server(&mut self, to: usize, s: usize, bytes: usize, loss: bool) {
+        if self.servers[to].apart != self.servers[s].apart {
+            return;
         }
+        let (name, known) = (self.servers[s].node.name.clone(), self.servers[s].node.view().vector());
+        self.servers[to].node.hear(&name, &known);
+        let mut missing = None;
+        for leave in [false, true] {
+            let theirs = self.servers[to].node.view().vector();
+            match self.servers[s].node.missing(&theirs, bytes, leave) {
+                Ok(told) => {
+                    missing = Some(told);
+                    break;
+                }
+                Err(refusal) => {
+                    assert!(matches!(refusal, Refusal::Gap { .. }), "seed {}: {refusal}", self.seed);
+                    assert!(!leave, "seed {}: {refusal}", self.seed);
+                    self.take_snapshot(Holder::Server(to), s, false);
+                }
+            }
+        }
+        let missing = missing.unwrap();
+        let cut = if loss { self.below(missing.updates.len() + 1) } else { missing.updates.len() };
+        let again = usize::from(loss && self.chance(30));
+        let node = &mut self.servers[to].node;
+        let now = node.now;
+        node.state().server().unwrap().pass_over(&missing.past, now);
+        for bytes in missing.updates[..cut].iter().flat_map(|bytes| std::iter::repeat_n(bytes, 1 + again)) {
+            let applied = node.apply(bytes);
+            assert!(applied.is_ok(), "seed {}: {applied:?}", self.seed);
+        }
+        node.commit();
+    }
+
+    /// Time goes by, for all of them.
+    pub(super) fn pass_days(&mut self, days: u64) {
+        let servers = self.servers.iter_mut().map(|server| &mut server.node);
+        let all = servers.chain(self.milters.iter_mut().map(|milter| &mut milter.node));
+        all.for_each(|node| node.now += days * DAY);
     }
 
     /// A holder takes a server's snapshot. Whatever comes of it, no count falls, unless the server's history forked.
@@ -319,34 +395,48 @@ impl World {
     /// All servers make updates of what they counted.
     pub(super) fn cut_all(&mut self) {
         for server in &mut self.servers {
-            server.node.state().cut(NOW);
+            let now = server.node.now;
+            server.node.state().cut(now);
             server.node.commit();
         }
     }
 
-    /// A server is put back to an old copy, and hears of its peers before it serves anybody.
-    /// False when there is none.
-    pub(super) fn roll_back_server(&mut self, s: usize) -> bool {
-        let Some(bytes) = self.servers[s].copy.clone() else { return false };
+    /// A server is put back to an old copy.
+    pub(super) fn roll_back_server(&mut self, s: usize) {
+        let Some(bytes) = self.servers[s].copy.clone() else { return };
         self.servers[s].node.restart(Some(&bytes));
-        for peer in (0..self.servers.len()).filter(|&peer| peer != s) {
-            self.pull(Holder::Server(s), peer, usize::MAX, false);
+        for n in 0..self.made.len() {
+            let own = self.made[n].own;
+            let shown = self.servers.iter().map(|server| server.node.counted(own)).max().unwrap_or(0);
+            self.made[n].floor = shown.max(self.made[n].floor);
         }
-        true
     }
 
     /// Writes a server's cells down. Updates that all servers have are not kept any longer: milters may lack them.
     pub(super) fn checkpoint_server(&mut self, s: usize) {
         let vector = self.servers[s].node.view().vector();
         let all_know = self.servers.iter().all(|other| other.node.view().vector().covers(&vector));
-        let old = all_know && !self.servers_forget;
-        let expired = Expired { updates_before: old.then_some(NOW + 1), ..Expired::default() };
-        self.servers[s].node.checkpoint(&expired);
+        if !self.seed.is_multiple_of(4) {
+            return self.servers[s].node.checkpoint_in_time();
+        }
+        let old = all_know.then_some(self.servers[s].node.now + 1);
+        self.servers[s].node.checkpoint(&Expired { updates_before: old, ..Expired::default() });
+    }
+
+    /// Each server asks each other one.
+    fn pull_all(&mut self) {
+        for to in 0..self.servers.len() {
+            for from in (0..self.servers.len()).filter(|&from| from != to) {
+                self.pull_server(to, from, usize::MAX, false);
+            }
+        }
     }
 
     /// Everybody talks to everybody, and nothing is lost any more, until nothing changes.
     pub(super) fn heal(&mut self) {
+        self.servers.iter_mut().for_each(|server| server.apart = false);
         for _ in 0..3 {
+            self.pull_all();
             for m in 0..self.milters.len() {
                 // Each server may be asked first, and only then be sent something.
                 for s in (0..self.servers.len()).chain(0..self.servers.len()) {
@@ -355,11 +445,7 @@ impl World {
                 }
             }
             self.cut_all();
-            for to in 0..self.servers.len() {
-                for from in (0..self.servers.len()).filter(|&from| from != to) {
-                    self.pull(Holder::Server(to), from, usize::MAX, false);
-                }
-            }
+            self.pull_all();
             for m in 0..self.milters.len() {
                 // Once more after a snapshot, which is as old as the last checkpoint.
                 for _ in 0..2 {

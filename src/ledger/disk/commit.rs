@@ -3,7 +3,7 @@
 
 use crate::ledger::disk::bulk;
 use crate::ledger::disk::errors::WriteError;
-use crate::ledger::disk::layers;
+use crate::ledger::disk::past;
 use crate::ledger::disk::rows::{
     ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_last_sent,
     encode_receipt, encode_spool, encode_waiting, merged_slice, seal, slice_key,
@@ -12,8 +12,8 @@ use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
+use crate::ledger::disk::{held, layers};
 use crate::ledger::history::chunks::blocks_of;
-use crate::ledger::history::vector::Origin;
 use crate::ledger::history::window::Window;
 use crate::ledger::state::changes::{Begun, Changes, Expired, Kept};
 use crate::ledger::state::counts::Counts;
@@ -153,8 +153,10 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     let txn = db.begin_write()?;
     bulk::take_out_old(&txn, state)?;
     write_changes(&txn, state, &changes)?;
-    take_out(&txn, &LOCAL, &expired.local)?;
-    take_out(&txn, &MERGED, &expired.merged)?;
+    for (tables, expired) in [(&LOCAL, &expired.local), (&MERGED, &expired.merged)] {
+        take_out(&txn, tables, expired)?;
+        take_out(&txn, tables, &changes.over)?;
+    }
     if state.counts().replaced {
         // What is not in the snapshot must not stay.
         txn.open_table(MERGED.slices)?.retain(|_, _| false)?;
@@ -167,6 +169,9 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
         txn.open_table(LOCAL.cells)?.retain(|_, _| false)?;
         put_meta(&txn, ORIGIN, &server.counts.local.origin().0.to_le_bytes())?;
         put_meta(&txn, CUT, &encode_cut(server))?;
+    }
+    if let State::Server(server) = state {
+        held::write(&txn, server)?;
     }
     write_local(&txn, state.counts())?;
     write_merged(&txn, state.counts())?;
@@ -181,10 +186,11 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
             retries.remove(key.bytes())?;
         }
     }
-    drop_updates(&txn, state, expired.updates_before)?;
+    past::drop_updates(&txn, state, expired, &changes.past)?;
     txn.commit()?;
     if let State::Server(server) = state {
         server.renewed = false;
+        server.unheard.changed = false;
     }
     layers::mark_clean(state);
     let counts = state.counts_mut();
@@ -196,24 +202,6 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     for window in counts.merged.windows_mut() {
         window.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }
-    Ok(())
-}
-
-/// Whoever keeps no updates for others needs none after a checkpoint. The newest of each origin stays: it is the proof of
-/// the history.
-fn drop_updates(txn: &WriteTransaction, state: &State, before: Option<u64>) -> Result<(), redb::Error> {
-    let mut table = match (state, before) {
-        (State::Server(_), None) => return Ok(()),
-        _ => txn.open_table(UPDATES)?,
-    };
-    let (State::Server(_), Some(before)) = (state, before) else {
-        return Ok(table.retain(|_, _| false)?);
-    };
-    let vector = state.vector();
-    table.retain(|(origin, version), row| {
-        let at = row.first_chunk().map_or(0, |at| u64::from_le_bytes(*at));
-        at >= before || vector.get(Origin(origin)).version == version
-    })?;
     Ok(())
 }
 

@@ -6,7 +6,6 @@
 
 use crate::ledger::disk::bulk;
 use crate::ledger::disk::errors::{Fault, damaged, no_memory};
-use crate::ledger::disk::layers;
 use crate::ledger::disk::rows::{
     Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_last_sent,
     decode_receipt, decode_spool, decode_waiting, encode_last_sent, encode_spool, size_and_slice, slice_key,
@@ -16,6 +15,7 @@ use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, get_meta, put_meta,
 };
+use crate::ledger::disk::{held, layers};
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::fields::Fields;
 use crate::ledger::history::update::Update;
@@ -38,6 +38,7 @@ use crate::ledger::state::server::Server;
 use crate::ledger::state::site::Site;
 use crate::ledger::state::spool::Spool;
 use crate::ledger::state::teller::Teller;
+use crate::ledger::state::unheard::{Held, Unheard};
 use bulkmark_filter::{Counting, ParameterError};
 use redb::{Database, ReadableTable, WriteTransaction};
 use std::collections::BTreeMap;
@@ -60,13 +61,13 @@ pub(crate) fn load(
     [new_origin, new_spool]: [u64; 2],
 ) -> Result<Loaded, Fault> {
     let txn = db.begin_write()?;
-    let origin = Origin(meta_number(&txn, ORIGIN, new_origin)?);
     let checkpoint = match get_meta(&txn, CHECKPOINT)? {
         Some(row) => Fields(&row).u64()?,
         None => 0,
     };
+    let origin = Origin(meta_number(&txn, ORIGIN, new_origin)?);
     let state = match role {
-        Role::Server => State::Server(load_server(&txn, settings, origin, checkpoint)?),
+        Role::Server => State::Server(load_server(&txn, settings, [origin, Origin(new_origin)], checkpoint)?),
         Role::Site => State::Site(Site {
             counts: load_counts(&txn, settings, origin, checkpoint)?,
             retries: load_retries(&txn)?,
@@ -116,7 +117,7 @@ fn load_counts(
 fn load_server(
     txn: &WriteTransaction,
     settings: &Settings,
-    origin: Origin,
+    [mut origin, new]: [Origin; 2],
     checkpoint: u64,
 ) -> Result<Server, Fault> {
     let (mark, cut_at) = load_cut(txn)?;
@@ -130,16 +131,31 @@ fn load_server(
         None => own.add(e.window, id, e.signature, e.times),
         Some(client) => replay_limited(&mut limited, client, &e, false),
     })?;
-    let mut local = Local::recording(own, origin, mark);
-    // What was counted after the last update makes the next one.
-    let mut since = Vec::new();
+    let mut uncut = Vec::new();
     let next = replay(txn, checkpoint, cut..u64::MAX, |id, e| {
-        since.push((e.signature, e.window.start));
-        match e.client {
-            None => local.generations.add(e.window, id, e.signature, e.times),
-            Some(client) => replay_limited(&mut limited, client, &e, true),
-        }
+        uncut.push((id, e));
+        Ok(())
     })?;
+    let mut held = load_held(txn, &limited)?;
+    let untold = mark.version == 0 && limited.iter().next().is_none();
+    let peers = &settings.federation.peers;
+    // Whether others may know more than there is here.
+    let waits = !peers.is_empty() && (!untold || !uncut.is_empty() || !held.is_empty());
+    if !waits && untold && uncut.is_empty() && !peers.is_empty() {
+        // Nobody knows anything of this origin; if the file is an old copy, others know of one of this number.
+        put_meta(txn, ORIGIN, &new.0.to_le_bytes())?;
+        origin = new;
+    }
+    let mut local = Local::recording(own, origin, mark);
+    let since: Vec<_> = uncut.iter().map(|(_, e)| (e.signature, e.window.start)).collect();
+    for (id, e) in uncut {
+        match e.client {
+            _ if waits => hold(&mut held, (origin, mark), &limited, e),
+            // What was counted after the last update makes the next one.
+            None => local.generations.add(e.window, id, e.signature, e.times).map_err(no_memory)?,
+            Some(client) => replay_limited(&mut limited, client, &e, true).map_err(no_memory)?,
+        }
+    }
     let origins: Vec<_> =
         [origin].into_iter().chain(limited.iter().map(|(_, member)| member.origin)).collect();
     let mut counts = Counts::new(local, load_merged(txn, settings, &origins, all)?, next, settings);
@@ -147,9 +163,36 @@ fn load_server(
     let receipts = Receipts::restore(load_receipts(txn)?, origin);
     let mut teller = Teller::default();
     teller.has_moved = true;
-    let mut server = Server { counts, cut_at, receipts, limited, teller, renewed: false };
+    let unheard = Unheard::new(peers, waits, held);
+    let mut server = Server { counts, cut_at, receipts, limited, teller, unheard, renewed: false };
+    server.release().map_err(no_memory)?;
     since.into_iter().for_each(|(signature, at)| server.look_for_bulk(signature, at));
     Ok(server)
+}
+
+/// What was held back when the file was written.
+fn load_held(txn: &WriteTransaction, limited: &Limited) -> Result<BTreeMap<Origin, Held>, Fault> {
+    let mut all = BTreeMap::<Origin, Held>::new();
+    for (origin, version, entries) in held::load(txn)? {
+        let capacity = limited.of_any_origin(origin).map(|member| member.capacity);
+        let held = all.entry(origin).or_default();
+        held.version = version;
+        entries.into_iter().for_each(|entry| held.push(entry, capacity));
+    }
+    Ok(all)
+}
+
+/// Holds a report of the journal back that is in no update; of a client whose counts were taken back it is no more.
+fn hold(held: &mut BTreeMap<Origin, Held>, own: (Origin, Mark), limited: &Limited, entry: Entry) {
+    let of_client = entry.client.map(|client| limited.of_any_origin(client).map(|member| (client, member)));
+    let (origin, mark, capacity) = match of_client {
+        None => (own.0, own.1, None),
+        Some(None) => return,
+        Some(Some((client, member))) => (client, member.mark, Some(member.capacity)),
+    };
+    let held = held.entry(origin).or_default();
+    held.version = mark.version;
+    held.push(entry, capacity);
 }
 
 /// Adds a report of the journal to what its client brought; of a client whose counts were taken back it is no more.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 
 /// Reads the file as it was at a commit.
 pub struct Reader {
-    pub(super) db: Arc<Database>,
+    pub(crate) db: Arc<Database>,
     /// Those of the own counts.
     own: Arc<Vec<Origin>>,
 }
@@ -36,7 +36,7 @@ pub enum Behind {
     Ledger(#[from] LedgerError),
 }
 
-pub(super) fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
+pub(crate) fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
     LedgerError::Unavailable(error.into().to_string())
 }
 
@@ -120,13 +120,13 @@ impl Reader {
 }
 
 /// An update without what it is kept with.
-fn unsealed(origin: Origin, version: u64, row: &[u8]) -> Result<&[u8], LedgerError> {
+pub(crate) fn unsealed(origin: Origin, version: u64, row: &[u8]) -> Result<&[u8], LedgerError> {
     let key = [origin.0.to_le_bytes(), version.to_le_bytes()].concat();
     let value = unseal("updates", &key, row).map_err(fault)?;
     value.get(8..).ok_or_else(|| LedgerError::Unavailable("an update is too short".to_owned()))
 }
 
-pub(super) fn fault(fault: Fault) -> LedgerError {
+pub(crate) fn fault(fault: Fault) -> LedgerError {
     LedgerError::Unavailable(match fault {
         Fault::Damaged(what) => format!("the ledger is damaged ({what})"),
         Fault::Io(e) => e.to_string(),
@@ -135,7 +135,7 @@ pub(super) fn fault(fault: Fault) -> LedgerError {
 }
 
 /// The hash of the update before, which an update names.
-fn before(update: &[u8]) -> Option<Chain> {
+pub(crate) fn before(update: &[u8]) -> Option<Chain> {
     update.get(16..32).and_then(|chain| chain.try_into().ok()).map(Chain)
 }
 

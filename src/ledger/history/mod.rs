@@ -9,6 +9,7 @@ pub(crate) mod bits;
 pub(crate) mod bulk;
 pub(crate) mod chunks;
 pub(crate) mod fields;
+pub(crate) mod past;
 pub(crate) mod refusal;
 pub(crate) mod row;
 pub(crate) mod update;

@@ -57,8 +57,7 @@ pub enum Refusal {
     },
     /// A snapshot has what this server counted itself.
     #[error(
-        "the snapshot has what this server counted itself (origin {origin}), so that it would count twice; a server that \
-         was away for longer than updates are kept has to begin with a new state directory"
+        "the snapshot has what this server counted itself (origin {origin}), so that it would count twice"
     )]
     Own {
         /// This server's origin.

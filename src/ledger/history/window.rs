@@ -82,6 +82,12 @@ impl Calendar {
         window.start.saturating_add(self.retention) < self.at(now).start + self.length
     }
 
+    /// The first time at which a window that begins at `start` [is over](Self::is_over).
+    pub(crate) const fn over_at(&self, start: u64) -> u64 {
+        let behind = start.saturating_add(self.retention).saturating_sub(self.length);
+        (behind / self.length + 1).saturating_mul(self.length)
+    }
+
     /// Whether there may be a filter for a window that others name, beside those of the windows `known`.
     ///
     /// # Errors
@@ -132,6 +138,17 @@ mod tests {
     use super::*;
 
     const DAY: u64 = 86_400;
+
+    #[test]
+    fn a_window_is_over_from_a_time_on() {
+        for (window, retention) in [(DAY, 7 * DAY), (DAY, DAY), (3600, 5000), (DAY, 8 * DAY - 1)] {
+            let calendar = Calendar { length: window, retention };
+            let first = Window { start: 5 * DAY, length: window };
+            let over_at = calendar.over_at(first.start);
+            assert!(calendar.is_over(first, over_at), "{window} {retention}");
+            assert!(!calendar.is_over(first, over_at - 1), "{window} {retention}");
+        }
+    }
 
     #[test]
     fn a_week_of_days() {

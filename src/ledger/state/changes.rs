@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What changed in a state and is not on disk yet.
 
+use crate::ledger::history::past::Past;
 use crate::ledger::history::vector::Origin;
 use crate::ledger::history::window::Window;
 use crate::ledger::state::receipts::{Receipt, Reporter};
@@ -67,6 +68,10 @@ pub(crate) struct Changes {
     pub(crate) notes: Vec<KeptNote>,
     /// Limited clients that are new, of whom an update was made, or whose counts were taken back.
     pub(crate) clients: BTreeSet<String>,
+    /// Histories of others of which updates were passed over, since they count nowhere any more.
+    pub(crate) past: Vec<Past>,
+    /// Windows that left before their time was told.
+    pub(crate) over: Vec<Window>,
     /// Reports or batches left the spool, or it has another number.
     pub(crate) settled: bool,
 }
@@ -98,6 +103,8 @@ pub(crate) struct Expired {
     pub(crate) merged: Vec<Window>,
     pub(crate) held: Vec<Window>,
     pub(crate) retries: Vec<RetryKey>,
-    /// Updates that came before this time are not kept for others; none says that all are.
+    /// Updates that came before this time need not be kept for others; none says that all are kept.
     pub(crate) updates_before: Option<u64>,
+    /// The time; none when nobody told it.
+    pub(crate) now: Option<u64>,
 }

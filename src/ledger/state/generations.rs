@@ -193,6 +193,12 @@ impl Generations {
         self.all.drain(keep..).map(|g| g.window).collect()
     }
 
+    /// Takes out all that are over, and returns their windows. The time must be beyond doubt.
+    pub(crate) fn take_over(&mut self, now: u64) -> Vec<Window> {
+        let calendar = self.calendar;
+        self.all.extract_if(.., |g| calendar.is_over(g.window, now)).map(|g| g.window).collect()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Generation> {
         self.all.iter()
     }

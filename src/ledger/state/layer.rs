@@ -124,6 +124,11 @@ impl Layer {
         self.windows.retain(|window, _| !over.contains(window));
     }
 
+    /// Takes out all windows that are over.
+    pub(crate) fn take_over(&mut self, calendar: Calendar, now: u64) {
+        self.windows.retain(|&window, _| !calendar.is_over(window, now));
+    }
+
     /// Whether anything of it changed since it was written.
     pub(crate) fn is_dirty(&self) -> bool {
         self.windows.values().any(|held| held.dirty.contains(&true))

@@ -156,7 +156,7 @@ impl Member {
     }
 
     /// What it grew by since the last update, as the next one with its bytes; none when nothing was added.
-    fn cut(&mut self) -> Option<(Update, Vec<u8>)> {
+    pub(crate) fn cut(&mut self) -> Option<(Update, Vec<u8>)> {
         let parts: Vec<Part> = std::mem::take(&mut self.growth)
             .into_iter()
             .filter_map(|(window, cells)| {
@@ -167,6 +167,11 @@ impl Member {
             .collect();
         self.since.clear();
         (!parts.is_empty()).then(|| self.publish(Scope::Client, parts))
+    }
+
+    /// The update that takes all back.
+    pub(crate) fn withdraw(&mut self) -> (Update, Vec<u8>) {
+        self.publish(Scope::Withdrawn, Vec::new())
     }
 
     fn publish(&mut self, scope: Scope, parts: Vec<Part>) -> (Update, Vec<u8>) {
@@ -220,6 +225,11 @@ impl Limited {
     /// The client under this origin.
     pub(crate) fn of_origin(&self, origin: Origin) -> Option<&Member> {
         self.members.values().find(|member| member.origin == origin)
+    }
+
+    /// The client that has or had this origin.
+    pub(crate) fn of_any_origin(&self, origin: Origin) -> Option<&Member> {
+        self.members.values().find(|member| member.origin == origin || member.former.contains(&origin))
     }
 
     pub(crate) fn of_origin_mut(&mut self, origin: Origin) -> Option<&mut Member> {
@@ -295,8 +305,7 @@ impl Limited {
 
     /// Takes all back that a client brought: the update that says so. None when there is no such client.
     pub(crate) fn withdraw(&mut self, name: &str) -> Option<(Update, Vec<u8>)> {
-        let mut member = self.members.remove(name)?;
-        Some(member.publish(Scope::Withdrawn, Vec::new()))
+        self.members.remove(name).map(|mut member| member.withdraw())
     }
 
     /// All members under new origins and with empty layers. Returns, for each, what it was before.

@@ -366,6 +366,13 @@ impl MergedCounts {
         Ok(())
     }
 
+    /// Takes out all windows that are over, and returns them. The time must be beyond doubt.
+    pub(crate) fn take_over(&mut self, now: u64) -> Vec<Window> {
+        let calendar = self.calendar;
+        self.layers.iter_mut().for_each(|layer| layer.take_over(calendar, now));
+        self.windows.extract_if(.., |w| calendar.is_over(w.window, now)).map(|w| w.window).collect()
+    }
+
     /// Takes out the windows that are over, and returns them.
     pub(crate) fn take_expired(&mut self, now: u64) -> Vec<Window> {
         self.layers.take_expired(now);

@@ -154,6 +154,10 @@ impl State {
 
     /// The origins whose history only this ledger writes.
     pub(crate) fn own_origins(&self) -> Vec<Origin> {
+        if matches!(self, Self::Server(server) if server.unheard.waits()) {
+            // Others may know more of them.
+            return Vec::new();
+        }
         let mut own = vec![self.counts().local.origin()];
         if let Self::Server(server) = self {
             own.extend(server.limited.iter().map(|(_, member)| member.origin));
@@ -175,7 +179,8 @@ impl State {
 
     /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
     pub(crate) const fn needs_checkpoint(&self) -> bool {
-        self.counts().adopted || matches!(self, Self::Server(server) if server.renewed)
+        self.counts().adopted
+            || matches!(self, Self::Server(server) if server.renewed || server.unheard.changed)
     }
 
     /// What is of no more use at the time `now`; it is gone from memory.
@@ -193,6 +198,7 @@ impl State {
                 Vec::new()
             }
         };
-        Expired { local, merged, held, retries, updates_before: Some(now.saturating_sub(keep_updates)) }
+        let updates_before = Some(now.saturating_sub(keep_updates));
+        Expired { local, merged, held, retries, updates_before, now: Some(now) }
     }
 }

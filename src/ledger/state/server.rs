@@ -12,6 +12,7 @@ use crate::ledger::state::limited::{Limited, Limits, Member, OverQuota};
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::receipts::{Backwards, Receipt, Receipts, Reporter};
 use crate::ledger::state::teller::Teller;
+use crate::ledger::state::unheard::Unheard;
 use crate::signature::Signature;
 use bulkmark_filter::ParameterError;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub(crate) struct Server {
     pub(crate) limited: Limited,
     /// What is to be told of bulk.
     pub(crate) teller: Teller,
+    /// What is not known since the start: whether the file is an old copy.
+    pub(crate) unheard: Unheard,
     /// Whether the local counts begin anew under another origin, and the file still has the old ones.
     pub(crate) renewed: bool,
 }
@@ -45,12 +48,19 @@ pub enum NotCounted {
     /// Its client may bring no more signatures in this window.
     #[error(transparent)]
     OverQuota(#[from] OverQuota),
+    /// It is not known yet whether this ledger is an old copy.
+    #[error(
+        "this server was started and has not heard from all its peers yet; it takes reports within seconds"
+    )]
+    Waits,
 }
 
 impl Server {
     /// Of all that was counted here or by others.
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
-        self.counts.count(signature, now).saturating_add(self.limited.count(signature, now))
+        let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
+        let counted = self.counts.count(signature, now).saturating_add(self.limited.count(signature, now));
+        counted.saturating_add(held)
     }
 
     /// Counts a client's batch, once; within its limits, where it has any. `new` is a random name for what needs one.
@@ -69,6 +79,9 @@ impl Server {
         self.counts.clock = now;
         if let Some(receipt) = self.receipts.find(&reporter, number)? {
             return Ok(receipt);
+        }
+        if self.unheard.waits() {
+            return Err(NotCounted::Waits);
         }
         let receipt = match limits {
             None => self.count_batch(reports, now),
@@ -115,7 +128,9 @@ impl Server {
             self.counts.changes.clients.insert(client.to_owned());
         }
         let member = self.limited.member(client, new);
-        if let Err(e) = add_limited(&mut self.counts, member, window, reports, limits.influence, now) {
+        let added =
+            add_limited(&mut self.counts, &self.unheard, member, (window, reports), limits.influence, now);
+        if let Err(e) = added {
             self.counts.broken = Some(format!("no memory for more signatures: {e}"));
         }
         let local = &self.counts.local;
@@ -130,6 +145,9 @@ impl Server {
 
     /// Takes all back that a limited client brought, here and everywhere. False when nothing is kept apart of such a client.
     pub(crate) fn withdraw(&mut self, client: &str, now: u64) -> bool {
+        if self.unheard.waits() {
+            return false;
+        }
         let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
         self.counts.changes.clients.insert(client.to_owned());
         // Nobody writes this history any more, but it is still to be told.
@@ -169,7 +187,7 @@ impl Server {
     }
 
     /// The history that this server alone writes, if it is one of its own.
-    fn own_mark(&self, origin: Origin) -> Option<Mark> {
+    pub(crate) fn own_mark(&self, origin: Origin) -> Option<Mark> {
         if origin == self.counts.local.origin() {
             return Some(self.counts.local.mark());
         }
@@ -198,7 +216,12 @@ impl Server {
             }
             // Others know what we do not know of ourselves: this ledger was restored from an old copy. Under the old name
             // we would tell another story than the one that they heard.
-            if let Err(error) = self.renew(origin, now, new) {
+            self.say_restored(origin);
+            let mut known = Vector::new();
+            known.set(origin, Mark { version, ..Mark::default() });
+            self.unheard.hear("", &known);
+            self.unheard.go_on();
+            if let Err(error) = self.renew(now, new) {
                 self.counts.broken = Some(format!("a new origin could not begin: {error}"));
                 return Err(Refusal::Parameter { origin, error });
             }
@@ -211,21 +234,26 @@ impl Server {
         Ok(applied)
     }
 
-    /// Goes on under other origins, since others know more of `known` than is known here. What was counted so far becomes others'
-    /// counts, but for what is in no update yet, which is the first update of the new origins.
-    fn renew(&mut self, known: Origin, now: u64, new: Origin) -> Result<(), ParameterError> {
+    pub(crate) fn say_restored(&self, known: Origin) {
         log::error!(
-            "this ledger was restored from an old copy: others know more than {} updates of its origin {known}. It goes on as \
-             origin {new} and takes over what they know",
+            "this ledger was restored from an old copy: others know more than {} updates of its origin {known}. It goes on \
+             under a new origin and takes over what they know",
             self.own_mark(known).unwrap_or_default().version
         );
+    }
+
+    /// Goes on under other origins. What was counted so far becomes others' counts, but for what is in no update yet, which is the
+    /// first update of the new origins.
+    pub(crate) fn renew(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
         let Counts { local, merged, settings, .. } = &mut self.counts;
         let (old, mark) = (local.origin(), local.mark());
         let parts = local.generations.take_growth();
         for generation in local.generations.iter() {
             merged.merge_generation(generation)?;
         }
-        merged.vector_mut().set(old, mark);
+        if mark.version > 0 {
+            merged.vector_mut().set(old, mark);
+        }
         let first = local.renew(Generations::new(settings), new, parts);
         self.cut_at = self.counts.next;
         if let Some((update, bytes)) = first {
@@ -265,13 +293,7 @@ impl Server {
     /// # Errors
     /// When what this server counted itself is in it, which would count twice; else see [`Counts::adopt`].
     pub(crate) fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
-        let own = [self.counts.local.origin()];
-        let own = own.into_iter().chain(self.limited.iter().map(|(_, member)| member.origin));
-        for origin in own {
-            if snapshot.vector().get(origin).version > 0 {
-                return Err(Refusal::Own { origin });
-            }
-        }
+        self.may_adopt(snapshot.vector())?;
         self.teller.has_moved = true;
         self.counts.adopt(snapshot)
     }
@@ -280,9 +302,9 @@ impl Server {
 /// Adds as many reports of each signature as a client may bring.
 fn add_limited(
     counts: &mut Counts,
+    unheard: &Unheard,
     member: &mut Member,
-    window: Window,
-    reports: &[(Signature, u32)],
+    (window, reports): (Window, &[(Signature, u32)]),
     most: u32,
     now: u64,
 ) -> Result<(), ParameterError> {
@@ -291,7 +313,9 @@ fn add_limited(
         let layers = counts.merged.layers();
         let elsewhere = |cell| {
             let former = member.former.iter().filter_map(|&origin| layers.get(origin));
-            former.fold(0, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, cell, now)))
+            let held =
+                member.former.iter().fold(0, |sum: u32, &of| sum.saturating_add(unheard.cell(of, cell)));
+            former.fold(held, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, cell, now)))
         };
         let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;
         if times > 0 {

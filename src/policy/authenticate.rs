@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `[authentication]`: who tells whether DKIM, SPF and DMARC hold.
+
+use serde::Deserialize;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// The longest time that DNS is given. Mail servers wait five minutes for the end of a message, and other milters take their part.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// How it is known whether DKIM, SPF and DMARC hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Authenticate {
+    /// Not at all.
+    #[default]
+    No,
+    /// By Authentication-Results of trusted servers.
+    Header,
+    /// By verifying them here.
+    #[serde(rename = "self")]
+    Here,
+}
+
+/// The name by which a server says what it verified, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct AuthservId(pub(super) String);
+
+impl TryFrom<String> for AuthservId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        if text.is_empty() || !text.chars().all(is_plain) {
+            return Err(format!("found \"{text}\", expected a name such as mx.example.org"));
+        }
+        Ok(Self(text.to_ascii_lowercase()))
+    }
+}
+
+/// A server that answers questions to DNS: an address, with a port where it is not 53.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct NameServer(pub SocketAddr);
+
+impl TryFrom<String> for NameServer {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let address = text.parse().or_else(|_| text.parse().map(|ip: IpAddr| SocketAddr::new(ip, 53)));
+        address.map(Self).map_err(|_| {
+            format!("found \"{text}\", expected an address such as 192.0.2.53, or with a port 127.0.0.1:5353")
+        })
+    }
+}
+
+impl fmt::Display for NameServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// `[authentication]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Authentication {
+    /// How it is known.
+    pub authenticate: Authenticate,
+    /// The servers whose word counts.
+    pub authserv_ids: Vec<AuthservId>,
+    /// The methods of which their word counts, since they verify these of every message.
+    pub methods: Vec<Method>,
+    /// Who is asked for keys and records; nobody named: those of the system.
+    pub nameservers: Vec<NameServer>,
+    /// How long a message waits for all their answers together.
+    #[serde(with = "humantime_serde")]
+    pub dns_timeout: Duration,
+    /// Whether bulk is acted on where they did not answer, and an entry would have wanted it.
+    pub act_when_unverified: bool,
+}
+
+impl Default for Authentication {
+    fn default() -> Self {
+        Self {
+            authenticate: Authenticate::No,
+            authserv_ids: Vec::new(),
+            methods: vec![Method::Dkim],
+            nameservers: Vec::new(),
+            dns_timeout: Duration::from_secs(2),
+            act_when_unverified: false,
+        }
+    }
+}
+
+impl Authentication {
+    /// Whether results of this method count.
+    pub(super) fn verifies(&self, method: &str) -> bool {
+        match self.authenticate {
+            Authenticate::No => false,
+            Authenticate::Header => self.methods.iter().any(|one| one.name() == method),
+            Authenticate::Here => true,
+        }
+    }
+
+    /// Whether the milter verifies mail itself.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.authenticate == Authenticate::Here
+    }
+
+    /// Whether the keys fit together.
+    ///
+    /// # Errors
+    /// The key, and what is wrong with it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.authenticate == Authenticate::Header && self.authserv_ids.is_empty() {
+            let message = "authenticate is \"header\", expected the names of servers whose Authentication-Results fields count, \
+                           such as [\"mx.example.org\"]";
+            return Err(("authserv-ids", message.to_owned()));
+        }
+        if self.dns_timeout.is_zero() || self.dns_timeout > LONGEST {
+            let found = humantime_serde::re::humantime::format_duration(self.dns_timeout);
+            return Err(("dns-timeout", format!("found {found}, expected at most 1m, for example \"2s\"")));
+        }
+        Ok(())
+    }
+}
+
+/// What can be verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// DKIM.
+    Dkim,
+    /// SPF.
+    Spf,
+    /// DMARC.
+    Dmarc,
+}
+
+impl Method {
+    /// As configurations and lists write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dkim => "dkim",
+            Self::Spf => "spf",
+            Self::Dmarc => "dmarc",
+        }
+    }
+}
