@@ -12,11 +12,11 @@ use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts};
-use crate::ledger::{self, Ledger, Role};
-use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, serve};
+use crate::ledger::{self, Hold, Ledger, Role};
+use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, look_back, serve};
 use crate::net::{Activation, Endpoint};
 use crate::policy::Name;
-use crate::sync::{Links, Parameters, Remote, follow, push, trim};
+use crate::sync::{Asks, Links, Parameters, Remote, Way, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -67,21 +67,11 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let addresses = addresses_of(&sockets);
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
-    let (links, servers) = start_sync(&file, &parameters, &ledger, &mut tasks)?;
-    let service =
-        Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
-    let daemon = Arc::new(Daemon::new(Parts {
-        role,
-        address: addresses.clone(),
-        parameters,
-        ledger: ledger.clone(),
-        state_dir: file.state_dir.clone(),
-        links,
-        servers,
-        clients: Box::new(Vec::new),
-        refused: Box::new(|| None),
-        activity: Arc::clone(&activity),
-    }));
+    let rules = checked.into_rules();
+    let sync = start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks)?;
+    let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
+    let service = Service::new(rules, ledger.clone(), links, asks, Arc::clone(&activity));
+    let daemon = told_of(role, addresses.clone(), parameters, &ledger, &file, sync, &activity);
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
@@ -111,9 +101,38 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     Ok(())
 }
 
+/// What the milter tells of itself.
+fn told_of(
+    role: Role,
+    address: String,
+    parameters: Parameters,
+    ledger: &Ledger,
+    file: &MilterFile,
+    Sync { links, servers, asks }: Sync,
+    activity: &Arc<Activity>,
+) -> Arc<Daemon> {
+    Arc::new(Daemon::new(Parts {
+        role,
+        address,
+        parameters,
+        ledger: ledger.clone(),
+        state_dir: file.state_dir.clone(),
+        links,
+        servers,
+        asks,
+        clients: Box::new(Vec::new),
+        refused: Box::new(|| None),
+        activity: Arc::clone(activity),
+    }))
+}
+
 /// Watches the writer, and the files of white lists.
 fn look_after_all(ledger: &Ledger, service: &Arc<Service>, tasks: &mut Supervisor) {
     watch(ledger, tasks);
+    if service.asks.is_some() {
+        let service = Arc::clone(service);
+        tasks.run("later", move || look_back(Arc::clone(&service)));
+    }
     let service = Arc::clone(service);
     tasks.run("lists", move || look_after(Arc::clone(&service)));
 }
@@ -187,13 +206,22 @@ async fn serve_all(
     Ok(())
 }
 
+/// How other servers are reached.
+struct Sync {
+    links: Arc<Links>,
+    servers: Vec<Arc<Remote>>,
+    /// Who is asked for counts that are not held here.
+    asks: Option<Arc<Asks>>,
+}
+
 /// Follows the upstream servers and sends them what is reported here, if there are any.
 fn start_sync(
     file: &MilterFile,
     parameters: &Parameters,
     ledger: &Ledger,
+    hold_from: u32,
     tasks: &mut Supervisor,
-) -> anyhow::Result<(Arc<Links>, Vec<Arc<Remote>>)> {
+) -> anyhow::Result<Sync> {
     let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
     let links = Arc::new(Links::new(&urls, false));
     let mut clients = Vec::new();
@@ -203,12 +231,19 @@ fn start_sync(
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
     if clients.is_empty() {
-        return Ok((links, clients));
+        return Ok(Sync { links, servers: clients, asks: None });
     }
+    let asks = (file.sync.hold == Hold::Bulk)
+        .then(|| Arc::new(Asks::new(clients.clone(), Arc::clone(&links), hold_from)));
+    let way = match asks.clone() {
+        Some(asks) => Way::Bulk(Arc::new(move || asks.bound())),
+        None => Way::All { snapshot_on_fork: true },
+    };
     let (all, of_ledger, to) = (clients.clone(), ledger.clone(), Arc::clone(&links));
     let counts = file.ledger.clone();
-    tasks
-        .run("follow", move || follow(of_ledger.clone(), counts.clone(), all.clone(), Arc::clone(&to), true));
+    tasks.run("follow", move || {
+        follow(of_ledger.clone(), counts.clone(), all.clone(), Arc::clone(&to), way.clone())
+    });
     for (i, client) in clients.iter().map(Arc::clone).enumerate() {
         let (of_ledger, settings, to) = (ledger.clone(), file.sync.clone(), Arc::clone(&links));
         tasks.run("push", move || {
@@ -217,7 +252,7 @@ fn start_sync(
     }
     let (of_ledger, to) = (ledger.clone(), Arc::clone(&links));
     tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
-    Ok((links, clients))
+    Ok(Sync { links, servers: clients, asks })
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.
@@ -247,7 +282,9 @@ fn reload(
             telemetry::set_levels(&checked.file.log);
             checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
             *in_force = checked.file.clone();
-            service.rules.store(Arc::new(checked.into_rules()));
+            let rules = checked.into_rules();
+            service.asks.iter().for_each(|asks| asks.set_bound(rules.hold_from()));
+            service.rules.store(Arc::new(rules));
             log::info!("{}: read again", path.display());
             true
         }
@@ -284,6 +321,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "sync.act-when-stale": sync.act_when_stale;
         "sync.max-spool": sync.max_spool;
         "sync.max-spool-age": sync.max_spool_age;
+        "sync.hold": sync.hold;
         "[status]": status;
         "log.target": log.target;
         "log.facility": log.facility;

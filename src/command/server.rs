@@ -12,7 +12,7 @@ use crate::ledger::{self, Ledger, Role, now};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{self, Clients, METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
-use crate::sync::{Links, Parameters, Remote, follow};
+use crate::sync::{Links, Parameters, Remote, Way, follow, hear};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -75,13 +75,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
         Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     answer(&file.control, service.daemon(), &mut tasks).await?;
-    for peer in peers {
-        let (ledger, counts) = (ledger.clone(), file.ledger.clone());
-        tasks.run("follow", move || {
-            let links = Arc::new(Links::new(&[], true));
-            follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, false)
-        });
-    }
+    follow_all(peers, &ledger, &file.ledger, &mut tasks);
     let (clients, waiting) = (Arc::clone(&service), ledger.clone());
     tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
     tasks.run("wait", move || wait_for_peers(waiting.clone()));
@@ -106,6 +100,25 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())
+}
+
+/// Follows all peers: their counts, and what they tell of bulk.
+fn follow_all(peers: Vec<Arc<Remote>>, ledger: &Ledger, counts: &ledger::Settings, tasks: &mut Supervisor) {
+    for peer in peers {
+        let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
+        tasks.run("hear", move || hear(of_ledger.clone(), Arc::clone(&from)));
+        let (ledger, counts) = (ledger.clone(), counts.clone());
+        tasks.run("follow", move || {
+            let links = Arc::new(Links::new(&[], true));
+            follow(
+                ledger.clone(),
+                counts.clone(),
+                vec![Arc::clone(&peer)],
+                links,
+                Way::All { snapshot_on_fork: false },
+            )
+        });
+    }
 }
 
 /// How long a server waits after its start until its peers said what they know of its counts. Those that are there say so at once.

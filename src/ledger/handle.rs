@@ -40,7 +40,7 @@ use tokio::sync::{oneshot, watch};
 const QUEUE: usize = 8192;
 
 /// A name for what is new.
-fn name() -> Result<u64, LedgerError> {
+pub(super) fn name() -> Result<u64, LedgerError> {
     random().map_err(|e| LedgerError::Unavailable(e.to_string()))
 }
 
@@ -63,7 +63,7 @@ impl Moves {
 #[derive(Clone)]
 pub struct Ledger {
     requests: SyncSender<Request>,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -85,6 +85,7 @@ impl Ledger {
             remembered: AtomicUsize::new(0),
             db: ArcSwapOption::empty(),
             vector: watch::Sender::new(Arc::default()),
+            bulk: watch::Sender::new(crate::ledger::history::bulk::BulkMark::default()),
             own: ArcSwap::default(),
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -341,7 +342,7 @@ impl Ledger {
     }
 
     /// For what not all roles can do.
-    async fn ask_role<T: Send + 'static>(
+    pub(super) async fn ask_role<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut State) -> Result<T, WrongRole> + Send + 'static,
     ) -> Result<T, LedgerError> {
@@ -349,7 +350,7 @@ impl Ledger {
     }
 
     /// For what changes nothing.
-    async fn look<T: Send + 'static>(
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {

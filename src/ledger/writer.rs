@@ -9,6 +9,7 @@ use crate::ledger::disk::errors::WriteError;
 use crate::ledger::disk::load::Loaded;
 use crate::ledger::disk::open;
 use crate::ledger::errors::LedgerError;
+use crate::ledger::history::bulk::BulkMark;
 use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::random::random;
 use crate::ledger::settings::Durability;
@@ -81,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) db: ArcSwapOption<Database>,
     /// How far each origin is counted and on disk.
     pub(crate) vector: watch::Sender<Arc<Vector>>,
+    /// How far the list of bulk is, on disk.
+    pub(crate) bulk: watch::Sender<BulkMark>,
     /// The origins whose history only this ledger writes.
     pub(crate) own: ArcSwap<Vec<Origin>>,
     /// Whether the disk failed, and nothing was written since.
@@ -311,6 +314,8 @@ impl Writer {
             }
             moved
         });
+        let bulk = state.counts().bulk;
+        self.shared.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
         let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
         self.shared.listens.store(listens, Ordering::Relaxed);
         if self.shared.db.load().is_none() {

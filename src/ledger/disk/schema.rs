@@ -31,6 +31,7 @@ pub(crate) const CUT: &str = "cut";
 pub(crate) const VECTOR: &str = "vector";
 pub(crate) const SPOOL_STATE: &str = "spool";
 pub(crate) const LAST_SENT: &str = "last sent";
+pub(crate) const BULK_STATE: &str = "bulk";
 
 /// The row of `meta` with the random number of a server's own community.
 pub(crate) const ORIGIN: &str = "origin";
@@ -67,6 +68,11 @@ pub(crate) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new
 pub(crate) const CLIENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("clients");
 /// What limited clients of all servers brought.
 pub(crate) const LAYERS: TableDefinition<'_, LayerKey, &[u8]> = TableDefinition::new("layers");
+
+/// Bulk that is told apart, by window and part.
+pub(crate) const BULK: TableDefinition<'_, SliceKey, &[u8]> = TableDefinition::new("bulk");
+/// What was told of it, by number.
+pub(crate) const BULK_NOTES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("bulk notes");
 
 /// Two tables with the cells of filters: one row a slice, and one a chunk.
 pub(crate) struct Cells {
