@@ -7,6 +7,7 @@ use crate::ledger::busy::Busy;
 use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::read::Reader;
 use crate::ledger::errors::LedgerError;
+use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::{Origin, Vector};
@@ -28,6 +29,7 @@ use crate::ledger::writer::{Answer, INTERNAL, Opening, Request, Shared, Work, Wr
 use crate::signature::{FederationKey, Signature};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
+use redb::Database;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -35,6 +37,10 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
+
+mod fleet;
+
+pub use fleet::{FleetBatch, FleetMoves};
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
 const QUEUE: usize = 8192;
@@ -78,14 +84,19 @@ impl Ledger {
         settings: &Settings,
         key: &FederationKey,
     ) -> Result<Self, OpenError> {
-        let opening =
-            Opening { directory: directory.to_owned(), role, settings: settings.clone(), key: key.clone() };
+        let mut settings = settings.clone();
+        settings.federation.key_id = key.id();
+        let parameters = (key.id(), settings.window.as_secs());
+        let opening = Opening { directory: directory.to_owned(), role, settings, key: key.clone() };
         let loaded = opening.open()?;
         let shared = Arc::new(Shared {
             remembered: AtomicUsize::new(0),
             db: ArcSwapOption::empty(),
             vector: watch::Sender::new(Arc::default()),
             bulk: watch::Sender::new(crate::ledger::history::bulk::BulkMark::default()),
+            fleet: watch::Sender::new(FleetMark::default()),
+            drafted: ArcSwapOption::empty(),
+            parameters,
             own: ArcSwap::default(),
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -316,9 +327,12 @@ impl Ledger {
     /// # Errors
     /// When the disk failed.
     pub fn reader(&self) -> Result<Reader, LedgerError> {
+        Ok(Reader::new(self.disk()?, self.shared.own.load_full()))
+    }
+
+    fn disk(&self) -> Result<Arc<Database>, LedgerError> {
         let db = self.shared.db.load_full();
-        db.map(|db| Reader::new(db, self.shared.own.load_full()))
-            .ok_or_else(|| LedgerError::Unavailable("the ledger's disk failed".to_owned()))
+        db.ok_or_else(|| LedgerError::Unavailable("the ledger's disk failed".to_owned()))
     }
 
     /// Writes everything down and stops the writer.

@@ -55,6 +55,12 @@ pub struct Federation {
     pub spool_reports: usize,
     /// The URLs of all upstream servers.
     pub upstreams: Vec<String>,
+    /// The number of the federation's key; [`Ledger::open`](crate::ledger::Ledger::open) sets it.
+    pub key_id: u64,
+    /// In a fleet, the client under which this milter's reports go to the log.
+    pub fleet_client: Option<String>,
+    /// Whether, in a fleet, updates are kept for holders that follow this one by HTTPS.
+    pub serves: bool,
     /// Of a server, those that it hears of after a start what they know of its counts: the URLs of its peers.
     pub peers: Vec<String>,
     /// Whether a server keeps its updates for other servers, beside milters: as long as what they count counts.
@@ -83,6 +89,9 @@ impl Default for Federation {
             spool_reports: 1_000_000,
             upstreams: Vec::new(),
             hold: Hold::All,
+            key_id: 0,
+            fleet_client: None,
+            serves: false,
             peers: Vec::new(),
             for_peers: false,
         }

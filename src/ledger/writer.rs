@@ -10,7 +10,9 @@ use crate::ledger::disk::load::Loaded;
 use crate::ledger::disk::open;
 use crate::ledger::errors::LedgerError;
 use crate::ledger::history::bulk::BulkMark;
-use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::history::fleet::FleetMark;
+use crate::ledger::history::step::Step;
+use crate::ledger::history::vector::{Chain, Origin, Vector};
 use crate::ledger::random::random;
 use crate::ledger::settings::Durability;
 use crate::ledger::settings::Role;
@@ -39,6 +41,9 @@ const RELAXED: usize = 2048;
 /// generation's cells for so many messages. A server, which takes many at a time, goes on longer.
 const CHECKPOINT_AFTER: u64 = 20_000;
 const SERVER_CHECKPOINT_AFTER: u64 = 1_000_000;
+
+/// Bytes of a fleet's steps after which a checkpoint replaces them: some four million signatures, which take seconds to read again.
+const CHECKPOINT_AFTER_STEPS: usize = 32 << 20;
 
 /// With fewer reports than that, a checkpoint follows this long after the last one.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
@@ -84,6 +89,12 @@ pub(crate) struct Shared {
     pub(crate) vector: watch::Sender<Arc<Vector>>,
     /// How far the list of bulk is, on disk.
     pub(crate) bulk: watch::Sender<BulkMark>,
+    /// Where a fleet's chain stands on disk.
+    pub(crate) fleet: watch::Sender<FleetMark>,
+    /// The step that was drafted last, by the hash of its bytes.
+    pub(crate) drafted: ArcSwapOption<(Chain, Step)>,
+    /// The number of the key, and the length of a window in seconds.
+    pub(crate) parameters: (u64, u64),
     /// The origins whose history only this ledger writes.
     pub(crate) own: ArcSwap<Vec<Origin>>,
     /// Whether the disk failed, and nothing was written since.
@@ -265,7 +276,8 @@ impl Writer {
         let journalled = counts.next - checkpoint;
         let most = if state.role() == Role::Server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
         let elapsed = self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL;
-        if journalled >= most || elapsed && (journalled > 0 || counts.merged_grew()) {
+        let many = journalled >= most || counts.steps_bytes >= CHECKPOINT_AFTER_STEPS;
+        if many || elapsed && (journalled > 0 || counts.merged_grew()) {
             let clock = counts.clock;
             self.checkpoint(clock);
         }
@@ -316,6 +328,10 @@ impl Writer {
         });
         let bulk = state.counts().bulk;
         self.shared.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
+        self.shared.fleet.send_if_modified(|shared| {
+            let mark = state.counts().fleet.mark;
+            std::mem::replace(shared, mark) != mark
+        });
         let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
         self.shared.listens.store(listens, Ordering::Relaxed);
         if self.shared.db.load().is_none() {

@@ -18,7 +18,7 @@
 //! - [`Scaling`] grows when it is full; [`Sharded`] is for several threads; [`Intuitive`] can take additions back.
 //! - [`Sparse`] is small while little is in it, and lets each cell be raised for itself.
 //! - Writers on several machines each have a filter. [`Merged`] is their sum; a [`Delta`], which [`Growth`] notes, is what one
-//!   of them grew by.
+//!   of them grew by. A [`Draft`] tells what the sum would grow by, for who is its only writer.
 //! - [`Bloom`] tells only whether an element was put in; [`Nominations`] is a pair of these.
 //! - [`Gauge`] tells how full a filter is and how often it will be wrong; [`false_bulk`] and [`error_bound`] tell before there
 //!   is one.
@@ -40,6 +40,7 @@ mod bloom;
 mod cells;
 mod counting;
 mod delta;
+mod draft;
 mod estimate;
 mod gauge;
 mod growth;
@@ -65,6 +66,7 @@ pub mod varint;
 pub use bloom::{Bloom, Nominations};
 pub use counting::{Counting, RemoveError};
 pub use delta::{DecodeError, Delta};
+pub use draft::Draft;
 pub use estimate::false_bulk;
 pub use gauge::Gauge;
 pub use growth::Growth;

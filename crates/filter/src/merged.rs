@@ -10,7 +10,7 @@ use crate::refined::Refined;
 use crate::split::Split;
 
 /// The cell-by-cell sum of filters that each have one writer. It can be asked and merged with more, and it knows no
-/// addition: raising only the smallest cells of a sum, while a writer elsewhere does the same, counts too low.
+/// addition ([`Draft`](crate::Draft) is for whoever is its only writer): raising only the smallest cells of a sum, while a writer elsewhere does the same, counts too low.
 ///
 /// The count of an element is at least the sum of its counts in all filters: each of those is at most the smallest of
 /// its cells there, and a sum of smallest is at most the smallest of sums. Beyond 15 the same holds for the cells of its
@@ -30,7 +30,7 @@ use crate::split::Split;
 /// # Ok::<(), bulkmark_filter::ParameterError>(())
 /// ```
 pub struct Merged {
-    cells: Split,
+    pub(crate) cells: Split,
 }
 
 impl Merged {

@@ -84,8 +84,7 @@ impl<const BITS: usize> Cells for Packed<BITS> {
 
     #[inline]
     fn set(&mut self, at: Cell, value: u32) {
-        let value = u8::try_from(value).unwrap_or(u8::MAX).min(Self::LARGEST);
-        update::<BITS>(&mut self.blocks[at.block], at.cell.into(), |_| value);
+        set_value::<BITS>(&mut self.blocks[at.block], at.cell.into(), value);
     }
 
     #[inline]
@@ -111,7 +110,7 @@ pub(crate) fn values<const BITS: usize>(block: &Block) -> impl Iterator<Item = u
 
 /// The value of cell `i`, which is below [`Packed::PER_BLOCK`].
 #[inline]
-fn value<const BITS: usize>(block: &Block, i: usize) -> u8 {
+pub(crate) fn value<const BITS: usize>(block: &Block, i: usize) -> u8 {
     let [low, ..] = if 64 % BITS == 0 {
         let (word, shift) = word::<BITS>(i);
         (u64::from_le_bytes(block.as_chunks().0[word]) >> shift).to_le_bytes()
@@ -120,6 +119,13 @@ fn value<const BITS: usize>(block: &Block, i: usize) -> u8 {
         u64::from(u16::from_le_bytes([block[byte], block[byte + 1]]) >> shift).to_le_bytes()
     };
     low & Packed::<BITS>::LARGEST
+}
+
+/// Sets cell `i` to a value, or to the largest one that it can have.
+#[inline]
+pub(crate) fn set_value<const BITS: usize>(block: &mut Block, i: usize, value: u32) {
+    let value = u8::try_from(value).unwrap_or(u8::MAX).min(Packed::<BITS>::LARGEST);
+    update::<BITS>(block, i, |_| value);
 }
 
 /// Sets cell `i` to what `new`, which must not exceed the largest value, makes of it.

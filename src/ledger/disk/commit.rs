@@ -12,7 +12,7 @@ use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
-use crate::ledger::disk::{held, layers};
+use crate::ledger::disk::{fleet, held, layers};
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::window::Window;
 use crate::ledger::state::changes::{Begun, Changes, Expired, Kept};
@@ -55,6 +55,7 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
     }
     write_updates(txn, state, &changes.updates)?;
     bulk::write_notes(txn, changes)?;
+    fleet::write_steps(txn, &changes.steps)?;
     state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, changes))
 }
 
@@ -177,6 +178,7 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     write_merged(&txn, state.counts())?;
     layers::write(&txn, state)?;
     bulk::write(&txn, state, expired)?;
+    fleet::write(&txn, state.counts())?;
     put_meta(&txn, CHECKPOINT, &state.counts().next.to_le_bytes())?;
     put_meta(&txn, VECTOR, state.vector().to_string().as_bytes())?;
     txn.open_table(JOURNAL)?.retain(|_, _| false)?;
@@ -194,8 +196,10 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     }
     layers::mark_clean(state);
     let counts = state.counts_mut();
-    (counts.adopted, counts.replaced, counts.relisted) = (false, false, false);
+    (counts.adopted, counts.replaced, counts.relisted, counts.wanted) = (false, false, false, false);
     counts.held.mark_clean();
+    counts.fleet.marks.mark_clean();
+    counts.steps_bytes = 0;
     for generation in counts.local.generations.iter_mut() {
         generation.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What can be wrong with the ledger's file.
 
+use crate::ledger::errors::LedgerError;
 use crate::ledger::history::fields::CutOff;
 use bulkmark_filter::ParameterError;
 use std::io;
@@ -104,6 +105,16 @@ impl<E: Into<redb::Error>> From<E> for Fault {
             redb::Error::DatabaseAlreadyOpen => Self::InUse,
             other => Self::Damaged(other.to_string()),
         }
+    }
+}
+
+impl From<Fault> for LedgerError {
+    fn from(fault: Fault) -> Self {
+        Self::Unavailable(match fault {
+            Fault::Damaged(what) => format!("the ledger is damaged ({what})"),
+            Fault::Io(e) => e.to_string(),
+            Fault::InUse | Fault::Other { .. } => "the ledger is not readable".to_owned(),
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, get_meta, put_meta,
 };
-use crate::ledger::disk::{held, layers};
+use crate::ledger::disk::{fleet, held, layers};
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::fields::Fields;
 use crate::ledger::history::update::Update;
@@ -25,6 +25,7 @@ use crate::ledger::settings::{Hold, Role, Settings};
 use crate::ledger::state::cache::Cache;
 use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
+use crate::ledger::state::fleet::fold::Fleet;
 use crate::ledger::state::generations::{Generation, Generations};
 use crate::ledger::state::layer::Layer;
 use crate::ledger::state::limited::Limited;
@@ -289,7 +290,7 @@ fn load_merged(
     settings: &Settings,
     own: &[Origin],
     layers: BTreeMap<Origin, Layer>,
-) -> Result<MergedCounts, Fault> {
+) -> Result<(MergedCounts, Fleet), Fault> {
     let loaded = std::cell::RefCell::new(MergedCounts::new(settings));
     let capacity = std::cell::Cell::new(1);
     let join = |window, number, record: &Record| {
@@ -318,8 +319,10 @@ fn load_merged(
     for (origin, layer) in layers {
         merged.layers_mut().insert(origin, layer);
     }
+    // Before single updates: those of a fleet are in its steps.
+    let fleet = fleet::load(txn, &mut merged)?;
     replay_updates(txn, &mut merged, own)?;
-    Ok(merged)
+    Ok((merged, fleet))
 }
 
 /// Applies the updates that came after the last checkpoint.

@@ -8,6 +8,8 @@ pub(crate) mod bulk;
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod errors;
+pub(crate) mod fleet;
+pub(crate) mod fleet_snapshot;
 pub(crate) mod held;
 pub(crate) mod layers;
 pub(crate) mod load;

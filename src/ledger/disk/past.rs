@@ -42,7 +42,7 @@ pub(crate) fn drop_updates(
 ) -> Result<(), redb::Error> {
     let mut table = txn.open_table(UPDATES)?;
     if !matches!(state, State::Server(_)) {
-        return Ok(table.retain(|_, _| false)?);
+        return drop_of_holder(table, state, expired);
     }
     if state.counts().adopted {
         forget_before_marks(&mut table, state)?;
@@ -75,6 +75,19 @@ pub(crate) fn drop_updates(
     if all != known || txn.open_table(META)?.get(PAST)?.is_none() {
         put_meta(txn, PAST, &Past::encode_all(&all.into_values().collect::<Vec<_>>()))?;
     }
+    Ok(())
+}
+
+/// A holder keeps none, unless it is one of a fleet whom others follow: then as long as a server does for milters.
+fn drop_of_holder(mut table: Updates<'_>, state: &State, expired: &Expired) -> Result<(), redb::Error> {
+    if !state.counts().settings.federation.serves {
+        return Ok(table.retain(|_, _| false)?);
+    }
+    let Some(before) = expired.updates_before else { return Ok(()) };
+    let vector = state.vector();
+    table.retain(|(origin, version), row| {
+        parts(row).is_some_and(|(at, _)| at >= before) || vector.get(Origin(origin)).version == version
+    })?;
     Ok(())
 }
 

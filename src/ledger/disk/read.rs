@@ -127,11 +127,7 @@ pub(crate) fn unsealed(origin: Origin, version: u64, row: &[u8]) -> Result<&[u8]
 }
 
 pub(crate) fn fault(fault: Fault) -> LedgerError {
-    LedgerError::Unavailable(match fault {
-        Fault::Damaged(what) => format!("the ledger is damaged ({what})"),
-        Fault::Io(e) => e.to_string(),
-        Fault::InUse | Fault::Other { .. } => "the ledger is not readable".to_owned(),
-    })
+    fault.into()
 }
 
 /// The hash of the update before, which an update names.

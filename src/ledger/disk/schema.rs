@@ -19,6 +19,10 @@ pub const FILE_NAME: &str = "ledger.redb";
 
 const FORMAT: &str = "bulkmark ledger 4";
 
+/// The same with a fleet's steps, of which a program that does not know them would make too few counts. A ledger has this format from
+/// its first step on.
+const FORMAT_OF_FLEET: &str = "bulkmark ledger 5";
+
 /// The format before, which has no limited clients, and is this one otherwise.
 const FORMAT_BEFORE: &str = "bulkmark ledger 3";
 
@@ -32,6 +36,7 @@ pub(crate) const VECTOR: &str = "vector";
 pub(crate) const SPOOL_STATE: &str = "spool";
 pub(crate) const LAST_SENT: &str = "last sent";
 pub(crate) const BULK_STATE: &str = "bulk";
+pub(crate) const FLEET: &str = "fleet";
 
 /// The row of `meta` with the random number of a server's own community.
 pub(crate) const ORIGIN: &str = "origin";
@@ -73,6 +78,10 @@ pub(crate) const LAYERS: TableDefinition<'_, LayerKey, &[u8]> = TableDefinition:
 pub(crate) const BULK: TableDefinition<'_, SliceKey, &[u8]> = TableDefinition::new("bulk");
 /// What was told of it, by number.
 pub(crate) const BULK_NOTES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("bulk notes");
+/// The steps of a fleet's chain, by version.
+pub(crate) const STEPS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("fleet steps");
+/// Which batches of each spool are in the cells, by client and spool.
+pub(crate) const MARKS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("fleet marks");
 
 /// Two tables with the cells of filters: one row a slice, and one a chunk.
 pub(crate) struct Cells {
@@ -127,7 +136,7 @@ pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
     };
     for (name, expected) in [("format", FORMAT.to_owned()), ("layout", Refined::layout())] {
         let found = text(name)?;
-        if found != expected {
+        if found != expected && !is_format_of_fleet(name, &found) {
             return Err(Fault::Other { name, found, expected });
         }
     }
@@ -236,6 +245,21 @@ fn renew_format(txn: &WriteTransaction) -> Result<(), Fault> {
     Ok(())
 }
 
+fn is_format_of_fleet(name: &str, found: &str) -> bool {
+    name == "format" && found == FORMAT_OF_FLEET
+}
+
+/// Whether it ever had a fleet's steps.
+pub(crate) fn is_of_fleet(txn: &WriteTransaction) -> Result<bool, redb::Error> {
+    let format = seal("meta", b"format", FORMAT_OF_FLEET.as_bytes());
+    Ok(txn.open_table(META)?.get("format")?.is_some_and(|row| row.value() == format))
+}
+
+/// From here on it has a fleet's steps.
+pub(crate) fn begin_fleet(txn: &WriteTransaction) -> Result<(), redb::Error> {
+    put_meta(txn, "format", FORMAT_OF_FLEET.as_bytes())
+}
+
 /// Checks that a ledger is of these parameters; the key is the last of them.
 pub(crate) fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
     refuse_damaged(txn)?;
@@ -243,7 +267,7 @@ pub(crate) fn check_parameters(txn: &WriteTransaction, role: Role, key: &Federat
     for (name, expected) in parameters(role, key.id()) {
         let row = get_meta(txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
         let found = String::from_utf8_lossy(&row).into_owned();
-        if found != expected {
+        if found != expected && !is_format_of_fleet(name, &found) {
             return Err(Fault::Other { name, found, expected });
         }
     }

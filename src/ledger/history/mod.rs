@@ -7,11 +7,16 @@
 
 pub(crate) mod bits;
 pub(crate) mod bulk;
+pub(crate) mod carried;
 pub(crate) mod chunks;
 pub(crate) mod fields;
+pub(crate) mod fleet;
 pub(crate) mod past;
 pub(crate) mod refusal;
 pub(crate) mod row;
+pub(crate) mod sealed;
+pub(crate) mod spool_mark;
+pub(crate) mod step;
 pub(crate) mod update;
 pub(crate) mod vector;
 pub(crate) mod window;

@@ -72,3 +72,38 @@ pub enum Refusal {
         error: ParameterError,
     },
 }
+
+/// A step of a fleet's chain is not applied. Nothing is changed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StepRefusal {
+    /// It cannot be read, or says what cannot be. It is passed over, by everybody.
+    #[error("{0}")]
+    Junk(String),
+    /// It was made for another key or another length of windows. It is passed over, by whoever is configured like this.
+    #[error("it is of a fleet whose {name} is {theirs}, and here it is {ours}")]
+    Unlike {
+        /// What differs.
+        name: &'static str,
+        /// Here.
+        ours: String,
+        /// There.
+        theirs: String,
+    },
+    /// Steps before it are missing: a snapshot has them.
+    #[error("step {version} came, but {have} is the last one known here; those between are missing")]
+    Gap {
+        /// The step that is known.
+        have: u64,
+        /// The one that came.
+        version: u64,
+    },
+    /// It would be the next one, but continues another chain than the one known here. When what follows does so, too, the log knows
+    /// another history: a snapshot has it.
+    #[error(
+        "step {version} continues another chain than the one known here; was the log put back to an older state?"
+    )]
+    Fork {
+        /// The step that came.
+        version: u64,
+    },
+}

@@ -101,6 +101,11 @@ impl Update {
         self.version
     }
 
+    /// The number of cells that it changes.
+    pub(crate) fn cells(&self) -> usize {
+        self.parts.iter().map(|part| part.delta.len()).sum()
+    }
+
     /// The hash of the update before.
     pub(crate) const fn before(&self) -> Chain {
         self.before
@@ -135,6 +140,11 @@ impl Update {
     /// # Errors
     /// [`UpdateError`] for all other bytes. Time and memory are bounded: 2^20 cells and 32 for each byte, and 2^23 in all.
     pub fn decode(bytes: &[u8]) -> Result<Self, UpdateError> {
+        Self::decode_within(bytes, MAX_CELLS)
+    }
+
+    /// The same of an update that changes at most so many cells.
+    pub(crate) fn decode_within(bytes: &[u8], most: usize) -> Result<Self, UpdateError> {
         let mut reader = Fields(bytes);
         let fault = |reader: &Fields<'_>, what: &str| UpdateError {
             offset: bytes.len() - reader.0.len(),
@@ -147,7 +157,7 @@ impl Update {
         if reader.0 == WITHDRAWN && version > 0 {
             return Ok(Self { origin, version, before, scope: Scope::Withdrawn, parts: Vec::new() });
         }
-        let (mut parts, mut cells, mut free) = (Vec::new(), MAX_CELLS, FREE_CELLS);
+        let (mut parts, mut cells, mut free) = (Vec::new(), MAX_CELLS.min(most), FREE_CELLS);
         let mut scope = None;
         while !reader.0.is_empty() {
             if parts.len() == MAX_PARTS {

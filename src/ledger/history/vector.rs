@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// One server's own community, whose filters only that server writes. A random number, written as 16 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(pub u64);
 
 impl fmt::Display for Origin {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A milter whose counts come from upstream servers, and whose reports go there.
 
-use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::carried::Carried;
+use crate::ledger::history::refusal::{Refusal, StepRefusal};
+use crate::ledger::history::step::Step;
 use crate::ledger::history::update::Update;
 use crate::ledger::state::counts::Counts;
+use crate::ledger::state::fleet::assembly::Assembled;
+use crate::ledger::state::fleet::fold::check_like;
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::receipts::Receipt;
 use crate::ledger::state::report::Report;
 use crate::ledger::state::retries::Retries;
+use crate::ledger::state::spool::fleet::Sent;
 use crate::ledger::state::spool::{Outgoing, Spool, Waiting};
 use std::sync::Arc;
 
@@ -108,6 +113,82 @@ impl Cache {
             self.counts.changes.batches.insert(number);
             self.settle();
         }
+    }
+
+    /// Applies a step of a fleet's chain, and lets go of the batches that are in it. `new` is a random number for what needs one.
+    ///
+    /// # Errors
+    /// [`StepRefusal`]; nothing is changed then.
+    pub(crate) fn apply_step(
+        &mut self,
+        step: &Step,
+        bytes: Arc<[u8]>,
+        place: u64,
+        now: u64,
+        new: u64,
+    ) -> Result<Applied, StepRefusal> {
+        let applied = self.counts.apply_step(step, bytes, place, now)?;
+        if applied == Applied::New {
+            if self.counts.settings.federation.serves {
+                for (update, bytes) in &step.updates {
+                    self.counts.keep(update, bytes.as_slice().into(), now);
+                }
+            }
+            self.hear(new);
+        }
+        Ok(applied)
+    }
+
+    /// Takes a fleet's snapshot as it is, if it is ahead of what is known here, or the chain `forked`.
+    ///
+    /// # Errors
+    /// When it is of another kind.
+    pub(crate) fn adopt_fleet(
+        &mut self,
+        snapshot: Assembled,
+        forked: bool,
+        new: u64,
+    ) -> Result<Applied, StepRefusal> {
+        let Assembled { head, merged, fleet } = snapshot;
+        check_like(head.key_id, head.window, &self.counts.settings)?;
+        if !forked && head.mark.version <= self.counts.fleet.mark.version {
+            return Ok(Applied::Known);
+        }
+        self.counts.replace_fleet(merged, fleet);
+        self.hear(new);
+        self.settle();
+        Ok(Applied::New)
+    }
+
+    /// Lets go of what the fleet's marks say is counted.
+    fn hear(&mut self, new: u64) {
+        let Counts { fleet, settings, changes, .. } = &mut self.counts;
+        let Some(client) = &settings.federation.fleet_client else { return };
+        let heard = self.spool.hear(client, |spool| fleet.marks.get(client, spool), new);
+        if let Some(dropped) = heard.renewed {
+            log::warn!(
+                "this ledger is an old copy: the fleet counted batches of it that it has yet to send. {dropped} reports that waited in \
+                 it are dropped, since they may be counted; those made since are sent"
+            );
+        }
+        changes.settled |= heard.renewed.is_some() || !heard.settled.is_empty();
+        changes.batches.extend(heard.settled);
+    }
+
+    /// The batches for a fleet's log that are open and have a number above `after`, and then, with `begin`, new ones; `most` of them.
+    pub(crate) fn for_fleet(&mut self, after: u64, most: usize, begin: bool) -> Vec<Carried> {
+        let federation = &self.counts.settings.federation;
+        let Some(client) = &federation.fleet_client else { return Vec::new() };
+        let (sent, new) = self.spool.for_fleet(client, after, most, begin);
+        self.counts.changes.batches.extend(new);
+        let carried = |Sent { spool, lowest, outgoing: Outgoing { number, reports } }| Carried {
+            key_id: federation.key_id,
+            spool,
+            number,
+            lowest,
+            reports,
+        };
+        sent.into_iter().map(carried).collect()
     }
 
     /// Drops reports that waited for too long or are too many. Returns how many are lost.

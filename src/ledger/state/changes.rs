@@ -51,6 +51,15 @@ pub(crate) struct KeptNote {
     pub(crate) bytes: Arc<[u8]>,
 }
 
+/// A step of a fleet's chain, as it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptStep {
+    pub(crate) version: u64,
+    /// Where the log has it.
+    pub(crate) place: u64,
+    pub(crate) bytes: Arc<[u8]>,
+}
+
 /// What changed since the last commit.
 #[derive(Default)]
 pub(crate) struct Changes {
@@ -66,6 +75,7 @@ pub(crate) struct Changes {
     pub(crate) batches: BTreeSet<u64>,
     pub(crate) updates: Vec<Kept>,
     pub(crate) notes: Vec<KeptNote>,
+    pub(crate) steps: Vec<KeptStep>,
     /// Limited clients that are new, of whom an update was made, or whose counts were taken back.
     pub(crate) clients: BTreeSet<String>,
     /// Histories of others of which updates were passed over, since they count nowhere any more.
@@ -86,13 +96,14 @@ impl Changes {
             && self.batches.is_empty()
             && self.updates.is_empty()
             && self.notes.is_empty()
+            && self.steps.is_empty()
             && self.clients.is_empty()
             && !self.settled
     }
 
     /// What waits, by number of rows.
     pub(crate) const fn len(&self) -> usize {
-        self.entries.len() + self.waiting.len() + self.updates.len() + self.notes.len()
+        self.entries.len() + self.waiting.len() + self.updates.len() + self.notes.len() + self.steps.len()
     }
 }
 

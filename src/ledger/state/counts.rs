@@ -2,11 +2,13 @@
 //! What ledgers of all roles have: the counts that were made here, those of others, and what changed in them.
 
 use crate::ledger::history::bulk::BulkMark;
-use crate::ledger::history::refusal::Refusal;
+use crate::ledger::history::refusal::{Refusal, StepRefusal};
+use crate::ledger::history::step::Step;
 use crate::ledger::history::update::Update;
-use crate::ledger::history::vector::Vector;
+use crate::ledger::history::vector::{Chain, Vector};
 use crate::ledger::settings::Settings;
-use crate::ledger::state::changes::{Begun, Changes, Entry, Kept};
+use crate::ledger::state::changes::{Begun, Changes, Entry, Kept, KeptStep};
+use crate::ledger::state::fleet::fold::{Fleet, check_like};
 use crate::ledger::state::held::Held;
 use crate::ledger::state::local::Local;
 use crate::ledger::state::merged::{Applied, MergedCounts};
@@ -24,11 +26,17 @@ pub(crate) struct Counts {
     pub(crate) held: Held,
     /// How far that list is.
     pub(crate) bulk: BulkMark,
+    /// The chain of which the merged counts are the fold, in a fleet.
+    pub(crate) fleet: Fleet,
     /// The number of the next local report.
     pub(crate) next: u64,
     pub(crate) changes: Changes,
     /// Whether a snapshot was taken, whose cells and vector the file does not have yet.
     pub(crate) adopted: bool,
+    /// Bytes of the steps since the last checkpoint.
+    pub(crate) steps_bytes: usize,
+    /// Whether somebody asked for a checkpoint.
+    pub(crate) wanted: bool,
     /// Whether it took the place of merged counts that the file still has.
     pub(crate) replaced: bool,
     /// Whether another list of bulk began, and the file still has the one before.
@@ -42,13 +50,21 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// As they were read: nothing has changed yet. `next` is the number of the next local report.
-    pub(crate) fn new(local: Local, merged: MergedCounts, next: u64, settings: &Settings) -> Self {
+    pub(crate) fn new(
+        local: Local,
+        (merged, fleet): (MergedCounts, Fleet),
+        next: u64,
+        settings: &Settings,
+    ) -> Self {
         Self {
             local,
             merged,
             held: Held::new(settings),
             bulk: BulkMark::default(),
+            fleet,
             next,
+            steps_bytes: 0,
+            wanted: false,
             changes: Changes::default(),
             adopted: false,
             replaced: false,
@@ -110,8 +126,57 @@ impl Counts {
         let applied = self.merged.apply(update, &bytes, now)?;
         if applied == Applied::New {
             self.keep(update, bytes, now);
+            self.leave_fleet();
         }
         Ok(applied)
+    }
+
+    /// Merged counts to which others add are no fold of a fleet's chain any more.
+    fn leave_fleet(&mut self) {
+        if self.fleet != Fleet::default() {
+            self.fleet = Fleet::default();
+            self.adopted = true;
+        }
+    }
+
+    /// Applies a step of a fleet's chain, whose bytes these are.
+    ///
+    /// # Errors
+    /// [`StepRefusal`]; nothing is changed then.
+    pub(crate) fn apply_step(
+        &mut self,
+        step: &Step,
+        bytes: Arc<[u8]>,
+        place: u64,
+        now: u64,
+    ) -> Result<Applied, StepRefusal> {
+        check_like(step.head.key_id, step.head.window, &self.settings)?;
+        let version = step.version();
+        let first = self.fleet.mark.version == 0 && version == 1;
+        if first && !(self.merged.windows().is_empty() && self.merged.vector().is_empty()) {
+            // A chain begins with nothing. What others than this fleet counted is not in it.
+            let mut merged = MergedCounts::new(&self.settings);
+            self.fleet.apply(&mut merged, step, &bytes, place)?;
+            (self.merged, self.adopted, self.replaced) = (merged, true, true);
+        } else if self.fleet.apply(&mut self.merged, step, &bytes, place)? == Applied::Known {
+            let again = version == self.fleet.mark.version && Chain::of(&bytes) == self.fleet.mark.chain;
+            if again && place != self.fleet.mark.place {
+                // The log has it in another place, for somebody had to append it again.
+                self.fleet.mark.place = place;
+                self.changes.steps.push(KeptStep { version, place, bytes });
+            }
+            return Ok(Applied::Known);
+        }
+        self.clock = now;
+        self.steps_bytes += bytes.len();
+        self.changes.steps.push(KeptStep { version, place, bytes });
+        Ok(Applied::New)
+    }
+
+    /// Takes a fleet's snapshot, whatever was there.
+    pub(crate) fn replace_fleet(&mut self, snapshot: MergedCounts, fleet: Fleet) {
+        self.replace(snapshot);
+        self.fleet = fleet;
     }
 
     /// Takes a snapshot of what others counted, if it is no step back: it must know as much of every origin as is known
@@ -141,7 +206,7 @@ impl Counts {
 
     /// Takes a snapshot for the merged counts, whatever was there.
     pub(crate) fn replace(&mut self, snapshot: MergedCounts) {
-        self.merged = snapshot;
+        (self.merged, self.fleet) = (snapshot, Fleet::default());
         (self.adopted, self.replaced) = (true, true);
     }
 
@@ -154,6 +219,7 @@ impl Counts {
             self.broken = Some(format!("a snapshot could be added in part only: {error}"));
             return Err(parameter(error));
         }
+        self.fleet = Fleet::default();
         self.adopted = true;
         Ok(())
     }

@@ -64,6 +64,20 @@ impl Layers {
     /// # Errors
     /// [`Refusal`]; nothing is changed then.
     pub(crate) fn apply(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
+        self.check(update, now)?;
+        let origin = update.origin;
+        for part in update.parts.iter().filter(|part| !self.calendar.is_over(part.window, now)) {
+            let layer = self.all.entry(origin).or_default();
+            // The window was admitted, and the delta was read for that size.
+            let held = layer.window_mut(part.window, part.capacity);
+            held.and_then(|held| held.apply(&part.delta))
+                .map_err(|error| Refusal::Parameter { origin, error })?;
+        }
+        Ok(())
+    }
+
+    /// Whether an update can be applied.
+    fn check(&self, update: &Update, now: u64) -> Result<(), Refusal> {
         let (origin, version) = (update.origin, update.version);
         for part in &update.parts {
             self.admit(origin, part.window, part.capacity, now).map_err(|why| match why {
@@ -73,12 +87,32 @@ impl Layers {
                 NoPlace::Parameter(error) => Refusal::Parameter { origin, error },
             })?;
         }
-        for part in update.parts.iter().filter(|part| !self.calendar.is_over(part.window, now)) {
-            let layer = self.all.entry(origin).or_default();
-            // The window was admitted, and the delta was read for that size.
-            let held = layer.window_mut(part.window, part.capacity);
-            held.and_then(|held| held.apply(&part.delta))
-                .map_err(|error| Refusal::Parameter { origin, error })?;
+        Ok(())
+    }
+
+    /// Whether all of these updates, of different origins, can be applied.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub(crate) fn check_all<'a>(
+        &self,
+        updates: impl Iterator<Item = &'a Update>,
+        now: u64,
+    ) -> Result<(), Refusal> {
+        let mut layers = self.all.len();
+        for update in updates {
+            self.check(update, now)?;
+            let origin = update.origin;
+            let parameter = |error| Refusal::Parameter { origin, error };
+            layers += usize::from(!self.all.contains_key(&origin));
+            ParameterError::check("the number of limited clients", layers as u64, 0, MAX_LAYERS as u64)
+                .map_err(parameter)?;
+            // What is not there yet has one size as well.
+            let mut sizes = BTreeMap::new();
+            for part in &update.parts {
+                let size = *sizes.entry(part.window).or_insert(part.capacity);
+                ParameterError::same("capacity", size.into(), part.capacity.into()).map_err(parameter)?;
+            }
         }
         Ok(())
     }

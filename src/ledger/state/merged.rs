@@ -192,7 +192,10 @@ impl MergedCounts {
     }
 
     /// Adds the parts of an update to the cells of all.
-    fn apply_parts(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is changed then.
+    pub(crate) fn apply_parts(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
         let before: Vec<usize> = self.windows.iter().map(|w| w.slices.len()).collect();
         if let Err(refusal) = self.make_room(update, now) {
             self.windows.truncate(before.len());

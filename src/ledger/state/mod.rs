@@ -5,6 +5,7 @@ pub(crate) mod assembly;
 pub(crate) mod cache;
 pub(crate) mod changes;
 pub(crate) mod counts;
+pub(crate) mod fleet;
 pub(crate) mod generations;
 pub(crate) mod held;
 pub(crate) mod inherited;

@@ -180,6 +180,7 @@ impl State {
     /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
     pub(crate) const fn needs_checkpoint(&self) -> bool {
         self.counts().adopted
+            || self.counts().wanted
             || matches!(self, Self::Server(server) if server.renewed || server.unheard.changed)
     }
 

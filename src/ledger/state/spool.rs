@@ -8,6 +8,8 @@ use crate::signature::Signature;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
+pub(crate) mod fleet;
+
 /// Reports in one batch at most, from a spool to a server.
 pub const MAX_BATCH: usize = 8192;
 

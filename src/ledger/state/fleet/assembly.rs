@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A fleet's snapshot that is coming in.
+
+use crate::ledger::history::fleet::FleetMark;
+use crate::ledger::history::refusal::StepRefusal;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::fleet::fold::Fleet;
+use crate::ledger::state::fleet::parts::{Entry, Head, Unpacker};
+use crate::ledger::state::merged::MergedCounts;
+
+/// What came of a snapshot so far.
+pub struct FleetAssembly {
+    unpacker: Unpacker,
+    merged: MergedCounts,
+    head: Option<Head>,
+    fleet: Fleet,
+    rows: u64,
+    marks: u64,
+    complete: bool,
+}
+
+/// What a fleet's snapshot holds.
+pub(crate) struct Assembled {
+    pub(crate) head: Head,
+    pub(crate) merged: MergedCounts,
+    pub(crate) fleet: Fleet,
+}
+
+fn junk(what: &(impl ToString + ?Sized)) -> StepRefusal {
+    StepRefusal::Junk(format!("the snapshot cannot be used: {}", what.to_string()))
+}
+
+impl FleetAssembly {
+    /// Of nothing yet.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            unpacker: Unpacker::default(),
+            merged: MergedCounts::new(settings),
+            head: None,
+            fleet: Fleet::default(),
+            rows: 0,
+            marks: 0,
+            complete: false,
+        }
+    }
+
+    /// Adds the next part.
+    ///
+    /// # Errors
+    /// When it is not that, or says what cannot be; then all of the snapshot is of no use.
+    pub fn push(&mut self, part: &[u8]) -> Result<(), StepRefusal> {
+        let entries = self.unpacker.push(part).ok_or_else(|| junk("a part is missing or damaged"))?;
+        entries.into_iter().try_for_each(|entry| self.add(entry))
+    }
+
+    fn add(&mut self, entry: Entry) -> Result<(), StepRefusal> {
+        if self.complete || self.head.is_none() != matches!(entry, Entry::Head(_)) {
+            return Err(junk("its entries are not in their order"));
+        }
+        match entry {
+            Entry::Head(head) => {
+                (self.fleet.mark, self.fleet.origin, self.fleet.time) = (head.mark, head.origin, head.time);
+                head.vector.iter().for_each(|(origin, mark)| self.merged.vector_mut().set(origin, mark));
+                self.head = Some(head);
+            }
+            Entry::Row(row) => {
+                self.rows += 1;
+                let fits = match row.client {
+                    Some(origin) => self.merged.layers_mut().add_row(origin, &row),
+                    None => self.merged.admit(row.window, row.capacity, row.slice).and_then(|()| {
+                        self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
+                    }),
+                };
+                if !fits.map_err(|e| junk(&e))? {
+                    return Err(junk("a row does not fit its place"));
+                }
+            }
+            Entry::Mark { client, spool, known } => {
+                self.marks += 1;
+                self.fleet.marks.restore(client, spool, known);
+            }
+            Entry::End { rows, marks } => {
+                if (rows, marks) != (self.rows, self.marks) || !self.unpacker.is_empty() {
+                    return Err(junk("it is not whole"));
+                }
+                self.complete = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the chain stands in it; none before the first part.
+    #[must_use]
+    pub fn mark(&self) -> Option<FleetMark> {
+        self.head.as_ref().map(|head| head.mark)
+    }
+
+    /// Whether all of it came.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    pub(crate) fn finish(self) -> Result<Assembled, StepRefusal> {
+        let Self { merged, head, fleet, complete, .. } = self;
+        match head {
+            Some(head) if complete => Ok(Assembled { head, merged, fleet }),
+            _ => Err(junk("it is not whole")),
+        }
+    }
+}

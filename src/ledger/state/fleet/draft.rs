@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The next step of a fleet's chain, as this aggregator would make it. Nothing is changed by it: it counts when the log has it, and
+//! delivers it to everybody, its maker included.
+
+use crate::ledger::history::carried::Carried;
+use crate::ledger::history::fleet::{is_name, origin_of_client};
+use crate::ledger::history::spool_mark::{SpoolMark, Taken};
+use crate::ledger::history::step::{MAX_STEP_CELLS, SpoolMarks, Step, StepHead};
+use crate::ledger::history::update::{Part, Scope, Update};
+use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::history::window::Calendar;
+use crate::ledger::settings::Settings;
+use crate::ledger::state::fleet::client::ClientDraft;
+use crate::ledger::state::fleet::community::CommunityDraft;
+use crate::ledger::state::fleet::fold::Fleet;
+use crate::ledger::state::limited::Limits;
+use crate::ledger::state::merged::MergedCounts;
+use bulkmark_filter::{CELLS_PER_ELEMENT, ParameterError};
+use std::collections::BTreeMap;
+
+/// A batch as the log delivered it to an aggregator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batched {
+    /// Where it is.
+    pub place: u64,
+    /// When it came, by the log's clock, in seconds since 1970.
+    pub at: u64,
+    /// Who appended it, as the log proves.
+    pub client: String,
+    /// What this client may bring; none for one of one's own.
+    pub limits: Option<Limits>,
+    /// How often what this client brought was taken back.
+    pub withdrawn: u32,
+    /// What was appended.
+    pub bytes: Vec<u8>,
+}
+
+/// What a step is to say beside its batches.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The number of the epoch: that of [`FleetMark`](crate::ledger::FleetMark), or a higher one when the place for batches is another
+    /// one or has lost its end.
+    pub epoch: u64,
+    /// Which place for batches it counts on.
+    pub made: u64,
+    /// Clients whose counts were taken back, and how often.
+    pub withdrawn: Vec<(String, u32)>,
+    /// Bytes of the step at most.
+    pub most_bytes: usize,
+}
+
+/// A step that was made, and of what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drafted {
+    /// The step that it would be.
+    pub version: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// How many of the batches, from the first on, it covers.
+    pub batches: usize,
+    /// Signatures that are in it.
+    pub signatures: usize,
+    /// Batches of these that cannot be read.
+    pub junk: u64,
+    /// Those that were counted before.
+    pub repeated: u64,
+    /// Those whose number is too far ahead of what is open of their spool. They are passed over, and come again.
+    pub early: u64,
+}
+
+/// Bytes that a signature takes in a step, about: when filters are as empty as they get (docs/delta.md).
+const BYTES_PER_SIGNATURE: usize = 10;
+
+/// Bytes of what else a batch adds: the mark of its spool, the head of its update.
+const BYTES_PER_BATCH: usize = 256;
+
+/// Signatures of a step at most.
+const MAX_SIGNATURES: usize = MAX_STEP_CELLS / CELLS_PER_ELEMENT;
+
+/// Times that what a client brought was taken back, for which it is looked whether anything is left of it. A step that was made by
+/// an aggregator that did not know yet brings something of before; nobody is so far behind.
+const WITHDRAWALS: u32 = 64;
+
+/// A draft whose updates have no bytes yet: to make them takes a while, and nobody need wait for it.
+pub(crate) struct Outline {
+    step: Step,
+    drafted: Drafted,
+}
+
+impl Outline {
+    /// The step, and its bytes.
+    pub(crate) fn finish(mut self) -> (Step, Drafted) {
+        for (update, bytes) in &mut self.step.updates {
+            *bytes = update.encode();
+        }
+        let bytes = self.step.encode();
+        (self.step, Drafted { bytes, ..self.drafted })
+    }
+}
+
+/// A draft on its way.
+struct Drafting<'a> {
+    fleet: &'a Fleet,
+    merged: &'a MergedCounts,
+    settings: &'a Settings,
+    calendar: Calendar,
+    origin: Origin,
+    marks: SpoolMarks,
+    community: CommunityDraft<'a>,
+    clients: BTreeMap<Origin, ClientDraft<'a>>,
+    drafted: Drafted,
+    covers: u64,
+    time: u64,
+}
+
+/// The step that covers as many of these batches as it has room for, `most` of them; none when there is nothing to tell. `new` names
+/// a fleet that begins.
+///
+/// # Errors
+/// When there can be no filter of the configured size.
+pub(crate) fn draft(
+    fleet: &Fleet,
+    merged: &MergedCounts,
+    settings: &Settings,
+    batches: &[Batched],
+    terms: &Terms,
+    most: usize,
+    new: Origin,
+) -> Result<Option<Outline>, ParameterError> {
+    let mark = fleet.mark;
+    let same = terms.epoch == mark.epoch && terms.made == mark.made;
+    if mark.version > 0 && !same && terms.epoch <= mark.epoch {
+        return Ok(None);
+    }
+    let mut drafting = Drafting {
+        fleet,
+        merged,
+        settings,
+        calendar: Calendar::new(settings),
+        origin: if mark.version > 0 { fleet.origin } else { new },
+        marks: SpoolMarks::new(),
+        community: CommunityDraft::new(merged, settings.capacity.get()),
+        clients: BTreeMap::new(),
+        drafted: Drafted {
+            version: mark.version + 1,
+            bytes: Vec::new(),
+            batches: 0,
+            signatures: 0,
+            junk: 0,
+            repeated: 0,
+            early: 0,
+        },
+        covers: if same { mark.covers } else { 0 },
+        time: 0,
+    };
+    drafting.take_all(batches, terms.most_bytes, most)?;
+    Ok(drafting.finish(terms, same))
+}
+
+impl Drafting<'_> {
+    fn take_all(
+        &mut self,
+        batches: &[Batched],
+        most_bytes: usize,
+        most: usize,
+    ) -> Result<(), ParameterError> {
+        let mut bytes = 0;
+        for batch in batches.iter().take(most) {
+            let ours = |carried: &Carried| {
+                carried.key_id == self.settings.federation.key_id && is_name(&batch.client)
+            };
+            let carried = Carried::decode(&batch.bytes).filter(ours);
+            let signatures = carried.as_ref().map_or(0, |carried| carried.reports.len());
+            bytes += signatures * BYTES_PER_SIGNATURE + BYTES_PER_BATCH;
+            let full = bytes > most_bytes || self.drafted.signatures + signatures > MAX_SIGNATURES;
+            if self.drafted.batches > 0 && full {
+                break;
+            }
+            match carried {
+                Some(carried) => self.take(batch, &carried)?,
+                None => self.drafted.junk += 1,
+            }
+            self.drafted.batches += 1;
+            self.covers = self.covers.max(batch.place);
+            self.time = self.time.max(batch.at);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, batch: &Batched, carried: &Carried) -> Result<(), ParameterError> {
+        let known = self.fleet.marks.get(&batch.client, carried.spool);
+        let spools = self.marks.entry(batch.client.clone()).or_default();
+        let mark: &mut SpoolMark =
+            spools.entry(carried.spool).or_insert_with(|| known.cloned().unwrap_or_default());
+        match mark.take(carried.number, carried.lowest) {
+            Taken::Repeated => self.drafted.repeated += 1,
+            Taken::TooFar => self.drafted.early += 1,
+            Taken::New => self.count(batch, carried)?,
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, batch: &Batched, carried: &Carried) -> Result<(), ParameterError> {
+        self.drafted.signatures += carried.reports.len();
+        let window = self.calendar.at(batch.at);
+        let Some(limits) = batch.limits else {
+            for &(signature, times) in &carried.reports {
+                self.community.add(window, signature, times)?;
+            }
+            return Ok(());
+        };
+        let origin = origin_of_client(self.origin, &batch.client, batch.withdrawn);
+        let capacity = self.settings.capacity.get();
+        let client = match self.clients.entry(origin) {
+            std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::btree_map::Entry::Vacant(place) => {
+                place.insert(ClientDraft::new(self.calendar, self.merged.layers().get(origin), capacity)?)
+            }
+        };
+        for &(signature, times) in &carried.reports {
+            client.add(window, signature, times, limits, batch.at);
+        }
+        Ok(())
+    }
+
+    /// The origins of which something is to be taken back.
+    fn withdrawn(&self, terms: &Terms) -> Vec<Origin> {
+        let all = terms.withdrawn.iter().flat_map(|(name, times)| {
+            let before = times.saturating_sub(WITHDRAWALS)..*times;
+            before.map(|before| origin_of_client(self.origin, name, before))
+        });
+        let mut all: Vec<_> = all.filter(|&origin| self.merged.layers().get(origin).is_some()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn finish(self, terms: &Terms, same: bool) -> Option<Outline> {
+        let withdrawn = self.withdrawn(terms);
+        if self.drafted.batches == 0 && withdrawn.is_empty() && same {
+            return None;
+        }
+        let mut parts = vec![(self.origin, Scope::Community, self.community.parts())];
+        let clients = self.clients.iter().filter(|(origin, _)| !withdrawn.contains(origin));
+        parts.extend(clients.map(|(&origin, client)| (origin, Scope::Client, client.parts())));
+        parts.retain(|(_, _, parts)| !parts.is_empty());
+        parts.extend(withdrawn.into_iter().map(|origin| (origin, Scope::Withdrawn, Vec::new())));
+        let vector = self.merged.vector();
+        let updates = parts.into_iter().map(|part| (next_update(vector, part), Vec::new())).collect();
+        let head = StepHead {
+            origin: self.origin,
+            version: self.drafted.version,
+            before: self.fleet.mark.chain,
+            key_id: self.settings.federation.key_id,
+            window: self.settings.window.as_secs(),
+            epoch: terms.epoch,
+            made: terms.made,
+            covers: self.covers,
+            time: if self.drafted.batches > 0 { self.time } else { self.fleet.time },
+        };
+        Some(Outline { step: Step { head, marks: self.marks, updates }, drafted: self.drafted })
+    }
+}
+
+fn next_update(vector: &Vector, (origin, scope, parts): (Origin, Scope, Vec<Part>)) -> Update {
+    let known = vector.get(origin);
+    Update { origin, version: known.version + 1, before: known.chain, scope, parts }
+}

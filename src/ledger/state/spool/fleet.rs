@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A spool whose batches go to a fleet's log: many at a time, and each until a step covers it.
+//!
+//! Such a batch has, in the place of its server, the client and the spool's number under which it is sent. What the steps say of
+//! that spool tells which of them are counted, and also whether this file is an old copy: then a number was counted that is still to
+//! be given here.
+
+use super::{DROPPED, Spool};
+use crate::ledger::history::spool_mark::SpoolMark;
+use crate::ledger::history::vector::Vector;
+use crate::ledger::state::inherited::Inherited;
+
+/// A batch for a fleet's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) spool: u64,
+    pub(crate) lowest: u64,
+    pub(crate) outgoing: super::Outgoing,
+}
+
+/// What a spool did upon hearing what is counted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// Batches that are settled, by number.
+    pub(crate) settled: Vec<u64>,
+    /// Whether the file was an old copy, and of how many reports it is not known whether they were counted; these are dropped.
+    pub(crate) renewed: Option<u64>,
+}
+
+/// What stands for a server's URL. It is none.
+fn place(client: &str, spool: u64) -> String {
+    format!("fleet {client} {spool:016x}")
+}
+
+/// The number of the spool of this client under which a batch is sent; none where it goes elsewhere.
+fn spool_of(upstream: &str, client: &str) -> Option<u64> {
+    let rest = upstream.strip_prefix("fleet ")?.strip_prefix(client)?.strip_prefix(' ')?;
+    u64::from_str_radix(rest, 16).ok()
+}
+
+impl Spool {
+    /// The batches of this client that are open and have a number above `after`, in their order, `most` of them. If they are fewer,
+    /// and with `begin`, reports that wait are put into new ones, whose numbers are returned, too: they must be written down before
+    /// they are sent.
+    pub(crate) fn for_fleet(
+        &mut self,
+        client: &str,
+        after: u64,
+        most: usize,
+        begin: bool,
+    ) -> (Vec<Sent>, Vec<u64>) {
+        let open = |spool: &Self| -> Vec<(u64, u64)> {
+            let open = spool.batches.iter().filter(|batch| batch.receipt.is_none());
+            let mut open: Vec<_> =
+                open.filter_map(|b| Some((b.number, spool_of(&b.upstream, client)?))).collect();
+            open.sort_unstable();
+            open
+        };
+        let mut wanted: Vec<_> = open(self).into_iter().filter(|&(number, _)| number > after).collect();
+        wanted.truncate(most);
+        let mut new = Vec::new();
+        while begin && wanted.len() < most {
+            let Some(batch) = self.begin(&place(client, self.id)) else { break };
+            new.push(batch.number);
+            wanted.push((batch.number, self.id));
+        }
+        let all = open(self);
+        let lowest = |of: u64| all.iter().filter(|&&(_, spool)| spool == of).map(|&(number, _)| number).min();
+        let sent = wanted.into_iter().filter_map(|(number, spool)| {
+            let batch = self.batches.iter().find(|batch| batch.number == number)?;
+            Some(Sent { spool, lowest: lowest(spool)?, outgoing: self.outgoing(batch) })
+        });
+        (sent.collect(), new)
+    }
+
+    /// Hears which batches of this client's spools are counted. Those are settled: the merged counts show them. If a number is counted
+    /// that is yet to be given, the file is an old copy: what waited at the start may have been sent since, and is dropped; open
+    /// batches stay, since they are known by their numbers; and what follows is sent by the spool `new`.
+    pub(crate) fn hear<'a>(
+        &mut self,
+        client: &str,
+        marks: impl Fn(u64) -> Option<&'a SpoolMark>,
+        new: u64,
+    ) -> Heard {
+        let mut heard = Heard::default();
+        for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
+            let Some(spool) = spool_of(&batch.upstream, client) else { continue };
+            if marks(spool).is_some_and(|mark| mark.has(batch.number)) {
+                // Whatever the vector says: these counts came with the marks.
+                batch.receipt = Some(DROPPED);
+                heard.settled.push(batch.number);
+            }
+        }
+        self.settle(&Vector::new());
+        if marks(self.id).is_some_and(|mark| mark.reaches(self.next_batch)) {
+            let waiting: Vec<_> =
+                self.gaps().into_iter().filter(|gap| self.inherited.has(gap.start)).collect();
+            let dropped = waiting.into_iter().map(|gap| self.put("", gap).number).collect();
+            self.before = Some((self.id, self.next_batch));
+            self.id = new;
+            self.inherited = Inherited::default();
+            let (dropped, lost) = self.drop_all(dropped);
+            heard.settled.extend(dropped);
+            heard.renewed = Some(lost);
+        }
+        heard
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Spool, Stored, Waiting};
+    use super::*;
+    use crate::ledger::history::spool_mark::Taken;
+    use crate::signature::Signature;
+
+    fn push(spool: &mut Spool, reports: std::ops::Range<u8>) {
+        for n in reports {
+            spool.push(Waiting { signature: Signature::from_bytes([n; 16]), times: 1, at: n.into() });
+        }
+    }
+
+    fn reopened(spool: &Spool) -> Spool {
+        let (id, before) = spool.ids();
+        let stored = Stored {
+            id,
+            before,
+            reports: spool.reports.clone(),
+            first: spool.first,
+            batches: spool.batches.iter().cloned().collect(),
+            next_batch: spool.next_batch,
+            last_sent: Some(spool.last_sent.clone()),
+        };
+        Spool::restore(stored, &[])
+    }
+
+    fn numbers(sent: &[Sent]) -> Vec<(u64, u64, u64)> {
+        sent.iter().map(|sent| (sent.spool, sent.outgoing.number, sent.lowest)).collect()
+    }
+
+    fn mark(numbers: impl IntoIterator<Item = u64>) -> SpoolMark {
+        let mut mark = SpoolMark::default();
+        numbers.into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
+        mark
+    }
+
+    fn hear(spool: &mut Spool, of: u64, mark: &SpoolMark) -> Heard {
+        spool.hear("mx1", |id| (id == of).then_some(mark), 99)
+    }
+
+    /// Several batches are open at a time, and each is settled by its own number, in whatever order.
+    #[test]
+    fn many_are_open_and_each_is_settled() {
+        let mut spool = Spool::new(7);
+        for n in 0..4 {
+            push(&mut spool, n..n + 1);
+            spool.for_fleet("mx1", n.into(), 64, true);
+        }
+        assert_eq!(spool.for_fleet("mx2", 0, 64, false).0, [], "those of another client");
+        let (sent, new) = spool.for_fleet("mx1", 1, 2, true);
+        assert_eq!((numbers(&sent), new), (vec![(7, 2, 1), (7, 3, 1)], Vec::new()));
+        assert_eq!(hear(&mut spool, 7, &mark([1, 3])), Heard { settled: vec![1, 3], renewed: None });
+        assert_eq!(numbers(&spool.for_fleet("mx1", 0, 64, false).0), [(7, 2, 2), (7, 4, 2)]);
+        assert_eq!(hear(&mut spool, 8, &mark([2, 4])), Heard::default(), "somebody else's marks");
+        let mut spool = reopened(&spool);
+        assert_eq!(hear(&mut spool, 7, &mark([1, 2, 3, 4])), Heard { settled: vec![2, 4], renewed: None });
+        assert_eq!((spool.len(), spool.batches().count()), (0, 0));
+    }
+
+    /// An old copy was put back. It has an open batch, which is known by its number, and reports that waited. What is reported since
+    /// is sent under another number.
+    #[test]
+    fn an_old_copy_sends_nothing_again() {
+        let mut spool = Spool::new(7);
+        push(&mut spool, 0..2);
+        spool.for_fleet("mx1", 0, 64, true);
+        push(&mut spool, 2..4);
+        let mut copy = reopened(&spool);
+        spool.for_fleet("mx1", 1, 64, true);
+        push(&mut copy, 4..5);
+        // The batch that was made of what waited is counted, the one before not yet.
+        assert_eq!(hear(&mut copy, 7, &mark([2])), Heard { settled: vec![2], renewed: Some(2) });
+        let (sent, _) = copy.for_fleet("mx1", 0, 64, true);
+        assert_eq!(numbers(&sent), [(7, 1, 1), (99, 3, 3)]);
+        assert_eq!(sent[1].outgoing.reports, [(Signature::from_bytes([4; 16]), 1)]);
+        let mut copy = reopened(&copy);
+        assert_eq!(hear(&mut copy, 7, &mark([1, 2])).settled, [1]);
+        assert_eq!(numbers(&copy.for_fleet("mx1", 0, 64, false).0), [(99, 3, 3)]);
+    }
+}
