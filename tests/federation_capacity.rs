@@ -24,6 +24,24 @@ fn capacities(sizes: &BTreeSet<(u64, u64)>) -> Vec<u64> {
     sizes.iter().map(|&(_, capacity)| capacity).collect()
 }
 
+/// Whoever raised it is told.
+fn is_told_from_when_on_it_holds(server: &Server) {
+    let told = "capacity = 3000000 holds from the window of ";
+    for command in [["status", "--server"], ["doctor", "--server"]] {
+        let mut asked = Command::new(BULKMARK);
+        asked
+            .args(command)
+            .arg("--config")
+            .arg(server.config())
+            .envs(server.site.environment.iter().cloned());
+        let text = String::from_utf8(asked.output().unwrap().stdout).unwrap();
+        assert!(
+            text.contains(told) && text.contains("the present one is made for 1000000"),
+            "{command:?}: {text}"
+        );
+    }
+}
+
 /// Two servers and a milter at each; first one server has the new capacity, then both, while the milters have the old one.
 #[test]
 fn capacity_is_raised_at_one_server_after_the_other() {
@@ -56,17 +74,7 @@ fn capacity_is_raised_at_one_server_after_the_other() {
         [1_000_000],
         "what began keeps its size"
     );
-    // Whoever raised it is told from when on it holds.
-    let told = "capacity = 3000000 holds from the window of ";
-    for command in [&["status", "--server"], &["doctor", "--server"]] {
-        let mut asked = Command::new(BULKMARK);
-        asked.args(command).arg("--config").arg(one.config()).envs(one.site.environment.iter().cloned());
-        let text = String::from_utf8(asked.output().unwrap().stdout).unwrap();
-        assert!(
-            text.contains(told) && text.contains("the present one is made for 1000000"),
-            "{command:?}: {text}"
-        );
-    }
+    is_told_from_when_on_it_holds(&one);
 
     // The next day begins: one server makes it of the new size, the other of the old one.
     let day_of = |clock: &str| clocks.iter().for_each(|each| each.set(clock));

@@ -25,7 +25,10 @@ const ROOMS: [(&str, &[&str]); 20] = [
     ("table", &["policy"]),
     ("verify", &["mail", "policy"]),
     ("verdict", &["text", "mail", "signature", "policy"]),
-    ("milter", &["mail", "ledger", "policy", "net", "verdict", "sync", "activity", "table", "verify"]),
+    (
+        "milter",
+        &["mail", "signature", "ledger", "policy", "net", "verdict", "sync", "activity", "table", "verify"],
+    ),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",

@@ -5,7 +5,7 @@ use super::output::complain;
 use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
-use crate::ledger::{self, Shares};
+use crate::ledger::{self, Hold, Shares};
 use crate::mail::RawMessage;
 use crate::policy::{Counts, Name};
 use crate::signature::{Signature, outbound};
@@ -15,6 +15,7 @@ use crate::verdict::{
 };
 use crate::verify::{Case, Evidence, Found, Verifiers};
 use anyhow::Context;
+use std::cell::Cell;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -67,7 +68,11 @@ impl MessageArgs {
             listener: self.listener.clone(),
             ..Envelope::default()
         };
-        Ok((Asker { file, rules: checked.into_rules(), runtime, envelope }, read_message(&self.file)?))
+        let may_ask = Cell::new(false);
+        Ok((
+            Asker { file, rules: checked.into_rules(), runtime, envelope, may_ask },
+            read_message(&self.file)?,
+        ))
     }
 }
 
@@ -103,6 +108,8 @@ pub(super) struct Asker {
     /// What is known of the message's.
     pub(super) envelope: Envelope,
     runtime: tokio::runtime::Runtime,
+    /// Whether others may be asked about the message, where not all counts are held here.
+    may_ask: Cell<bool>,
 }
 
 impl Asker {
@@ -130,7 +137,7 @@ impl Asker {
     /// The counts of these signatures, in their order.
     fn shares(&self, signatures: &[Signature]) -> anyhow::Result<Vec<Shares>> {
         let file = &self.file;
-        match self.runtime.block_on(control::counts(&file.control, signatures)) {
+        match self.runtime.block_on(control::counts(&file.control, signatures, self.may_ask.get())) {
             Ok(counts) => Ok(counts),
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 ledger::read(&file.state_dir, &file.ledger, &self.rules.key, signatures, ledger::now())
@@ -151,9 +158,22 @@ impl Asker {
     ) -> anyhow::Result<Judged<'a>> {
         let inquiry = Inquiry::new(&content.signatures, &self.rules.key, Mode::Ask);
         let mut inquiry = self.rules.about(inquiry, &self.envelope);
+        // What others are not told of a message they are not asked, either.
+        let is_told = self.rules.shares_exact && !self.rules.is_outbound(&self.envelope);
+        self.may_ask.set(is_told && !self.rules.private.names(&content.facts(&self.envelope, &self.rules)));
+        let is_thin = self.file.sync.hold == Hold::Bulk && !self.rules.is_outbound(&self.envelope);
         while let Some(Question { asked, .. }) = inquiry.ask() {
-            let counts: Vec<u32> = self.shares(&asked)?.iter().map(Shares::total).collect();
+            let shares = self.shares(&asked)?;
+            let counts: Vec<u32> = shares.iter().map(Shares::total).collect();
+            let in_part = is_thin && shares.iter().any(|shares| shares.asked.is_none());
+            if in_part && !inquiry.is_first() {
+                inquiry.stop(self.rules.hold_from());
+                break;
+            }
             inquiry.answer(&counts);
+            if in_part {
+                inquiry.stop(self.rules.hold_from());
+            }
         }
         let (mut content, mut verified) = (content.clone(), Vec::new());
         let exempt = self.exempt().map(Finding::Exempt);
@@ -170,7 +190,12 @@ impl Asker {
                 }
             }
             verified = self.verify(&envelope, &mut content, message);
-            Counted::find(&self.rules, &envelope, &content, known, None)
+            match Counted::find(&self.rules, &envelope, &content, known, None) {
+                Finding::Counted(counted) => {
+                    Finding::Counted(Counted { unknown_below: inquiry.unknown_below(), ..counted })
+                }
+                other => other,
+            }
         });
         Ok(Judged { finding, inquiry, content, verified })
     }

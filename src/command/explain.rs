@@ -227,11 +227,12 @@ fn sentence(finding: &Finding, thresholds: &Thresholds, low: Option<LowInformati
         Finding::Counted(counted) => counted,
     };
     let Counts { body, near } = counted.counts;
+    let least = |count: u32| if counted.shown(count).ends_with('+') { "at least " } else { "" };
     let kinds = [("body", body, thresholds.body), ("near", near, thresholds.near)];
     let told = |reached: bool| {
         let kinds = kinds.iter().filter_map(|&(kind, count, threshold)| {
             let count = count.filter(|&count| (count >= threshold) == reached)?;
-            Some(format!("its {kind} count is {count}, the threshold {threshold}"))
+            Some(format!("its {kind} count is {}{count}, the threshold {threshold}", least(count)))
         });
         kinds.collect::<Vec<_>>().join(", and ")
     };
@@ -274,6 +275,9 @@ fn for_people(explanation: &Explanation) -> String {
             }
             if explained.seen.waiting > 0 {
                 let _ = writeln!(text, "  waiting for a server: {}", explained.seen.waiting);
+            }
+            if let Some(asked) = explained.seen.asked {
+                let _ = writeln!(text, "  the server counts {asked} in all");
             }
             if explained.strays > 0 {
                 let _ = writeln!(text, "  of these below new text: {}", explained.strays);

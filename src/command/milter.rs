@@ -13,12 +13,12 @@ use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts};
-use crate::ledger::{self, Ledger, Role};
-use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, serve};
+use crate::ledger::{self, Hold, Ledger, Role};
+use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, look_back, serve};
 use crate::net::{Activation, Endpoint};
 use crate::policy::Name;
 use crate::sync::fleet::Fleet;
-use crate::sync::{Links, Parameters, Remote, follow, push, trim};
+use crate::sync::{Asks, Links, Parameters, Remote, Way, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -68,22 +68,11 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let addresses = addresses_of(&sockets);
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
-    let Others { links, servers, fleet } = start_sync(&file, &parameters, &ledger, &mut tasks).await?;
-    let service =
-        Service::new(checked.into_rules(), ledger.clone(), Arc::clone(&links), Arc::clone(&activity));
-    let daemon = Arc::new(Daemon::new(Parts {
-        role,
-        address: addresses.clone(),
-        parameters,
-        ledger: ledger.clone(),
-        state_dir: file.state_dir.clone(),
-        links,
-        servers,
-        fleet,
-        clients: Box::new(Vec::new),
-        refused: Box::new(|| None),
-        activity: Arc::clone(&activity),
-    }));
+    let rules = checked.into_rules();
+    let sync = start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks).await?;
+    let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
+    let service = Service::new(rules, ledger.clone(), links, asks, Arc::clone(&activity));
+    let daemon = told_of(role, addresses.clone(), parameters, &ledger, &file, sync, &activity);
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
@@ -118,9 +107,39 @@ const fn role_of(file: &MilterFile) -> Role {
     if file.upstream.is_empty() && file.fleet.is_none() { Role::Site } else { Role::Cache }
 }
 
+/// What the milter tells of itself.
+fn told_of(
+    role: Role,
+    address: String,
+    parameters: Parameters,
+    ledger: &Ledger,
+    file: &MilterFile,
+    Sync { links, servers, fleet, asks }: Sync,
+    activity: &Arc<Activity>,
+) -> Arc<Daemon> {
+    Arc::new(Daemon::new(Parts {
+        role,
+        address,
+        parameters,
+        ledger: ledger.clone(),
+        state_dir: file.state_dir.clone(),
+        links,
+        servers,
+        fleet,
+        asks,
+        clients: Box::new(Vec::new),
+        refused: Box::new(|| None),
+        activity: Arc::clone(activity),
+    }))
+}
+
 /// Watches the writer, and the files of white lists.
 fn look_after_all(ledger: &Ledger, service: &Arc<Service>, tasks: &mut Supervisor) {
     watch(ledger, tasks);
+    if service.asks.is_some() {
+        let service = Arc::clone(service);
+        tasks.run("later", move || look_back(Arc::clone(&service)));
+    }
     let service = Arc::clone(service);
     tasks.run("lists", move || look_after(Arc::clone(&service)));
 }
@@ -194,11 +213,14 @@ async fn serve_all(
     Ok(())
 }
 
-/// With whom counts are shared.
-struct Others {
+/// How other servers are reached.
+struct Sync {
     links: Arc<Links>,
     servers: Vec<Arc<Remote>>,
+    /// A fleet, whose log is the only link.
     fleet: Option<Arc<Fleet>>,
+    /// Who is asked for counts that are not held here.
+    asks: Option<Arc<Asks>>,
 }
 
 /// Follows the upstream servers, or a fleet's log, and sends there what is reported here, if there are any.
@@ -206,12 +228,13 @@ async fn start_sync(
     file: &MilterFile,
     parameters: &Parameters,
     ledger: &Ledger,
+    hold_from: u32,
     tasks: &mut Supervisor,
-) -> anyhow::Result<Others> {
+) -> anyhow::Result<Sync> {
     if let Some(log) = &file.fleet {
         let duty = Duty::Report(file.sync.interval);
         let Joined { links, fleet } = fleet_tasks::join(log, duty, (ledger, &file.ledger), tasks).await?;
-        return Ok(Others { links, servers: Vec::new(), fleet: Some(fleet) });
+        return Ok(Sync { links, servers: Vec::new(), fleet: Some(fleet), asks: None });
     }
     let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
     let links = Arc::new(Links::new(&urls, false));
@@ -222,12 +245,19 @@ async fn start_sync(
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
     if clients.is_empty() {
-        return Ok(Others { links, servers: clients, fleet: None });
+        return Ok(Sync { links, servers: clients, fleet: None, asks: None });
     }
+    let asks = (file.sync.hold == Hold::Bulk)
+        .then(|| Arc::new(Asks::new(clients.clone(), Arc::clone(&links), hold_from)));
+    let way = match asks.clone() {
+        Some(asks) => Way::Bulk(Arc::new(move || asks.bound())),
+        None => Way::All { snapshot_on_fork: true },
+    };
     let (all, of_ledger, to) = (clients.clone(), ledger.clone(), Arc::clone(&links));
     let counts = file.ledger.clone();
-    tasks
-        .run("follow", move || follow(of_ledger.clone(), counts.clone(), all.clone(), Arc::clone(&to), true));
+    tasks.run("follow", move || {
+        follow(of_ledger.clone(), counts.clone(), all.clone(), Arc::clone(&to), way.clone())
+    });
     for (i, client) in clients.iter().map(Arc::clone).enumerate() {
         let (of_ledger, settings, to) = (ledger.clone(), file.sync.clone(), Arc::clone(&links));
         tasks.run("push", move || {
@@ -236,7 +266,7 @@ async fn start_sync(
     }
     let (of_ledger, to) = (ledger.clone(), Arc::clone(&links));
     tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
-    Ok(Others { links, servers: clients, fleet: None })
+    Ok(Sync { links, servers: clients, fleet: None, asks })
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.
@@ -266,7 +296,9 @@ fn reload(
             telemetry::set_levels(&checked.file.log);
             checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
             *in_force = checked.file.clone();
-            service.rules.store(Arc::new(checked.into_rules()));
+            let rules = checked.into_rules();
+            service.asks.iter().for_each(|asks| asks.set_bound(rules.hold_from()));
+            service.rules.store(Arc::new(rules));
             log::info!("{}: read again", path.display());
             true
         }
@@ -304,6 +336,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "sync.act-when-stale": sync.act_when_stale;
         "sync.max-spool": sync.max_spool;
         "sync.max-spool-age": sync.max_spool_age;
+        "sync.hold": sync.hold;
         "[status]": status;
         "log.target": log.target;
         "log.facility": log.facility;

@@ -14,7 +14,7 @@ use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{self, Clients, METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
 use crate::sync::fleet::Fleet;
-use crate::sync::{Links, Parameters, Remote, follow};
+use crate::sync::{Links, Parameters, Remote, Way, follow, hear};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -67,13 +67,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let (of_service, done) = (ledger.clone(), Arc::clone(&activity));
     let service = Service::new(of_service, parameters, &settings, links, peers.clone(), fleet, done)?;
     answer(&file.control, service.daemon(), &mut tasks).await?;
-    for peer in peers {
-        let (ledger, counts) = (ledger.clone(), file.ledger.clone());
-        tasks.run("follow", move || {
-            let links = Arc::new(Links::new(&[], true));
-            follow(ledger.clone(), counts.clone(), vec![Arc::clone(&peer)], links, false)
-        });
-    }
+    follow_all(peers, &ledger, &file.ledger, &mut tasks);
     if file.fleet.is_none() {
         look_after(&service, &ledger, &mut tasks);
     }
@@ -147,6 +141,25 @@ async fn others(
         peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
     }
     Ok(Others { links, peers, fleet: None })
+}
+
+/// Follows all peers: their counts, and what they tell of bulk.
+fn follow_all(peers: Vec<Arc<Remote>>, ledger: &Ledger, counts: &ledger::Settings, tasks: &mut Supervisor) {
+    for peer in peers {
+        let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
+        tasks.run("hear", move || hear(of_ledger.clone(), Arc::clone(&from)));
+        let (ledger, counts) = (ledger.clone(), counts.clone());
+        tasks.run("follow", move || {
+            let links = Arc::new(Links::new(&[], true));
+            follow(
+                ledger.clone(),
+                counts.clone(),
+                vec![Arc::clone(&peer)],
+                links,
+                Way::All { snapshot_on_fork: false },
+            )
+        });
+    }
 }
 
 /// How long a server waits after its start until its peers said what they know of its counts. Those that are there say so at once.

@@ -6,7 +6,7 @@ use super::show::{Slice, THRESHOLD, ago, bytes, next_capacity};
 use crate::activity::AccountStatus;
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
-use crate::ledger::{LimitedStatus, now};
+use crate::ledger::{BulkStatus, LimitedStatus, now};
 use crate::sync::LinkStatus;
 use crate::text::told;
 use anyhow::anyhow;
@@ -83,10 +83,14 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
         writeln!(out, "origin {origin}")?;
     }
     let slices = &status.ledger.slices;
-    let memory: usize = slices.iter().map(|slice| slice.memory).sum();
+    let of_bulk = status.ledger.bulk.as_ref().map_or(0, |bulk| bulk.memory);
+    let memory = slices.iter().map(|slice| slice.memory).sum::<usize>() + of_bulk;
     writeln!(out, "\nledger: {} of memory", bytes(memory as u64))?;
     for slice in slices {
         writeln!(out, "  {}", Slice(slice, threshold))?;
+    }
+    if let Some(bulk) = &status.ledger.bulk {
+        writeln!(out, "  {}", BulkLine(bulk))?;
     }
     if let Some(line) = next_capacity(status.ledger.next_capacity, now()) {
         writeln!(out, "  {line}")?;
@@ -154,6 +158,20 @@ fn print_refused(out: &mut impl Write, refused: &RefusedStatus) -> io::Result<()
             writeln!(out, "  the last token that nobody has came from {}, {} ago", told(from), ago(seconds))
         }
         _ => Ok(()),
+    }
+}
+
+struct BulkLine<'a>(&'a BulkStatus);
+
+impl fmt::Display for BulkLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BulkStatus { bound, signatures, left_out, memory, .. } = self.0;
+        let memory = bytes(*memory as u64);
+        write!(f, "bulk told apart: {signatures} signatures from the count {bound} on, {memory}")?;
+        if *left_out > 0 {
+            write!(f, ", {left_out} FOUND NO ROOM (raise ledger.capacity)")?;
+        }
+        Ok(())
     }
 }
 

@@ -195,6 +195,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;
+    file.ledger.federation.hold = file.sync.hold;
     // As the clients of these have them.
     let url = |upstream: &Upstream| upstream.url.trim_end_matches('/').to_owned();
     file.ledger.federation.fleet_client =
@@ -214,8 +215,32 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         });
     let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
     let policies = policies::load(&source, &file.policy, defaults);
+    if let (ledger::Hold::Bulk, Ok(policies)) = (file.sync.hold, &policies) {
+        check_hold(&source, &file, policies)?;
+    }
     Ok(Parts { file, key, whitelist, private, policies })
 }
+
+/// A milter that holds bulk alone knows of it from half of the lowest threshold on, which must lie below what makes bulk.
+fn check_hold(source: &Source, file: &MilterFile, policies: &Policies) -> Result<(), ConfigError> {
+    if file.fleet.is_some() {
+        let what = "found \"bulk\", which goes with upstream alone: in a fleet every milter holds all counts"
+            .to_owned();
+        return Err(source.error("sync.hold", what));
+    }
+    let all = policies.0.iter().map(|policy| &policy.thresholds).chain([&file.thresholds]);
+    let lowest = all.flat_map(|thresholds| [thresholds.body.get(), thresholds.near.get()]).min();
+    match lowest.filter(|&lowest| lowest < LOWEST_HELD) {
+        None => Ok(()),
+        Some(lowest) => Err(source.error(
+            "sync.hold",
+            format!("found \"bulk\" and a threshold of {lowest}, expected \"all\", or thresholds of {LOWEST_HELD} and more"),
+        )),
+    }
+}
+
+/// The lowest threshold of a milter that holds bulk alone: below it, bulk is most of all.
+const LOWEST_HELD: u32 = 4;
 
 /// The list that these files of a key make.
 fn list_of(source: &Source, key: &str, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {

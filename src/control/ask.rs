@@ -18,13 +18,15 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer at most.
 const MAX_ANSWER: u64 = 64 << 20;
 
-/// Asks the daemon behind the control socket `path` for the counts of `signatures`.
+/// Asks the daemon behind the control socket `path` for the counts of `signatures`. With `may_ask` it may ask others for what it does not
+/// hold.
 ///
 /// # Errors
 /// When nobody listens there ([`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`]), or the daemon has
 /// no counts to tell.
-pub async fn counts(path: &Path, signatures: &[Signature]) -> io::Result<Vec<Shares>> {
-    let question = Question::Counts(signatures.iter().map(ToString::to_string).collect());
+pub async fn counts(path: &Path, signatures: &[Signature], may_ask: bool) -> io::Result<Vec<Shares>> {
+    let signatures_told = signatures.iter().map(ToString::to_string).collect();
+    let question = if may_ask { Question::Counts(signatures_told) } else { Question::Held(signatures_told) };
     match ask(path, &question).await? {
         Answer::Counts(counts) if counts.len() == signatures.len() => Ok(counts),
         _ => Err(unexpected()),

@@ -67,6 +67,7 @@ impl Daemon {
             if let Some(fleet) = &status.fleet {
                 fleet_metrics(fleet, &mut text);
             }
+            status.bulk_metrics(&mut text);
             status.client_metrics(&mut text);
         }
         process_metrics(&mut text);
@@ -227,6 +228,15 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
 }
 
 impl DaemonStatus {
+    fn bulk_metrics(&self, text: &mut Text) {
+        let Some(bulk) = &self.ledger.bulk else { return };
+        let help = "Signatures that are told apart of bulk, each once for each window.";
+        text.one("bulkmark_bulk_signatures", "gauge", help, bulk.signatures);
+        text.one("bulkmark_bulk_memory_bytes", "gauge", "Memory for these.", bulk.memory);
+        let help = "Signatures of bulk for which there was no room.";
+        text.one("bulkmark_bulk_left_out_total", "counter", help, bulk.left_out);
+    }
+
     fn ledger_metrics(&self, text: &mut Text) {
         let labels = |i: usize| {
             let slice = &self.ledger.slices[i];

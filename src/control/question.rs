@@ -11,6 +11,8 @@ use std::io;
 pub(super) enum Question {
     /// The counts of these signatures.
     Counts(Vec<String>),
+    /// The same as far as the daemon has them, without asking others.
+    Held(Vec<String>),
     /// What the daemon can say of itself, with estimates of false bulk at this threshold.
     Status(u32),
     /// All of the ledger, in frames behind the answer.

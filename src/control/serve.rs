@@ -4,7 +4,6 @@
 use super::backup;
 use super::question::{Answer, Question};
 use super::status::Daemon;
-use crate::ledger::now;
 use crate::net::{Accepted, Socket, Stream, serve_each};
 use crate::signature::Signature;
 use std::io;
@@ -87,11 +86,12 @@ async fn answer_all(stream: Stream, daemon: &Daemon, backups: &Semaphore) -> io:
 async fn answer(question: Question, daemon: &Daemon) -> Answer {
     let error = |e: String| Answer::Error(e);
     match question {
-        Question::Counts(signatures) => {
+        Question::Counts(ref signatures) | Question::Held(ref signatures) => {
+            let ask = matches!(question, Question::Counts(_));
             let signatures =
                 signatures.iter().map(|text| text.parse()).collect::<Result<Vec<Signature>, _>>();
             match signatures {
-                Ok(signatures) => match daemon.ledger.shares(signatures, now()).await {
+                Ok(signatures) => match daemon.shares(signatures, ask).await {
                     Ok(shares) => Answer::Counts(shares),
                     Err(e) => error(e.to_string()),
                 },

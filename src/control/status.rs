@@ -3,9 +3,10 @@
 
 use super::disk::Disk;
 use crate::activity::{AccountStatus, Activity};
-use crate::ledger::{self, Ledger, LedgerError, Role};
+use crate::ledger::{self, Ledger, LedgerError, Role, Shares};
+use crate::signature::Signature;
 use crate::sync::fleet::{Fleet, FleetStatus};
-use crate::sync::{LinkStatus, Links, Parameters, Remote};
+use crate::sync::{Asks, LinkStatus, Links, Parameters, Remote};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -117,6 +118,8 @@ pub struct Parts {
     pub servers: Vec<Arc<Remote>>,
     /// A fleet that it is one of, whose log is the first of `links`.
     pub fleet: Option<Arc<Fleet>>,
+    /// Who is asked for counts that are not held here.
+    pub asks: Option<Arc<Asks>>,
     /// The clients of a server; a milter has none.
     pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
     /// What a server refused; none of a milter.
@@ -191,6 +194,22 @@ impl Daemon {
             accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, ledger::now()),
             ..self.outline(ledger)
         })
+    }
+
+    /// Of what the counts of these signatures are made up. What is not held here is asked, if others may be told of them.
+    ///
+    /// # Errors
+    /// When the ledger is not available.
+    pub async fn shares(&self, signatures: Vec<Signature>, ask: bool) -> Result<Vec<Shares>, LedgerError> {
+        let mut all = self.ledger.shares(signatures.clone(), ledger::now()).await?;
+        let asked = match &self.asks {
+            Some(asks) if ask => asks.counts(&signatures, Instant::now() + PATIENCE).await,
+            _ => None,
+        };
+        for (shares, count) in all.iter_mut().zip(asked.into_iter().flatten()) {
+            shares.asked = Some(count);
+        }
+        Ok(all)
     }
 
     /// What everybody may know who may read: nothing of addresses, links and clients.

@@ -46,7 +46,7 @@ pub use fleet::{FleetBatch, FleetMoves};
 const QUEUE: usize = 8192;
 
 /// A name for what is new.
-fn name() -> Result<u64, LedgerError> {
+pub(super) fn name() -> Result<u64, LedgerError> {
     random().map_err(|e| LedgerError::Unavailable(e.to_string()))
 }
 
@@ -69,7 +69,7 @@ impl Moves {
 #[derive(Clone)]
 pub struct Ledger {
     requests: SyncSender<Request>,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -93,6 +93,7 @@ impl Ledger {
             remembered: AtomicUsize::new(0),
             db: ArcSwapOption::empty(),
             vector: watch::Sender::new(Arc::default()),
+            bulk: watch::Sender::new(crate::ledger::history::bulk::BulkMark::default()),
             fleet: watch::Sender::new(FleetMark::default()),
             drafted: ArcSwapOption::empty(),
             parameters,
@@ -355,7 +356,7 @@ impl Ledger {
     }
 
     /// For what not all roles can do.
-    async fn ask_role<T: Send + 'static>(
+    pub(super) async fn ask_role<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut State) -> Result<T, WrongRole> + Send + 'static,
     ) -> Result<T, LedgerError> {
@@ -363,7 +364,7 @@ impl Ledger {
     }
 
     /// For what changes nothing.
-    async fn look<T: Send + 'static>(
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {

@@ -15,6 +15,7 @@
 //! update is made up of them.
 
 mod backup;
+mod bulk;
 mod busy;
 mod clock;
 #[cfg(test)]
@@ -31,18 +32,21 @@ mod status;
 mod writer;
 
 pub use backup::Backup;
+pub use bulk::BulkMoves;
 pub use clock::now;
 pub use disk::aside::{Kept, KeyChange, Standing, change_key, put_aside, standing};
 pub use disk::copy::copy;
 pub use disk::errors::OpenError;
 pub use disk::fleet::OldStep;
 pub use disk::fleet_snapshot::FleetSnapshot;
+pub use disk::notes::{BulkPlace, BulkRows};
 pub use disk::open::read;
 pub use disk::read::{Behind, Reader, Snapshot};
 pub use disk::schema::FILE_NAME;
 pub use disk::tell::Missing;
 pub use errors::LedgerError;
 pub use handle::{FleetBatch, FleetMoves, Ledger, Moves};
+pub use history::bulk::{BulkMark, Note, Section};
 pub use history::carried::Carried;
 pub use history::fleet::FleetMark;
 pub use history::past::Past;
@@ -53,7 +57,7 @@ pub use history::update::{Update, UpdateError, mark_of};
 pub use history::vector::{Chain, Mark, Origin, ParseError, Vector};
 pub use image::{Difference, Image, MergeError};
 pub use random::random_bytes;
-pub use settings::{Durability, Federation, Role, Settings};
+pub use settings::{Durability, Federation, Hold, Role, Settings};
 pub use state::assembly::Assembly;
 pub use state::fleet::assembly::FleetAssembly;
 pub use state::fleet::draft::{Batched, Drafted, Terms};
@@ -64,4 +68,5 @@ pub use state::report::{Report, RetryKey, Shared};
 pub use state::server::NotCounted;
 pub use state::shares::{Share, Shares};
 pub use state::spool::{MAX_BATCH, Outgoing};
-pub use status::{Counted, LimitedStatus, NextCapacity, SliceStatus, Status};
+pub use state::thin::{BulkAssembly, NoteGap};
+pub use status::{BulkStatus, Counted, LimitedStatus, NextCapacity, SliceStatus, Status};

@@ -65,6 +65,19 @@ pub struct Federation {
     pub peers: Vec<String>,
     /// Whether a server keeps its updates for other servers, beside milters: as long as what they count counts.
     pub for_peers: bool,
+    /// What a milter holds of the federation's counts.
+    pub hold: Hold,
+}
+
+/// What a milter holds of the federation's counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hold {
+    /// All of them.
+    #[default]
+    All,
+    /// Those of bulk: of signatures from half of the lowest threshold on.
+    Bulk,
 }
 
 impl Default for Federation {
@@ -75,6 +88,7 @@ impl Default for Federation {
             spool_age: DAY,
             spool_reports: 1_000_000,
             upstreams: Vec::new(),
+            hold: Hold::All,
             key_id: 0,
             fleet_client: None,
             serves: false,

@@ -4,6 +4,7 @@
 use crate::ledger::history::vector::Vector;
 use crate::ledger::history::window::Window;
 use crate::ledger::settings::Role;
+use crate::ledger::state::counts::Counts;
 use crate::ledger::state::layer::Layer;
 use crate::ledger::state::limited::Member;
 use crate::ledger::state::merged::MergedCounts;
@@ -65,6 +66,35 @@ pub struct SliceStatus {
     pub false_bulk: Option<f64>,
 }
 
+/// Bulk that is told apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BulkStatus {
+    /// The count from which on it is told.
+    pub bound: u32,
+    /// Its last note.
+    pub note: u64,
+    /// Signatures, each once for each window that it is in.
+    pub signatures: usize,
+    /// Those that found no room since the start.
+    pub left_out: u64,
+    /// Bytes of memory.
+    pub memory: usize,
+}
+
+impl BulkStatus {
+    fn of(counts: &Counts) -> Option<Self> {
+        let Counts { bulk, held, .. } = counts;
+        bulk.is_begun().then(|| Self {
+            bound: bulk.bound,
+            note: bulk.number,
+            signatures: held.len(),
+            left_out: held.left_out(),
+            memory: held.memory(),
+        })
+    }
+}
+
 /// A capacity that is configured and holds from the next window on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -91,6 +121,9 @@ pub struct Status {
     /// A server's limited clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limited: Vec<LimitedStatus>,
+    /// Bulk that is told apart: by a server to thin milters, or to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bulk: Option<BulkStatus>,
     /// Local reports that the merged counts do not show yet.
     pub spool: usize,
     /// When the oldest of them that no server acknowledged was made, in seconds since 1970.
@@ -149,6 +182,7 @@ impl Status {
             vector: state.vector(),
             slices,
             limited: limited.into_iter().map(of_client).collect(),
+            bulk: BulkStatus::of(state.counts()),
             spool: state.spool().map_or(0, Spool::len),
             spool_oldest: state.spool().and_then(Spool::oldest),
             next_capacity: next_capacity(state),
@@ -167,6 +201,7 @@ impl Status {
             vector,
             slices,
             limited: Vec::new(),
+            bulk: None,
             spool: 0,
             spool_oldest: None,
             next_capacity: None,

@@ -9,6 +9,7 @@ use crate::ledger::disk::errors::WriteError;
 use crate::ledger::disk::load::Loaded;
 use crate::ledger::disk::open;
 use crate::ledger::errors::LedgerError;
+use crate::ledger::history::bulk::BulkMark;
 use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::step::Step;
 use crate::ledger::history::vector::{Chain, Origin, Vector};
@@ -86,6 +87,8 @@ pub(crate) struct Shared {
     pub(crate) db: ArcSwapOption<Database>,
     /// How far each origin is counted and on disk.
     pub(crate) vector: watch::Sender<Arc<Vector>>,
+    /// How far the list of bulk is, on disk.
+    pub(crate) bulk: watch::Sender<BulkMark>,
     /// Where a fleet's chain stands on disk.
     pub(crate) fleet: watch::Sender<FleetMark>,
     /// The step that was drafted last, by the hash of its bytes.
@@ -323,6 +326,8 @@ impl Writer {
             }
             moved
         });
+        let bulk = state.counts().bulk;
+        self.shared.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
         self.shared.fleet.send_if_modified(|shared| {
             let mark = state.counts().fleet.mark;
             std::mem::replace(shared, mark) != mark

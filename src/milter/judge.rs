@@ -3,10 +3,12 @@
 
 use super::budget::Account;
 use super::judgement::Judgement;
+use super::later::Judged;
 use super::proofs::prove;
 use super::record::record;
 use super::service::Service;
 use super::session::Message;
+use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Limits, OnFailure, Party, Per, Sent, Standing, Verdict};
@@ -45,6 +47,16 @@ struct Case<'a> {
     now: u64,
     /// When there must be a verdict.
     deadline: Instant,
+}
+
+/// Where counts are known.
+enum Known {
+    /// All of them here.
+    Here,
+    /// These at a server, and more here.
+    Elsewhere(Elsewhere),
+    /// Only those of bulk.
+    InPart,
 }
 
 /// Why a message has no counts.
@@ -160,7 +172,11 @@ impl Case<'_> {
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
         let inquiry = rules.about(inquiry, envelope);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
-        let asked = self.ask(&mut inquiry, &keys, shared(rules, envelope, content)).await;
+        let shared = shared(rules, envelope, content);
+        let asked = self.ask(&mut inquiry, &keys, shared).await;
+        if inquiry.unknown_below().is_some() && shared == Shared::All {
+            self.look_back(content);
+        }
         let reported = inquiry.reported();
         let known = match asked {
             Ok(()) => (inquiry.counts(), inquiry.backings()),
@@ -177,16 +193,26 @@ impl Case<'_> {
             }
         };
         let answered = self.ask_tables(content, &inquiry).await;
+        let unknown_below = inquiry.unknown_below();
         let to = (answered.as_ref().unwrap_or(envelope), &self.parties[..]);
         let claims = (&mut *content, evidence);
         prove(self.service, rules, to, claims, known.0, self.deadline).await;
         let Some(counted) = Counted::new(rules, to, content, known, self.service.links.staleness()) else {
             return (Finding::Exempt(Exempt::Policy), reported);
         };
+        let counted = Counted { unknown_below, ..counted };
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
+    }
+
+    /// Has it looked at again once the rest of its counts is known.
+    fn look_back(&self, content: &Content) {
+        let (signatures, range) = (content.signatures.clone(), self.rules.range());
+        let (network, times) = (self.envelope.network(), self.rules.times(&self.parties));
+        let judged = Judged { signatures, network, range, times, at: std::time::Instant::now() };
+        self.service.later.put(judged);
     }
 
     /// The envelope with what tables elsewhere say of it, if the message is bulk and wanted by nobody yet, and there are such
@@ -222,13 +248,36 @@ impl Case<'_> {
         keys: &[RetryKey],
         shared: Shared,
     ) -> Result<(), Uncounted> {
-        while let Some(Question { reported, once, also, also_exact, asked, times }) = inquiry.ask() {
+        // What goes to nobody is counted here, all of it.
+        let asks = self.service.asks.as_deref().filter(|_| !self.rules.is_outbound(self.envelope));
+        let mut asking = asks.map(|asks| Asking::new(asks, shared));
+        while let Some(question) = inquiry.ask() {
+            let elsewhere = match &mut asking {
+                Some(asking) => match self.ask_elsewhere(asking, inquiry, &question).await {
+                    Known::InPart if !inquiry.is_first() => {
+                        inquiry.stop(asking.bound());
+                        return Ok(());
+                    }
+                    known => known,
+                },
+                None => Known::Here,
+            };
             let (keys, now) = (keys.to_vec(), self.now);
+            let Question { reported, once, also, also_exact, asked, times, .. } = question.clone();
             let report =
                 Report { signatures: reported, once, also, also_exact, asked, times, keys, shared, now };
             let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
                 Ok(Ok(counts)) => {
-                    inquiry.answer(&counts);
+                    match (&elsewhere, &asking) {
+                        (Known::Elsewhere(elsewhere), _) => {
+                            inquiry.answer(&together(&question, &counts, elsewhere));
+                        }
+                        (Known::InPart, Some(asking)) => {
+                            inquiry.answer(&counts);
+                            inquiry.stop(asking.bound());
+                        }
+                        _ => inquiry.answer(&counts),
+                    }
                     continue;
                 }
                 Ok(Err(e)) => Uncounted::Failed(e),
@@ -239,6 +288,25 @@ impl Case<'_> {
             }
         }
         Ok(())
+    }
+
+    /// At a thin milter: what others counted of this question. The first one asks them only where what is held here says that the message
+    /// may be bulk.
+    async fn ask_elsewhere(
+        &self,
+        asking: &mut Asking<'_>,
+        inquiry: &Inquiry<'_>,
+        question: &Question,
+    ) -> Known {
+        if inquiry.is_first() {
+            let held = self.service.ledger.counts(wanted(question), self.now);
+            // Where this fails the report does, too, and says why.
+            let Ok(Ok(held)) = timeout_at(self.deadline, held).await else { return Known::InPart };
+            if !inquiry.is_scattered() && !may_be_bulk(question, &held, asking.bound()) {
+                return Known::InPart;
+            }
+        }
+        asking.ask(question).await.map_or(Known::InPart, Known::Elsewhere)
     }
 
     /// Has the ledger remember that the message will come again; its verdict does not wait longer for that than it may.

@@ -2,11 +2,12 @@
 //! The service: what all sessions share.
 
 use super::budget::Budget;
+use super::later::Later;
 use super::readers::Readers;
 use super::record::expect;
 use crate::activity::Activity;
 use crate::ledger::Ledger;
-use crate::sync::Links;
+use crate::sync::{Asks, Links};
 use crate::table::Tables;
 use crate::verdict::{Rules, Settled};
 use crate::verify::Verifiers;
@@ -27,6 +28,10 @@ pub struct Service {
     pub(super) readers: Readers,
     /// The tables that white lists ask.
     pub(super) tables: Tables,
+    /// Where only bulk is held of others' counts: who is asked for the rest.
+    pub asks: Option<Arc<Asks>>,
+    /// Messages of which there may be more to report once the rest is known.
+    pub(super) later: Later,
     /// Who verifies mail, where nobody else is trusted to.
     pub(super) verifiers: Verifiers,
     /// From where the copies of mailings come that are on their way.
@@ -36,18 +41,26 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with these rules on this ledger, which tells what it does to `activity`.
+    /// A service with these rules on this ledger, which tells what it does to `activity`. With `asks` it holds only bulk of others' counts.
     #[must_use]
-    pub fn new(rules: Rules, ledger: Ledger, links: Arc<Links>, activity: Arc<Activity>) -> Arc<Self> {
+    pub fn new(
+        rules: Rules,
+        ledger: Ledger,
+        links: Arc<Links>,
+        asks: Option<Arc<Asks>>,
+        activity: Arc<Activity>,
+    ) -> Arc<Self> {
         expect(&activity);
         Arc::new(Self {
             rules: ArcSwap::from_pointee(rules),
             ledger,
             links,
+            asks,
             activity,
             budget: Budget::default(),
             readers: Readers::default(),
             tables: Tables::default(),
+            later: Later::default(),
             verifiers: Verifiers::default(),
             settled: Settled::default(),
             in_flight: watch::Sender::new(0),

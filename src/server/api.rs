@@ -18,13 +18,11 @@ use crate::sync::clock;
 use crate::sync::fleet::Fleet;
 use crate::sync::wire::{self, Reports, SnapshotHead};
 use crate::sync::{Code, ERROR_HEADER, Links, Parameters, Remote};
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::map_response_with_state;
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::{get, post};
-use axum::{Extension, Router};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +32,7 @@ use tokio::sync::watch;
 const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// The longest time for which a stream of updates stays open, in seconds.
-const MAX_WAIT: u64 = 3600;
+pub(super) const MAX_WAIT: u64 = 3600;
 
 /// The threshold of the estimates of false bulk in the metrics of a server: the default of milters.
 pub const METRICS_THRESHOLD: u32 = 20;
@@ -52,7 +50,7 @@ pub struct Service {
 }
 
 /// The answer to a request that failed: why, for programs and for people.
-struct Failure(Code, String);
+pub(super) struct Failure(pub(super) Code, pub(super) String);
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
@@ -123,6 +121,7 @@ impl Service {
             links,
             servers: peers,
             fleet,
+            asks: None,
             clients: Box::new(move || of_clients.status()),
             refused: Box::new(move || Some(of_refused.strangers.status())),
             activity,
@@ -139,7 +138,7 @@ impl Service {
     }
 
     /// For how long a stream goes on that is let in now.
-    fn access(&self, client: Option<&Client>, headers: &HeaderMap) -> Access {
+    pub(super) fn access(&self, client: Option<&Client>, headers: &HeaderMap) -> Access {
         let name = client.map(|client| &*client.name);
         Access::new(&self.gate, name, token(headers), self.ending.subscribe())
     }
@@ -176,22 +175,8 @@ impl Service {
         Ok(())
     }
 
-    /// The routes.
-    pub fn router(self: Arc<Self>) -> Router {
-        Router::new()
-            .route("/v1/reports", post(reports))
-            .route("/v1/updates", get(updates))
-            .route("/v1/snapshot", get(snapshot))
-            .route("/v1/check", get(check))
-            .route("/v1/status", get(status))
-            .route("/metrics", get(metrics))
-            .route("/healthz", get(health))
-            .layer(map_response_with_state(Arc::clone(&self), count_refusals))
-            .with_state(self)
-    }
-
     /// Refuses a reader who counts otherwise, and notes it.
-    fn agree(&self, client: Option<&Client>, headers: &HeaderMap) -> Result<(), Failure> {
+    pub(super) fn agree(&self, client: Option<&Client>, headers: &HeaderMap) -> Result<(), Failure> {
         let result = self.compare(headers);
         if let (Err(Failure(_, why)), Some(client)) = (&result, client) {
             self.gate.refused(&client.name, why);
@@ -211,12 +196,12 @@ impl Service {
     }
 
     /// A place for one more stream.
-    fn stream(&self, client: Option<&Client>, caller: &Caller) -> Result<Place, Failure> {
+    pub(super) fn stream(&self, client: Option<&Client>, caller: &Caller) -> Result<Place, Failure> {
         let place = self.streams.enter(who(client, caller));
         place.ok_or_else(|| self.gate.refuse_any(client, Refused::Streams).into())
     }
 
-    fn with_parameters(&self, response: impl IntoResponse) -> Response {
+    pub(super) fn with_parameters(&self, response: impl IntoResponse) -> Response {
         let mut response = response.into_response();
         if let Ok(value) = HeaderValue::from_str(&self.parameters.to_string()) {
             response.headers_mut().insert(crate::sync::PARAMETERS_HEADER, value);
@@ -230,7 +215,7 @@ impl Service {
 }
 
 /// Counts what was refused, by its code.
-async fn count_refusals(State(service): State<Arc<Service>>, response: Response) -> Response {
+pub(super) async fn count_refusals(State(service): State<Arc<Service>>, response: Response) -> Response {
     let code = response.headers().get(ERROR_HEADER).and_then(|code| code.to_str().ok()?.parse().ok());
     if let Some(code) = code {
         service.gate.strangers.count(code);
@@ -248,20 +233,20 @@ fn who(client: Option<&Client>, caller: &Caller) -> Who {
 }
 
 /// The token of a request.
-fn token(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Failure> {
+pub(super) async fn health(State(service): State<Arc<Service>>) -> Result<&'static str, Failure> {
     if let Some(why) = service.daemon.ailment() {
         return Err(LedgerError::Unavailable(why.to_owned()).into());
     }
     Ok("ok\n")
 }
 
-async fn reports(
+pub(super) async fn reports(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
@@ -320,7 +305,7 @@ async fn take_reports(
 }
 
 #[derive(Deserialize)]
-struct UpdatesQuery {
+pub(super) struct UpdatesQuery {
     #[serde(default)]
     since: String,
     #[serde(default)]
@@ -329,7 +314,7 @@ struct UpdatesQuery {
     gaps: Gaps,
 }
 
-async fn updates(
+pub(super) async fn updates(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
@@ -357,13 +342,13 @@ async fn updates(
 }
 
 #[derive(Deserialize)]
-struct SnapshotQuery {
+pub(super) struct SnapshotQuery {
     id: Option<u64>,
     #[serde(default)]
     from: u64,
 }
 
-async fn snapshot(
+pub(super) async fn snapshot(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
@@ -393,11 +378,11 @@ async fn snapshot(
 }
 
 #[derive(Deserialize)]
-struct CheckQuery {
+pub(super) struct CheckQuery {
     signature: String,
 }
 
-async fn check(
+pub(super) async fn check(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
@@ -411,7 +396,7 @@ async fn check(
     Ok(Json(serde_json::json!({ "signature": signature.to_string(), "count": count })).into_response())
 }
 
-async fn metrics(
+pub(super) async fn metrics(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
@@ -421,7 +406,7 @@ async fn metrics(
     Ok(([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response())
 }
 
-async fn status(
+pub(super) async fn status(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,

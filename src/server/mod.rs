@@ -3,17 +3,19 @@
 //!
 //! `api` answers requests; `clients` knows who may ask, by their `tokens`, and `gate` lets them pass, as far as `limits` allow;
 //! `strangers` are those whom it refuses.
-//! `streaming` sends updates and snapshots: `streams` bounds what all readers take together, and `blocks` are what several
+//! `bulk` is for thin milters; `streaming` sends updates and snapshots: `streams` bounds what all readers take together, and `blocks` are what several
 //! want. The counts are in the ledger, and what travels is described in `sync::wire`.
 
 mod access;
 mod api;
 mod blocks;
+mod bulk;
 mod clients;
 mod gate;
 mod limits;
 mod quota;
 mod refusals;
+mod routes;
 mod settings;
 mod snapshots;
 mod strangers;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// After so long without an update a stream says how far the server is.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Bytes of updates that are read from disk together.
 const UPDATES_AT_ONCE: usize = 256 << 10;
@@ -31,7 +31,7 @@ pub(super) struct Stream {
 }
 
 /// Sends a stream while its reader may have it. Whoever reads asks again, and is told then what was wrong.
-async fn while_allowed(access: Access, send: impl Future<Output = Result<(), Ended>>) {
+pub(super) async fn while_allowed(access: Access, send: impl Future<Output = Result<(), Ended>>) {
     tokio::select! {
         _ = send => (),
         () = access.over() => (),
@@ -39,7 +39,7 @@ async fn while_allowed(access: Access, send: impl Future<Output = Result<(), End
 }
 
 /// Why a stream ends before its time; the reader asks again and is told then.
-struct Ended;
+pub(super) struct Ended;
 
 impl From<Behind> for Ended {
     fn from(_: Behind) -> Self {
@@ -57,7 +57,7 @@ impl Stream {
         Ended
     }
 
-    async fn send(&self, bytes: &[u8]) -> Result<(), Ended> {
+    pub(super) async fn send(&self, bytes: &[u8]) -> Result<(), Ended> {
         self.sink.send(bytes).await.map_err(|gone| self.gone(gone))
     }
 

@@ -2,6 +2,7 @@
 //! Keeps a ledger in step with a server.
 
 use super::backoff::Backoff;
+use super::bulk::{self, BulkBound};
 use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, catch_up, decode, fetch_rows};
@@ -23,15 +24,26 @@ const LOOK_BACK: Duration = Duration::from_secs(30);
 /// A stream that ends sooner is no better than none.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// Follows the first of `remotes` that answers, for ever: another when it fails, and the first again when that is back. With
-/// `snapshot_on_fork` a snapshot is taken of a server that was restored from an old copy: at a milter, whose counts are all from there;
-/// without it, a server follows its peer.
+/// What is taken of a server.
+#[derive(Clone)]
+pub enum Way {
+    /// All counts. With `snapshot_on_fork` a snapshot is taken of a server that was restored from an old copy: at a milter, whose counts
+    /// are all from there.
+    All {
+        /// Whether that is done.
+        snapshot_on_fork: bool,
+    },
+    /// Bulk, from this count on.
+    Bulk(BulkBound),
+}
+
+/// Follows the first of `remotes` that answers, for ever: another when it fails, and the first again when that is back.
 pub async fn follow(
     ledger: Ledger,
     settings: ledger::Settings,
     remotes: Vec<Arc<Remote>>,
     links: Arc<Links>,
-    snapshot_on_fork: bool,
+    way: Way,
 ) {
     let mut backoff = Backoff::default();
     let mut left: Vec<_> = remotes.iter().map(|_| Left::default()).collect();
@@ -44,14 +56,16 @@ pub async fn follow(
             let began = Instant::now();
             let active = || links.set_active(Some(i));
             let following = async {
-                match snapshot_on_fork {
-                    true => follow_once(&ledger, &settings, remote, snapshot_on_fork, active).await,
-                    false => peer::follow_once(&ledger, &settings, remote, WAIT, active).await,
+                match way {
+                    Way::All { snapshot_on_fork: false } => {
+                        peer::follow_once(&ledger, &settings, remote, WAIT, active).await
+                    }
+                    _ => follow_once(&ledger, &settings, remote, &way, active).await,
                 }
             };
             let result = tokio::select! {
                 result = following => result,
-                () = better_one_answers(&ledger, &remotes, &left, i, snapshot_on_fork) => Ok(()),
+                () = better_one_answers(&ledger, &remotes, &left, i, &way) => Ok(()),
             };
             left[i].tried(matches!(result, Err(Stopped::Remote(RemoteError::Stuck))), began.elapsed());
             let problem = match result {
@@ -80,7 +94,7 @@ async fn better_one_answers(
     remotes: &[Arc<Remote>],
     left: &[Left],
     followed: usize,
-    on_fork: bool,
+    way: &Way,
 ) {
     loop {
         tokio::time::sleep(LOOK_BACK).await;
@@ -88,7 +102,7 @@ async fn better_one_answers(
             if i == followed || left[i].is_alone() || i > followed && !remote.link.is_failing(Flow::Updates) {
                 continue;
             }
-            match serves(ledger, remote, on_fork).await {
+            match serves(ledger, remote, way).await {
                 Ok(()) if i < followed => return,
                 Ok(()) => remote.link.works(Flow::Updates),
                 Err(e) => remote.link.fails(Flow::Updates, e.to_string()),
@@ -98,7 +112,11 @@ async fn better_one_answers(
 }
 
 /// Whether a server has updates for us, or the same counts as we, or a snapshot.
-async fn serves(ledger: &Ledger, remote: &Remote, on_fork: bool) -> Result<(), Stopped> {
+async fn serves(ledger: &Ledger, remote: &Remote, way: &Way) -> Result<(), Stopped> {
+    let on_fork = match way {
+        Way::All { snapshot_on_fork } => *snapshot_on_fork,
+        Way::Bulk(bound) => return bulk::serves(ledger, remote, bound()).await,
+    };
     let ours = ledger.vector();
     let mut stream = match remote.updates(&ours, Duration::ZERO).await {
         Err(e) if needs_snapshot(&e, on_fork) => return Ok(()),
@@ -117,9 +135,17 @@ async fn follow_once(
     ledger: &Ledger,
     settings: &ledger::Settings,
     remote: &Remote,
-    snapshot_on_fork: bool,
+    way: &Way,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
+    let answers = || {
+        answered();
+        remote.link.works(Flow::Updates);
+    };
+    let snapshot_on_fork = match way {
+        Way::All { snapshot_on_fork } => *snapshot_on_fork,
+        Way::Bulk(bound) => return bulk::follow_once(ledger, settings, remote, bound(), answers).await,
+    };
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
         // Whoever knows nothing yet is sooner up to date by what all updates together made than by each of them.
         take_snapshot(ledger, settings, remote, false).await?;
@@ -133,10 +159,6 @@ async fn follow_once(
         }
         other => other,
     }?;
-    let answers = || {
-        answered();
-        remote.link.works(Flow::Updates);
-    };
     apply_all(ledger, &remote.link, stream, answers).await
 }
 

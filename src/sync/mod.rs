@@ -6,7 +6,9 @@
 //! several servers that answers, and a server's ledger with its peers; `push` sends a milter's own reports. `log` is what a fleet
 //! has in the place of servers, and `fleet` what its machines do with it.
 
+mod asks;
 mod backoff;
+mod bulk;
 pub mod clock;
 mod code;
 mod fetch;
@@ -20,11 +22,14 @@ mod push;
 mod remote;
 mod settings;
 mod state;
+pub mod told;
 pub mod wire;
 
+pub use asks::Asks;
+pub use bulk::{BulkBound, hear};
 pub use code::{Code, HEADER as ERROR_HEADER};
 pub use fetch::{Stopped, fetch};
-pub use follow::follow;
+pub use follow::{Way, follow};
 pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};
 pub use push::{push, trim};
 pub use remote::{Remote, RemoteError, Stream};

@@ -7,7 +7,8 @@ use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
 use super::wire::{self, Frames, Reports, WireError};
-use crate::ledger::{Receipt, Vector};
+use crate::ledger::{BulkMark, Receipt, Vector};
+use crate::signature::Signature;
 use crate::text::told;
 use reqwest::{Response, StatusCode, header};
 use std::io;
@@ -261,6 +262,38 @@ impl Remote {
         let url = format!("{}/v1/updates?wait={}&since={since}", self.base, wait.as_secs());
         let response = self.send(self.http.get(url)).await?;
         Ok(Stream::new(response, wire::UPDATES, &self.link))
+    }
+
+    /// What the server tells of bulk from the count `bound` on: what a holder of `since` lacks, and what comes within `wait`.
+    ///
+    /// # Errors
+    /// When there is no stream.
+    pub async fn bulk(&self, since: BulkMark, bound: u32, wait: Duration) -> Result<Stream, RemoteError> {
+        let BulkMark { list, number, hash, .. } = since;
+        let wait = wait.as_secs();
+        let url =
+            format!("{}/v1/bulk?bound={bound}&wait={wait}&since={list:016x}:{number}:{hash:016x}", self.base);
+        let response = self.send(self.http.get(url)).await?;
+        Ok(Stream::new(response, wire::BULK, &self.link))
+    }
+
+    /// How often the server counted these signatures, 1,024 at most.
+    ///
+    /// # Errors
+    /// When it does not say so within `patience`.
+    pub async fn counts(
+        &self,
+        signatures: &[Signature],
+        patience: Duration,
+    ) -> Result<Vec<u32>, RemoteError> {
+        let body = wire::encode_question(signatures);
+        self.link.sent(body.len());
+        let request = self.http.post(format!("{}/v1/counts", self.base)).timeout(patience).body(body);
+        let answer = async { whole(self.send(request).await?, wire::MAX_COUNTS_BYTES).await };
+        let late = |_| RemoteError::Transport(format!("no counts within {} ms", patience.as_millis()));
+        let answer = tokio::time::timeout(patience, answer).await.map_err(late)??;
+        self.link.received(answer.len());
+        Ok(wire::decode_counts(&answer, signatures.len())?)
     }
 
     /// The same for a server, which passes over what counts nowhere any more, and leaves out what it knows another history of. With

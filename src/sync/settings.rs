@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of other servers.
 
+use crate::ledger::Hold;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -68,6 +69,8 @@ pub struct Settings {
     pub private: Vec<PathBuf>,
     /// What of all other mail others are told.
     pub share: Share,
+    /// What is held of the federation's counts.
+    pub hold: Hold,
 }
 
 /// What others are told of mail.
@@ -91,6 +94,7 @@ impl Default for Settings {
             max_spool_age: Duration::from_secs(86_400),
             private: Vec::new(),
             share: Share::default(),
+            hold: Hold::default(),
         }
     }
 }

@@ -18,6 +18,22 @@ pub const UPDATES: &[u8; 5] = b"BMUP\x01";
 /// The first bytes of a snapshot.
 pub const SNAPSHOT: &[u8; 5] = b"BMSN\x01";
 
+/// The first bytes of a stream of bulk.
+pub const BULK: &[u8; 5] = b"BMBK\x01";
+
+/// The first bytes of a question for counts, and of its answer.
+const QUESTION: &[u8; 5] = b"BMCQ\x01";
+const COUNTS: &[u8; 5] = b"BMCA\x01";
+
+/// Signatures that are asked for together at most: four times what one step of the largest message takes.
+pub const MAX_ASKED: usize = 1024;
+
+/// Bytes of such a question at most.
+pub const MAX_QUESTION_BYTES: usize = 5 + MAX_ASKED * 16 + 4;
+
+/// Bytes of an answer at most.
+pub const MAX_COUNTS_BYTES: usize = 5 + MAX_ASKED * 5 + 4;
+
 /// Reports in one batch at most.
 pub const MAX_REPORTS: usize = MAX_BATCH;
 
@@ -134,6 +150,51 @@ pub fn decode_receipt(bytes: &[u8]) -> Result<Receipt, WireError> {
         return Err(WireError { expected, offset: 5, what: "has the wrong length".into(), newer: false });
     };
     Ok(Receipt { origin: Origin(u64::from_le_bytes(*origin)), version: u64::from_le_bytes(*version) })
+}
+
+/// Magic, signatures, CRC-32.
+#[must_use]
+pub fn encode_question(signatures: &[Signature]) -> Vec<u8> {
+    let mut bytes = QUESTION.to_vec();
+    signatures.iter().for_each(|signature| bytes.extend_from_slice(&signature.to_bytes()));
+    seal(bytes)
+}
+
+/// Reads what [`encode_question`] made.
+///
+/// # Errors
+/// [`WireError`] for anything else, and for more than 1,024 signatures.
+pub fn decode_question(bytes: &[u8]) -> Result<Vec<Signature>, WireError> {
+    let expected = "a question for counts";
+    let content = unseal(bytes, QUESTION, expected)?;
+    let (signatures, rest) = content.as_chunks::<16>();
+    if !rest.is_empty() || signatures.len() > MAX_ASKED {
+        return Err(WireError { expected, offset: 5, what: "has the wrong length".into(), newer: false });
+    }
+    Ok(signatures.iter().map(|signature| Signature::from_bytes(*signature)).collect())
+}
+
+/// Magic, counts with seven bits a byte, CRC-32.
+#[must_use]
+pub fn encode_counts(counts: &[u32]) -> Vec<u8> {
+    let mut bytes = COUNTS.to_vec();
+    counts.iter().for_each(|&count| varint::put(&mut bytes, count.into()));
+    seal(bytes)
+}
+
+/// Reads what [`encode_counts`] made of so many.
+///
+/// # Errors
+/// [`WireError`] for anything else.
+pub fn decode_counts(bytes: &[u8], number: usize) -> Result<Vec<u32>, WireError> {
+    let expected = "counts";
+    let mut rest = unseal(bytes, COUNTS, expected)?;
+    let counts = (0..number).map(|_| varint::take(&mut rest).and_then(|count| u32::try_from(count).ok()));
+    let counts: Option<Vec<u32>> = counts.collect();
+    let counts = counts.filter(|_| rest.is_empty());
+    let other =
+        || WireError { expected, offset: 5, what: "are others than were asked for".into(), newer: false };
+    counts.ok_or_else(other)
 }
 
 /// The first frame of a snapshot: its number, that of its rows, and its vector.

@@ -52,7 +52,7 @@ pub fn fields(
         Finding::Unknown(reason, _) => fields.push(("reason", reason.to_string())),
         Finding::Counted(counted) => {
             let counts = [("body", counted.counts.body), ("near", counted.counts.near)];
-            fields.extend(counts.into_iter().filter_map(|(name, count)| Some((name, count?.to_string()))));
+            fields.extend(counts.into_iter().filter_map(|(name, count)| Some((name, counted.shown(count?)))));
             let decision = &counted.decision;
             fields.push(("threshold", rules.terms(decision.by).thresholds.body.get().to_string()));
             fields.extend(rules.name(decision.by).map(|name| ("policy", name.to_owned())));

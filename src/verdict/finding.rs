@@ -46,6 +46,8 @@ pub struct Counted {
     pub unverified: Option<&'static str>,
     /// Seconds since other servers were heard, where that is too long ago.
     pub stale: Option<u64>,
+    /// Below which count those of this message may be too low, since only bulk is held here; none where all are known.
+    pub unknown_below: Option<u32>,
     /// Whether a count has reached its threshold, whether that is wanted or not.
     pub is_bulk: bool,
 }
@@ -86,7 +88,14 @@ impl Counted {
         let decision = settle(&decisions)?;
         let is_bulk = counts.reach(rules.terms(decision.by).thresholds);
         let unverified = content.unverified.filter(|_| decision.verdict == Verdict::Bulk);
-        Some(Self { counts, signature, decision, unverified, stale, is_bulk })
+        Some(Self { counts, signature, decision, unverified, stale, unknown_below: None, is_bulk })
+    }
+
+    /// A count for people and programs: what may be too low has a plus.
+    #[must_use]
+    pub fn shown(&self, count: u32) -> String {
+        let plus = if self.unknown_below.is_some_and(|bound| count < bound) { "+" } else { "" };
+        format!("{count}{plus}")
     }
 
     /// The same where its recipients are those of the envelope. What is not to be judged is exempt.

@@ -5,11 +5,12 @@
 //! with, and a third one reports what follows. Where it was seen often, they also ask from which networks, and a fourth one may
 //! report that. docs/signatures.md has the reasons.
 
+use super::question::Question;
 use super::settled::Settled;
 use super::trail::Trail;
 use crate::policy::{Backings, Counts, Range};
 use crate::signature::near::{Judgement, Seen, stray};
-use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures, outbound};
+use crate::signature::{ClientNetwork, FederationKey, Signature, Signatures};
 
 /// Whether a message is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,24 +19,6 @@ pub enum Mode {
     Report(u32),
     /// It is only asked for; its counts are those of messages before it.
     Ask,
-}
-
-/// What to put to the ledger. The answer has a count for each signature, in the order of the fields; those of what is reported
-/// include this report.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Question {
-    /// What was seen `times` times.
-    pub reported: Vec<Signature>,
-    /// What was seen once, to however many recipients the message goes. No signature is in both, or twice in one.
-    pub once: Vec<Signature>,
-    /// What follows from answers before, and how often each is added. The answer has no counts for these.
-    pub also: Vec<(Signature, u32)>,
-    /// Whether that follows from the count of the body: whoever has the body's signature can tell it.
-    pub also_exact: bool,
-    /// What is only asked for.
-    pub asked: Vec<Signature>,
-    /// How often `reported` was seen; nothing is reported if it is zero.
-    pub times: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,20 +32,6 @@ enum Step {
     /// From where what it is like came.
     Sources,
     Done,
-}
-
-impl Question {
-    /// The same about signatures that stand for these in outbound mail.
-    fn apart(self, key: &FederationKey) -> Self {
-        let all = |of: Vec<Signature>| of.into_iter().map(|signature| outbound(key, signature)).collect();
-        let Self { reported, once, also, also_exact, asked, times } = self;
-        let also = also.into_iter().map(|(signature, times)| (outbound(key, signature), times)).collect();
-        Self { reported: all(reported), once: all(once), also, also_exact, asked: all(asked), times }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.reported.is_empty() && self.once.is_empty() && self.also.is_empty() && self.asked.is_empty()
-    }
 }
 
 /// What the open question is about.
@@ -102,6 +71,10 @@ pub struct Inquiry<'a> {
     /// None where it does not matter from where copies come.
     trail: Option<Trail<'a>>,
     is_apart: bool,
+    /// Whether the message was reported before, and only what follows from all counts is reported now.
+    is_late: bool,
+    /// Counts below this are not known.
+    unknown_below: Option<u32>,
 }
 
 impl<'a> Inquiry<'a> {
@@ -121,6 +94,8 @@ impl<'a> Inquiry<'a> {
             reported: 0,
             trail: None,
             is_apart: false,
+            is_late: false,
+            unknown_below: None,
         }
     }
 
@@ -128,6 +103,14 @@ impl<'a> Inquiry<'a> {
     #[must_use]
     pub const fn apart(mut self) -> Self {
         self.is_apart = true;
+        self
+    }
+
+    /// The same for a message that was reported, and judged by a part of the counts: what follows from all of them, which include it, is
+    /// reported now.
+    #[must_use]
+    pub const fn afterwards(mut self) -> Self {
+        self.is_late = true;
         self
     }
 
@@ -157,13 +140,18 @@ impl<'a> Inquiry<'a> {
             let Parts { reported, once, also, asked, anchors } = self.next()?;
             self.open = Open { near: [&once[..], &asked].concat(), reported: once.len(), anchors };
             let mut asked = if self.step == Step::Doubts { self.strays(&asked) } else { asked };
+            let before = asked.len();
             if let Some(trail) = &self.trail {
                 asked.extend(trail.questions(self.key, &self.open.anchors));
             }
+            let asked_exact = if self.step == Step::Doubts { asked.len() - before } else { 0 };
             let question = match self.mode {
+                Mode::Report(_) if self.is_late && self.step == Step::Counts => {
+                    Question { asked: [reported, once, asked].concat(), ..Question::default() }
+                }
                 Mode::Report(times) => {
                     let also_exact = self.step == Step::Afterwards && !also.is_empty();
-                    Question { reported, once, also, also_exact, asked, times }
+                    Question { reported, once, also, also_exact, asked, asked_exact, times }
                 }
                 Mode::Ask => {
                     self.open.reported = 0;
@@ -266,6 +254,39 @@ impl<'a> Inquiry<'a> {
             trail.fail();
         }
         self.body.is_some() || self.near.is_some()
+    }
+
+    /// Nothing more is asked, and what was answered are counts of which those below `bound` may be too low: such a message is not known
+    /// to be like others, whatever they say of that. From where copies came is not known, either.
+    pub fn stop(&mut self, bound: u32) {
+        let near = self.near.take().unwrap_or_else(|| self.signatures.near.judge(&self.seen));
+        let near = Judgement { count: near.count.min(bound.saturating_sub(2)), ..near };
+        self.near = (!self.signatures.near.is_empty()).then_some(near);
+        // What is held is known as it was before this message.
+        let this = if let Mode::Report(times) = self.mode { times } else { 0 };
+        self.unknown_below = Some(bound.saturating_add(this));
+        self.step = Step::Done;
+        if let Some(trail) = &mut self.trail {
+            trail.fail();
+        }
+    }
+
+    /// Below which count those of this message may be too low; none where all are known.
+    #[must_use]
+    pub const fn unknown_below(&self) -> Option<u32> {
+        self.unknown_below
+    }
+
+    /// Whether several of its signatures are counted together, so that each may be low where their sum is not.
+    #[must_use]
+    pub fn is_scattered(&self) -> bool {
+        !self.signatures.near.unsure.is_empty()
+    }
+
+    /// Whether its first question was asked, and has no answer yet.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.step == Step::Counts
     }
 
     /// The counts.

@@ -19,6 +19,7 @@ mod inquiry;
 #[cfg(test)]
 mod networks;
 mod outcome;
+mod question;
 mod reason;
 #[cfg(test)]
 mod recipients;
@@ -32,8 +33,9 @@ pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};
 pub use header::HeaderName;
-pub use inquiry::{Inquiry, Mode, Question};
+pub use inquiry::{Inquiry, Mode};
 pub use outcome::{Outcome, Reply};
+pub use question::Question;
 pub use reason::{Exempt, Unknown};
 pub use rules::Rules;
 pub use settled::Settled;

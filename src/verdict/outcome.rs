@@ -122,7 +122,7 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
     let mut header = HeaderValue::new(counted.decision.verdict);
     for (name, count) in [("body", counted.counts.body), ("near", counted.counts.near)] {
         if let Some(count) = count {
-            header = header.field(name, count);
+            header = header.field(name, counted.shown(count));
         }
     }
     header = header.field("threshold", body);

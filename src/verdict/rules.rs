@@ -206,6 +206,13 @@ impl Rules {
         all.fold(first, Range::with)
     }
 
+    /// The count from which on a milter that holds only bulk must hold it: half of the lowest threshold.
+    #[must_use]
+    pub fn hold_from(&self) -> u32 {
+        let Thresholds { body, near, .. } = self.range().lowest;
+        body.get().min(near.get()).div_ceil(2)
+    }
+
     /// Whether any message is refused temporarily, to come again.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {

@@ -302,7 +302,7 @@ impl Answer {
     /// The count in the header.
     pub fn count(&self) -> Option<u32> {
         let field = self.added.first()?.1.split("; ").find_map(|f| f.strip_prefix("body="))?;
-        field.parse().ok()
+        field.trim_end_matches('+').parse().ok()
     }
 }
 

@@ -6,7 +6,7 @@ use super::report::Report;
 use super::subject::Daemon;
 use crate::command::show::{ago, next_capacity};
 use crate::control::{self, DaemonStatus};
-use crate::ledger::{FILE_NAME, Image, OpenError, SliceStatus, now};
+use crate::ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus, now};
 use crate::signature::FederationKey;
 use crate::sync::Parameters;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub(super) async fn examine(
                 "ledger",
                 "sound when the daemon opened it; bulkmark ledger verify checks it while no daemon runs",
             );
-            examine_slices(&status.ledger.slices, of.threshold, report);
+            examine_slices(&status.ledger.slices, status.ledger.bulk.as_ref(), of.threshold, report);
             if let Some(line) = next_capacity(status.ledger.next_capacity, now()) {
                 report.ok("capacity", line);
             }
@@ -103,7 +103,7 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
             } else {
                 report.ok(CHECK, format!("{shown} is sound"));
             }
-            examine_slices(&status.slices, of.threshold, report);
+            examine_slices(&status.slices, status.bulk.as_ref(), of.threshold, report);
         }
         Err(e @ OpenError::Damaged { .. }) => {
             let advice = "stop the daemon, then restore a backup over it or move it away: that loses counts, but no mail";
@@ -118,8 +118,21 @@ fn examine_file(of: &Daemon<'_>, key: Option<&FederationKey>, report: &mut Repor
     }
 }
 
+/// Bulk that is told apart.
+fn examine_bulk(bulk: &BulkStatus, report: &mut Report) {
+    const CHECK: &str = "bulk";
+    let BulkStatus { bound, signatures, left_out, .. } = bulk;
+    let text = format!("{signatures} signatures that were seen {bound} times or more are held apart");
+    if *left_out > 0 {
+        let advice = "raise ledger.capacity: a window has room for half as many, and what finds none is not known to be bulk";
+        report.warning(CHECK, format!("{text}; {left_out} found no room"), advice);
+    } else {
+        report.ok(CHECK, text);
+    }
+}
+
 /// How full the filters are, and what that does to strangers.
-fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
+fn examine_slices(slices: &[SliceStatus], bulk: Option<&BulkStatus>, threshold: u32, report: &mut Report) {
     const CHECK: &str = "counts";
     let chance: f64 = slices.iter().filter_map(|slice| slice.false_bulk).sum();
     let doubtful = chance > FALSE_BULK;
@@ -135,6 +148,9 @@ fn examine_slices(slices: &[SliceStatus], threshold: u32, report: &mut Report) {
         .filter(|slice| Some(slice.window) == slices.last().map(|last| last.window))
         .filter_map(|slice| slice.signatures)
         .sum();
+    if let Some(bulk) = bulk {
+        examine_bulk(bulk, report);
+    }
     if rows.is_empty() {
         return report.ok(CHECK, "nothing has been counted yet");
     }

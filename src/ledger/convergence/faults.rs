@@ -193,6 +193,8 @@ fn what_is_held_back_counts_once() {
     server.state().cut(NOW);
     report(&mut server, 2, 1).unwrap();
     let (copy, restarted) = (server.copy(), server.copy());
+    // The update has more than what was in the copy.
+    report(&mut server, 3, 3).unwrap();
     server.state().cut(NOW);
     server.commit();
     pull(&server, &mut knows);
@@ -209,7 +211,7 @@ fn what_is_held_back_counts_once() {
     pull(&server, &mut knows);
     pull(&server, &mut does_not);
     for node in [&server, &knows, &does_not] {
-        assert_eq!([0, 1, 2].map(|n| node.view().count(signature(n), NOW)), [1; 3], "{}", node.name);
+        assert_eq!([0, 1, 2, 3].map(|n| node.view().count(signature(n), NOW)), [1; 4], "{}", node.name);
         assert!(node.cells() == server.cells(), "{}", node.name);
     }
 

@@ -14,9 +14,13 @@
 //! In the end, when everybody talked to everybody: all cells of all ledgers are equal, all that a milter has is counted once,
 //! whatever it lost is counted once or not at all, and no spool holds anything.
 //!
-//! Where servers are put back to old copies, what was acknowledged since is counted only as far as a peer has it, and what
-//! was not answered may be counted twice. But no count that a peer shows falls, and in the end all servers
-//! are equal, and so is each milter that knows no more than they: one may keep what all servers forgot.
+//! Days pass, so that what is over leaves, and servers are apart, for longer than anything counts. What is said of a report holds as long
+//! as its window counts.
+//!
+//! Where servers are put back to old copies, and count before or after they hear of others, what was acknowledged since is counted only
+//! as far as a server has it, and what was not answered may be counted twice. But nothing is counted more often than servers acknowledged
+//! it, no count that any server showed then is lower in the end, and all servers are equal, and so is each milter that knows no more than
+//! they: one may keep what all servers forgot.
 
 use super::node::Node;
 use super::world::{Holder, Made, World};

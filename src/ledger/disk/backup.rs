@@ -6,8 +6,8 @@
 use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::disk::rows::{chunk_key, slice_key, unseal};
 use crate::ledger::disk::schema::{
-    BATCHES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MARKS, MERGED, META, RECEIPTS, RETRIES, SPOOL, STEPS,
-    UPDATES,
+    BATCHES, BULK, BULK_NOTES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MARKS, MERGED, META, RECEIPTS,
+    RETRIES, SPOOL, STEPS, UPDATES,
 };
 use crate::ledger::disk::{fleet, layers};
 use crate::ledger::history::window::Window;
@@ -100,6 +100,8 @@ fn tables() -> Vec<Table> {
     all.push(sealed(BATCHES, "batches", number));
     all.push(sealed(CLIENTS, "clients", |name| name.as_bytes().to_vec()));
     all.push(sealed(LAYERS, "layers", |&key| layers::key_bytes(key)));
+    all.push(sealed(BULK, "bulk", |&(start, length, part)| slice_key(Window { start, length }, part)));
+    all.push(sealed(BULK_NOTES, "bulk notes", |number| number.to_le_bytes().to_vec()));
     all.push(sealed(STEPS, fleet::STEPS_NAME, number));
     all.push(sealed(MARKS, fleet::MARKS_NAME, |&(client, spool)| fleet::mark_key(client, spool)));
     all

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Commits and checkpoints: from memory to the file, each in one transaction.
 
+use crate::ledger::disk::bulk;
 use crate::ledger::disk::errors::WriteError;
 use crate::ledger::disk::past;
 use crate::ledger::disk::rows::{
@@ -53,6 +54,7 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
         }
     }
     write_updates(txn, state, &changes.updates)?;
+    bulk::write_notes(txn, changes)?;
     fleet::write_steps(txn, &changes.steps)?;
     state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, changes))
 }
@@ -150,6 +152,7 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &Changes) -> Resu
 pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) -> Result<(), WriteError> {
     let changes = std::mem::take(&mut state.counts_mut().changes);
     let txn = db.begin_write()?;
+    bulk::take_out_old(&txn, state)?;
     write_changes(&txn, state, &changes)?;
     for (tables, expired) in [(&LOCAL, &expired.local), (&MERGED, &expired.merged)] {
         take_out(&txn, tables, expired)?;
@@ -174,6 +177,7 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     write_local(&txn, state.counts())?;
     write_merged(&txn, state.counts())?;
     layers::write(&txn, state)?;
+    bulk::write(&txn, state, expired)?;
     fleet::write(&txn, state.counts())?;
     put_meta(&txn, CHECKPOINT, &state.counts().next.to_le_bytes())?;
     put_meta(&txn, VECTOR, state.vector().to_string().as_bytes())?;
@@ -192,7 +196,8 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     }
     layers::mark_clean(state);
     let counts = state.counts_mut();
-    (counts.adopted, counts.replaced, counts.wanted) = (false, false, false);
+    (counts.adopted, counts.replaced, counts.relisted, counts.wanted) = (false, false, false, false);
+    counts.held.mark_clean();
     counts.fleet.marks.mark_clean();
     counts.steps_bytes = 0;
     for generation in counts.local.generations.iter_mut() {

@@ -4,6 +4,7 @@
 //! Every value that counts are made of carries a CRC-32 over its table, key and content, so that a damaged, truncated
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
+use crate::ledger::disk::bulk;
 use crate::ledger::disk::errors::{Fault, damaged, no_memory};
 use crate::ledger::disk::rows::{
     Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_last_sent,
@@ -20,7 +21,7 @@ use crate::ledger::history::fields::Fields;
 use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::{Chain, Mark, Origin, Vector};
 use crate::ledger::history::window::Window;
-use crate::ledger::settings::{Role, Settings};
+use crate::ledger::settings::{Hold, Role, Settings};
 use crate::ledger::state::cache::Cache;
 use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
@@ -37,6 +38,7 @@ use crate::ledger::state::roles::State;
 use crate::ledger::state::server::Server;
 use crate::ledger::state::site::Site;
 use crate::ledger::state::spool::Spool;
+use crate::ledger::state::teller::Teller;
 use crate::ledger::state::unheard::{Held, Unheard};
 use bulkmark_filter::{Counting, ParameterError};
 use redb::{Database, ReadableTable, WriteTransaction};
@@ -104,7 +106,13 @@ fn load_counts(
         replay(txn, checkpoint, checkpoint..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
     let local = Local::new(own, origin, Mark::default());
     let merged = load_merged(txn, settings, &[origin], layers::load(txn)?)?;
-    Ok(Counts::new(local, merged, next, settings))
+    let mut counts = Counts::new(local, merged, next, settings);
+    bulk::load(txn, &mut counts, false)?;
+    if counts.bulk.is_begun() && settings.federation.hold == Hold::All {
+        // All else that was counted is fetched again; until then bulk counts.
+        *counts.merged.vector_mut() = Vector::new();
+    }
+    Ok(counts)
 }
 
 fn load_server(
@@ -140,6 +148,7 @@ fn load_server(
         origin = new;
     }
     let mut local = Local::recording(own, origin, mark);
+    let since: Vec<_> = uncut.iter().map(|(_, e)| (e.signature, e.window.start)).collect();
     for (id, e) in uncut {
         match e.client {
             _ if waits => hold(&mut held, (origin, mark), &limited, e),
@@ -150,11 +159,15 @@ fn load_server(
     }
     let origins: Vec<_> =
         [origin].into_iter().chain(limited.iter().map(|(_, member)| member.origin)).collect();
-    let counts = Counts::new(local, load_merged(txn, settings, &origins, all)?, next, settings);
+    let mut counts = Counts::new(local, load_merged(txn, settings, &origins, all)?, next, settings);
+    bulk::load(txn, &mut counts, true)?;
     let receipts = Receipts::restore(load_receipts(txn)?, origin);
+    let mut teller = Teller::default();
+    teller.has_moved = true;
     let unheard = Unheard::new(peers, waits, held);
-    let mut server = Server { counts, cut_at, receipts, limited, unheard, renewed: false };
+    let mut server = Server { counts, cut_at, receipts, limited, teller, unheard, renewed: false };
     server.release().map_err(no_memory)?;
+    since.into_iter().for_each(|(signature, at)| server.look_for_bulk(signature, at));
     Ok(server)
 }
 

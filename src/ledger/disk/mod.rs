@@ -4,6 +4,7 @@
 
 pub(crate) mod aside;
 pub(crate) mod backup;
+pub(crate) mod bulk;
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod errors;
@@ -12,6 +13,7 @@ pub(crate) mod fleet_snapshot;
 pub(crate) mod held;
 pub(crate) mod layers;
 pub(crate) mod load;
+pub(crate) mod notes;
 pub(crate) mod open;
 pub(crate) mod overlay;
 pub(crate) mod past;

@@ -35,6 +35,7 @@ pub(crate) const CUT: &str = "cut";
 pub(crate) const VECTOR: &str = "vector";
 pub(crate) const SPOOL_STATE: &str = "spool";
 pub(crate) const LAST_SENT: &str = "last sent";
+pub(crate) const BULK_STATE: &str = "bulk";
 pub(crate) const FLEET: &str = "fleet";
 
 /// The row of `meta` with the random number of a server's own community.
@@ -73,6 +74,10 @@ pub(crate) const CLIENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::ne
 /// What limited clients of all servers brought.
 pub(crate) const LAYERS: TableDefinition<'_, LayerKey, &[u8]> = TableDefinition::new("layers");
 
+/// Bulk that is told apart, by window and part.
+pub(crate) const BULK: TableDefinition<'_, SliceKey, &[u8]> = TableDefinition::new("bulk");
+/// What was told of it, by number.
+pub(crate) const BULK_NOTES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("bulk notes");
 /// The steps of a fleet's chain, by version.
 pub(crate) const STEPS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("fleet steps");
 /// Which batches of each spool are in the cells, by client and spool.

@@ -5,6 +5,8 @@
 //! An [`Update`](update::Update) is one step of an origin's history, over all its windows and slices. A
 //! [`Delta`](bulkmark_filter::Delta) is what one filter grew by; an update is made up of them.
 
+pub(crate) mod bits;
+pub(crate) mod bulk;
 pub(crate) mod carried;
 pub(crate) mod chunks;
 pub(crate) mod fields;

@@ -47,6 +47,9 @@ impl Cache {
     pub(crate) fn apply(&mut self, update: &Update, bytes: Arc<[u8]>, now: u64) -> Result<Applied, Refusal> {
         self.counts.clock = now;
         let applied = self.counts.apply(update, bytes, now)?;
+        if applied == Applied::New {
+            self.forget_bulk();
+        }
         self.settle();
         Ok(applied)
     }
@@ -62,6 +65,8 @@ impl Cache {
         } else {
             self.counts.adopt(snapshot)?;
         }
+        // All counts are held now, those of bulk with them.
+        self.forget_bulk();
         self.settle();
         Ok(())
     }

@@ -42,6 +42,15 @@ pub(crate) struct Kept {
     pub(crate) bytes: Arc<[u8]>,
 }
 
+/// A note of bulk as it is kept and handed on.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptNote {
+    pub(crate) number: u64,
+    /// When it was made or came, in seconds since 1970.
+    pub(crate) at: u64,
+    pub(crate) bytes: Arc<[u8]>,
+}
+
 /// A step of a fleet's chain, as it is kept.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptStep {
@@ -65,6 +74,7 @@ pub(crate) struct Changes {
     /// Numbers of batches that are new or were acknowledged.
     pub(crate) batches: BTreeSet<u64>,
     pub(crate) updates: Vec<Kept>,
+    pub(crate) notes: Vec<KeptNote>,
     pub(crate) steps: Vec<KeptStep>,
     /// Limited clients that are new, of whom an update was made, or whose counts were taken back.
     pub(crate) clients: BTreeSet<String>,
@@ -85,6 +95,7 @@ impl Changes {
             && self.waiting.is_empty()
             && self.batches.is_empty()
             && self.updates.is_empty()
+            && self.notes.is_empty()
             && self.steps.is_empty()
             && self.clients.is_empty()
             && !self.settled
@@ -92,7 +103,7 @@ impl Changes {
 
     /// What waits, by number of rows.
     pub(crate) const fn len(&self) -> usize {
-        self.entries.len() + self.waiting.len() + self.updates.len() + self.steps.len()
+        self.entries.len() + self.waiting.len() + self.updates.len() + self.notes.len() + self.steps.len()
     }
 }
 
@@ -101,6 +112,7 @@ impl Changes {
 pub(crate) struct Expired {
     pub(crate) local: Vec<Window>,
     pub(crate) merged: Vec<Window>,
+    pub(crate) held: Vec<Window>,
     pub(crate) retries: Vec<RetryKey>,
     /// Updates that came before this time need not be kept for others; none says that all are kept.
     pub(crate) updates_before: Option<u64>,

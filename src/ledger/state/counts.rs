@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What ledgers of all roles have: the counts that were made here, those of others, and what changed in them.
 
+use crate::ledger::history::bulk::BulkMark;
 use crate::ledger::history::refusal::{Refusal, StepRefusal};
 use crate::ledger::history::step::Step;
 use crate::ledger::history::update::Update;
@@ -8,8 +9,10 @@ use crate::ledger::history::vector::{Chain, Vector};
 use crate::ledger::settings::Settings;
 use crate::ledger::state::changes::{Begun, Changes, Entry, Kept, KeptStep};
 use crate::ledger::state::fleet::fold::{Fleet, check_like};
+use crate::ledger::state::held::Held;
 use crate::ledger::state::local::Local;
 use crate::ledger::state::merged::{Applied, MergedCounts};
+use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
 use std::sync::Arc;
 
@@ -19,6 +22,10 @@ pub(crate) struct Counts {
     pub(crate) local: Local,
     /// What others counted.
     pub(crate) merged: MergedCounts,
+    /// What is told apart of bulk: at a server what it tells, at a thin milter what it was told.
+    pub(crate) held: Held,
+    /// How far that list is.
+    pub(crate) bulk: BulkMark,
     /// The chain of which the merged counts are the fold, in a fleet.
     pub(crate) fleet: Fleet,
     /// The number of the next local report.
@@ -32,6 +39,8 @@ pub(crate) struct Counts {
     pub(crate) wanted: bool,
     /// Whether it took the place of merged counts that the file still has.
     pub(crate) replaced: bool,
+    /// Whether another list of bulk began, and the file still has the one before.
+    pub(crate) relisted: bool,
     /// Why memory and file can no longer be made to agree.
     pub(crate) broken: Option<String>,
     /// The time that a request told last.
@@ -50,6 +59,8 @@ impl Counts {
         Self {
             local,
             merged,
+            held: Held::new(settings),
+            bulk: BulkMark::default(),
             fleet,
             next,
             steps_bytes: 0,
@@ -57,6 +68,7 @@ impl Counts {
             changes: Changes::default(),
             adopted: false,
             replaced: false,
+            relisted: false,
             broken: None,
             clock: 0,
             settings: settings.clone(),
@@ -67,6 +79,20 @@ impl Counts {
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         let local = self.local.generations.count(signature, now);
         local.saturating_add(self.merged.count(signature, now))
+    }
+
+    /// The same of a milter, whose counts of others may be those of bulk alone. What both tell is the same reports, so the higher holds.
+    pub(crate) fn count_told(&self, signature: Signature, now: u64) -> u32 {
+        let others = self.merged.count(signature, now).max(self.held.count(signature, now));
+        self.local.generations.count(signature, now).saturating_add(others)
+    }
+
+    /// What others counted, by window, at a milter.
+    pub(crate) fn told_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+        let merged = self.merged.count_by_window(signature, now);
+        let of_bulk: Vec<Share> = self.held.by_window(signature, now).collect();
+        let sum = |shares: &[Share]| shares.iter().fold(0, |sum: u32, share| sum.saturating_add(share.count));
+        if sum(&of_bulk) > sum(&merged) { of_bulk } else { merged }
     }
 
     /// Counts reports here.
@@ -201,6 +227,8 @@ impl Counts {
     /// Whether the merged counts changed since the last checkpoint.
     pub(crate) fn merged_grew(&self) -> bool {
         let mut windows = self.merged.windows().iter().flat_map(|window| window.dirty.iter().flatten());
-        windows.any(|&dirty| dirty) || self.merged.layers().iter().any(|(_, layer)| layer.is_dirty())
+        windows.any(|&dirty| dirty)
+            || self.held.is_dirty()
+            || self.merged.layers().iter().any(|(_, layer)| layer.is_dirty())
     }
 }

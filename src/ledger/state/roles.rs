@@ -97,7 +97,7 @@ impl State {
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         match self {
             Self::Server(server) => server.count(signature, now),
-            _ => self.counts().count(signature, now).saturating_add(self.pending(signature)),
+            _ => self.counts().count_told(signature, now).saturating_add(self.pending(signature)),
         }
     }
 
@@ -108,17 +108,14 @@ impl State {
     /// Of what the count of `signature` is made up.
     pub(crate) fn shares(&self, signature: Signature, now: u64) -> Shares {
         let own = self.counts().local.generations.count_by_window(signature, now);
-        let own = match self {
-            Self::Server(server) => {
-                add_up(own.into_iter().chain(server.limited.count_by_window(signature, now)))
-            }
-            _ => own,
+        let (own, others) = match self {
+            Self::Server(server) => (
+                add_up(own.into_iter().chain(server.limited.count_by_window(signature, now))),
+                self.counts().merged.count_by_window(signature, now),
+            ),
+            _ => (own, self.counts().told_by_window(signature, now)),
         };
-        Shares {
-            own,
-            others: self.counts().merged.count_by_window(signature, now),
-            waiting: self.pending(signature),
-        }
+        Shares { own, others, waiting: self.pending(signature), asked: None }
     }
 
     /// Adds a message's report, and returns the counts after it: of what it reports, and of what it asks for.
@@ -149,14 +146,10 @@ impl State {
 
     /// How far each origin is counted here, a server's own included.
     pub(crate) fn vector(&self) -> Vector {
-        let mut vector = self.counts().merged.vector().clone();
-        if let Self::Server(server) = self {
-            vector.set(server.counts.local.origin(), server.counts.local.mark());
-            for (_, member) in server.limited.iter() {
-                vector.set(member.origin, member.mark);
-            }
+        match self {
+            Self::Server(server) => server.vector(),
+            _ => self.counts().merged.vector().clone(),
         }
-        vector
     }
 
     /// The origins whose history only this ledger writes.
@@ -181,7 +174,7 @@ impl State {
 
     /// Whether anything is to be put into an update.
     pub(crate) fn has_grown(&self) -> bool {
-        matches!(self, Self::Server(server) if server.counts.local.has_grown() || server.limited.has_grown())
+        matches!(self, Self::Server(server) if server.counts.local.has_grown() || server.limited.has_grown() || server.has_bulk_news())
     }
 
     /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
@@ -196,6 +189,7 @@ impl State {
         let counts = self.counts_mut();
         let keep_updates = counts.settings.federation.keep_updates.as_secs();
         let (local, merged) = (counts.local.generations.take_expired(now), counts.merged.take_expired(now));
+        let held = counts.held.take_expired(now);
         let retries = match self {
             Self::Site(Site { retries, .. }) | Self::Cache(Cache { retries, .. }) => {
                 retries.take_expired(now)
@@ -206,6 +200,6 @@ impl State {
             }
         };
         let updates_before = Some(now.saturating_sub(keep_updates));
-        Expired { local, merged, retries, updates_before, now: Some(now) }
+        Expired { local, merged, held, retries, updates_before, now: Some(now) }
     }
 }

@@ -2,7 +2,7 @@
 //! A signature server: what its clients report, and the history that it makes of it.
 
 use crate::ledger::history::refusal::Refusal;
-use crate::ledger::history::update::Update;
+use crate::ledger::history::update::{Scope, Update};
 use crate::ledger::history::vector::{Mark, Origin, Vector};
 use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::state::changes::Entry;
@@ -11,6 +11,7 @@ use crate::ledger::state::generations::Generations;
 use crate::ledger::state::limited::{Limited, Limits, Member, OverQuota};
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::receipts::{Backwards, Receipt, Receipts, Reporter};
+use crate::ledger::state::teller::Teller;
 use crate::ledger::state::unheard::Unheard;
 use crate::signature::Signature;
 use bulkmark_filter::ParameterError;
@@ -27,6 +28,8 @@ pub(crate) struct Server {
     pub(crate) receipts: Receipts,
     /// What limited clients reported, each for itself.
     pub(crate) limited: Limited,
+    /// What is to be told of bulk.
+    pub(crate) teller: Teller,
     /// What is not known since the start: whether the file is an old copy.
     pub(crate) unheard: Unheard,
     /// Whether the local counts begin anew under another origin, and the file still has the old ones.
@@ -88,7 +91,8 @@ impl Server {
             self.counts.changes.receipts.insert(forgotten, None);
         }
         self.counts.changes.receipts.insert(reporter, Some((number, receipt)));
-        if self.counts.local.is_full() || self.limited.grown_cells() >= CUT_CELLS {
+        reports.iter().for_each(|&(signature, _)| self.look_for_bulk(signature, now));
+        if self.counts.local.is_full() || self.teller.is_full() || self.limited.grown_cells() >= CUT_CELLS {
             self.cut(now);
         }
         Ok(receipt)
@@ -149,6 +153,7 @@ impl Server {
         // Nobody writes this history any more, but it is still to be told.
         self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
         self.counts.keep(&update, bytes.into(), now);
+        self.begin_bulk_anew();
         true
     }
 
@@ -156,15 +161,28 @@ impl Server {
     pub(crate) fn cut(&mut self, now: u64) {
         if let Some((update, bytes)) = self.counts.local.cut() {
             self.counts.keep(&update, bytes.into(), now);
+            self.teller.has_moved = true;
         }
         self.cut_limited(now);
         self.cut_at = self.counts.next;
+        self.cut_bulk(now);
+    }
+
+    /// How far each origin is counted here, the own ones included.
+    pub(crate) fn vector(&self) -> Vector {
+        let mut vector = self.counts.merged.vector().clone();
+        vector.set(self.counts.local.origin(), self.counts.local.mark());
+        for (_, member) in self.limited.iter() {
+            vector.set(member.origin, member.mark);
+        }
+        vector
     }
 
     fn cut_limited(&mut self, now: u64) {
         for (client, update, bytes) in self.limited.cut() {
             self.counts.changes.clients.insert(client);
             self.counts.keep(&update, bytes.into(), now);
+            self.teller.has_moved = true;
         }
     }
 
@@ -208,7 +226,12 @@ impl Server {
                 return Err(Refusal::Parameter { origin, error });
             }
         }
-        self.counts.apply(update, bytes, now)
+        let applied = self.counts.apply(update, bytes, now)?;
+        self.teller.has_moved |= applied == Applied::New;
+        if applied == Applied::New && update.scope == Scope::Withdrawn {
+            self.begin_bulk_anew();
+        }
+        Ok(applied)
     }
 
     pub(crate) fn say_restored(&self, known: Origin) {
@@ -237,6 +260,8 @@ impl Server {
             self.counts.keep(&update, bytes.into(), now);
         }
         self.renewed = true;
+        // Notes that were made since that copy have numbers that would be given again.
+        self.begin_bulk_anew();
         self.renew_limited(now, new)
     }
 
@@ -269,6 +294,7 @@ impl Server {
     /// When what this server counted itself is in it, which would count twice; else see [`Counts::adopt`].
     pub(crate) fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
         self.may_adopt(snapshot.vector())?;
+        self.teller.has_moved = true;
         self.counts.adopt(snapshot)
     }
 }

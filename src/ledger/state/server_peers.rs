@@ -91,6 +91,7 @@ impl Server {
             self.counts.local.generations.add(window, self.counts.next, signature, times)?;
         }
         self.counts.journal(entry.clone());
+        self.look_for_bulk(signature, window.start);
         Ok(())
     }
 

@@ -34,6 +34,9 @@ pub struct Shares {
     pub others: Vec<Share>,
     /// Reports of its own that no server's update holds yet.
     pub waiting: u32,
+    /// What a server counts, where only bulk is held here and it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u32>,
 }
 
 impl Shares {
@@ -41,6 +44,7 @@ impl Shares {
     #[must_use]
     pub fn total(&self) -> u32 {
         let windows = self.own.iter().chain(&self.others);
-        windows.fold(self.waiting, |total, share| total.saturating_add(share.count))
+        let known = windows.fold(self.waiting, |total, share| total.saturating_add(share.count));
+        known.max(self.asked.unwrap_or(0))
     }
 }

@@ -337,7 +337,9 @@ function problems(overview, status, links) {
 function ledger(status) {
   const disk = status.disk ? ` The file has ${bytes(status.disk.ledger)}; ${bytes(status.disk.available)} of ${bytes(status.disk.size)} are left on its disk.` : "";
   const chance = sum(slices().map((slice) => slice["false-bulk"] ?? 0));
-  text($("ledger-note"), `The chance that a new message shows ${status.threshold} by mistake: ${odds(chance)}.${disk}`, "note");
+  const bulk = status.daemon?.ledger.bulk;
+  const apart = bulk ? ` Of bulk, ${number(bulk.signatures)} signatures are held apart, in ${bytes(bulk.memory)}.` : "";
+  text($("ledger-note"), `The chance that a new message shows ${status.threshold} by mistake: ${odds(chance)}.${apart}${disk}`, "note");
   rows($("ledger"), slices(), (slice) => `${slice.window} ${slice.slice} ${slice.counted}`, (cells, slice) => {
     const from = new Date(slice.window * 1000).toISOString();
     text(cells[0], from.slice(0, from.endsWith("T00:00:00.000Z") ? 10 : 16).replace("T", " ") + (slice.slice ? ` (${slice.slice + 1})` : ""), "number plain");

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! For thin milters: the stream of bulk, and the counts of single signatures. docs/protocol.md describes both.
+
+use super::access::Access;
+use super::api::{Failure, Service, token};
+use super::clients::Client;
+use super::gate::Refused;
+use super::streaming::{Ended, KEEP_ALIVE, Stream, while_allowed};
+use crate::ledger::{Behind, BulkMark, BulkRows, Ledger, now};
+use crate::net::Caller;
+use crate::sync::Code;
+use crate::sync::clock::ClockGuard;
+use crate::sync::told::{self, Beginning};
+use crate::sync::wire::{self, frame};
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Bytes of notes that are read from disk together.
+const NOTES_AT_ONCE: usize = 256 << 10;
+
+/// Rows of a list that are read from disk together.
+const ROWS_AT_ONCE: usize = 16;
+
+/// How long a question may take to come.
+const QUESTION_TIME: Duration = Duration::from_secs(5);
+
+#[derive(Deserialize)]
+pub(super) struct BulkQuery {
+    bound: u32,
+    #[serde(default)]
+    since: String,
+    #[serde(default)]
+    wait: u64,
+}
+
+/// Reads `list:number:hash`; the empty text is that of whoever has no list.
+fn mark_of(text: &str) -> Option<BulkMark> {
+    if text.is_empty() {
+        return Some(BulkMark::default());
+    }
+    let mut parts = text.split(':');
+    let list = u64::from_str_radix(parts.next()?, 16).ok()?;
+    let number = parts.next()?.parse().ok()?;
+    let hash = u64::from_str_radix(parts.next()?, 16).ok()?;
+    parts.next().is_none().then_some(BulkMark { list, number, hash, bound: 0 })
+}
+
+/// Who asks must show a token: what is told for it takes memory here.
+fn known(client: Option<Client>) -> Result<Client, Failure> {
+    client.ok_or_else(|| Refused::NoToken.into())
+}
+
+pub(super) async fn bulk(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    Query(BulkQuery { bound, since, wait }): Query<BulkQuery>,
+) -> Result<Response, Failure> {
+    let client = known(service.gate.reader(token(&headers), &caller)?)?;
+    service.agree(Some(&client), &headers)?;
+    let bad = || Failure(Code::Request, "since: expected list:number:hash".to_owned());
+    let since = mark_of(&since).ok_or_else(bad)?;
+    // A partner hears what is told for others, and has nothing told for itself: it would take memory of all.
+    if client.limits().is_none() {
+        service.ledger.tell_bulk(bound).await?;
+    } else if !service.ledger.bulk().is_begun() {
+        let text = "bulk is told apart here once a client without limits asked for it".to_owned();
+        return Err(Failure(Code::Role, text));
+    }
+    let place = service.stream(Some(&client), &caller)?;
+    let (sink, body) = place.body();
+    let until = Instant::now() + Duration::from_secs(wait.min(super::api::MAX_WAIT));
+    let stream = Stream { place, sink, connection: caller.connection };
+    let access = service.access(Some(&client), &headers);
+    tokio::spawn(send_bulk(stream, access, service.ledger.clone(), since, until));
+    Ok(service.with_parameters(body))
+}
+
+async fn send_bulk(stream: Stream, access: Access, ledger: Ledger, since: BulkMark, until: Instant) {
+    while_allowed(access, bulk_until(&stream, &ledger, since, until)).await;
+}
+
+async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: Instant) -> Result<(), Ended> {
+    let (mut theirs, mut moves, clock) = (since, ledger.bulk_moves(), ClockGuard::begin());
+    let alive = || frame(&told::alive(ledger.bulk()));
+    stream.send(&[&wire::BULK[..], &alive()].concat()).await?;
+    while clock.is_steady() {
+        moves.mark_unchanged();
+        let (ours, of, from) = (ledger.bulk(), ledger.clone(), theirs);
+        let read = move || Ok(of.reader()?.notes(ours, from, NOTES_AT_ONCE)?);
+        match stream.place.read(read).await? {
+            None => {
+                theirs = send_list(stream, ledger).await?;
+                continue;
+            }
+            Some(notes) if notes.is_empty() => (),
+            Some(notes) => {
+                for (number, bytes) in notes {
+                    stream.send(&frame(&told::note(&bytes))).await?;
+                    theirs = theirs.after(number, &bytes);
+                }
+                continue;
+            }
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        tokio::select! {
+            open = moves.changed() => if !open { return Ok(()) },
+            () = stream.sink.gone() => return Ok(()),
+            () = tokio::time::sleep(left.min(KEEP_ALIVE)) => stream.send(&alive()).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Sends the whole list, and returns where it stood.
+async fn send_list(stream: &Stream, ledger: &Ledger) -> Result<BulkMark, Ended> {
+    let of = ledger.clone();
+    let open = move || -> Result<_, Behind> {
+        let Some(rows) = of.reader()?.bulk()? else { return Ok(None) };
+        Ok(Some((rows.count()?, Arc::new(rows))))
+    };
+    let Some((number, rows)) = stream.place.read(open).await? else { return Err(Ended) };
+    let BulkRows { mark, versions, .. } = &*rows;
+    let mark = *mark;
+    let beginning = Beginning { mark, rows: number, versions: versions.clone() };
+    stream.send(&frame(&told::begins(&beginning))).await?;
+    let mut last = None;
+    loop {
+        let (of, after) = (Arc::clone(&rows), last);
+        let (some, next) = stream.place.read(move || Ok(of.rows(after, ROWS_AT_ONCE)?)).await?;
+        for section in &some {
+            stream.send(&frame(&told::row(section))).await?;
+        }
+        if some.len() < ROWS_AT_ONCE {
+            return Ok(mark);
+        }
+        last = next;
+    }
+}
+
+/// How often these signatures were counted.
+pub(super) async fn counts(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Failure> {
+    let client = known(service.gate.reader(token(&headers), &caller)?)?;
+    service.agree(Some(&client), &headers)?;
+    let late = |_| Failure(Code::BodyTooSlow, "the body took too long".to_owned());
+    let long = |_| Failure(Code::BodyTooLong, format!("expected at most {} bytes", wire::MAX_QUESTION_BYTES));
+    let body = axum::body::to_bytes(body, wire::MAX_QUESTION_BYTES);
+    let body = tokio::time::timeout(QUESTION_TIME, body).await.map_err(late)?.map_err(long)?;
+    let signatures = wire::decode_question(&body).map_err(|e| {
+        let code = if e.is_of_version() { Code::BodyVersion } else { Code::Body };
+        Failure(code, e.to_string())
+    })?;
+    // As many as it may report.
+    service.gate.admit(&client, signatures.len())?;
+    let counts = service.ledger.counts(signatures, now()).await?;
+    Ok(service.with_parameters(wire::encode_counts(&counts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_place_in_a_list_is_refused() {
+        assert_eq!(mark_of(""), Some(BulkMark::default()));
+        let known = BulkMark { list: 10, number: 7, hash: 255, bound: 0 };
+        assert_eq!(mark_of("000000000000000a:7:00000000000000ff"), Some(known));
+        for bad in ["a", "a:7", "a:7:ff:1", "x:7:ff", "a:-1:ff", "a:7:"] {
+            assert_eq!(mark_of(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which request goes where.
+
+use super::api::{Service, check, count_refusals, health, metrics, reports, snapshot, status, updates};
+use super::bulk::{bulk, counts};
+use axum::Router;
+use axum::middleware::map_response_with_state;
+use axum::routing::{get, post};
+use std::sync::Arc;
+
+impl Service {
+    /// The routes.
+    pub fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/v1/reports", post(reports))
+            .route("/v1/updates", get(updates))
+            .route("/v1/snapshot", get(snapshot))
+            .route("/v1/bulk", get(bulk))
+            .route("/v1/counts", post(counts))
+            .route("/v1/check", get(check))
+            .route("/v1/status", get(status))
+            .route("/metrics", get(metrics))
+            .route("/healthz", get(health))
+            .layer(map_response_with_state(Arc::clone(&self), count_refusals))
+            .with_state(self)
+    }
+}
