@@ -1,4 +1,4 @@
-//! How fast it is; not run with the other tests: `cargo test --release --test log_nats -- --ignored --nocapture speed`.
+//! How fast it is; not run with the other tests: `make bench-log`.
 
 use crate::fleet::Fleet;
 use crate::log_conformance::batches::join_all;
