@@ -80,11 +80,19 @@ fn status(site: &Site) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
-/// Twenty at one mail server, and the next at another is bulk; and what people are told of the fleet.
 #[test]
 fn what_one_saw_the_others_know() {
-    let Some(fleet) = Fleet::new() else { return };
-    let running = Running::start(&fleet);
+    Fleet::postgres().iter().for_each(others_know);
+}
+
+#[test]
+fn on_nats_what_one_saw_the_others_know() {
+    Fleet::nats().iter().for_each(others_know);
+}
+
+/// Twenty at one mail server, and the next at another is bulk; and what people are told of the fleet.
+fn others_know(fleet: &Fleet) {
+    let running = Running::start(fleet);
     running.send(0, &letter(1), 20);
     wait_for(&running.sites[1], &letter(1), 20);
     let answer = session(running.milters[1].as_ref().unwrap()).message(&Mail::raw(&letter(1)));
@@ -107,11 +115,19 @@ fn what_one_saw_the_others_know() {
     assert_eq!(text, "all is as it should be: 6 members\n");
 }
 
-/// Aggregators, milters and the log's server die again and again: nothing is lost, and nothing is counted twice.
 #[test]
 fn kills_lose_nothing_and_double_nothing() {
-    let Some(fleet) = Fleet::new() else { return };
-    let mut running = Running::start(&fleet);
+    Fleet::postgres().iter().for_each(kill_all_kinds);
+}
+
+#[test]
+fn on_nats_kills_lose_nothing_and_double_nothing() {
+    Fleet::nats().iter().for_each(kill_all_kinds);
+}
+
+/// Aggregators, milters and the log's servers die again and again: nothing is lost, and nothing is counted twice.
+fn kill_all_kinds(fleet: &Fleet) {
+    let mut running = Running::start(fleet);
     let mut expected = 0;
     for round in 0..6 {
         for milter in 0..3 {
@@ -131,9 +147,9 @@ fn kills_lose_nothing_and_double_nothing() {
                 running.send(1, &letter(2), 5);
             }
             _ => {
-                fleet.log.kill_all();
+                fleet.kill_log();
                 running.send(2, &letter(2), 5);
-                fleet.log.run();
+                fleet.start_log();
             }
         }
         expected += 5;
@@ -150,7 +166,7 @@ fn kills_lose_nothing_and_double_nothing() {
 /// reports too, and nothing is counted twice.
 #[test]
 fn a_log_that_lost_its_end_is_healed() {
-    let Some(fleet) = Fleet::new() else { return };
+    let Some(fleet) = Fleet::postgres() else { return };
     let mut running = Running::start(&fleet);
     running.send(0, &letter(3), 4);
     running.wait_for(&letter(3), 4);
@@ -162,9 +178,9 @@ fn a_log_that_lost_its_end_is_healed() {
              update bulkmark.ends set last = {batches} where name = 'batches'; \
              update bulkmark.ends set last = {steps} where name = 'steps'; commit"
         );
-        fleet.log.sql(&cut).unwrap();
+        fleet.sql(&cut).unwrap();
     };
-    let before = fleet.log.sql(ends).unwrap();
+    let before = fleet.sql(ends).unwrap();
     for milter in 0..3 {
         running.send(milter, &letter(3), 2);
     }
@@ -175,10 +191,10 @@ fn a_log_that_lost_its_end_is_healed() {
     running.wait_for(&letter(3), 13);
     running.kill_aggregators();
     // These are in the log and nobody counted them when it is put back.
-    let before = fleet.log.sql(ends).unwrap();
+    let before = fleet.sql(ends).unwrap();
     running.send(2, &letter(3), 3);
     wait_until("a batch in the log", || {
-        let now = fleet.log.sql(ends)?;
+        let now = fleet.sql(ends)?;
         if now == before { Err(now) } else { Ok(()) }
     });
     back(&before);
@@ -191,12 +207,12 @@ fn a_log_that_lost_its_end_is_healed() {
 /// The log is made anew, empty: those who know put into it what they know, and go on in another epoch.
 #[test]
 fn a_log_that_is_made_anew_goes_on() {
-    let Some(fleet) = Fleet::new() else { return };
+    let Some(fleet) = Fleet::postgres() else { return };
     let running = Running::start(&fleet);
     running.send(0, &letter(4), 4);
     running.wait_for(&letter(4), 4);
     running.settle();
-    fleet.log.sql("drop schema bulkmark cascade").unwrap();
+    fleet.sql("drop schema bulkmark cascade").unwrap();
     running.send(1, &letter(4), 3);
     let output = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -211,7 +227,7 @@ fn a_log_that_is_made_anew_goes_on() {
 /// A partner brings no signature to bulk by itself, and what it brought is taken back everywhere when its entry says so.
 #[test]
 fn a_partner_is_limited_and_taken_back() {
-    let Some(fleet) = Fleet::new() else { return };
+    let Some(fleet) = Fleet::postgres() else { return };
     let running = Running::start(&fleet);
     let partner = fleet.milter("isp");
     let at_partner = partner.start();
@@ -227,10 +243,69 @@ fn a_partner_is_limited_and_taken_back() {
     running.wait_for(&letter(5), 5);
 }
 
+/// What stands in the log and is no step, an old step once more, a batch that nobody can read, one of nobody's: all of it is passed over.
+#[test]
+fn junk_in_the_log_changes_nothing() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let running = Running::start(&fleet);
+    running.send(0, &letter(8), 4);
+    running.wait_for(&letter(8), 4);
+    running.settle();
+    let add = |name: &str, table: &str, values: &str| {
+        let sql = format!(
+            "begin; update bulkmark.ends set last = last + 1 where name = '{name}'; \
+             insert into bulkmark.{table} select {values} from bulkmark.ends where name = '{name}'; commit"
+        );
+        fleet.sql(&sql).unwrap();
+    };
+    let first = "(select bytes from bulkmark.batches order by place limit 1)";
+    add("steps", "steps", r"last, 0, 0, '\xdeadbeef'");
+    add("steps", "steps", "last, 0, 0, (select bytes from bulkmark.steps order by place limit 1)");
+    add("batches", "batches", r"last, 'mx2', 1, 1, 0, 0, '\x00'");
+    add("batches", "batches", &format!("last, 'ghost', 7, 7, 0, 0, {first}"));
+    // It is the client's own, once more.
+    add("batches", "batches", &format!("last, 'mx1', 7, 7, 0, 0, {first}"));
+    for milter in 0..3 {
+        running.send(milter, &letter(8), 2);
+    }
+    running.wait_for(&letter(8), 10);
+    running.settle();
+    for site in &running.sites {
+        let status = status(site);
+        assert_eq!(status["fleet"]["junk-steps"], 1, "{status}");
+        assert_eq!(status["fleet"]["epoch"], 1, "{status}");
+    }
+}
+
+/// A milter's ledger is an old copy: it hears so before it sends anything new, and what it forgot is not counted again.
+#[test]
+fn an_old_copy_of_a_milter_counts_nothing_twice() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let mut running = Running::start(&fleet);
+    running.send(0, &letter(9), 4);
+    running.wait_for(&letter(9), 4);
+    running.settle();
+    assert!(running.milters[0].take().unwrap().terminate().success());
+    let (ledger, copy) = (running.sites[0].path("state/ledger.redb"), running.sites[0].path("copy"));
+    std::fs::copy(&ledger, &copy).unwrap();
+    running.milters[0] = Some(running.sites[0].start());
+    for times in [2, 3] {
+        running.send(0, &letter(9), times);
+        running.settle();
+    }
+    running.milters[0].take().unwrap().kill();
+    std::fs::copy(&copy, &ledger).unwrap();
+    running.milters[0] = Some(running.sites[0].start());
+    running.send(0, &letter(9), 6);
+    running.wait_for(&letter(9), 15);
+    running.settle();
+    assert_eq!(count(&running.sites[1], &letter(9)), 15);
+}
+
 /// An aggregator takes no reports by HTTPS, and says so; its milter waits, and mail flows.
 #[test]
 fn an_aggregator_takes_reports_from_the_log_only() {
-    let Some(fleet) = Fleet::new() else { return };
+    let Some(fleet) = Fleet::postgres() else { return };
     let server = fleet.aggregator("agg1");
     let entry = server.entry("old", "report");
     let _daemon = server.start();
@@ -244,11 +319,11 @@ fn an_aggregator_takes_reports_from_the_log_only() {
 /// Without its log a milter counts for itself, and says what is wrong; when it is there, nothing is missing.
 #[test]
 fn without_the_log_mail_flows() {
-    let Some(fleet) = Fleet::new() else { return };
+    let Some(fleet) = Fleet::postgres() else { return };
     let running = Running::start(&fleet);
     running.send(0, &letter(7), 2);
     running.wait_for(&letter(7), 2);
-    fleet.log.kill_all();
+    fleet.kill_log();
     running.send(0, &letter(7), 3);
     assert_eq!(count(&running.sites[0], &letter(7)), 5);
     running.send(1, &letter(7), 4);
@@ -256,6 +331,6 @@ fn without_the_log_mail_flows() {
         let status = status(&running.sites[0]);
         if status["links"][0]["error"].is_string() { Ok(()) } else { Err(status.to_string()) }
     });
-    fleet.log.run();
+    fleet.start_log();
     running.wait_for(&letter(7), 9);
 }

@@ -6,7 +6,7 @@ use super::{PATIENCE, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -148,6 +148,27 @@ impl Postgres {
         }
     }
 
+    /// Its processes.
+    pub fn processes(&self) -> Vec<u32> {
+        let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
+        let all = [&[pid][..], &children(pid)].concat();
+        all.iter().map(|pid| u32::try_from(pid.as_raw_pid()).unwrap()).collect()
+    }
+
+    /// Memory of a process for one client that nobody shares, in kB, on average.
+    pub fn memory_of_a_connection(&self) -> u64 {
+        let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
+        let mut clients = children(pid);
+        clients.retain(|&pid| command_line(pid).contains("127.0.0.1("));
+        let private = |pid: &Pid| {
+            let rollup =
+                fs::read_to_string(format!("/proc/{}/smaps_rollup", pid.as_raw_pid())).unwrap_or_default();
+            let lines = rollup.lines().filter(|line| line.starts_with("Private_"));
+            lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum::<u64>()
+        };
+        clients.iter().map(private).sum::<u64>() / clients.len().max(1) as u64
+    }
+
     /// Cuts off all connections.
     pub fn cut(&self) -> Result<String, String> {
         let others = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = \
@@ -155,23 +176,104 @@ impl Postgres {
         self.sql(others)
     }
 
+    /// Kills it, keeps a copy of all of its data, and starts it again.
+    pub fn save(&self) {
+        self.kill_all();
+        self.copy("cluster/data", "saved");
+        self.run();
+        self.wait_until_ready();
+    }
+
+    /// Kills it, and starts it with the copy in the place of its data.
+    pub fn put_back(&self) {
+        self.kill_all();
+        fs::remove_dir_all(self.path("cluster/data")).unwrap();
+        self.copy("saved", "cluster/data");
+        self.run();
+        self.wait_until_ready();
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let copied = Command::new("cp").arg("-a").args([self.path(from), self.path(to)]).status().unwrap();
+        assert!(copied.success());
+    }
+
+    /// Another one that follows it, a moment behind, and takes no writes until it is promoted.
+    pub fn standby(&self) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let made = Command::new(script())
+            .arg("follow")
+            .args([directory.path().join("cluster"), self.cluster()])
+            .arg(self.port.to_string())
+            .status()
+            .unwrap();
+        assert!(made.success());
+        let new = Self { directory, port: free_port(), running: Mutex::new(None) };
+        new.run();
+        new.wait_until_ready();
+        new
+    }
+
     /// Runs SQL as the superuser, in the fleet's database. What it prints, a line for each row, its columns parted by `|`.
     pub fn sql(&self, sql: &str) -> Result<String, String> {
-        let bin = Command::new(script()).arg("find").output().unwrap().stdout;
-        let psql = Path::new(String::from_utf8(bin).unwrap().trim()).join("psql");
-        let output = Command::new(psql)
-            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", DATABASE, "-p"])
-            .arg(self.port.to_string())
-            .arg("-h")
-            .arg(self.cluster())
-            .args(["-c", sql])
-            .env("PGCONNECT_TIMEOUT", "5")
-            .output()
-            .unwrap();
+        self.sql_as("postgres", sql)
+    }
+
+    /// The same as any role. By the socket no password is asked for.
+    pub fn sql_as(&self, role: &str, sql: &str) -> Result<String, String> {
+        let output = self.psql(role, sql);
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned());
         }
         Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    }
+
+    /// With the notices, too.
+    pub fn both_as(&self, role: &str, sql: &str) -> Result<String, String> {
+        let output = self.psql(role, sql);
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        let both = format!("{stdout}{stderr}");
+        if output.status.success() { Ok(both) } else { Err(both) }
+    }
+
+    /// Runs SQL as the superuser until that is dropped.
+    pub fn sql_in_background(&self, sql: &str) -> Background {
+        Background(self.psql_command("postgres", sql).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    fn psql(&self, role: &str, sql: &str) -> std::process::Output {
+        self.psql_command(role, sql).output().unwrap()
+    }
+
+    fn psql_command(&self, role: &str, sql: &str) -> Command {
+        let bin = Command::new(script()).arg("find").output().unwrap().stdout;
+        let psql = Path::new(String::from_utf8(bin).unwrap().trim()).join("psql");
+        let mut command = Command::new(psql);
+        command
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", role, "-d", DATABASE, "-p"])
+            .arg(self.port.to_string())
+            .arg("-h")
+            .arg(self.cluster())
+            .args(["-c", sql])
+            .env("PGCONNECT_TIMEOUT", "5");
+        command
+    }
+
+    /// Makes a file the server's own, which it insists on.
+    pub fn give(&self, path: &Path) {
+        let owner = fs::metadata(self.cluster().join("data")).unwrap();
+        std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid())).unwrap();
+    }
+}
+
+/// What goes on in the background.
+pub struct Background(Child);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

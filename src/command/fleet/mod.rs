@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet`
 
+mod key;
 mod setup;
 mod status;
 
@@ -14,11 +15,13 @@ use std::process::ExitCode;
 pub(in crate::command) enum Command {
     Setup(setup::Args),
     Status(status::Args),
+    Key(key::Args),
 }
 
 pub(in crate::command) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Setup(args) => setup::run(args),
         Command::Status(args) => status::run(args),
+        Command::Key(args) => key::run(args),
     }
 }

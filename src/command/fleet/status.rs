@@ -9,7 +9,6 @@ use crate::ledger::step_head;
 use crate::server::Quota;
 use crate::sync::Link;
 use crate::sync::fleet::FleetStatus;
-
 use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
 use crate::sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};

@@ -3,6 +3,7 @@
 //! federation without network: its servers and milters are the states that the daemons have, with their files in memory.
 
 mod faults;
+mod fleet;
 mod node;
 mod schedules;
 mod world;

@@ -3,11 +3,13 @@
 
 use crate::ledger::disk::backup::{Build, dump};
 use crate::ledger::disk::commit;
+use crate::ledger::disk::fleet::{knows_step, steps_since};
+use crate::ledger::disk::fleet_snapshot::FleetSnapshot;
 use crate::ledger::disk::load::{Loaded, load};
 use crate::ledger::disk::read::{Behind, Reader};
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::update::Update;
-use crate::ledger::history::vector::{Origin, Vector};
+use crate::ledger::history::vector::{Chain, Origin, Vector};
 use crate::ledger::settings::{Role, Settings};
 use crate::ledger::state::assembly::Assembly;
 use crate::ledger::state::changes::Expired;
@@ -200,6 +202,29 @@ impl Node {
             State::Server(server) => server.adopt(snapshot),
             State::Site(_) => unreachable!("nobody tells a site anything"),
         }
+    }
+
+    /// The parts of a fleet's snapshot, as of the last checkpoint; none before the first step.
+    pub(super) fn fleet_snapshot(&self) -> Option<Vec<Vec<u8>>> {
+        let (db, window) = (&self.loaded.as_ref().unwrap().db, self.settings.window.as_secs());
+        let parts = FleetSnapshot::new(db, self.settings.federation.key_id, window);
+        Some(parts.unwrap_or_else(|_| panic!("{}", self.name))?.map(Result::unwrap).collect())
+    }
+
+    /// The kept steps behind a version.
+    pub(super) fn steps_since(&self, version: u64) -> Vec<(u64, Arc<[u8]>)> {
+        let db = &self.loaded.as_ref().unwrap().db;
+        steps_since(db, version, usize::MAX).unwrap_or_else(|_| panic!("{}", self.name))
+    }
+
+    /// Whether a kept step has this hash.
+    pub(super) fn knows_step(&self, version: u64, chain: Chain) -> bool {
+        let db = &self.loaded.as_ref().unwrap().db;
+        knows_step(db, version, chain).unwrap_or_else(|_| panic!("{}", self.name))
+    }
+
+    pub(super) const fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// How often a signature was counted here or by others, without what waits to be sent.

@@ -156,3 +156,10 @@ pub(crate) fn steps_since(db: &Database, version: u64, limit: usize) -> Result<V
     }
     Ok(steps)
 }
+
+/// Whether the kept step of this version has this hash.
+pub(crate) fn knows_step(db: &Database, version: u64, chain: Chain) -> Result<bool, Fault> {
+    let Some(before) = version.checked_sub(1) else { return Ok(chain == Chain::default()) };
+    let step = steps_since(db, before, 1)?;
+    Ok(step.first().is_some_and(|(_, bytes)| Chain::of(bytes) == chain))
+}

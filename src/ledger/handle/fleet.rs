@@ -159,8 +159,10 @@ impl Ledger {
         Ok(FleetSnapshot::new(&*self.disk()?, key_id, window)?)
     }
 
-    /// Takes a snapshot as it is, if its chain is ahead of what is known here; or, with `forked`, whatever is known here: for when the
-    /// log goes on from another history ([`StepRefusal::Fork`]).
+    /// Takes a snapshot as it is, if its chain is ahead of what is known here; or, with `forked`, also if it is of another history
+    /// ([`StepRefusal::Fork`]). [`Applied::Known`] where it is of no use: what is missing is not in it, and what the log has is to be
+    /// passed over. The steps behind it are to be read from the first one on that the log keeps: the place that the snapshot names
+    /// may be of a log that was made anew since.
     ///
     /// # Errors
     /// When it is not on disk; the inner one when it cannot be used.
@@ -173,6 +175,12 @@ impl Ledger {
             Ok(snapshot) => snapshot,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        let mark = snapshot.head.mark;
+        if mark.version <= self.fleet().version
+            && fleet::knows_step(&*self.disk()?, mark.version, mark.chain)?
+        {
+            return Ok(Ok(Applied::Known));
+        }
         let new = name()?;
         self.ask_role(move |state: &mut State| {
             state.cache().map(|cache| cache.adopt_fleet(snapshot, forked, new))

@@ -206,13 +206,14 @@ fn decode_updates(fields: &mut Fields<'_>, community: Origin) -> Result<Vec<(Upd
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::history::spool_mark::Taken;
     use crate::ledger::history::update::Part;
     use crate::ledger::history::window::Window;
     use bulkmark_filter::{Delta, Refined, Scaling};
 
     fn step() -> Step {
         let mut mark = SpoolMark::default();
-        [1, 2, 5, 9].into_iter().for_each(|number| drop(mark.take(number, 1)));
+        [1, 2, 5, 9].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
         let (_, blocks) = Scaling::<Refined>::shape(100, 0);
         let update = |origin, scope| {
             let delta = Delta::from_changes(blocks, [(3, 1), (200, 7)]).unwrap();

@@ -39,28 +39,24 @@ enum State {
     Stored(Place, Instant),
 }
 
+/// A batch by its spool and its number there. A ledger has batches of two spools for a while after it was found to be an old copy.
+pub(super) type Id = (u64, u64);
+
 /// Own batches on their way.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
-    /// Of which spool. Another one has other batches under the same numbers.
-    spool: u64,
-    sent: BTreeMap<u64, Sent>,
-}
+pub(super) struct Outbox(BTreeMap<Id, Sent>);
 
 impl Outbox {
-    /// These batches of a spool are open, where all steps up to `mark` are applied: others are not sent any more. Returns how
-    /// many are to be appended once more, although the log had them.
-    pub(super) fn open(&mut self, spool: u64, numbers: &[u64], mark: FleetMark, now: Instant) -> u64 {
-        if self.spool != spool {
-            (self.spool, self.sent) = (spool, BTreeMap::new());
-        }
-        self.sent.retain(|number, _| numbers.contains(number));
-        for &number in numbers {
+    /// These batches are open, where all steps up to `mark` are applied: others are not sent any more. Returns how many are to be
+    /// appended once more, although the log had them.
+    pub(super) fn open(&mut self, open: &[Id], mark: FleetMark, now: Instant) -> u64 {
+        self.0.retain(|id, _| open.contains(id));
+        for &id in open {
             let new = Sent { attempt: 0, failures: 0, epoch: mark.epoch, state: State::Waits(now) };
-            self.sent.entry(number).or_insert(new);
+            self.0.entry(id).or_insert(new);
         }
         let mut again = 0;
-        for sent in self.sent.values_mut() {
+        for sent in self.0.values_mut() {
             let State::Stored(place, _) = sent.state else { continue };
             if sent.epoch != mark.epoch {
                 sent.repeat(now);
@@ -76,51 +72,49 @@ impl Outbox {
     }
 
     /// Those that are to be appended now, with the number of the attempt.
-    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<(u64, u32)> {
+    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<(Id, u32)> {
         let mut due = Vec::new();
-        for (&number, sent) in &mut self.sent {
+        for (&id, sent) in &mut self.0 {
             if let State::Waits(from) = sent.state
                 && from <= now
             {
                 (sent.state, sent.epoch) = (State::OnTheWay, mark.epoch);
-                due.push((number, sent.attempt));
+                due.push((id, sent.attempt));
             }
         }
         due
     }
 
     /// The log says that it has a batch there.
-    pub(super) fn stored(&mut self, spool: u64, (number, attempt): (u64, u32), place: Place, now: Instant) {
-        if let Some(sent) = self.on_the_way(spool, number, attempt) {
+    pub(super) fn stored(&mut self, id: Id, attempt: u32, place: Place, now: Instant) {
+        if let Some(sent) = self.on_the_way(id, attempt) {
             sent.state = State::Stored(place, now);
         }
     }
 
     /// Appending a batch failed; it may be in the log all the same.
-    pub(super) fn failed(&mut self, spool: u64, (number, attempt): (u64, u32), now: Instant) {
-        if let Some(sent) = self.on_the_way(spool, number, attempt) {
+    pub(super) fn failed(&mut self, id: Id, attempt: u32, now: Instant) {
+        if let Some(sent) = self.on_the_way(id, attempt) {
             sent.failures = sent.failures.saturating_add(1);
             sent.state = State::Waits(now + pause(sent.failures, LAST_PAUSE));
         }
     }
 
-    fn on_the_way(&mut self, spool: u64, number: u64, attempt: u32) -> Option<&mut Sent> {
-        let sent = self.sent.get_mut(&number).filter(|_| self.spool == spool)?;
+    fn on_the_way(&mut self, id: Id, attempt: u32) -> Option<&mut Sent> {
+        let sent = self.0.get_mut(&id)?;
         (sent.attempt == attempt && matches!(sent.state, State::OnTheWay)).then_some(sent)
     }
 
     /// Whether a batch is in the log for so long, and nobody counted it, that the log is to be asked how far it is.
     pub(super) fn is_late(&self, now: Instant) -> bool {
-        self.sent
-            .values()
-            .any(|sent| matches!(sent.state, State::Stored(_, since) if since + PATIENCE <= now))
+        self.0.values().any(|sent| matches!(sent.state, State::Stored(_, since) if since + PATIENCE <= now))
     }
 
     /// The log is as far as this. What is behind it is not there any more, and returned is how many batches that are; all others
     /// wait for somebody who counts them.
     pub(super) fn compare(&mut self, ends: Ends, mark: FleetMark, now: Instant) -> u64 {
         let mut lost = 0;
-        for sent in self.sent.values_mut() {
+        for sent in self.0.values_mut() {
             let State::Stored(place, since) = &mut sent.state else { continue };
             if *place > ends.batches || mark.version > 0 && mark.made != ends.made && mark.epoch == sent.epoch
             {
@@ -163,24 +157,24 @@ mod tests {
     #[test]
     fn what_is_not_counted_is_appended_again() {
         let (mut outbox, mut now) = (Outbox::default(), Instant::now());
-        assert_eq!(outbox.open(7, &[1, 2], mark(1, 0), now), 0);
-        assert_eq!(outbox.due(mark(1, 0), now), [(1, 0), (2, 0)]);
+        assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(1, 0), now), 0);
+        assert_eq!(outbox.due(mark(1, 0), now), [((7, 1), 0), ((7, 2), 0)]);
         assert_eq!(outbox.due(mark(1, 0), now), [], "they are on their way");
-        outbox.stored(7, (1, 0), Place(5), now);
-        outbox.stored(7, (2, 0), Place(6), now);
-        assert_eq!(outbox.open(7, &[1, 2], mark(1, 4), now), 0);
-        assert_eq!(outbox.open(7, &[2], mark(1, 5), now), 0, "1 is counted");
+        outbox.stored((7, 1), 0, Place(5), now);
+        outbox.stored((7, 2), 0, Place(6), now);
+        assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(1, 4), now), 0);
+        assert_eq!(outbox.open(&[(7, 2)], mark(1, 5), now), 0, "1 is counted");
         let mut pauses = Vec::new();
         for attempt in 1..12 {
-            assert_eq!(outbox.open(7, &[2], mark(1, 6), now), 1);
+            assert_eq!(outbox.open(&[(7, 2)], mark(1, 6), now), 1);
             let since = now;
-            while outbox.due(mark(1, 6), now) != [(2, attempt)] {
+            while outbox.due(mark(1, 6), now) != [((7, 2), attempt)] {
                 now += FIRST_PAUSE;
                 assert!(now - since <= LAST_PAUSE_UNCOUNTED);
             }
             pauses.push(now - since);
-            outbox.stored(7, (2, attempt - 1), Place(6), now);
-            outbox.stored(7, (2, attempt), Place(6), now);
+            outbox.stored((7, 2), attempt - 1, Place(6), now);
+            outbox.stored((7, 2), attempt, Place(6), now);
         }
         assert!(pauses.is_sorted() && pauses.last() == Some(&LAST_PAUSE_UNCOUNTED), "{pauses:?}");
     }
@@ -189,18 +183,18 @@ mod tests {
     #[test]
     fn after_an_error_it_is_the_same_attempt() {
         let (mut outbox, mut now) = (Outbox::default(), Instant::now());
-        outbox.open(7, &[1], mark(1, 0), now);
+        outbox.open(&[(7, 1)], mark(1, 0), now);
         for _ in 0..20 {
-            assert_eq!(outbox.due(mark(1, 0), now), [(1, 0)]);
-            outbox.failed(7, (1, 0), now);
+            assert_eq!(outbox.due(mark(1, 0), now), [((7, 1), 0)]);
+            outbox.failed((7, 1), 0, now);
             assert_eq!(outbox.due(mark(1, 0), now), []);
             now += LAST_PAUSE;
         }
         // Under another spool's name the numbers are others.
-        assert_eq!(outbox.open(8, &[1], mark(1, 0), now), 0);
-        assert_eq!(outbox.due(mark(1, 0), now), [(1, 0)]);
-        outbox.stored(7, (1, 0), Place(1), now);
-        assert_eq!(outbox.open(8, &[1], mark(1, 3), now), 0, "that was of the other");
+        assert_eq!(outbox.open(&[(8, 1)], mark(1, 0), now), 0);
+        assert_eq!(outbox.due(mark(1, 0), now), [((8, 1), 0)]);
+        outbox.stored((7, 1), 0, Place(1), now);
+        assert_eq!(outbox.open(&[(8, 1)], mark(1, 3), now), 0, "that was of the other");
     }
 
     /// The log lost its end, or is another: what it had is appended again. One that has it and whom nobody folds is left alone,
@@ -208,21 +202,21 @@ mod tests {
     #[test]
     fn what_the_log_lost_is_appended_again() {
         let (mut outbox, now) = (Outbox::default(), Instant::now());
-        outbox.open(7, &[1, 2], mark(1, 0), now);
+        outbox.open(&[(7, 1), (7, 2)], mark(1, 0), now);
         outbox.due(mark(1, 0), now);
-        outbox.stored(7, (1, 0), Place(5), now);
-        outbox.stored(7, (2, 0), Place(6), now);
+        outbox.stored((7, 1), 0, Place(5), now);
+        outbox.stored((7, 2), 0, Place(6), now);
         assert!(!outbox.is_late(now + PATIENCE - Duration::from_secs(1)));
         let later = now + PATIENCE;
         assert!(outbox.is_late(later));
         assert_eq!(outbox.compare(ends(1, 6), mark(1, 0), later), 0);
         assert!(!outbox.is_late(later));
         assert_eq!(outbox.compare(ends(1, 5), mark(1, 0), later), 1);
-        assert_eq!(outbox.due(mark(1, 0), later), [(2, 1)]);
-        outbox.stored(7, (2, 1), Place(6), later);
-        assert_eq!(outbox.open(7, &[1, 2], mark(2, 0), later), 2, "an epoch later");
-        assert_eq!(outbox.due(mark(2, 0), later), [(1, 1), (2, 2)]);
-        outbox.stored(7, (1, 1), Place(1), later);
+        assert_eq!(outbox.due(mark(1, 0), later), [((7, 2), 1)]);
+        outbox.stored((7, 2), 1, Place(6), later);
+        assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(2, 0), later), 2, "an epoch later");
+        assert_eq!(outbox.due(mark(2, 0), later), [((7, 1), 1), ((7, 2), 2)]);
+        outbox.stored((7, 1), 1, Place(1), later);
         assert_eq!(
             outbox.compare(ends(3, 9), mark(2, 0), later),
             1,

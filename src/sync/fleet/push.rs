@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Reports of this machine on their way into the log.
 
-use super::outbox::Outbox;
+use super::outbox::{Id, Outbox};
 use super::state::{Count, Fleet, Stopped};
-use crate::ledger::{FleetMark, Ledger, Mark};
+use crate::ledger::{FleetBatch, FleetMark, Ledger, Mark};
 use crate::sync::log::{Appending, Ends, Log, LogError, Place};
 use crate::sync::state::Flow;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 /// Batches at a time that no step covers yet.
 const OUTSTANDING: usize = 64;
 
-/// A batch that was appended: its spool, its number with that of the attempt, and what became of it.
-type Appended = (u64, (u64, u32), Result<Place, LogError>);
+/// A batch that was appended, the number of the attempt, and what became of it.
+type Appended = (Id, u32, Result<Place, LogError>);
 
 /// Appends own reports to the log, in batches, every `interval`, until steps cover them; for as long as the ledger is open.
 ///
@@ -62,12 +62,8 @@ impl<L: Log> Pusher<L> {
         // The mark comes first: by it nothing looks uncounted that was counted since.
         let (mark, now) = (self.ledger.fleet(), Instant::now());
         let batches = self.ledger.outgoing(0, OUTSTANDING, begin).await?;
-        let Some(spool) = batches.first().map(|batch| batch.spool) else {
-            self.outbox.open(0, &[], mark, now);
-            return Ok(());
-        };
-        let numbers: Vec<u64> = batches.iter().map(|batch| batch.number).collect();
-        let again = self.outbox.open(spool, &numbers, mark, now);
+        let open: Vec<Id> = batches.iter().map(|batch| (batch.spool, batch.number)).collect();
+        let again = self.outbox.open(&open, mark, now);
         self.fleet.count(Count::Again, again);
         if self.outbox.is_late(now) {
             let ends = self.log.ends().await?;
@@ -78,25 +74,26 @@ impl<L: Log> Pusher<L> {
                 self.fleet.count(Count::Again, lost);
             }
         }
-        for (number, attempt) in self.outbox.due(mark, now) {
-            let Some(batch) = batches.iter().find(|batch| batch.number == number) else { continue };
+        for ((spool, number), attempt) in self.outbox.due(mark, now) {
+            let is_it = |batch: &&FleetBatch| (batch.spool, batch.number) == (spool, number);
+            let Some(batch) = batches.iter().find(is_it) else { continue };
             let (log, bytes) = (Arc::clone(&self.log), batch.bytes.clone());
             let id = Appending { spool, number, attempt };
-            self.appends.spawn(async move { (spool, (number, attempt), log.append(id, bytes).await) });
+            self.appends.spawn(async move { ((spool, number), attempt, log.append(id, bytes).await) });
         }
         Ok(())
     }
 
-    fn appended(&mut self, (spool, id, result): Appended) {
+    fn appended(&mut self, (id, attempt, result): Appended) {
         let now = Instant::now();
         match result {
             Ok(place) => {
                 self.fleet.works(Flow::Reports);
-                self.outbox.stored(spool, id, place, now);
+                self.outbox.stored(id, attempt, place, now);
             }
             Err(e) => {
                 self.fleet.fails(Flow::Reports, &e);
-                self.outbox.failed(spool, id, now);
+                self.outbox.failed(id, attempt, now);
             }
         }
     }

@@ -83,6 +83,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::history::spool_mark::Taken;
 
     fn marks(client: &str, spools: std::ops::Range<u64>) -> SpoolMarks {
         let mut mark = SpoolMark::default();
@@ -112,7 +113,7 @@ mod tests {
     fn nothing_is_open_again() {
         let mut all = Marks::default();
         let mut mark = SpoolMark::default();
-        [1, 2, 5].into_iter().for_each(|number| drop(mark.take(number, 1)));
+        [1, 2, 5].into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
         all.set_all(&[("a".to_owned(), [(1, mark.clone())].into())].into(), 1);
         assert!(!all.are_followed_by(&marks("a", 1..2)));
         assert!(all.are_followed_by(&marks("b", 1..2)) && all.are_followed_by(&marks("a", 2..3)));

@@ -111,6 +111,7 @@ impl Spool {
 mod tests {
     use super::super::{Spool, Stored, Waiting};
     use super::*;
+    use crate::ledger::history::spool_mark::Taken;
     use crate::signature::Signature;
 
     fn push(spool: &mut Spool, reports: std::ops::Range<u8>) {
@@ -139,7 +140,7 @@ mod tests {
 
     fn mark(numbers: impl IntoIterator<Item = u64>) -> SpoolMark {
         let mut mark = SpoolMark::default();
-        numbers.into_iter().for_each(|number| drop(mark.take(number, 1)));
+        numbers.into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
         mark
     }
 

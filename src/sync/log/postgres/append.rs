@@ -128,10 +128,9 @@ async fn store(database: &Database, batches: &[Waiting]) -> Result<Vec<Place>, L
         (&attempts as _, Type::INT4_ARRAY),
         (&bodies as _, Type::BYTEA_ARRAY),
     ];
-    let asking = session.ask("select bulkmark.append($1, $2, $3, $4)", &parameters);
-    // It follows on the same connection, so it is told when they are there.
-    let (rows, ()) = tokio::join!(asking, session.tell(Channel::Batches));
-    let places: Vec<i64> = rows?.first().map(|row| row.get(0)).unwrap_or_default();
+    let sql = "select bulkmark.append($1, $2, $3, $4)";
+    let rows = session.ask_and_tell(sql, &parameters, Channel::Batches).await?;
+    let places: Vec<i64> = rows.first().map(|row| row.get(0)).unwrap_or_default();
     if places.len() != batches.len() {
         return Err(LogError::Unavailable("it did not say where all batches are".to_owned()));
     }

@@ -77,7 +77,11 @@ impl Database {
     }
 
     /// Asks over the connection; see [`Session::ask`].
-    pub(super) async fn ask(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, LogError> {
+    pub(super) async fn ask(
+        &self,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, LogError> {
         self.session().await?.ask(sql, parameters).await
     }
 

@@ -18,11 +18,15 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 
 /// How often a reader looks by itself: where it is told of what comes, for what was not told, and where it is not.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(5);
 const LOOK_UNTOLD: Duration = Duration::from_millis(300);
 
 /// How long it waits after it was told, since more of them come together.
 const GATHER: Duration = Duration::from_millis(20);
+
+/// How long after a look the next one is at the earliest, unless more is known to be there. Any member may tell that there is
+/// something new, and so keep all others busy.
+const SPACING: Duration = Duration::from_millis(100);
 
 /// Rows that are read at once, and bytes after which no further row is.
 const MOST_ROWS: usize = 256;
@@ -54,7 +58,8 @@ struct Follower {
     after: Place,
     /// Those that were read and not handed out.
     page: VecDeque<Row>,
-    /// When it looks for more.
+    /// When it looked last, and when it looks for more.
+    looked: Instant,
     due: Instant,
     /// Whether there was an error.
     ended: bool,
@@ -66,9 +71,10 @@ impl Follower {
         session.listen(channel).await?;
         let signal = session.signals().of(channel);
         let link = Arc::clone(&database.link);
-        let due = Instant::now();
+        let now = Instant::now();
+        let page = VecDeque::new();
         let mut new =
-            Self { session, link, channel, signal, after, page: VecDeque::new(), due, ended: false };
+            Self { session, link, channel, signal, after, page, looked: now, due: now, ended: false };
         // What is not there is told at once.
         new.look().await?;
         Ok(new)
@@ -94,7 +100,8 @@ impl Follower {
                 tokio::select! {
                     told = self.signal.changed() => {
                         told.map_err(|_| lost())?;
-                        self.due = self.due.min(Instant::now() + GATHER);
+                        let earliest = (Instant::now() + GATHER).max(self.looked + SPACING);
+                        self.due = self.due.min(earliest);
                     }
                     () = tokio::time::sleep_until(self.due) => {}
                 }
@@ -109,6 +116,7 @@ impl Follower {
             Channel::Batches => BATCHES,
             Channel::Steps => STEPS,
         };
+        self.looked = Instant::now();
         let mut rows = self.session.ask(sql, &[(&signed(self.after.0), INT8)]).await?;
         let last = rows.first().map(|row| Place(unsigned(row.get(0))));
         rows.retain(|row| place_of(row).is_some());
@@ -120,7 +128,7 @@ impl Follower {
         // A full page has another behind it. All that comes later is told.
         if rows.len() < MOST_ROWS && bytes < MOST_BYTES {
             let pause = if self.session.signals().work() { LOOK } else { LOOK_UNTOLD };
-            self.due = Instant::now() + pause;
+            self.due = self.looked + pause;
         }
         self.page = rows.into();
         Ok(())

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
 -- What a fleet keeps in PostgreSQL. Statements are parted by lines of "--;". {reporter} and {aggregator} are the roles of all
--- milters and of all aggregators, {made} a random number. Behind "--; optional" comes what another database may not know, and
+-- milters and of all aggregators, {database} the database, {made} a random number. Behind "--; optional" comes what another database may not know, and
 -- what works without.
 --
 -- No name is looked up in a search path, since functions run as their owner.
@@ -34,6 +34,11 @@ create table if not exists bulkmark.clients (
     influence bigint,
     quota bigint,
     withdrawn bigint not null
+)
+--;
+-- The roles that setup made, and so may drop.
+create table if not exists bulkmark.roles (
+    name text primary key
 )
 --;
 create or replace view bulkmark.me as
@@ -216,7 +221,7 @@ begin
 end
 $$
 --;
--- Deletes so much of what nobody needs any more, and returns how many rows that was. Of steps, those before the snapshot before
+-- Deletes so many rows of what nobody needs any more (of parts, which are large, a twentieth), and returns how many that was. Of steps, those before the snapshot before
 -- last, as far as the others are as many bytes as the newest snapshot: to read it is then less work. Of batches, those from
 -- before the snapshot before last that are older than keep_seconds. Of snapshots, all but the last two, and what was begun and
 -- not continued for an hour.
@@ -264,7 +269,7 @@ begin
     limit 1;
     with gone as (
         delete from bulkmark.parts where id = _stale and number in (
-            select p.number from bulkmark.parts p where p.id = _stale order by p.number limit _most)
+            select p.number from bulkmark.parts p where p.id = _stale order by p.number limit _most / 20 + 1)
         returning 1)
     select count(*) into _rows from gone;
     _sum := _sum + _rows;
@@ -297,6 +302,8 @@ revoke all on function bulkmark.publish(bigint, integer, bigint, bigint) from pu
 revoke all on function bulkmark.drop_parts(bigint) from public
 --;
 revoke all on function bulkmark.prune(integer) from public
+--;
+grant connect on database {database} to {reporter}, {aggregator}
 --;
 grant usage on schema bulkmark to {reporter}, {aggregator}
 --;

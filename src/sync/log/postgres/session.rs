@@ -10,14 +10,18 @@ use crate::sync::log::settings::{Host, Settings};
 use crate::sync::log::tls::client_tls;
 use crate::sync::log::types::LogError;
 use crate::sync::state::Link;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, Row};
+use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 /// How long one server has to take a connection, TLS and password included.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -46,6 +50,10 @@ pub(super) struct Session {
     driver: JoinHandle<()>,
     signals: Signals,
     listening: [OnceCell<()>; 2],
+    /// Statements that the server knows already, by their text: to plan one takes longer than to run it.
+    prepared: Mutex<HashMap<&'static str, Statement>>,
+    /// Whether something was denied: the role may have been made anew since, which this connection would never know.
+    retired: AtomicBool,
 }
 
 impl Session {
@@ -66,8 +74,15 @@ impl Session {
             let (client, connection) = config.connect(tls).await.map_err(|e| meaning(&e))?;
             let (driver, signals) = signals();
             let driver = tokio::spawn(driver.run(connection));
-            let session =
-                Self { client, link: Arc::clone(link), driver, signals, listening: Default::default() };
+            let session = Self {
+                client,
+                link: Arc::clone(link),
+                driver,
+                signals,
+                listening: Default::default(),
+                prepared: Mutex::default(),
+                retired: AtomicBool::new(false),
+            };
             session
                 .run(&format!("set statement_timeout = {STATEMENT_MS}; set lock_timeout = {LOCK_MS}"))
                 .await
@@ -82,16 +97,66 @@ impl Session {
     ///
     /// # Errors
     /// When no answer comes in time, or none that is of use. It may have been done all the same.
-    pub(super) async fn ask(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, LogError> {
-        let asking = async {
-            let mut conflicts = 0;
-            loop {
-                match self.client.query_typed(sql, parameters).await {
-                    Err(e) if is_conflict(&e) && conflicts < CONFLICTS => conflicts += 1,
-                    answer => break answer,
-                }
+    pub(super) async fn ask(
+        &self,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, LogError> {
+        self.in_time(async {
+            let statement = self.prepare(sql, parameters).await?;
+            self.query(&statement, parameters).await
+        })
+        .await
+    }
+
+    /// The same, and tells those who listen that there is something new. When that is lost, they look for themselves a little
+    /// later; so nothing is said of errors.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub(super) async fn ask_and_tell(
+        &self,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+        channel: Channel,
+    ) -> Result<Vec<Row>, LogError> {
+        let notify = format!("notify {}", channel.name());
+        self.in_time(async {
+            let statement = self.prepare(sql, parameters).await?;
+            // Both go at once, and the server does one after the other.
+            let (rows, _) = tokio::join!(self.query(&statement, parameters), self.run(&notify));
+            rows
+        })
+        .await
+    }
+
+    async fn prepare(&self, sql: &'static str, parameters: &[Parameter<'_>]) -> Result<Statement, Error> {
+        let known = self.prepared.lock().get(sql).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let types: Vec<Type> = parameters.iter().map(|(_, kind)| kind.clone()).collect();
+        let statement = self.client.prepare_typed(sql, &types).await?;
+        self.prepared.lock().insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    async fn query(&self, statement: &Statement, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Error> {
+        let values: Vec<_> = parameters.iter().map(|(value, _)| *value).collect();
+        let mut conflicts = 0;
+        loop {
+            match self.client.query(statement, &values).await {
+                Err(e) if is_conflict(&e) && conflicts < CONFLICTS => conflicts += 1,
+                answer => return answer,
             }
-        };
+        }
+    }
+
+    /// What comes within [`ANSWER`]. A connection over which nothing comes is cut off.
+    async fn in_time(
+        &self,
+        asking: impl Future<Output = Result<Vec<Row>, Error>>,
+    ) -> Result<Vec<Row>, LogError> {
         match timeout(ANSWER, asking).await {
             Ok(Ok(rows)) => {
                 self.link.heard();
@@ -101,7 +166,9 @@ impl Session {
                 if is_end(&e) {
                     self.end();
                 }
-                Err(meaning(&e))
+                let why = meaning(&e);
+                self.retired.fetch_or(matches!(why, LogError::Denied(_)), Ordering::Relaxed);
+                Err(why)
             }
             Err(_) => {
                 self.end();
@@ -111,14 +178,8 @@ impl Session {
     }
 
     /// Runs statements that have no parameters.
-    pub(super) async fn run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+    pub(super) async fn run(&self, sql: &str) -> Result<(), Error> {
         self.client.batch_execute(sql).await
-    }
-
-    /// Tells those who listen that there is something new. When that is lost, they look for themselves a little later; so
-    /// nothing is said of errors.
-    pub(super) async fn tell(&self, channel: Channel) {
-        let _ = timeout(ANSWER, self.run(&format!("notify {}", channel.name()))).await;
     }
 
     /// Hears from now on what is told there, if the database has such a thing.
@@ -142,9 +203,9 @@ impl Session {
         &self.signals
     }
 
-    /// Whether it can be asked no more.
+    /// Whether another is to be asked from now on.
     pub(super) fn is_over(&self) -> bool {
-        self.client.is_closed() || self.signals.ended()
+        self.retired.load(Ordering::Relaxed) || self.client.is_closed() || self.signals.ended()
     }
 
     /// Cuts it off.

@@ -111,7 +111,7 @@ impl Work<'_> {
     }
 
     /// Names in the first column of what a question brings; none where the tables are not there yet.
-    async fn names(&self, sql: &str, about: &[String]) -> Result<BTreeSet<String>, LogError> {
+    async fn names(&self, sql: &'static str, about: &[String]) -> Result<BTreeSet<String>, LogError> {
         let rows = self.session.ask(sql, &[(&about, Type::TEXT_ARRAY)]).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
@@ -146,7 +146,7 @@ impl Work<'_> {
         let [made] = random_bytes::<8>()
             .map(|bytes| [i64::from_le_bytes(bytes) >> 1 & i64::MAX])
             .map_err(|e| LogError::Setup(e.to_string()))?;
-        for (sql, optional) in statements(&groups, made) {
+        for (sql, optional) in statements(self.place.database, &groups, made) {
             if self.dry_run {
                 self.told.push(format!("{sql};"));
                 continue;
@@ -166,11 +166,15 @@ impl Work<'_> {
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let roles = self.roles(&names).await?;
         let mut inside = BTreeMap::new();
+        let made = self.made().await?;
         for kind in Kind::ALL {
             inside.insert(kind, self.inside(kind).await?);
         }
         for member in members {
-            self.member(member, roles.contains(&member.name), &inside).await?;
+            let there = roles.contains(&member.name);
+            let known =
+                made.contains(&member.name) || inside.values().any(|roles| roles.contains(&member.name));
+            self.member(member, there, known, &inside).await?;
         }
         for kind in Kind::ALL {
             for role in &inside[&kind] {
@@ -182,7 +186,23 @@ impl Work<'_> {
                 }
             }
         }
+        for role in made.iter().filter(|role| !names.contains(role)) {
+            let sql = format!(
+                "drop role if exists {}; delete from bulkmark.roles where name = '{role}'",
+                quoted(role)
+            );
+            self.act(&format!("role {role} is dropped"), &sql, "").await?;
+        }
         self.clients(members).await
+    }
+
+    /// The roles that were made here.
+    async fn made(&self) -> Result<BTreeSet<String>, LogError> {
+        match self.session.ask("select name from bulkmark.roles", &[]).await {
+            Ok(rows) => Ok(rows.iter().map(|row| row.get(0)).collect()),
+            Err(LogError::NotSetUp(_)) if self.dry_run => Ok(BTreeSet::new()),
+            Err(why) => Err(why),
+        }
     }
 
     /// The members of a role, without its owner.
@@ -197,6 +217,7 @@ impl Work<'_> {
         &mut self,
         member: &Member,
         there: bool,
+        known: bool,
         inside: &BTreeMap<Kind, BTreeSet<String>>,
     ) -> Result<(), LogError> {
         let (name, kind) = (&member.name, Kind::of(member));
@@ -204,7 +225,6 @@ impl Work<'_> {
         let verifier = as_member(self.place.settings, member)
             .password()?
             .map(|password| postgres_protocol::password::scram_sha_256(password.as_bytes()));
-        let known = inside.values().any(|roles| roles.contains(name));
         if there && !known {
             return Err(LogError::Setup(format!(
                 "the server has a role {name} that is not of this fleet: take another name, or let it in with GRANT {} TO {role}",
@@ -215,7 +235,10 @@ impl Work<'_> {
         if !there {
             let password =
                 verifier.as_ref().map(|secret| format!(" password '{secret}'")).unwrap_or_default();
-            let sql = format!("create role {role} login connection limit {CONNECTIONS}{password}");
+            let sql = format!(
+                "insert into bulkmark.roles (name) values ('{name}') on conflict (name) do nothing; \
+                 create role {role} login connection limit {CONNECTIONS}{password}"
+            );
             self.act(&format!("role {name}"), &sql, secret).await?;
         } else if verifier.is_some() && !self.opens(member).await? {
             let sql = format!("alter role {role} password '{secret}'");
@@ -247,7 +270,8 @@ impl Work<'_> {
             Err(why) => return Err(why),
         };
         for one in wanted.iter().filter(|one| !found.contains(one)) {
-            let number = |limit: Option<u32>| limit.map_or("null".to_owned(), |number| number.to_string());
+            let number =
+                |limit: Option<u32>| limit.map_or_else(|| "null".to_owned(), |number| number.to_string());
             let (influence, quota) = (
                 number(one.limits.map(|limits| limits.influence)),
                 number(one.limits.map(|limits| limits.quota)),
@@ -258,9 +282,10 @@ impl Work<'_> {
                  withdrawn = excluded.withdrawn",
                 one.name, one.withdrawn
             );
-            let limits = one.limits.map_or("without limits".to_owned(), |limits| {
-                format!("with influence {} and quota {}", limits.influence, limits.quota)
-            });
+            let limits = one.limits.map_or_else(
+                || "without limits".to_owned(),
+                |limits| format!("with influence {} and quota {}", limits.influence, limits.quota),
+            );
             self.act(&format!("client {} {limits}, withdrawn {} times", one.name, one.withdrawn), &sql, "")
                 .await?;
         }
@@ -284,8 +309,9 @@ fn as_member(settings: &Settings, member: &Member) -> Settings {
 }
 
 /// The statements of the schema, and whether each can be done without.
-fn statements(groups: &[String; 2], made: i64) -> Vec<(String, bool)> {
+fn statements(database: &str, groups: &[String; 2], made: i64) -> Vec<(String, bool)> {
     let sql = SCHEMA
+        .replace("{database}", &quoted(database))
         .replace("{reporter}", &quoted(&groups[0]))
         .replace("{aggregator}", &quoted(&groups[1]))
         .replace("{format}", &FORMAT.to_string())
@@ -327,7 +353,7 @@ mod tests {
     #[test]
     fn the_schema_is_whole_and_ends_with_its_version() {
         let groups = ["bulk-1_reporter".to_owned(), "bulk-1_aggregator".to_owned()];
-        let all = statements(&groups, 17);
+        let all = statements("bulk-1", &groups, 17);
         assert!(all.len() > 40, "{}", all.len());
         assert_eq!(all[0], ("create schema if not exists bulkmark".to_owned(), false));
         let (last, optional) = all.last().unwrap();

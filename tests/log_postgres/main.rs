@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A fleet's log in a real PostgreSQL: what every log must do, and what is PostgreSQL's own.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod copies;
+#[path = "../log_conformance/mod.rs"]
 mod log_conformance;
+mod roles;
+mod servers;
+mod set_up;
 
 use bulkmark::sync::Link;
 use bulkmark::sync::log::postgres::{Postgres, setup};
@@ -11,7 +17,7 @@ use common::postgres as server;
 use std::sync::Arc;
 
 /// A server with a log.
-pub struct Rig {
+struct Rig {
     server: server::Postgres,
     members: Vec<Member>,
 }
@@ -44,6 +50,22 @@ impl Rig {
     fn sql(&self, sql: &str) -> String {
         self.server.sql(sql).unwrap()
     }
+
+    /// The same as another role.
+    fn sql_as(&self, role: &str, sql: &str) -> Result<String, String> {
+        self.server.sql_as(role, sql)
+    }
+}
+
+/// A server whose log is not set up.
+fn bare() -> Option<Rig> {
+    let server = server::Postgres::start()?;
+    server.secret("owner.password", server::OWNER_PASSWORD);
+    Some(Rig { server, members: Vec::new() })
+}
+
+fn milter(server: &server::Postgres, name: &str) -> Member {
+    member(server, name, Duty::Milter { limits: None, withdrawn: 0 })
 }
 
 fn open(settings: &Settings) -> Postgres {
