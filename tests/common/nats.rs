@@ -219,7 +219,7 @@ impl Node {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let fields: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
         let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
-        (ticks / 100.0, fields[21].parse::<u64>().unwrap() * 4096 >> 20)
+        (ticks / 100.0, (fields[21].parse::<u64>().unwrap() * 4096) >> 20)
     }
 }
 

@@ -80,7 +80,7 @@ impl Connection {
         let inbox: [u8; 16] = random_bytes().map_err(|e| LogError::Setup(e.to_string()))?;
         let shared = Arc::new(Shared {
             link,
-            inbox: format!("_INBOX.{:032x}.", u128::from_be_bytes(inbox)),
+            inbox: format!("_INBOX.{:032x}.", u128::from_le_bytes(inbox)),
             next: AtomicU64::new(0),
             waiting: Mutex::default(),
             stirred: watch::Sender::new(0),

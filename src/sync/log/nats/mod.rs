@@ -3,11 +3,12 @@
 //!
 //! Batches, steps, parts of snapshots and the list of clients are four streams. A client's name is that of the subject to which its
 //! account alone can publish. Nobody needs a consumer: what is there is fetched by number from any node, and what is new is told
-//! live. `connection` has questions and answers, `api` JetStream's words for them; `follow` and `snapshot` read; `streams`,
-//! `accounts` and `setup` make all of it ready.
+//! live. `connection` has questions and answers, `api` JetStream's words for them; `follow` and `snapshot` read; `clients` is
+//! the list; `streams`, `accounts` and `setup` make all of it ready.
 
 mod accounts;
 mod api;
+mod clients;
 mod connection;
 mod follow;
 mod names;
@@ -22,13 +23,13 @@ pub use snapshot::Parts;
 use super::settings::Settings;
 use super::types::{Appending, Batch, Client, Ends, LogError, Part, Place, Step};
 use super::{Log, check_name};
-use crate::ledger::{Limits, random_bytes};
+use crate::ledger::random_bytes;
 use crate::sync::state::Link;
 use api::{Appended, Stored};
 use async_nats::HeaderMap;
+use clients::Listed;
 use connection::Connection;
 use names::{ANSWER, BATCHES, CLIENTS, STEPS};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -154,27 +155,4 @@ fn batch(stored: Stored) -> Option<Batch> {
 #[expect(clippy::unnecessary_wraps, reason = "a reader's function may pass over a message")]
 fn step(stored: Stored) -> Option<Step> {
     Some(Step { place: stored.place, bytes: stored.payload.into() })
-}
-
-/// A client in the list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Listed {
-    name: String,
-    /// Influence and quota; none of an own one.
-    limits: Option<(u32, u32)>,
-    withdrawn: u32,
-}
-
-impl From<Listed> for Client {
-    fn from(listed: Listed) -> Self {
-        let limits = listed.limits.map(|(influence, quota)| Limits { influence, quota });
-        Self { name: listed.name, limits, withdrawn: listed.withdrawn }
-    }
-}
-
-impl From<Client> for Listed {
-    fn from(client: Client) -> Self {
-        let limits = client.limits.map(|limits| (limits.influence, limits.quota));
-        Self { name: client.name, limits, withdrawn: client.withdrawn }
-    }
 }

@@ -4,9 +4,10 @@
 
 use super::accounts::{self, Identity};
 use super::api::{append, last_of};
+use super::clients::Listed;
 use super::connection::Connection;
 use super::names::{ANSWER, CLIENTS};
-use super::{Listed, streams};
+use super::streams;
 use crate::sync::log::members::{Member, SetUp};
 use crate::sync::log::settings::Settings;
 use crate::sync::log::types::LogError;
