@@ -130,7 +130,8 @@ async fn append(rig: &Rig, size: usize, clients: usize, outstanding: usize) {
             let (log, done, slowest) = (Arc::clone(&log), Arc::clone(&done), Arc::clone(&slowest));
             tasks.spawn(async move {
                 // Nothing that could be made shorter.
-                let bytes: Vec<u8> = (0..size as u64).map(|i| (i * i ^ spool * 31 + i >> 3) as u8).collect();
+                let bytes: Vec<u8> =
+                    (0..size as u64).map(|i| ((i * i) ^ ((spool * 31 + i) >> 3)) as u8).collect();
                 for number in 1.. {
                     let start = Instant::now();
                     log.append(Appending { spool, number, attempt: 0 }, bytes.clone()).await.unwrap();
@@ -176,7 +177,7 @@ async fn snapshot(rig: &Rig) {
     let (sender, receiver) = mpsc::channel(2);
     let feed = async {
         for i in 0..110_u32 {
-            let part = (0..900_000_u32).map(|j| (i * j ^ j >> 5) as u8).collect();
+            let part = (0..900_000_u32).map(|j| ((i * j) ^ (j >> 5)) as u8).collect();
             sender.send(Some(part)).await.unwrap();
         }
         sender.send(None).await.unwrap();

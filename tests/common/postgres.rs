@@ -136,7 +136,7 @@ impl Postgres {
         let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
         let children = children(pid);
         let is_client = |pid: &&Pid| command_line(**pid).contains("127.0.0.1(");
-        let one = children.iter().find(is_client).or(children.first()).expect("it has processes");
+        let one = children.iter().find(is_client).or_else(|| children.first()).expect("it has processes");
         let _ = kill_process(*one, Signal::KILL);
     }
 
