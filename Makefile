@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
 .PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test arm64-test image-test study exactness attack \
-	evaluate vectors fuzz bench bench-filter bench-instructions install clean
+	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
 
@@ -106,10 +106,15 @@ bench:
 	$(CARGO) bench --locked --bench signature
 	$(CARGO) bench --locked --bench milter
 	$(CARGO) bench --locked --bench server
+	$(CARGO) bench --locked --bench log_postgres
 	$(CARGO) bench --locked -p bulkmark-filter --bench accuracy
 	$(CARGO) bench --locked -p bulkmark-filter --bench delta
 	$(MAKE) bench-filter
 	benches/postfix/run
+
+# The log of a fleet, on three nats-servers of its own.
+bench-log:
+	$(CARGO) test --locked --release --test log_nats -- --ignored --nocapture speed
 
 # The filter's speed, in a package of its own beside hashbrown; and its instruction counts with valgrind, whose runner must
 # be of the same version as gungraun.

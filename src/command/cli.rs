@@ -2,8 +2,8 @@
 //! What the command line says, and which command it runs.
 
 use super::{
-    canary, check, client, completions, config, digest, doctor, explain, ledger, milter, server, signature,
-    status, tune,
+    canary, check, client, completions, config, digest, doctor, explain, fleet, ledger, milter, server,
+    signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -29,6 +29,8 @@ enum Command {
     Milter(milter::Args),
     Server(server::Args),
     Client(client::Args),
+    #[command(subcommand)]
+    Fleet(fleet::Command),
     Check(check::Args),
     Canary(canary::Args),
     Digest(digest::Args),
@@ -53,6 +55,7 @@ impl Cli {
             Command::Milter(args) => milter::run(&args),
             Command::Server(args) => server::run(&args),
             Command::Client(args) => client::run(&args),
+            Command::Fleet(command) => fleet::run(&command),
             Command::Check(args) => check::run(&args),
             Command::Canary(args) => canary::run(&args),
             Command::Digest(args) => digest::run(&args),

@@ -5,6 +5,7 @@ use super::accounts;
 use super::canary;
 use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::fleet_tasks::{self, Duty, Joined};
 use super::lists::look_after;
 use super::output::complain;
 use super::supervisor::Supervisor;
@@ -16,6 +17,7 @@ use crate::ledger::{self, Hold, Ledger, Role};
 use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, look_back, serve};
 use crate::net::{Activation, Endpoint};
 use crate::policy::Name;
+use crate::sync::fleet::Fleet;
 use crate::sync::{Asks, Links, Parameters, Remote, Way, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
@@ -56,8 +58,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let file = checked.file.clone();
     let activity = Activity::new(telemetry::lines_dropped, file.status.record());
     accounts::take_up(&file.state_dir, &activity);
-    let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let role = if file.upstream.is_empty() { Role::Site } else { Role::Cache };
+    let (new, role) = (!file.state_dir.join(ledger::FILE_NAME).exists(), role_of(&file));
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
@@ -68,7 +69,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     let rules = checked.into_rules();
-    let sync = start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks)?;
+    let sync = start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks).await?;
     let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
     let service = Service::new(rules, ledger.clone(), links, asks, Arc::clone(&activity));
     let daemon = told_of(role, addresses.clone(), parameters, &ledger, &file, sync, &activity);
@@ -101,6 +102,11 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     Ok(())
 }
 
+/// What the ledger is for.
+const fn role_of(file: &MilterFile) -> Role {
+    if file.upstream.is_empty() && file.fleet.is_none() { Role::Site } else { Role::Cache }
+}
+
 /// What the milter tells of itself.
 fn told_of(
     role: Role,
@@ -108,7 +114,7 @@ fn told_of(
     parameters: Parameters,
     ledger: &Ledger,
     file: &MilterFile,
-    Sync { links, servers, asks }: Sync,
+    Sync { links, servers, fleet, asks }: Sync,
     activity: &Arc<Activity>,
 ) -> Arc<Daemon> {
     Arc::new(Daemon::new(Parts {
@@ -119,6 +125,7 @@ fn told_of(
         state_dir: file.state_dir.clone(),
         links,
         servers,
+        fleet,
         asks,
         clients: Box::new(Vec::new),
         refused: Box::new(|| None),
@@ -210,18 +217,25 @@ async fn serve_all(
 struct Sync {
     links: Arc<Links>,
     servers: Vec<Arc<Remote>>,
+    /// A fleet, whose log is the only link.
+    fleet: Option<Arc<Fleet>>,
     /// Who is asked for counts that are not held here.
     asks: Option<Arc<Asks>>,
 }
 
-/// Follows the upstream servers and sends them what is reported here, if there are any.
-fn start_sync(
+/// Follows the upstream servers, or a fleet's log, and sends there what is reported here, if there are any.
+async fn start_sync(
     file: &MilterFile,
     parameters: &Parameters,
     ledger: &Ledger,
     hold_from: u32,
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Sync> {
+    if let Some(log) = &file.fleet {
+        let duty = Duty::Report(file.sync.interval);
+        let Joined { links, fleet } = fleet_tasks::join(log, duty, (ledger, &file.ledger), tasks).await?;
+        return Ok(Sync { links, servers: Vec::new(), fleet: Some(fleet), asks: None });
+    }
     let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
     let links = Arc::new(Links::new(&urls, false));
     let mut clients = Vec::new();
@@ -231,7 +245,7 @@ fn start_sync(
         clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
     }
     if clients.is_empty() {
-        return Ok(Sync { links, servers: clients, asks: None });
+        return Ok(Sync { links, servers: clients, fleet: None, asks: None });
     }
     let asks = (file.sync.hold == Hold::Bulk)
         .then(|| Arc::new(Asks::new(clients.clone(), Arc::clone(&links), hold_from)));
@@ -252,7 +266,7 @@ fn start_sync(
     }
     let (of_ledger, to) = (ledger.clone(), Arc::clone(&links));
     tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
-    Ok(Sync { links, servers: clients, asks })
+    Ok(Sync { links, servers: clients, fleet: None, asks })
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.
@@ -316,6 +330,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "idle-timeout": idle_timeout;
         "[ledger]": ledger;
         "[[upstream]]": upstream;
+        "[fleet]": fleet;
         "sync.interval": sync.interval;
         "sync.max-staleness": sync.max_staleness;
         "sync.act-when-stale": sync.act_when_stale;

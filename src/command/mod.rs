@@ -14,6 +14,8 @@ mod digest;
 mod doctor;
 mod exit;
 mod explain;
+mod fleet;
+mod fleet_tasks;
 mod from_where;
 mod ledger;
 mod ledger_own;

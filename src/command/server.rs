@@ -3,6 +3,7 @@
 
 use super::daemon::{self, answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
+use super::fleet_tasks::{self, Duty, Joined};
 use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;
@@ -12,6 +13,7 @@ use crate::ledger::{self, Ledger, Role, now};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{self, Clients, METRICS_THRESHOLD, Service};
 use crate::signature::FederationKey;
+use crate::sync::fleet::Fleet;
 use crate::sync::{Links, Parameters, Remote, Way, follow, hear};
 use crate::telemetry;
 use anyhow::Context;
@@ -54,31 +56,21 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let hangup = signal(SignalKind::hangup())?;
     let ending = ended()?;
     let tls = file.tls.clone().map(TlsKeys::load).transpose()?.map(Arc::new);
-    let new = !file.state_dir.join(ledger::FILE_NAME).exists();
-    let ledger = open_ledger(&file.state_dir, Role::Server, &of_peers(&file), &key).await?;
-    if new {
-        log::info!("created a new ledger in {}", file.state_dir.display());
-    }
+    let ledger = open(&file, &key).await?;
     let parameters = Parameters::new(&file.ledger, &key);
-    let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
-    let links = Arc::new(Links::new(&urls, true));
-    let mut peers = Vec::new();
-    for (i, peer) in file.peer.iter().enumerate() {
-        let client = Remote::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
-        peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
-    }
     let bound = listen(path, &file, passed, tls.clone()).await?;
     let settings = file.settings(bound.address());
     let activity = Activity::new(telemetry::lines_dropped, Record::default());
     activity.certificate_expires(tls.as_deref().and_then(TlsKeys::expiry));
-    let service =
-        Service::new(ledger.clone(), parameters, &settings, links, peers.clone(), Arc::clone(&activity))?;
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
+    let Others { links, peers, fleet } = others(&file, &parameters, &ledger, &mut tasks).await?;
+    let (of_service, done) = (ledger.clone(), Arc::clone(&activity));
+    let service = Service::new(of_service, parameters, &settings, links, peers.clone(), fleet, done)?;
     answer(&file.control, service.daemon(), &mut tasks).await?;
     follow_all(peers, &ledger, &file.ledger, &mut tasks);
-    let (clients, waiting) = (Arc::clone(&service), ledger.clone());
-    tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
-    tasks.run("wait", move || wait_for_peers(waiting.clone()));
+    if file.fleet.is_none() {
+        look_after(&service, &ledger, &mut tasks);
+    }
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, SERVER_EXAMPLE)));
     let history = show(&mut tasks, &file.page(), service.daemon(), || METRICS_THRESHOLD, shown).await;
     log::info!("bulkmark {} server listens on {}", env!("CARGO_PKG_VERSION"), bound.address());
@@ -100,6 +92,55 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark server ended");
     Ok(())
+}
+
+/// Opens the ledger, or begins one. The counts of a fleet are the log's: an aggregator holds them as a milter does.
+async fn open(file: &ServerFile, key: &FederationKey) -> anyhow::Result<Ledger> {
+    let new = !file.state_dir.join(ledger::FILE_NAME).exists();
+    let ledger = match file.fleet {
+        Some(_) => open_ledger(&file.state_dir, Role::Cache, &file.ledger, key).await?,
+        None => open_ledger(&file.state_dir, Role::Server, &of_peers(file), key).await?,
+    };
+    if new {
+        log::info!("created a new ledger in {}", file.state_dir.display());
+    }
+    Ok(ledger)
+}
+
+/// Sees to what a server of its own has to do for its clients and peers.
+fn look_after(service: &Arc<Service>, ledger: &Ledger, tasks: &mut Supervisor) {
+    let (clients, waiting) = (Arc::clone(service), ledger.clone());
+    tasks.run("clients", move || withdrawals(Arc::clone(&clients)));
+    tasks.run("wait", move || wait_for_peers(waiting.clone()));
+}
+
+/// Whose counts are taken over.
+struct Others {
+    links: Arc<Links>,
+    peers: Vec<Arc<Remote>>,
+    fleet: Option<Arc<Fleet>>,
+}
+
+/// The peers, which are not followed yet; or the log of a fleet, which is.
+async fn others(
+    file: &ServerFile,
+    parameters: &Parameters,
+    ledger: &Ledger,
+    tasks: &mut Supervisor,
+) -> anyhow::Result<Others> {
+    if let Some(log) = &file.fleet {
+        let Joined { links, fleet } =
+            fleet_tasks::join(log, Duty::Aggregate, (ledger, &file.ledger), tasks).await?;
+        return Ok(Others { links, peers: Vec::new(), fleet: Some(fleet) });
+    }
+    let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();
+    let links = Arc::new(Links::new(&urls, true));
+    let mut peers = Vec::new();
+    for (i, peer) in file.peer.iter().enumerate() {
+        let client = Remote::new(peer, Some(parameters.clone()), links.get(i).unwrap_or_default());
+        peers.push(Arc::new(client.with_context(|| format!("peer {}", peer.url))?));
+    }
+    Ok(Others { links, peers, fleet: None })
 }
 
 /// Follows all peers: their counts, and what they tell of bulk.

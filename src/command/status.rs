@@ -105,13 +105,7 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     for (origin, version) in &status.versions {
         writeln!(out, "  origin {origin}: counted up to update {version}")?;
     }
-    if status.role == "milter" && !status.links.is_empty() {
-        writeln!(out, "\nspool: {} reports that no update includes yet", status.ledger.spool)?;
-    }
-    let kind = if status.role == "milter" { "upstream" } else { "peer" };
-    for link in &status.links {
-        writeln!(out, "\n{kind} {}", LinkLine(link))?;
-    }
+    print_others(out, status)?;
     if !status.clients.is_empty() {
         writeln!(out, "\nclients since the start:")?;
         for client in &status.clients {
@@ -135,6 +129,25 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
         for client in &status.ledger.limited {
             writeln!(out, "  {}", LimitedLine(client))?;
         }
+    }
+    Ok(())
+}
+
+/// With whom counts are shared.
+fn print_others(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
+    if status.role == "milter" && !status.links.is_empty() {
+        writeln!(out, "\nspool: {} reports that no update includes yet", status.ledger.spool)?;
+    }
+    let kind = match &*status.role {
+        _ if status.fleet.is_some() => "log",
+        "milter" => "upstream",
+        _ => "peer",
+    };
+    for link in &status.links {
+        writeln!(out, "\n{kind} {}", LinkLine(link))?;
+    }
+    if let Some(fleet) = &status.fleet {
+        super::fleet::print_daemon(out, fleet)?;
     }
     Ok(())
 }

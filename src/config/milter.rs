@@ -12,7 +12,7 @@ use crate::policy::{
     PolicySettings, RecipientCase, Thresholds, WhiteList, WhiteListError, WhiteListSettings,
 };
 use crate::signature::FederationKey;
-use crate::sync::{self, Upstream};
+use crate::sync::{self, Upstream, log};
 use crate::verdict::{HeaderName, Rules};
 use crate::{ledger, page, signature, telemetry};
 use serde::Deserialize;
@@ -76,6 +76,7 @@ pub struct MilterFile {
     pub signature: signature::Settings,
     pub ledger: ledger::Settings,
     pub upstream: Vec<Upstream>,
+    pub fleet: Option<log::Settings>,
     pub sync: sync::Settings,
     pub status: page::Settings,
     pub log: telemetry::Settings,
@@ -108,6 +109,7 @@ impl Default for MilterFile {
             signature: signature::Settings::default(),
             ledger: ledger::Settings::default(),
             upstream: Vec::new(),
+            fleet: None,
             sync: sync::Settings::default(),
             status: page::Settings::default(),
             log: telemetry::Settings::default(),
@@ -187,6 +189,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
             .error("sync.interval", "found 0s, expected a longer time, for example \"500ms\"".to_owned()));
     }
     source.check_servers("upstream", &file.upstream)?;
+    source.check_fleet(file.fleet.as_ref(), ("upstream", &file.upstream), true)?;
     policies::check(&source, &file.listen, &file.policy, &file.outbound)?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     let mut file = file;
@@ -195,6 +198,8 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     file.ledger.federation.hold = file.sync.hold;
     // As the clients of these have them.
     let url = |upstream: &Upstream| upstream.url.trim_end_matches('/').to_owned();
+    file.ledger.federation.fleet_client =
+        file.fleet.as_ref().and_then(|fleet| fleet.reporter().map(str::to_owned));
     file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
     let key = key_of(&source, &file.ledger);
     let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);
@@ -218,6 +223,11 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
 
 /// A milter that holds bulk alone knows of it from half of the lowest threshold on, which must lie below what makes bulk.
 fn check_hold(source: &Source, file: &MilterFile, policies: &Policies) -> Result<(), ConfigError> {
+    if file.fleet.is_some() {
+        let what = "found \"bulk\", which goes with upstream alone: in a fleet every milter holds all counts"
+            .to_owned();
+        return Err(source.error("sync.hold", what));
+    }
     let all = policies.0.iter().map(|policy| &policy.thresholds).chain([&file.thresholds]);
     let lowest = all.flat_map(|thresholds| [thresholds.body.get(), thresholds.near.get()]).min();
     match lowest.filter(|&lowest| lowest < LOWEST_HELD) {

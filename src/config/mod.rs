@@ -5,6 +5,7 @@
 
 mod bounded;
 mod error;
+mod fleet;
 mod in_force;
 mod kind;
 mod milter;
@@ -17,6 +18,7 @@ mod warnings;
 
 pub use bounded::read_bounded;
 pub use error::ConfigError;
+pub use fleet::load_members;
 pub use in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE, in_force, keep};
 pub use kind::Kind;
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};

@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::net::{Endpoint, TlsFiles};
 use crate::server::Limits;
 use crate::signature::FederationKey;
-use crate::sync::Upstream;
+use crate::sync::{Upstream, log};
 use crate::{ledger, page, server, telemetry};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -65,6 +65,7 @@ pub struct ServerFile {
     pub control: PathBuf,
     pub state_dir: PathBuf,
     pub peer: Vec<Upstream>,
+    pub fleet: Option<log::Settings>,
     pub tls: Option<TlsFiles>,
     pub ledger: ledger::Settings,
     pub sync: ServerSync,
@@ -83,6 +84,7 @@ impl Default for ServerFile {
             control: "/run/bulkmark/server.sock".into(),
             state_dir: "/var/lib/bulkmark/server".into(),
             peer: Vec::new(),
+            fleet: None,
             tls: None,
             ledger: ledger::Settings::default(),
             sync: ServerSync::default(),
@@ -119,10 +121,12 @@ pub fn load_server_parts(
     }
     file.ledger.federation.sync_interval = file.sync.interval;
     file.ledger.federation.keep_updates = file.sync.keep_updates;
+    file.ledger.federation.serves = file.fleet.is_some();
     file.ledger.federation.peers =
         file.peer.iter().map(|peer| peer.url.trim_end_matches('/').to_owned()).collect();
     file.ledger.federation.for_peers = !file.peer.is_empty();
     source.check_servers("peer", &file.peer)?;
+    source.check_fleet(file.fleet.as_ref(), ("peer", &file.peer), false)?;
     file.page().check().map_err(|message| source.error("status.listen", message))?;
     let key = key_of(&source, &file.ledger);
     Ok((file, key))

@@ -3,7 +3,7 @@
 
 use super::error::{ConfigError, in_words};
 use super::pieces::{files, lay_over, moved};
-use crate::sync::Upstream;
+use crate::sync::{Upstream, log};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -114,6 +114,23 @@ impl Source {
             server.check().map_err(|message| self.error(&format!("{key}.{i}.url"), message))?;
         }
         Ok(())
+    }
+
+    /// Checks `[fleet]`, which has the place of the servers of a list. `reports` is whether this machine reports.
+    pub(super) fn check_fleet(
+        &self,
+        fleet: Option<&log::Settings>,
+        (key, servers): (&str, &[Upstream]),
+        reports: bool,
+    ) -> Result<(), ConfigError> {
+        let Some(fleet) = fleet else { return Ok(()) };
+        if !servers.is_empty() {
+            let what = format!(
+                "{key} and [fleet] exclude each other: counts come from servers, or from a fleet's log"
+            );
+            return Err(self.error(key, what));
+        }
+        fleet.check(reports).map_err(|(key, what)| self.error(&format!("fleet.{key}"), what))
     }
 
     fn span(&self, key: &str) -> Option<Range<usize>> {

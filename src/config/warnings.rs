@@ -10,6 +10,7 @@ use super::source::Source;
 use crate::directory::{ENTER, Obstacle, READ, User};
 use crate::net::{Address, Certificate, CertificateError, Endpoint, TlsError, TlsFiles, TlsKeys};
 use crate::policy::{doubts, host_bits};
+use crate::sync::log;
 use std::fs;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -18,7 +19,19 @@ use std::time::SystemTime;
 use toml::de::{DeTable, DeValue};
 
 /// Keys whose values are files that the daemon reads.
-const FILES: [&str; 7] = ["files", "private", "token-file", "ca-file", "federation-key-file", "cert", "key"];
+const FILES: [&str; 11] = [
+    "files",
+    "private",
+    "token-file",
+    "ca-file",
+    "federation-key-file",
+    "cert",
+    "key",
+    "cert-file",
+    "key-file",
+    "nkey-file",
+    "password-file",
+];
 
 /// Keys whose files are white lists.
 const LISTS: [&str; 2] = ["files", "private"];
@@ -31,6 +44,12 @@ struct Text<'a> {
     name: String,
     value: &'a str,
     span: Range<usize>,
+}
+
+/// What both files may have.
+#[derive(serde::Deserialize)]
+struct Fleet {
+    fleet: Option<log::Settings>,
 }
 
 /// What is doubtful in a configuration that is valid, read by this user at this time.
@@ -63,6 +82,11 @@ pub fn warnings(
         if LISTS.contains(&&*text.name) {
             found.extend(of_list(text.value.into(), user));
         }
+    }
+    let fleet = source.parse::<Fleet>()?.fleet;
+    if fleet.is_some_and(|fleet| fleet.is_exposed()) {
+        let what = "tls = false sends the password and all counts so that anybody on the way to the log can read them";
+        found.push(source.error("fleet.tls", what.to_owned()));
     }
     if kind == Kind::Server {
         let file: ServerFile = source.parse()?;

@@ -2,6 +2,7 @@
 //! What a daemon says of itself to Prometheus; docs/metrics.md has all of it as a table.
 
 use super::exposition::Text;
+use super::fleet_metrics::fleet_metrics;
 use super::process::process_metrics;
 use super::status::{Daemon, DaemonStatus};
 use crate::activity::Activity;
@@ -63,6 +64,9 @@ impl Daemon {
             status.ledger_metrics(&mut text);
             self.spool_metrics(&status, &mut text);
             status.link_metrics(&mut text);
+            if let Some(fleet) = &status.fleet {
+                fleet_metrics(fleet, &mut text);
+            }
             status.bulk_metrics(&mut text);
             status.client_metrics(&mut text);
         }
@@ -287,7 +291,11 @@ impl DaemonStatus {
     }
 
     fn link_metrics(&self, text: &mut Text) {
-        let kind = if self.role == "server" { "peer" } else { "upstream" };
+        let kind = match &*self.role {
+            _ if self.fleet.is_some() => "log",
+            "server" => "peer",
+            _ => "upstream",
+        };
         let url = |link: &LinkStatus| vec![("kind", kind.to_owned()), ("url", link.url.clone())];
         let links = || self.links.iter();
         text.family(

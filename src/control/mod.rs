@@ -8,6 +8,7 @@ mod ask;
 mod backup;
 mod disk;
 mod exposition;
+mod fleet_metrics;
 mod metrics;
 mod process;
 mod question;

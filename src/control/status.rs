@@ -5,6 +5,7 @@ use super::disk::Disk;
 use crate::activity::{AccountStatus, Activity};
 use crate::ledger::{self, Ledger, LedgerError, Role, Shares};
 use crate::signature::Signature;
+use crate::sync::fleet::{Fleet, FleetStatus};
 use crate::sync::{Asks, LinkStatus, Links, Parameters, Remote};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -82,6 +83,9 @@ pub struct DaemonStatus {
     pub ledger: ledger::Status,
     /// Upstream servers of a milter, peers of a server.
     pub links: Vec<LinkStatus>,
+    /// Of a machine of a fleet; `links` has the connection to its log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetStatus>,
     /// Seconds since any of them said anything, or since the start; none without them.
     #[serde(default)]
     pub staleness_seconds: Option<u64>,
@@ -112,6 +116,8 @@ pub struct Parts {
     pub links: Arc<Links>,
     /// Those servers, in the same order.
     pub servers: Vec<Arc<Remote>>,
+    /// A fleet that it is one of, whose log is the first of `links`.
+    pub fleet: Option<Arc<Fleet>>,
     /// Who is asked for counts that are not held here.
     pub asks: Option<Arc<Asks>>,
     /// The clients of a server; a milter has none.
@@ -174,9 +180,14 @@ impl Daemon {
         for (link, asked) in links.iter_mut().zip(asked) {
             link.behind = asked.await.ok().flatten().map(|theirs| behind(&ledger.versions(), &theirs));
         }
+        let fleet = self.fleet.as_ref().map(|fleet| fleet.status(self.ledger.fleet(), self.is_server()));
+        if let (Some(fleet), Some(link)) = (&fleet, links.first_mut()) {
+            link.behind = fleet.steps_behind;
+        }
         Ok(DaemonStatus {
             listens: Some(self.address.clone()),
             links,
+            fleet,
             staleness_seconds: self.links.staleness(),
             clients: (self.clients)(),
             refused: (self.refused)(),
@@ -244,6 +255,7 @@ impl Daemon {
             versions: ledger.versions(),
             ledger,
             links: Vec::new(),
+            fleet: None,
             staleness_seconds: None,
             clients: Vec::new(),
             refused: None,

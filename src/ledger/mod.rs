@@ -52,7 +52,7 @@ pub use history::fleet::FleetMark;
 pub use history::past::Past;
 pub use history::refusal::{Refusal, StepRefusal};
 pub use history::row::Row;
-pub use history::step::{MAX_STEP, Step, StepError};
+pub use history::step::{MAX_STEP, Step, StepError, step_head};
 pub use history::update::{Update, UpdateError, mark_of};
 pub use history::vector::{Chain, Mark, Origin, ParseError, Vector};
 pub use image::{Difference, Image, MergeError};

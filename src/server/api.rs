@@ -15,6 +15,7 @@ use crate::ledger::{Behind, Ledger, LedgerError, NotCounted, Refusal, Reporter, 
 use crate::net::{Caller, network_of};
 use crate::signature::Signature;
 use crate::sync::clock;
+use crate::sync::fleet::Fleet;
 use crate::sync::wire::{self, Reports, SnapshotHead};
 use crate::sync::{Code, ERROR_HEADER, Links, Parameters, Remote};
 use axum::Extension;
@@ -95,7 +96,8 @@ impl From<Behind> for Failure {
 }
 
 impl Service {
-    /// Of this ledger, for these clients. `links` lead to `peers`; what is done is told to `activity`.
+    /// Of this ledger, for these clients. `links` lead to `peers`, or to the log of a `fleet`, whose aggregators take no reports; what is
+    /// done is told to `activity`.
     ///
     /// # Errors
     /// When the clients cannot be read.
@@ -105,6 +107,7 @@ impl Service {
         settings: &Settings,
         links: Arc<Links>,
         peers: Vec<Arc<Remote>>,
+        fleet: Option<Arc<Fleet>>,
         activity: Arc<Activity>,
     ) -> Result<Arc<Self>, ClientsError> {
         let gate = Arc::new(Gate::new(settings)?);
@@ -117,6 +120,7 @@ impl Service {
             state_dir: settings.state_dir.clone(),
             links,
             servers: peers,
+            fleet,
             asks: None,
             clients: Box::new(move || of_clients.status()),
             refused: Box::new(move || Some(of_refused.strangers.status())),
@@ -265,6 +269,10 @@ async fn take_reports(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
+    if service.daemon.fleet.is_some() {
+        let why = "this is an aggregator of a fleet, and takes reports from its log only: the milter needs [fleet] in the place of upstream";
+        return Err(Failure(Code::Fleet, why.to_owned()));
+    }
     service.compare(headers)?;
     let late = |_| Failure(Code::BodyTooSlow, "the body took too long".to_owned());
     let large = || Failure(Code::BodyTooLong, format!("expected at most {} bytes", wire::MAX_REPORTS_BYTES));

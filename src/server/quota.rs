@@ -26,6 +26,18 @@ pub struct Quota(u32);
 const WHOLE: u32 = 1_000_000;
 
 impl Quota {
+    /// Of so many millionths of the capacity; of one at least, and at most of all of it.
+    #[must_use]
+    pub const fn of_millionths(millionths: u32) -> Self {
+        Self(if millionths == 0 {
+            1
+        } else if millionths > WHOLE {
+            WHOLE
+        } else {
+            millionths
+        })
+    }
+
     /// In millionths of the capacity.
     #[must_use]
     pub const fn millionths(self) -> u32 {

@@ -49,11 +49,13 @@ pub enum Code {
     SnapshotGone,
     /// The server's disk takes or tells nothing.
     Unavailable,
+    /// The server is an aggregator of a fleet, and takes reports from its log only.
+    Fleet,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::TokenMissing,
         Self::TokenInvalid,
         Self::TokenBlocked,
@@ -73,6 +75,7 @@ impl Code {
         Self::OtherHistory,
         Self::SnapshotGone,
         Self::Unavailable,
+        Self::Fleet,
     ];
 
     /// As the header has it.
@@ -98,6 +101,7 @@ impl Code {
             Self::OtherHistory => "other-history",
             Self::SnapshotGone => "snapshot-gone",
             Self::Unavailable => "unavailable",
+            Self::Fleet => "fleet",
         }
     }
 
@@ -107,7 +111,7 @@ impl Code {
         match self {
             Self::Request | Self::Body | Self::BodyVersion => StatusCode::BAD_REQUEST,
             Self::TokenMissing | Self::TokenInvalid => StatusCode::UNAUTHORIZED,
-            Self::Role => StatusCode::FORBIDDEN,
+            Self::Role | Self::Fleet => StatusCode::FORBIDDEN,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Parameters | Self::Clock | Self::BatchNumber | Self::OtherHistory => StatusCode::CONFLICT,
             Self::UpdatesGone | Self::SnapshotGone => StatusCode::GONE,

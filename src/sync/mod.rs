@@ -4,7 +4,7 @@
 //! `wire` has the bytes, for both sides, and `clock` compares their clocks. `remote` asks one server; `fetch` takes all that it
 //! holds; `follow` keeps a ledger in step with the first of
 //! several servers that answers, and a server's ledger with its peers; `push` sends a milter's own reports. `log` is what a fleet
-//! has in the place of servers.
+//! has in the place of servers, and `fleet` what its machines do with it.
 
 mod asks;
 mod backoff;
@@ -12,6 +12,7 @@ mod bulk;
 pub mod clock;
 mod code;
 mod fetch;
+pub mod fleet;
 mod follow;
 mod left;
 pub mod log;

@@ -33,6 +33,19 @@ impl Authority {
         fs::write(server.site.path("key.pem"), key.serialize_pem()).unwrap();
     }
 
+    /// The authority's own certificate, for those who trust it.
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Certificate and key of a server or of a role of this name.
+    pub fn issue(&self, name: &str) -> [String; 2] {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        [params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem()]
+    }
+
     /// An entry of a milter's list of servers, which trusts this authority alone.
     pub fn entry(&self, server: &Server, url: &str, client: &str) -> String {
         let ca = server.site.path(&format!("{client}.ca"));

@@ -123,6 +123,17 @@ impl Step {
     }
 }
 
+/// What a step's bytes say of its place in the chain: its version, the hash of the one before it, and its own. None when they are no
+/// step's; whether all else is right is not looked at.
+#[must_use]
+pub fn step_head(bytes: &[u8]) -> Option<(u64, Chain, Chain)> {
+    let mut fields = Fields(unseal(MAGIC, bytes)?);
+    // Behind the fleet's origin.
+    let mut read = || -> Result<_, CutOff> { Ok((fields.u64()?, fields.u64()?, Chain(fields.take()?))) };
+    let (_, version, before) = read().ok()?;
+    (version > 0).then(|| (version, before, Chain::of(bytes)))
+}
+
 fn length(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
 }

@@ -13,8 +13,16 @@
 //! Nothing relies on an acknowledgement. A milter keeps a batch until a step covers it, and appends it again until then. So a log
 //! that loses what it acknowledged loses nothing for good.
 
+mod members;
+pub mod nats;
+pub mod postgres;
+mod settings;
+mod tls;
 mod types;
 
+pub use members::{Duty, Member, SetUp};
+pub use settings::{Address, Engine, Host, Settings, check_name};
+pub use tls::client_tls;
 pub use types::{Appending, Batch, Client, Ends, LogError, MAX_BYTES, Part, Place, Step};
 
 use crate::sync::state::Link;

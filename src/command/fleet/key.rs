@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark fleet key`
+
+use crate::command::output::print;
+use crate::sync::log::nats::new_nkey;
+use anyhow::Context;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Make an nkey, by which a machine of a fleet shows to NATS who it is, and print its public half.
+///
+/// The public half belongs into the file of members, as nkey = "U...". The seed, which is secret, is written into a file that only
+/// its owner may read; it belongs to the daemon's user, and stays on its machine.
+#[derive(Debug, clap::Args)]
+pub(in crate::command) struct Args {
+    /// The file for the seed, which must not be there yet.
+    file: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let (seed, public) = new_nkey()?;
+    let unusable = || format!("cannot make {}", args.file.display());
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&args.file)
+        .with_context(unusable)?;
+    writeln!(file, "{seed}").and_then(|()| file.sync_all()).with_context(unusable)?;
+    print(public)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark fleet`
+
+mod key;
+mod setup;
+mod status;
+
+pub(super) use status::print_daemon;
+
+use clap::Subcommand;
+use std::process::ExitCode;
+
+/// Set up the replicated log of a fleet, and look at it.
+#[derive(Debug, Subcommand)]
+pub(in crate::command) enum Command {
+    Setup(setup::Args),
+    Status(status::Args),
+    Key(key::Args),
+}
+
+pub(in crate::command) fn run(command: &Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Setup(args) => setup::run(args),
+        Command::Status(args) => status::run(args),
+        Command::Key(args) => key::run(args),
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark fleet setup`
+
+use crate::command::exit::{EX_CONFIG, EX_USAGE};
+use crate::command::output::{complain, output};
+use crate::config;
+use crate::sync::log::{Address, Engine, LogError, Member, SetUp, Settings, nats, postgres};
+use anyhow::anyhow;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Make a log ready for a fleet, and let its members in.
+///
+/// Makes what is missing (streams of NATS, tables and roles of PostgreSQL) and prints a line for each thing that it does; nothing when
+/// all is as it should be. It may be run again at any time: members who are new in the file are let in, and those who are not in it
+/// any more are shut out. Exit code 0: it is ready; 78: the file of members cannot be used; 1: error.
+#[derive(Debug, clap::Args)]
+pub(in crate::command) struct Args {
+    /// The log: nats://HOST:PORT,HOST:PORT or postgres://HOST:PORT/DATABASE.
+    #[arg(long, value_name = "URL")]
+    log: String,
+    /// The file of members, in TOML: [[client]] with name, kind (own or partner), influence, quota, and nkey or password-file; and
+    /// [[aggregator]] with name, and nkey or password-file.
+    #[arg(long, value_name = "FILE")]
+    clients: PathBuf,
+    /// Only print what would be done.
+    #[arg(long)]
+    dry_run: bool,
+    /// With NATS: the file to write accounts to, which the configuration of each nats-server includes.
+    #[arg(long, value_name = "FILE")]
+    accounts: Option<PathBuf>,
+    /// With NATS: on how many nodes everything is kept: 1, 3 or 5.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = replicas)]
+    replicas: u8,
+    /// As whom it is set up: with PostgreSQL the database's owner, who may create roles.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// The file with that user's password.
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// With NATS: the file with the seed of the nkey by which it is set up.
+    #[arg(long, value_name = "FILE")]
+    nkey_file: Option<PathBuf>,
+    /// The authorities that signed the certificates of the log's servers, if the system does not trust them.
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+    /// A certificate by which this user shows who it is.
+    #[arg(long, value_name = "FILE", requires = "key_file")]
+    cert_file: Option<PathBuf>,
+    /// The key of that certificate.
+    #[arg(long, value_name = "FILE", requires = "cert_file")]
+    key_file: Option<PathBuf>,
+    /// Do not encrypt the connection, though it leaves this machine.
+    #[arg(long)]
+    no_tls: bool,
+}
+
+fn replicas(text: &str) -> Result<u8, String> {
+    text.parse().ok().filter(|n| [1, 3, 5].contains(n)).ok_or_else(|| "expected 1, 3 or 5".to_owned())
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let address = match Address::parse(&args.log) {
+        Ok(address) => address,
+        Err(what) => {
+            complain(format_args!("bulkmark: --log: {what}"));
+            return Ok(ExitCode::from(EX_USAGE));
+        }
+    };
+    let members = match config::load_members(&args.clients, address.engine) {
+        Ok(members) => members,
+        Err(e) => {
+            complain(e);
+            return Ok(ExitCode::from(EX_CONFIG));
+        }
+    };
+    let settings = args.settings();
+    let how = SetUp { dry_run: args.dry_run, accounts: args.accounts.clone(), replicas: args.replicas };
+    // What takes the process's provider finds one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let told = runtime
+        .block_on(set_up(address.engine, &settings, &members, &how))
+        .map_err(|e| anyhow!("{}: {e}", args.log))?;
+    let mut out = output();
+    for line in &told {
+        writeln!(out, "{line}")?;
+    }
+    if told.is_empty() {
+        writeln!(out, "all is as it should be: {} members", members.len())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn set_up(
+    engine: Engine,
+    settings: &Settings,
+    members: &[Member],
+    how: &SetUp,
+) -> Result<Vec<String>, LogError> {
+    match engine {
+        Engine::Nats => nats::setup(settings, members, how).await,
+        Engine::Postgres => postgres::setup(settings, members, how).await,
+    }
+}
+
+impl Args {
+    fn settings(&self) -> Settings {
+        Settings {
+            log: self.log.clone(),
+            client: None,
+            user: self.user.clone(),
+            password_file: self.password_file.clone(),
+            nkey_file: self.nkey_file.clone(),
+            tls: self.no_tls.then_some(false),
+            ca_file: self.ca_file.clone(),
+            cert_file: self.cert_file.clone(),
+            key_file: self.key_file.clone(),
+        }
+    }
+}

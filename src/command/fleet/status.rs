@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark fleet status`
+
+use crate::command::output::{failed, output};
+use crate::command::show::{THRESHOLD, ago, time};
+use crate::config::{self, DEFAULT_PATH, Kind};
+use crate::control::{self, DaemonStatus};
+use crate::ledger::step_head;
+use crate::server::Quota;
+use crate::sync::Link;
+use crate::sync::fleet::FleetStatus;
+use crate::sync::log::nats::Nats;
+use crate::sync::log::postgres::Postgres;
+use crate::sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};
+use anyhow::Context;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long all that is asked of the log may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Of how many of the last batches it is told who reported them, and for how long they are waited for.
+const BATCHES: u64 = 1000;
+const READING: Duration = Duration::from_secs(5);
+
+/// Show what the log of a fleet says: its ends, its chain, its clients, and how far this machine is.
+///
+/// Asks the log as the daemon of this configuration would, and the daemon itself. Only an aggregator may read who reported what. Exit
+/// code 0: the log answers, and this machine's daemon is in step with it; 1: one of them is not; 2: error.
+#[derive(Debug, clap::Args)]
+pub(in crate::command) struct Args {
+    /// It is a server's; without this, the file's name or content says whose it is.
+    #[arg(long)]
+    server: bool,
+    /// The configuration of a milter or a server with [fleet] [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Found {
+    log: String,
+    /// Why the log does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends: Option<EndsFound>,
+    /// The version of the last step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_step: Option<u64>,
+    clients: Vec<ClientFound>,
+    /// None where the daemon does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    daemon: Option<FleetStatus>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct EndsFound {
+    made: u64,
+    batches: u64,
+    steps: u64,
+    first_step: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ClientFound {
+    name: String,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    influence: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota: Option<String>,
+    #[serde(skip_serializing_if = "is_zero")]
+    withdrawn: u32,
+    /// Of the last batches; none where this machine may not read them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batches: Option<u64>,
+    /// When the last of them came, by the log's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_at: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match find(args) {
+        Ok(found) => {
+            let mut out = output();
+            if args.json {
+                writeln!(out, "{}", serde_json::to_string(&found)?)?;
+            } else {
+                found.print(&mut out)?;
+            }
+            let well = found.error.is_none() && found.daemon.as_ref().is_some_and(|daemon| daemon.in_step);
+            Ok(ExitCode::from(u8::from(!well)))
+        }
+        Err(e) => Ok(failed(&e, 2)),
+    }
+}
+
+fn find(args: &Args) -> anyhow::Result<Found> {
+    let (path, kind) = match &args.config {
+        Some(path) if args.server => (path.clone(), Kind::Server),
+        Some(path) => (path.clone(), Kind::of(path)?),
+        None if args.server => (Kind::Server.default_path().into(), Kind::Server),
+        None => (DEFAULT_PATH.into(), Kind::Milter),
+    };
+    let (fleet, socket) = match kind {
+        Kind::Milter => {
+            let file = config::load(&path)?.file;
+            (file.fleet, file.control)
+        }
+        Kind::Server => {
+            let file = config::load_server(&path)?.0;
+            (file.fleet, file.control)
+        }
+    };
+    let settings = fleet.with_context(|| format!("{}: expected [fleet], found none", path.display()))?;
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut found = Found::new(&settings);
+        let daemon = control::status(&socket, THRESHOLD).await;
+        found.daemon = daemon.ok().and_then(|status: DaemonStatus| status.fleet);
+        let asked = tokio::time::timeout(PATIENCE, ask(&settings, &mut found)).await;
+        match asked {
+            Ok(Ok(())) => (),
+            Ok(Err(e)) => found.error = Some(e.to_string()),
+            Err(_) => found.error = Some(format!("no answer in {} s", PATIENCE.as_secs())),
+        }
+        Ok(found)
+    })
+}
+
+async fn ask(settings: &Settings, found: &mut Found) -> Result<(), LogError> {
+    let link = Arc::new(Link::new(&settings.log));
+    match settings.address()?.engine {
+        Engine::Nats => found.ask(&Nats::new(settings, link).await?).await,
+        Engine::Postgres => found.ask(&Postgres::new(settings, link)?).await,
+    }
+}
+
+impl Found {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            log: settings.log.clone(),
+            error: None,
+            ends: None,
+            last_step: None,
+            clients: Vec::new(),
+            daemon: None,
+        }
+    }
+
+    async fn ask<L: Log>(&mut self, log: &L) -> Result<(), LogError> {
+        let ends = log.ends().await?;
+        let Ends { made, batches, steps, first_step } = ends;
+        self.ends = Some(EndsFound { made, batches: batches.0, steps: steps.0, first_step: first_step.0 });
+        self.last_step = last_step(log, ends).await?;
+        let reported = match log.batches(Place(batches.0.saturating_sub(BATCHES))).await {
+            // A milter may not.
+            Err(LogError::Denied(_)) => None,
+            reader => Some(reported(reader?, batches).await),
+        };
+        self.clients =
+            log.clients().await?.into_iter().map(|client| of_client(client, reported.as_ref())).collect();
+        Ok(())
+    }
+
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "log {}", self.log)?;
+        if let Some(error) = &self.error {
+            writeln!(out, "  error: {}", crate::text::told(error))?;
+        }
+        if let Some(ends) = &self.ends {
+            writeln!(out, "  batches up to place {}", ends.batches)?;
+            match self.last_step {
+                Some(version) => writeln!(
+                    out,
+                    "  steps from place {} to {}; the last one is number {version}",
+                    ends.first_step, ends.steps
+                )?,
+                None => writeln!(out, "  no steps yet")?,
+            }
+        }
+        if !self.clients.is_empty() {
+            writeln!(out, "\nclients:")?;
+        }
+        for client in &self.clients {
+            client.print(out)?;
+        }
+        match &self.daemon {
+            Some(daemon) => print_daemon(out, daemon),
+            None => writeln!(out, "\nthis machine: its daemon does not answer, or is not in a fleet"),
+        }
+    }
+}
+
+/// The lines of a daemon that is one of a fleet.
+pub(in crate::command) fn print_daemon(out: &mut impl Write, daemon: &FleetStatus) -> io::Result<()> {
+    let how = if daemon.in_step { "in step with the log" } else { "not in step with the log" };
+    let what = if daemon.aggregates { "an aggregator" } else { "a milter" };
+    writeln!(out, "\nfleet: {what}, {how}")?;
+    writeln!(out, "  step {} of epoch {}, hash {}", daemon.version, daemon.epoch, daemon.chain)?;
+    write!(out, "  batches are counted up to place {}", daemon.covers)?;
+    match (daemon.batches_behind, daemon.last_batch) {
+        (Some(0), _) => writeln!(out, ", which is all")?,
+        (Some(behind), Some(last)) => writeln!(out, " of {last}: {behind} are not yet")?,
+        _ => writeln!(out)?,
+    }
+    match daemon.steps_behind {
+        Some(0) => writeln!(out, "  all steps are read")?,
+        Some(steps) => writeln!(out, "  {steps} steps behind")?,
+        None => writeln!(out, "  does not read steps at the moment")?,
+    }
+    if let Some(seconds) = daemon.stepped_seconds_ago {
+        write!(out, "  the last step was applied {} ago", ago(seconds))?;
+        match daemon.won_seconds_ago {
+            Some(seconds) => writeln!(out, "; the last one made here {} ago", ago(seconds))?,
+            None => writeln!(out)?,
+        }
+    }
+    if daemon.aggregates {
+        writeln!(
+            out,
+            "  steps made here: {}, and {} that came too late",
+            daemon.steps_won, daemon.steps_lost
+        )?;
+    }
+    let junk = [("steps", daemon.junk_steps), ("batches", daemon.junk_batches)];
+    for (name, count) in junk.into_iter().filter(|(_, count)| *count > 0) {
+        writeln!(out, "  passed over among the {name}: {count} that cannot be used")?;
+    }
+    if daemon.batches_again > 0 {
+        writeln!(out, "  own batches that were appended again: {}", daemon.batches_again)?;
+    }
+    Ok(())
+}
+
+impl ClientFound {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        write!(out, "  {} ({}", self.name, self.kind)?;
+        if let (Some(influence), Some(quota)) = (self.influence, &self.quota) {
+            write!(out, ": at most {influence} to any count, quota {quota}")?;
+        }
+        if self.withdrawn > 0 {
+            write!(out, ", taken back {} times", self.withdrawn)?;
+        }
+        write!(out, ")")?;
+        match (self.batches, self.last_at) {
+            (Some(batches), Some(at)) => {
+                writeln!(out, ": {batches} of the last batches, the newest at {}", time(at))
+            }
+            (Some(_), None) => writeln!(out, ": none of the last batches"),
+            _ => writeln!(out),
+        }
+    }
+}
+
+/// The version of the last step that can be read; none when there is none.
+async fn last_step<L: Log>(log: &L, ends: Ends) -> Result<Option<u64>, LogError> {
+    if ends.steps == Place(0) || ends.first_step > ends.steps {
+        return Ok(None);
+    }
+    let before = ends.steps.0.saturating_sub(1).max(ends.first_step.0.saturating_sub(1));
+    let mut steps = log.steps(Place(before)).await?;
+    let last = tokio::time::timeout(READING, steps.next()).await;
+    Ok(last.ok().transpose()?.and_then(|step| step_head(&step.bytes)).map(|(version, ..)| version))
+}
+
+/// Who reported the last batches, up to this place: how many, and when the newest came.
+async fn reported(
+    mut batches: impl log::Reader<Item = log::Batch>,
+    last: Place,
+) -> BTreeMap<String, (u64, u64)> {
+    let mut found = BTreeMap::new();
+    if last > Place(0) {
+        // What did not come in time is not told.
+        let _ = tokio::time::timeout(READING, add_up(&mut batches, last, &mut found)).await;
+    }
+    found
+}
+
+async fn add_up(
+    batches: &mut impl log::Reader<Item = log::Batch>,
+    last: Place,
+    found: &mut BTreeMap<String, (u64, u64)>,
+) {
+    while let Ok(batch) = batches.next().await {
+        let entry = found.entry(batch.client).or_default();
+        *entry = (entry.0 + 1, entry.1.max(batch.at));
+        if batch.place >= last {
+            return;
+        }
+    }
+}
+
+fn of_client(client: Client, reported: Option<&BTreeMap<String, (u64, u64)>>) -> ClientFound {
+    let known = reported.map(|reported| reported.get(&client.name));
+    ClientFound {
+        kind: if client.limits.is_some() { "partner" } else { "own" },
+        influence: client.limits.map(|limits| limits.influence),
+        quota: client.limits.map(|limits| Quota::of_millionths(limits.quota).to_string()),
+        withdrawn: client.withdrawn,
+        batches: known.map(|known| known.map_or(0, |(batches, _)| *batches)),
+        last_at: known.flatten().map(|(_, at)| *at),
+        name: client.name,
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the two daemons do in a fleet.
+
+use super::supervisor::Supervisor;
+use crate::ledger::{self, Ledger};
+use crate::sync::fleet::{Fleet, aggregate, follow, push};
+use crate::sync::log::nats::Nats;
+use crate::sync::log::postgres::Postgres;
+use crate::sync::log::{Engine, Log, LogError, Settings};
+use crate::sync::{Links, trim};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a machine does in a fleet.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Duty {
+    /// It reports, this often, and follows.
+    Report(Duration),
+    /// It makes steps.
+    Aggregate,
+}
+
+/// A machine that is one of a fleet.
+pub(super) struct Joined {
+    /// The one that leads to the log.
+    pub(super) links: Arc<Links>,
+    pub(super) fleet: Arc<Fleet>,
+}
+
+/// Begins the tasks of a machine of a fleet. Its log need not answer yet.
+pub(super) async fn join(
+    settings: &Settings,
+    duty: Duty,
+    (ledger, counts): (&Ledger, &ledger::Settings),
+    tasks: &mut Supervisor,
+) -> anyhow::Result<Joined> {
+    let links = Arc::new(Links::new(&[&settings.log], false));
+    let link = links.get(0).unwrap_or_default();
+    let fleet = Arc::new(Fleet::new(&settings.log, Arc::clone(&links)));
+    let told = |e: LogError| anyhow::Error::new(e).context(format!("[fleet] log = {:?}", settings.log));
+    let joined = Joined { links, fleet };
+    match settings.address().map_err(told)?.engine {
+        Engine::Nats => {
+            let log = Nats::new(settings, link).await.map_err(told)?;
+            begin(Arc::new(log), duty, (ledger, counts), &joined, tasks);
+        }
+        Engine::Postgres => {
+            let log = Postgres::new(settings, link).map_err(told)?;
+            begin(Arc::new(log), duty, (ledger, counts), &joined, tasks);
+        }
+    }
+    Ok(joined)
+}
+
+fn begin<L: Log>(
+    log: Arc<L>,
+    duty: Duty,
+    (ledger, counts): (&Ledger, &ledger::Settings),
+    Joined { links, fleet }: &Joined,
+    tasks: &mut Supervisor,
+) {
+    let with = (ledger.clone(), counts.clone(), Arc::clone(&log), Arc::clone(fleet));
+    tasks.run("follow", move || {
+        let (ledger, counts, log, fleet) = with.clone();
+        follow(ledger, counts, log, fleet)
+    });
+    match duty {
+        Duty::Report(interval) => {
+            let with = (ledger.clone(), log, Arc::clone(fleet));
+            tasks.run("push", move || {
+                let (ledger, log, fleet) = with.clone();
+                push(ledger, interval, log, fleet)
+            });
+            let (of_ledger, to) = (ledger.clone(), Arc::clone(links));
+            tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
+        }
+        Duty::Aggregate => {
+            let with = (ledger.clone(), counts.clone(), log, Arc::clone(fleet));
+            tasks.run("aggregate", move || {
+                let (ledger, counts, log, fleet) = with.clone();
+                aggregate(ledger, counts, log, fleet)
+            });
+        }
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Keeps a ledger in step with a fleet's log.
+
+use super::cursor::{Cursor, Head, Seen};
+use super::snapshot;
+use super::state::{Count, Fleet, Stopped};
+use crate::ledger::{Applied, FleetMark, Ledger, LedgerError, Mark, Settings, StepRefusal, now, step_head};
+use crate::sync::backoff::Backoff;
+use crate::sync::log::{Ends, Log, LogError, Place, Reader as _, Step};
+use crate::sync::state::Flow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the log is asked how far it is: whether all of it is here, and whether it lost its end.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The longest time between two attempts to reach the log.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Whoever read for so long begins anew with short times.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Applies the log's steps to a ledger, in their order, for as long as that is open.
+pub async fn follow<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
+    let mut follower = Follower { ledger, settings, log, fleet, doubted: Place(0), from: None };
+    let mut backoff = Backoff::up_to(LONGEST);
+    loop {
+        let began = Instant::now();
+        let result = follower.read().await;
+        follower.fleet.stopped();
+        if began.elapsed() >= LONG {
+            backoff = Backoff::up_to(LONGEST);
+        }
+        match result {
+            // It looks anew from elsewhere.
+            Ok(()) => (),
+            Err(Stopped::Ledger(LedgerError::Closed)) => return,
+            Err(e) => {
+                follower.fleet.fails(Flow::Updates, &e);
+                // What was to be compared may not have been, to its end.
+                (follower.doubted, follower.from) = (Place(0), None);
+                backoff.wait().await;
+            }
+        }
+    }
+}
+
+struct Follower<L> {
+    ledger: Ledger,
+    settings: Settings,
+    log: Arc<L>,
+    fleet: Arc<Fleet>,
+    /// What does not follow up to here was compared with the snapshot and all behind it.
+    doubted: Place,
+    /// Where the next reading begins, if not where the ledger is.
+    from: Option<(Place, Option<Mark>)>,
+}
+
+/// How far a ledger is in the chain.
+pub(super) fn own(mark: FleetMark) -> Mark {
+    Mark { version: mark.version, chain: mark.chain }
+}
+
+/// What a step says of its place in the chain.
+fn head_of(bytes: &[u8]) -> Option<Head> {
+    let (version, before, chain) = step_head(bytes)?;
+    Some(Head { version, before, chain })
+}
+
+impl<L: Log> Follower<L> {
+    async fn ends(&self) -> Result<Ends, Stopped> {
+        let ends = self.log.ends().await?;
+        self.fleet.has_ends(ends);
+        Ok(ends)
+    }
+
+    /// Reads steps until something is wrong, or is to be read from elsewhere.
+    async fn read(&mut self) -> Result<(), Stopped> {
+        let (mut cursor, mut steps) = self.begin().await?;
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            self.fleet.reaches(cursor);
+            tokio::select! {
+                step = steps.next() => {
+                    let step = step.map_err(|e| self.cut(e))?;
+                    if !self.take(step, &mut cursor).await? {
+                        return Ok(());
+                    }
+                }
+                _ = look.tick() => self.look(&cursor).await?,
+            }
+        }
+    }
+
+    /// A reader behind where the ledger is, or, where the log has no place like that, from where its chain can be compared.
+    async fn begin(&mut self) -> Result<(Cursor, L::Steps), Stopped> {
+        if self.ledger.fleet().version == 0 && self.from.is_none() {
+            // Whoever knows nothing yet is sooner up to date by a snapshot than by each step.
+            self.take_snapshot(false).await?;
+        }
+        let ends = self.ends().await?;
+        let mark = self.ledger.fleet();
+        let known = mark.version > 0;
+        let (place, tip) = match self.from.take() {
+            Some(from) => from,
+            None if known && mark.place <= ends.steps.0 => (Place(mark.place), Some(own(mark))),
+            // The log lost its end, and has other places behind it; its first step says where it is.
+            None => (before(ends.first_step), None),
+        };
+        let cursor = Cursor::new(place, tip, self.doubted);
+        match self.log.steps(place).await {
+            Ok(steps) => Ok((cursor, steps)),
+            Err(LogError::Gone(_)) => self.begin_at_first(ends).await,
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Steps behind the ledger's place are gone: a newer snapshot has them, unless none are missing.
+    async fn begin_at_first(&mut self, ends: Ends) -> Result<(Cursor, L::Steps), Stopped> {
+        let newer = self.take_snapshot(false).await?;
+        let mark = self.ledger.fleet();
+        if newer
+            && mark.place <= ends.steps.0
+            && let Ok(steps) = self.log.steps(Place(mark.place)).await
+        {
+            return Ok((Cursor::new(Place(mark.place), Some(own(mark)), self.doubted), steps));
+        }
+        let place = before(self.ends().await?.first_step);
+        let steps = self.log.steps(place).await?;
+        Ok((Cursor::new(place, None, self.doubted), steps))
+    }
+
+    /// What the log says where it has no more steps for this reader.
+    fn cut(&mut self, error: LogError) -> Stopped {
+        if let LogError::Gone(place) = error {
+            log::info!("the log has no steps behind place {} any more; looking anew", place.0);
+        }
+        error.into()
+    }
+
+    /// Whether the log is as it was, and all of it is here.
+    async fn look(&mut self, cursor: &Cursor) -> Result<(), Stopped> {
+        let ends = self.ends().await?;
+        if ends.steps < cursor.place {
+            return Err(Stopped::Unfit(format!(
+                "the log ends at step {}, and was read up to {} before: it lost its end",
+                ends.steps.0, cursor.place.0
+            )));
+        }
+        let is_all = cursor.place >= ends.steps;
+        if is_all && cursor.is_at(own(self.ledger.fleet())) {
+            self.fleet.is_fresh();
+        }
+        if is_all && self.fleet.take_forked() {
+            self.fork().await?;
+            return Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Takes a step; false when reading is to go on from elsewhere.
+    async fn take(&mut self, step: Step, cursor: &mut Cursor) -> Result<bool, Stopped> {
+        let Step { place, bytes } = step;
+        match cursor.see(place, head_of(&bytes), own(self.ledger.fleet())) {
+            Seen::Known => Ok(true),
+            Seen::Junk => {
+                self.junk(place, &"it cannot be read, or does not follow the chain");
+                Ok(true)
+            }
+            Seen::Next => {
+                match self.ledger.apply_step(bytes.into(), place.0, now()).await? {
+                    Ok(Applied::New) => {
+                        cursor.applied(own(self.ledger.fleet()));
+                        self.fleet.stepped();
+                    }
+                    Ok(_) => (),
+                    Err(refusal @ StepRefusal::Unlike { .. }) => {
+                        self.fleet.count(Count::JunkSteps, 1);
+                        self.fleet.fails(Flow::Updates, &refusal);
+                    }
+                    Err(refusal) => self.junk(place, &refusal),
+                }
+                Ok(true)
+            }
+            Seen::Doubt => self.doubt(place, cursor).await.map(|()| false),
+            Seen::Fork => self.fork().await.map(|()| false),
+        }
+    }
+
+    fn junk(&self, place: Place, why: &dyn std::fmt::Display) {
+        self.fleet.count(Count::JunkSteps, 1);
+        log::warn!("what the log has at place {} of its steps is passed over: {why}", place.0);
+    }
+
+    /// A step does not follow: the newest snapshot says which chain is the log's. What still does not follow is junk.
+    async fn doubt(&mut self, place: Place, cursor: &Cursor) -> Result<(), Stopped> {
+        self.doubted = cursor.doubted_with(place);
+        let here = self.ledger.fleet();
+        log::info!(
+            "the step at place {} does not follow the one known here; comparing with the snapshot",
+            place.0
+        );
+        match snapshot::mark(&self.settings, &*self.log).await? {
+            Some(mark) if mark.version > here.version => drop(self.take_snapshot(false).await?),
+            Some(mark) => self.from = Some((Place(mark.place), Some(own(mark)))),
+            None if cursor.tip.is_some_and(|tip| tip.version > here.version) => {
+                return Err(Stopped::Unfit(
+                    "steps are missing here that the log does not keep any more, and it has no snapshot yet"
+                        .to_owned(),
+                ));
+            }
+            None => self.from = Some((before(self.ends().await?.first_step), None)),
+        }
+        Ok(())
+    }
+
+    /// The log's chain is another than the one known here: what it has is what counts.
+    async fn fork(&mut self) -> Result<(), Stopped> {
+        log::warn!(
+            "the log was put back to an older state and went on from there; its counts are taken over as they are"
+        );
+        if !self.take_snapshot(true).await? {
+            return Err(Stopped::Unfit(
+                "the log's chain is another, and it has no snapshot of it yet".to_owned(),
+            ));
+        }
+        let mark = self.ledger.fleet();
+        self.from = Some((Place(mark.place), Some(own(mark))));
+        Ok(())
+    }
+
+    /// Takes the newest snapshot over, if it is newer than what is here, or as it is. False when there was none like that.
+    async fn take_snapshot(&self, as_it_is: bool) -> Result<bool, Stopped> {
+        let taken = snapshot::take(&self.ledger, &self.settings, &*self.log, as_it_is).await?;
+        if taken {
+            self.fleet.count(Count::Snapshots, 1);
+            let mark = self.ledger.fleet();
+            log::info!("the log's snapshot of step {} was taken over", mark.version);
+        }
+        Ok(taken)
+    }
+}
+
+/// The place before another one.
+fn before(place: Place) -> Place {
+    Place(place.0.saturating_sub(1))
+}

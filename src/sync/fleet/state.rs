@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the tasks of a fleet's machine tell one another, and people.
+
+use super::cursor::Cursor;
+use crate::ledger::{FleetMark, Mark};
+use crate::sync::log::{Ends, LogError, Place};
+use crate::sync::state::{Flow, Link, Links};
+use crate::text::told;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+use tokio::sync::watch;
+
+/// One machine's part in a fleet.
+pub struct Fleet {
+    /// The log's address, for people.
+    url: String,
+    links: Arc<Links>,
+    link: Arc<Link>,
+    /// Where the reader of steps is; none while it does not read.
+    reached: watch::Sender<Option<Cursor>>,
+    /// How often it stopped.
+    stops: AtomicU64,
+    /// What the log said last of its ends.
+    ends: Mutex<Option<Ends>>,
+    /// When a step was applied last, by a clock that nobody sets.
+    stepped: Mutex<Option<Instant>>,
+    /// When this machine's own step became one of the chain last.
+    won_at: Mutex<Option<Instant>>,
+    /// Whether the log's chain was found to be another one.
+    forked: AtomicBool,
+    counters: [AtomicU64; 7],
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Count {
+    /// Steps that were applied.
+    Steps,
+    /// What was in their stream and is none.
+    JunkSteps,
+    /// Batches that could not be read, in steps that were made here.
+    JunkBatches,
+    /// Steps made here that became one of the chain.
+    Won,
+    /// Steps made here that did not.
+    Lost,
+    /// Batches that were appended again, since the log did not have them or nobody counted them.
+    Again,
+    /// Snapshots that were taken over.
+    Snapshots,
+}
+
+/// A fleet at a glance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FleetStatus {
+    /// The log's address.
+    pub log: String,
+    /// Whether this machine makes steps.
+    pub aggregates: bool,
+    /// Whether what is counted here is where the log's chain ends, as far as that was read.
+    pub in_step: bool,
+    /// Steps that are counted here.
+    pub version: u64,
+    /// The hash of the last of them.
+    pub chain: String,
+    /// How often the log was found to be another one, or to have lost its end.
+    pub epoch: u64,
+    /// Batches up to this place are counted here.
+    pub covers: u64,
+    /// Where the last batch is in the log; none before it said so.
+    pub last_batch: Option<u64>,
+    /// Batches behind `covers`; none when that counts on another log than the present one.
+    pub batches_behind: Option<u64>,
+    /// Places of steps that are not read yet.
+    pub steps_behind: Option<u64>,
+    /// Seconds since a step was applied.
+    pub stepped_seconds_ago: Option<u64>,
+    /// Seconds since a step that was made here became one of the chain; none at a milter.
+    pub won_seconds_ago: Option<u64>,
+    /// Steps that were applied since the start.
+    pub steps: u64,
+    /// Those of them that were made here.
+    pub steps_won: u64,
+    /// Steps that were made here, and another was first.
+    pub steps_lost: u64,
+    /// What stood in the stream of steps and is none.
+    pub junk_steps: u64,
+    /// Batches that nobody can read, in steps that were made here.
+    pub junk_batches: u64,
+    /// Own batches that were appended again.
+    pub batches_again: u64,
+    /// Snapshots that were taken over.
+    pub snapshots: u64,
+}
+
+impl Fleet {
+    /// Of a log at this address, whose connection is the first of `links`.
+    #[must_use]
+    pub fn new(url: &str, links: Arc<Links>) -> Self {
+        let link = links.get(0).unwrap_or_default();
+        Self {
+            url: url.to_owned(),
+            links,
+            link,
+            reached: watch::Sender::new(None),
+            stops: AtomicU64::new(0),
+            ends: Mutex::default(),
+            stepped: Mutex::default(),
+            won_at: Mutex::default(),
+            forked: AtomicBool::new(false),
+            counters: Default::default(),
+        }
+    }
+
+    /// What the log said of its ends.
+    pub(super) fn has_ends(&self, ends: Ends) {
+        *self.ends.lock() = Some(ends);
+        self.link.heard();
+    }
+
+    /// The reader of steps is here.
+    pub(super) fn reaches(&self, cursor: Cursor) {
+        self.links.set_active(Some(0));
+        self.reached.send_if_modified(|reached| reached.replace(cursor) != Some(cursor));
+    }
+
+    /// The reader of steps stopped.
+    pub(super) fn stopped(&self) {
+        self.links.set_active(None);
+        self.stops.fetch_add(1, Ordering::Relaxed);
+        self.reached.send_replace(None);
+    }
+
+    /// A number that is another one after the reader of steps stopped.
+    pub(super) fn session(&self) -> u64 {
+        self.stops.load(Ordering::Relaxed)
+    }
+
+    /// Tells where the reader of steps is.
+    pub(super) fn reached(&self) -> watch::Receiver<Option<Cursor>> {
+        self.reached.subscribe()
+    }
+
+    /// The log's chain is another one than that which is known here.
+    pub(super) fn forks(&self) {
+        self.forked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was found to be so since this was asked last.
+    pub(super) fn take_forked(&self) -> bool {
+        self.forked.swap(false, Ordering::Relaxed)
+    }
+
+    /// A step was applied.
+    pub(super) fn stepped(&self) {
+        *self.stepped.lock() = Some(Instant::now());
+        self.count(Count::Steps, 1);
+        self.link.is_fresh();
+        self.works(Flow::Updates);
+    }
+
+    /// What is counted here is all that the log has.
+    pub(super) fn is_fresh(&self) {
+        self.link.is_fresh();
+        self.works(Flow::Updates);
+    }
+
+    /// A step that was made here became one of the chain.
+    pub(super) fn won(&self) {
+        *self.won_at.lock() = Some(Instant::now());
+        self.count(Count::Won, 1);
+    }
+
+    pub(super) fn count(&self, what: Count, number: u64) {
+        self.counters[what as usize].fetch_add(number, Ordering::Relaxed);
+    }
+
+    fn counted(&self, what: Count) -> u64 {
+        self.counters[what as usize].load(Ordering::Relaxed)
+    }
+
+    pub(super) fn fails(&self, flow: Flow, error: &impl std::fmt::Display) {
+        // It may repeat what the log said.
+        self.link.fails(flow, told(&error.to_string()));
+    }
+
+    pub(super) fn works(&self, flow: Flow) {
+        self.link.works(flow);
+    }
+
+    /// All of it, for people, where what is counted is at `mark`.
+    #[must_use]
+    pub fn status(&self, mark: FleetMark, aggregates: bool) -> FleetStatus {
+        let (ends, cursor) = (*self.ends.lock(), *self.reached.borrow());
+        let own = Mark { version: mark.version, chain: mark.chain };
+        let ago = |at: &Mutex<Option<Instant>>| at.lock().map(|at| at.elapsed().as_secs());
+        let same = ends.filter(|ends| ends.made == mark.made || mark.version == 0);
+        FleetStatus {
+            log: self.url.clone(),
+            aggregates,
+            in_step: cursor.is_some_and(|cursor| cursor.is_at(own)),
+            version: mark.version,
+            chain: mark.chain.to_string(),
+            epoch: mark.epoch,
+            covers: mark.covers,
+            last_batch: ends.map(|ends| ends.batches.0),
+            batches_behind: same.map(|ends| ends.batches.0.saturating_sub(mark.covers)),
+            steps_behind: ends
+                .zip(cursor)
+                .map(|(ends, Cursor { place: Place(place), .. })| ends.steps.0.saturating_sub(place)),
+            stepped_seconds_ago: ago(&self.stepped),
+            won_seconds_ago: ago(&self.won_at),
+            steps: self.counted(Count::Steps),
+            steps_won: self.counted(Count::Won),
+            steps_lost: self.counted(Count::Lost),
+            junk_steps: self.counted(Count::JunkSteps),
+            junk_batches: self.counted(Count::JunkBatches),
+            batches_again: self.counted(Count::Again),
+            snapshots: self.counted(Count::Snapshots),
+        }
+    }
+}
+
+/// What ended following, pushing or aggregating for the moment.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Stopped {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The own ledger.
+    #[error(transparent)]
+    Ledger(#[from] crate::ledger::LedgerError),
+    /// What the log has does not do.
+    #[error("{0}")]
+    Unfit(String),
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Whose turn it is to draft a step. Nobody is elected, and nothing breaks when two do: the log takes one of them. It only
+//! saves the losers' work when whoever made the last step makes the next one, and others wait a little longer.
+
+use std::time::Duration;
+
+/// When one of several aggregators drafts.
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    /// The time between two steps.
+    interval: Duration,
+    /// Whether it made the last step.
+    won: bool,
+    /// What the random part of its waiting comes from.
+    seed: u64,
+}
+
+impl Turns {
+    /// Of one that has made no step yet.
+    pub(super) const fn new(interval: Duration, seed: u64) -> Self {
+        Self { interval, won: false, seed }
+    }
+
+    /// The last step was its own, or another's. The next time it waits for another random time.
+    pub(super) fn made(&mut self, own: bool) {
+        self.won = own;
+        // The generator of SplitMix64.
+        self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    }
+
+    /// Whether it made the last step.
+    pub(super) const fn is_last(&self) -> bool {
+        self.won
+    }
+
+    /// How long batches wait before it drafts, from when the first of them came and the step before it was seen: the interval where
+    /// it made the last step, else up to three times that.
+    pub(super) fn wait(&self) -> Duration {
+        if self.won {
+            return self.interval;
+        }
+        let mut random = self.seed;
+        random = (random ^ (random >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        random = (random ^ (random >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        random ^= random >> 31;
+        let part = u32::from(u16::try_from(random >> 48).unwrap_or(u16::MAX));
+        self.interval * 2 + self.interval.mul_f64(f64::from(part) / 65_536.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever made the last step is before all others, who differ from one another, and are no later than in three intervals.
+    #[test]
+    fn whoever_won_is_before_the_others() {
+        let interval = Duration::from_secs(1);
+        let mut winner = Turns::new(interval, 7);
+        winner.made(true);
+        let others: Vec<_> = (0..20).map(|seed| Turns::new(interval, seed)).collect();
+        let mut waits: Vec<_> = others.iter().map(Turns::wait).collect();
+        assert!(waits.iter().all(|wait| *wait >= winner.wait() * 2 && *wait < interval * 3));
+        waits.sort_unstable();
+        waits.dedup();
+        assert!(waits.len() > 10, "{waits:?}");
+        winner.made(false);
+        let first = winner.wait();
+        winner.made(false);
+        assert!(winner.wait() > interval && winner.wait() != first);
+    }
+}

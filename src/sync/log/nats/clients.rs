@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The list of clients, as it stands in the log.
+
+use crate::ledger::Limits;
+use crate::sync::log::types::Client;
+use serde::{Deserialize, Serialize};
+
+/// A client in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    /// Influence and quota; none of an own one.
+    pub(super) limits: Option<(u32, u32)>,
+    pub(super) withdrawn: u32,
+}
+
+impl From<Listed> for Client {
+    fn from(listed: Listed) -> Self {
+        let limits = listed.limits.map(|(influence, quota)| Limits { influence, quota });
+        Self { name: listed.name, limits, withdrawn: listed.withdrawn }
+    }
+}
+
+impl From<Client> for Listed {
+    fn from(client: Client) -> Self {
+        let limits = client.limits.map(|limits| (limits.influence, limits.quota));
+        Self { name: client.name, limits, withdrawn: client.withdrawn }
+    }
+}

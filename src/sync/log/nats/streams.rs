@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the streams are to be like, and makes them so.
+
+use super::connection::Connection;
+use super::names::{BATCHES, CLIENTS, Live, REPEATS, SNAPSHOT, STEPS, Stream, VERSION};
+use crate::sync::log::types::LogError;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// Age at which batches and steps are dropped. Batches that no step covers are appended again by then; a holder that was away for
+/// longer than steps are kept takes a snapshot.
+const BATCHES_AGE: Duration = Duration::from_secs(24 * 3600);
+const STEPS_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Bytes of each on each node at most; JetStream reserves them. The oldest batches and steps are dropped for new ones; a snapshot
+/// that does not fit beside the two that are kept is refused.
+const BATCHES_BYTES: u64 = 1 << 30;
+const STEPS_BYTES: u64 = 1 << 30;
+const SNAPSHOT_BYTES: u64 = 3 << 30;
+const CLIENTS_BYTES: u64 = 16 << 20;
+
+/// Lists of clients that are kept.
+const LISTS: u32 = 8;
+
+/// What a stream's configuration must have.
+fn wanted(replicas: u8) -> [Value; 4] {
+    let of = |stream: &Stream, bytes: u64, more: Value| {
+        let mut config = json!({
+            "name": stream.name,
+            "subjects": [stream.subjects],
+            "retention": "limits",
+            "storage": "file",
+            "num_replicas": replicas,
+            "max_bytes": bytes,
+            "allow_direct": true,
+            "metadata": { "bulkmark": VERSION },
+        });
+        if let (Some((live, how)), Some(config)) = (stream.live, config.as_object_mut()) {
+            let headers_only = how == Live::Headers;
+            let republish = json!({ "src": stream.subjects, "dest": live, "headers_only": headers_only });
+            config.insert("republish".to_owned(), republish);
+        }
+        if let (Value::Object(more), Some(config)) = (more, config.as_object_mut()) {
+            config.extend(more);
+        }
+        config
+    };
+    let kept = |age: Duration| {
+        json!({
+            "discard": "old",
+            "max_age": nanoseconds(age),
+            "duplicate_window": nanoseconds(REPEATS),
+            "deny_delete": true,
+            "deny_purge": true,
+        })
+    };
+    [
+        of(&BATCHES, BATCHES_BYTES, kept(BATCHES_AGE)),
+        of(&STEPS, STEPS_BYTES, kept(STEPS_AGE)),
+        of(
+            &SNAPSHOT,
+            SNAPSHOT_BYTES,
+            json!({ "discard": "new", "max_msgs_per_subject": 1, "deny_delete": true }),
+        ),
+        of(
+            &CLIENTS,
+            CLIENTS_BYTES,
+            json!({ "discard": "old", "max_msgs_per_subject": LISTS, "deny_delete": true, "deny_purge": true }),
+        ),
+    ]
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Makes the streams, or brings them to what they should be. A line for each that was not.
+pub(super) async fn make_ready(
+    connection: &Connection,
+    replicas: u8,
+    dry_run: bool,
+) -> Result<Vec<String>, LogError> {
+    let mut lines = Vec::new();
+    for wanted in wanted(replicas) {
+        let name = wanted["name"].as_str().unwrap_or_default().to_owned();
+        let found = connection.api::<Value>(&format!("$JS.API.STREAM.INFO.{name}"), &Value::Null).await?;
+        let (verb, config, line) = match found {
+            Err(LogError::NotSetUp(_)) => {
+                ("CREATE", wanted, format!("stream {name}: made, kept on {replicas} nodes"))
+            }
+            Err(error) => return Err(error),
+            Ok(info) => {
+                let found = info["config"].as_object().cloned().unwrap_or_default();
+                let Some((config, changed)) = changed(found, &wanted) else { continue };
+                ("UPDATE", config, format!("stream {name}: changed {changed}"))
+            }
+        };
+        if !dry_run {
+            let _: Value = connection
+                .api(&format!("$JS.API.STREAM.{verb}.{name}"), &config)
+                .await?
+                .map_err(|e| refused(&name, e))?;
+        }
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+fn refused(name: &str, error: LogError) -> LogError {
+    match error {
+        LogError::Unavailable(what) => {
+            LogError::Unavailable(format!("stream {name} cannot be made so: {what}"))
+        }
+        error => error,
+    }
+}
+
+/// The configuration with what is wanted in it, and what that changes; none when it has all of it.
+fn changed(mut config: Map<String, Value>, wanted: &Value) -> Option<(Value, String)> {
+    let mut changes = Vec::new();
+    for (key, value) in wanted.as_object()? {
+        let found = config.get(key).cloned().unwrap_or(Value::Null);
+        if !is_as_wanted(&found, value) {
+            changes.push(format!("{key} from {found} to {value}"));
+            config.insert(key.clone(), value.clone());
+        }
+    }
+    (!changes.is_empty()).then(|| (Value::Object(config), changes.join(", ")))
+}
+
+/// Whether a value is as wanted: the server leaves out what is false, and adds to metadata.
+fn is_as_wanted(found: &Value, wanted: &Value) -> bool {
+    match wanted {
+        Value::Object(wanted) => wanted.iter().all(|(key, value)| is_as_wanted(&found[key], value)),
+        Value::Bool(false) => found.is_null() || found == wanted,
+        _ => found == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_changed_and_the_rest_left_alone() {
+        let wanted = json!({ "a": 1, "b": false, "metadata": { "bulkmark": "1" }, "c": { "d": true } });
+        let same = json!({ "a": 1, "metadata": { "bulkmark": "1", "_nats.ver": "2.11" }, "c": { "d": true }, "e": 7 });
+        assert_eq!(changed(same.as_object().unwrap().clone(), &wanted), None);
+        let other = json!({ "a": 2, "c": { "d": true }, "metadata": { "bulkmark": "1" }, "e": 7 });
+        let (config, what) = changed(other.as_object().unwrap().clone(), &wanted).unwrap();
+        assert_eq!(what, "a from 2 to 1");
+        assert_eq!((&config["a"], &config["e"]), (&json!(1), &json!(7)));
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is asked of a log, and how PostgreSQL is asked for it.
+
+use super::append::fits;
+use super::database::{Database, INT8, signed, unsigned};
+use super::signals::Channel;
+use crate::ledger::Limits;
+use crate::sync::log::types::{Client, Ends, LogError, Place};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// See [`crate::sync::log::Log::ends`].
+pub(super) async fn ends(database: &Database) -> Result<Ends, LogError> {
+    let sql = "select l.made, b.last, s.last, coalesce((select min(place) from bulkmark.steps), s.last + 1)
+        from bulkmark.log l, bulkmark.ends b, bulkmark.ends s where b.name = 'batches' and s.name = 'steps'";
+    let rows = database.ask(sql, &[]).await?;
+    let missing = || LogError::NotSetUp("the log has no ends: bulkmark fleet setup makes them".to_owned());
+    let row = rows.first().ok_or_else(missing)?;
+    Ok(Ends {
+        made: unsigned(row.get(0)),
+        batches: Place(unsigned(row.get(1))),
+        steps: Place(unsigned(row.get(2))),
+        first_step: Place(unsigned(row.get(3))),
+    })
+}
+
+/// See [`crate::sync::log::Log::append_step`].
+pub(super) async fn append_step(
+    database: &Database,
+    after: Place,
+    bytes: &[u8],
+) -> Result<Option<Place>, LogError> {
+    fits(bytes, "a step")?;
+    let session = database.session().await?;
+    database.link.sent(bytes.len());
+    let after = signed(after.0);
+    let parameters = [(&after as _, INT8), (&bytes as _, Type::BYTEA)];
+    let sql = "select bulkmark.append_step($1, $2)";
+    let rows = session.ask_and_tell(sql, &parameters, Channel::Steps).await?;
+    let place: Option<i64> = rows.first().and_then(|row| row.get(0));
+    Ok(place.map(|place| Place(unsigned(place))))
+}
+
+/// See [`crate::sync::log::Log::clients`]. A milter may know itself only.
+pub(super) async fn clients(database: &Database) -> Result<Vec<Client>, LogError> {
+    let allowed = database.ask("select has_table_privilege('bulkmark.clients', 'select')", &[]).await?;
+    let sql = if allowed.first().is_some_and(|row| row.get(0)) {
+        "select name, influence, quota, withdrawn from bulkmark.clients order by name"
+    } else {
+        "select name, influence, quota, withdrawn from bulkmark.me"
+    };
+    let rows = database.ask(sql, &[]).await?;
+    Ok(rows.iter().map(client).collect())
+}
+
+/// What a row of `clients` says.
+pub(super) fn client(row: &Row) -> Client {
+    let number = |i| row.get::<_, Option<i64>>(i).map(|number| u32::try_from(number).unwrap_or_default());
+    let limits = number(1).zip(number(2)).map(|(influence, quota)| Limits { influence, quota });
+    Client { name: row.get(0), limits, withdrawn: number(3).unwrap_or_default() }
+}

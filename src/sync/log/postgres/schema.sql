@@ -1,0 +1,327 @@
+-- SPDX-License-Identifier: GPL-3.0-or-later
+-- What a fleet keeps in PostgreSQL. Statements are parted by lines of "--;". {reporter} and {aggregator} are the roles of all
+-- milters and of all aggregators, {database} the database, {made} a random number. Behind "--; optional" comes what another database may not know, and
+-- what works without.
+--
+-- No name is looked up in a search path, since functions run as their owner.
+create schema if not exists bulkmark
+--;
+revoke all on schema bulkmark from public
+--;
+-- Which log it is. Its row comes last of all: without it nothing is set up.
+create table if not exists bulkmark.log (
+    one integer primary key check (one = 1),
+    format integer not null,
+    made bigint not null,
+    keep_seconds bigint not null check (keep_seconds >= 0)
+)
+--;
+-- How far each goes. Whoever adds something locks the row first and changes it in the same transaction; so places have no gaps,
+-- and come to be seen in their order, which numbers of a sequence do not.
+create table if not exists bulkmark.ends (
+    name text primary key,
+    last bigint not null,
+    bytes bigint not null
+)
+--;
+insert into bulkmark.ends (name, last, bytes)
+values ('batches', 0, 0), ('steps', 0, 0), ('snapshots', 0, 0)
+on conflict (name) do nothing
+--;
+-- Who may report, by the name of its role.
+create table if not exists bulkmark.clients (
+    name text primary key,
+    influence bigint,
+    quota bigint,
+    withdrawn bigint not null
+)
+--;
+-- The roles that setup made, and so may drop.
+create table if not exists bulkmark.roles (
+    name text primary key
+)
+--;
+create or replace view bulkmark.me as
+select name, influence, quota, withdrawn from bulkmark.clients where name = session_user
+--;
+-- Each client has spools of its own: nobody can take the numbers of another's.
+create table if not exists bulkmark.batches (
+    place bigint primary key,
+    client text not null,
+    spool bigint not null,
+    number bigint not null,
+    attempt integer not null,
+    at bigint not null,
+    bytes bytea not null,
+    unique (client, spool, number, attempt)
+)
+--;
+-- total: bytes of all steps up to this one.
+create table if not exists bulkmark.steps (
+    place bigint primary key,
+    at bigint not null,
+    total bigint not null,
+    bytes bytea not null
+)
+--;
+-- batches, steps: where these ended when the snapshot was begun.
+create table if not exists bulkmark.snapshots (
+    number bigint primary key,
+    id bigint not null unique,
+    at bigint not null,
+    parts integer not null,
+    bytes bigint not null,
+    batches bigint not null,
+    steps bigint not null
+)
+--;
+create table if not exists bulkmark.parts (
+    id bigint not null,
+    number integer not null,
+    at bigint not null,
+    bytes bytea not null,
+    primary key (id, number)
+)
+--; optional
+-- What is in there is as small as it gets, and its length is read without reading it.
+alter table bulkmark.batches alter column bytes set storage external
+--; optional
+alter table bulkmark.steps alter column bytes set storage external
+--; optional
+alter table bulkmark.parts alter column bytes set storage external
+--; optional
+-- Its rows change with each batch and stay in one page.
+alter table bulkmark.ends set (fillfactor = 10, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0)
+--; optional
+alter table bulkmark.batches set (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05)
+--; optional
+alter table bulkmark.steps set (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05)
+--; optional
+alter table bulkmark.parts set (autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05)
+--; optional
+-- A role's own functions are not run on the rows of others.
+alter view bulkmark.me set (security_barrier = true)
+--;
+-- Appends batches of the role that is connected, and returns their places; of those that are there already, the places they have.
+create or replace function bulkmark.append(_spools bigint[], _numbers bigint[], _attempts integer[], _bodies bytea[])
+returns bigint[]
+language plpgsql
+security definer
+as $$
+declare
+    _client text;
+    _last bigint;
+    _place bigint;
+    _places bigint[] := array[]::bigint[];
+    _i integer := 1;
+begin
+    select c.name into _client from bulkmark.clients c where c.name = session_user::text;
+    if _client is null then
+        raise exception 'role % is no client of this fleet', session_user using errcode = '42501';
+    end if;
+    if coalesce(array_length(_bodies, 1), 0) > 1000 then
+        raise exception 'more than 1000 batches at once' using errcode = '22023';
+    end if;
+    select e.last into _last from bulkmark.ends e where e.name = 'batches' for update;
+    while _i <= coalesce(array_length(_bodies, 1), 0) loop
+        if octet_length(_bodies[_i]) > 983040 then
+            raise exception 'a batch of more than 983040 bytes' using errcode = '22023';
+        end if;
+        select b.place into _place from bulkmark.batches b
+        where b.client = _client and b.spool = _spools[_i] and b.number = _numbers[_i] and b.attempt = _attempts[_i];
+        if _place is null then
+            _last := _last + 1;
+            _place := _last;
+            insert into bulkmark.batches (place, client, spool, number, attempt, at, bytes)
+            values (_place, _client, _spools[_i], _numbers[_i], _attempts[_i],
+                floor(extract(epoch from clock_timestamp()))::bigint, _bodies[_i]);
+        end if;
+        _places := array_append(_places, _place);
+        _i := _i + 1;
+    end loop;
+    update bulkmark.ends set last = _last where name = 'batches' and last <> _last;
+    return _places;
+end
+$$
+--;
+-- Appends a step, and returns its place; null when another stands behind that place.
+create or replace function bulkmark.append_step(_after bigint, _body bytea)
+returns bigint
+language plpgsql
+security definer
+as $$
+declare
+    _last bigint;
+    _total bigint;
+begin
+    if octet_length(_body) > 983040 then
+        raise exception 'a step of more than 983040 bytes' using errcode = '22023';
+    end if;
+    select e.last, e.bytes into _last, _total from bulkmark.ends e where e.name = 'steps' for update;
+    if _last <> _after then
+        return null;
+    end if;
+    _last := _last + 1;
+    _total := _total + octet_length(_body);
+    insert into bulkmark.steps (place, at, total, bytes)
+    values (_last, floor(extract(epoch from clock_timestamp()))::bigint, _total, _body);
+    update bulkmark.ends set last = _last, bytes = _total where name = 'steps';
+    return _last;
+end
+$$
+--;
+create or replace function bulkmark.put_part(_id bigint, _number integer, _body bytea)
+returns bigint
+language plpgsql
+security definer
+as $$
+begin
+    if octet_length(_body) > 983040 then
+        raise exception 'a part of more than 983040 bytes' using errcode = '22023';
+    end if;
+    insert into bulkmark.parts (id, number, at, bytes)
+    values (_id, _number, floor(extract(epoch from clock_timestamp()))::bigint, _body);
+    return 1;
+end
+$$
+--;
+-- Makes these parts the newest snapshot, if all of them are there.
+create or replace function bulkmark.publish(_id bigint, _parts integer, _batches bigint, _steps bigint)
+returns bigint
+language plpgsql
+security definer
+as $$
+declare
+    _last bigint;
+    _found bigint;
+    _bytes bigint;
+begin
+    select e.last into _last from bulkmark.ends e where e.name = 'snapshots' for update;
+    select count(*), coalesce(sum(octet_length(p.bytes)), 0) into _found, _bytes from bulkmark.parts p where p.id = _id;
+    if _found <> _parts then
+        raise exception 'the snapshot has % of its % parts', _found, _parts using errcode = '55000';
+    end if;
+    _last := _last + 1;
+    insert into bulkmark.snapshots (number, id, at, parts, bytes, batches, steps)
+    values (_last, _id, floor(extract(epoch from clock_timestamp()))::bigint, _parts, _bytes, _batches, _steps);
+    update bulkmark.ends set last = _last where name = 'snapshots';
+    return _last;
+end
+$$
+--;
+-- Deletes the parts of a snapshot that was not published.
+create or replace function bulkmark.drop_parts(_id bigint)
+returns bigint
+language plpgsql
+security definer
+as $$
+begin
+    delete from bulkmark.parts where id = _id and not exists (select 1 from bulkmark.snapshots s where s.id = _id);
+    return 1;
+end
+$$
+--;
+-- Deletes so many rows of what nobody needs any more (of parts, which are large, a twentieth), and returns how many that was. Of steps, those before the snapshot before
+-- last, as far as the others are as many bytes as the newest snapshot: to read it is then less work. Of batches, those from
+-- before the snapshot before last that are older than keep_seconds. Of snapshots, all but the last two, and what was begun and
+-- not continued for an hour.
+create or replace function bulkmark.prune(_most integer)
+returns bigint
+language plpgsql
+security definer
+as $$
+declare
+    _now bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+    _newest bigint;
+    _room bigint;
+    _steps bigint;
+    _batches bigint;
+    _keep bigint;
+    _total bigint;
+    _stale bigint;
+    _rows bigint;
+    _sum bigint := 0;
+begin
+    select s.number, s.bytes into _newest, _room from bulkmark.snapshots s order by s.number desc limit 1;
+    select s.steps, s.batches into _steps, _batches from bulkmark.snapshots s where s.number = _newest - 1;
+    select e.bytes into _total from bulkmark.ends e where e.name = 'steps';
+    select l.keep_seconds into _keep from bulkmark.log l;
+    with gone as (
+        delete from bulkmark.steps where place in (
+            select s.place from bulkmark.steps s
+            where s.place <= _steps and s.total < _total - _room
+            order by s.place limit _most)
+        returning 1)
+    select count(*) into _rows from gone;
+    _sum := _sum + _rows;
+    with gone as (
+        delete from bulkmark.batches where place in (
+            select b.place from bulkmark.batches b
+            where b.place <= _batches and b.at < _now - _keep
+            order by b.place limit _most)
+        returning 1)
+    select count(*) into _rows from gone;
+    _sum := _sum + _rows;
+    select p.id into _stale from bulkmark.parts p
+    left join bulkmark.snapshots s on s.id = p.id
+    where s.number is null or s.number < _newest - 1
+    group by p.id, s.number having s.number is not null or max(p.at) < _now - 3600
+    limit 1;
+    with gone as (
+        delete from bulkmark.parts where id = _stale and number in (
+            select p.number from bulkmark.parts p where p.id = _stale order by p.number limit _most / 20 + 1)
+        returning 1)
+    select count(*) into _rows from gone;
+    _sum := _sum + _rows;
+    delete from bulkmark.snapshots where number < _newest - 1
+        and not exists (select 1 from bulkmark.parts p where p.id = bulkmark.snapshots.id);
+    return _sum;
+end
+$$
+--; optional
+alter function bulkmark.append(bigint[], bigint[], integer[], bytea[]) set search_path = pg_catalog, pg_temp
+--; optional
+alter function bulkmark.append_step(bigint, bytea) set search_path = pg_catalog, pg_temp
+--; optional
+alter function bulkmark.put_part(bigint, integer, bytea) set search_path = pg_catalog, pg_temp
+--; optional
+alter function bulkmark.publish(bigint, integer, bigint, bigint) set search_path = pg_catalog, pg_temp
+--; optional
+alter function bulkmark.drop_parts(bigint) set search_path = pg_catalog, pg_temp
+--; optional
+alter function bulkmark.prune(integer) set search_path = pg_catalog, pg_temp
+--;
+revoke all on function bulkmark.append(bigint[], bigint[], integer[], bytea[]) from public
+--;
+revoke all on function bulkmark.append_step(bigint, bytea) from public
+--;
+revoke all on function bulkmark.put_part(bigint, integer, bytea) from public
+--;
+revoke all on function bulkmark.publish(bigint, integer, bigint, bigint) from public
+--;
+revoke all on function bulkmark.drop_parts(bigint) from public
+--;
+revoke all on function bulkmark.prune(integer) from public
+--;
+grant connect on database {database} to {reporter}, {aggregator}
+--;
+grant usage on schema bulkmark to {reporter}, {aggregator}
+--;
+grant select on bulkmark.log, bulkmark.ends, bulkmark.steps, bulkmark.snapshots, bulkmark.parts, bulkmark.me to {reporter}, {aggregator}
+--;
+grant execute on function bulkmark.append(bigint[], bigint[], integer[], bytea[]) to {reporter}
+--;
+grant select on bulkmark.batches, bulkmark.clients to {aggregator}
+--;
+grant execute on function bulkmark.append_step(bigint, bytea) to {aggregator}
+--;
+grant execute on function bulkmark.put_part(bigint, integer, bytea) to {aggregator}
+--;
+grant execute on function bulkmark.publish(bigint, integer, bigint, bigint) to {aggregator}
+--;
+grant execute on function bulkmark.drop_parts(bigint) to {aggregator}
+--;
+grant execute on function bulkmark.prune(integer) to {aggregator}
+--;
+insert into bulkmark.log (one, format, made, keep_seconds) values (1, {format}, {made}, 86400)
+on conflict (one) do update set format = excluded.format

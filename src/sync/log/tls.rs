@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How a connection to a log is encrypted: whom it trusts, and what it shows of itself.
+
+use super::settings::Settings;
+use super::types::LogError;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a client of the log is to use; none where the connection is not encrypted.
+///
+/// With `ca-file` only the authorities in it are trusted, else those that the system trusts. Certificates are read now.
+///
+/// # Errors
+/// When a file cannot be used.
+pub fn client_tls(settings: &Settings) -> Result<Option<ClientConfig>, LogError> {
+    if !settings.uses_tls() {
+        return Ok(None);
+    }
+    let failed = |e: rustls::Error| LogError::Setup(e.to_string());
+    let provider: Arc<CryptoProvider> = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?;
+    let builder = match &settings.ca_file {
+        Some(path) => builder.with_root_certificates(authorities(path)?),
+        None => builder.with_platform_verifier().map_err(failed)?,
+    };
+    let (Some(cert), Some(key)) = (&settings.cert_file, &settings.key_file) else {
+        return Ok(Some(builder.with_no_client_auth()));
+    };
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|e| unusable(key, &e))?;
+    let config = builder.with_client_auth_cert(certificates(cert)?, private).map_err(|e| {
+        LogError::Setup(format!("{} and {} cannot be used: {e}", cert.display(), key.display()))
+    })?;
+    Ok(Some(config))
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, LogError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|e| LogError::Setup(format!("{}: {e}", path.display())))?;
+    }
+    Ok(roots)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LogError> {
+    use rustls::pki_types::pem::Error;
+    let found = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| unusable(path, &e))?;
+    if found.is_empty() {
+        return Err(unusable(path, &Error::NoItemsFound));
+    }
+    Ok(found)
+}
+
+fn unusable(path: &Path, reason: &rustls::pki_types::pem::Error) -> LogError {
+    LogError::Setup(format!("cannot use {}: {reason}", path.display()))
+}

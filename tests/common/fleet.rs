@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Fleets under test: real daemons on a real log.
+
+use super::nats::Cluster;
+use super::postgres::{DATABASE, OWNER, OWNER_PASSWORD, Postgres};
+use super::server::Server;
+use super::{BULKMARK, PATIENCE, Site};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A fleet.
+pub struct Fleet {
+    pub log: Engine,
+}
+
+/// What has its log.
+pub enum Engine {
+    Postgres(Postgres),
+    /// One at a time: three nodes are enough for two cores.
+    Nats(Cluster, MutexGuard<'static, ()>),
+}
+
+/// The members of every fleet: three milters of one's own, a partner, and aggregators.
+pub const MILTERS: [&str; 4] = ["mx1", "mx2", "mx3", "isp"];
+pub const AGGREGATORS: [&str; 2] = ["agg1", "agg2"];
+
+impl Fleet {
+    /// One in PostgreSQL that is set up; none where there is no PostgreSQL.
+    pub fn postgres() -> Option<Self> {
+        let log = Postgres::start()?;
+        log.secret("owner", OWNER_PASSWORD);
+        for name in MILTERS.iter().chain(&AGGREGATORS) {
+            log.secret(name, &format!("{name}'s own"));
+        }
+        let fleet = Self { log: Engine::Postgres(log) };
+        let output = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(fleet)
+    }
+
+    /// One on three nodes of NATS that is set up; none where there is no nats-server.
+    pub fn nats() -> Option<Self> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let cluster = Cluster::start(3, "")?;
+        for name in MILTERS.iter().chain(&AGGREGATORS).chain(&["owner"]) {
+            let output = Command::new(BULKMARK)
+                .args(["fleet", "key"])
+                .arg(cluster.directory.join(name))
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            std::fs::write(cluster.directory.join(format!("{name}.public")), output.stdout).unwrap();
+        }
+        let accounts = cluster.accounts().display().to_string();
+        cluster.wait_until_well();
+        let fleet = Self { log: Engine::Nats(cluster, turn) };
+        let members = fleet.members(&MILTERS, 0);
+        let output = fleet.set_up(&members, &["--accounts", &accounts]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains("reload"), "{told}");
+        let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
+        cluster.reload();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = fleet.set_up(&members, &[]);
+            if output.status.success() {
+                return Some(fleet);
+            }
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(Instant::now() < deadline, "{told}\n{}", cluster.logs());
+        }
+    }
+
+    /// A file of the fleet.
+    fn path(&self, name: &str) -> PathBuf {
+        match &self.log {
+            Engine::Postgres(log) => log.path(name),
+            Engine::Nats(cluster, ..) => cluster.directory.join(name),
+        }
+    }
+
+    /// What a member's entry says of how it shows who it is.
+    fn proof(&self, name: &str) -> String {
+        match &self.log {
+            Engine::Postgres(log) => format!("password-file = \"{}\"", log.path(name).display()),
+            Engine::Nats(..) => {
+                let public = std::fs::read_to_string(self.path(&format!("{name}.public"))).unwrap();
+                format!("nkey = \"{}\"", public.trim())
+            }
+        }
+    }
+
+    /// The file of these members.
+    pub fn members(&self, milters: &[&str], withdrawn: u32) -> PathBuf {
+        let mut text = String::new();
+        for name in milters {
+            let kind = if *name == "isp" {
+                format!("kind = \"partner\"\nwithdrawn = {withdrawn}")
+            } else {
+                "kind = \"own\"".to_owned()
+            };
+            text += &format!("[[client]]\nname = \"{name}\"\n{kind}\n{}\n", self.proof(name));
+        }
+        for name in AGGREGATORS {
+            text += &format!("[[aggregator]]\nname = \"{name}\"\n{}\n", self.proof(name));
+        }
+        let path = self.path("fleet.toml");
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn url(&self) -> String {
+        match &self.log {
+            Engine::Postgres(log) => format!("postgres://127.0.0.1:{}/{DATABASE}", log.port),
+            Engine::Nats(cluster, ..) => cluster.url(),
+        }
+    }
+
+    /// Runs `bulkmark fleet setup`.
+    pub fn set_up(&self, members: &Path, more: &[&str]) -> Output {
+        let by = match &self.log {
+            Engine::Postgres(_) => &["--user", OWNER, "--password-file"][..],
+            Engine::Nats(..) => &["--nkey-file"],
+        };
+        Command::new(BULKMARK)
+            .args(["fleet", "setup", "--log", &self.url()])
+            .args(by)
+            .arg(self.path("owner"))
+            .arg("--clients")
+            .arg(members)
+            .args(more)
+            .output()
+            .unwrap()
+    }
+
+    /// The table of a member.
+    pub fn table(&self, name: &str) -> String {
+        let secret = self.path(name);
+        let by = match &self.log {
+            Engine::Postgres(_) => format!("user = \"{name}\"\npassword-file"),
+            Engine::Nats(..) if AGGREGATORS.contains(&name) => "nkey-file".to_owned(),
+            Engine::Nats(..) => format!("client = \"{name}\"\nnkey-file"),
+        };
+        format!("[fleet]\nlog = \"{}\"\n{by} = \"{}\"\n", self.url(), secret.display())
+    }
+
+    /// A milter of the fleet.
+    pub fn milter(&self, name: &str) -> Site {
+        Site::new(&format!("exempt-loopback = false\n{}[sync]\ninterval = \"20ms\"\n", self.table(name)))
+    }
+
+    /// An aggregator.
+    pub fn aggregator(&self, name: &str) -> Server {
+        Server { sync: "interval = \"100ms\"".to_owned(), ..Server::new(&self.table(name)) }
+    }
+
+    /// Kills the log's server, or, of several, that which leads.
+    pub fn kill_log(&self) {
+        match &self.log {
+            Engine::Postgres(log) => log.kill_all(),
+            Engine::Nats(cluster, ..) => cluster.leader("BULKMARK_BATCHES").kill(),
+        }
+    }
+
+    /// Starts what was killed.
+    pub fn start_log(&self) {
+        match &self.log {
+            Engine::Postgres(log) => log.run(),
+            Engine::Nats(cluster, ..) => cluster.start_all(),
+        }
+    }
+
+    /// Runs SQL in the log's database.
+    pub fn sql(&self, sql: &str) -> Result<String, String> {
+        match &self.log {
+            Engine::Postgres(log) => log.sql(sql),
+            Engine::Nats(..) => Err("there is no SQL in NATS".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Real nats-servers, private to one test program: a cluster whose nodes are killed and started again, and which is reached by
+//! proxies that cut connections off.
+
+use super::mta::{free_port, skip, wait_until};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Fetches nats-server and runs it.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mta/nats");
+
+/// Exit code of the script where there is none.
+const EX_UNAVAILABLE: i32 = 69;
+
+/// Some nodes that are one cluster, or one alone.
+pub struct Cluster {
+    pub directory: PathBuf,
+    pub nodes: Vec<Node>,
+    _broom: Broom,
+}
+
+/// One nats-server.
+pub struct Node {
+    config: PathBuf,
+    pub port: u16,
+    monitor: u16,
+    /// In front of the port.
+    pub proxy: Proxy,
+    running: Mutex<Option<(Child, String)>>,
+}
+
+impl Cluster {
+    /// Starts so many nodes. `extra` is added to the configuration of each. None, after saying why, where there is no nats-server.
+    pub fn start(count: usize, extra: &str) -> Option<Self> {
+        let fetched = Command::new(SCRIPT).arg("fetch").output().unwrap();
+        if fetched.status.code() == Some(EX_UNAVAILABLE) {
+            skip(&format!("no nats-server: {}", String::from_utf8_lossy(&fetched.stderr)));
+            return None;
+        }
+        assert!(fetched.status.success(), "{}", String::from_utf8_lossy(&fetched.stderr));
+        let directory = tempfile::Builder::new().prefix("bulkmark-nats-").tempdir().unwrap().keep();
+        let accounts = directory.join("accounts.conf");
+        if !accounts.exists() {
+            fs::write(&accounts, "").unwrap();
+        }
+        let routes: Vec<u16> = (0..count).map(|_| free_port()).collect();
+        let nodes = (0..count).map(|i| Node::new(&directory, i, &routes, extra)).collect();
+        let broom = Broom::new(&directory);
+        let cluster = Self { directory, nodes, _broom: broom };
+        cluster.start_all();
+        Some(cluster)
+    }
+
+    /// What all nodes include into their accounts.
+    pub fn accounts(&self) -> PathBuf {
+        self.directory.join("accounts.conf")
+    }
+
+    /// Where it is reached, by proxies.
+    pub fn url(&self) -> String {
+        let hosts: Vec<_> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.proxy.port)).collect();
+        format!("nats://{}", hosts.join(","))
+    }
+
+    /// Starts the nodes that do not run.
+    pub fn start_all(&self) {
+        self.nodes.iter().for_each(Node::start);
+    }
+
+    /// Waits until all nodes say that they are well.
+    pub fn wait_until_well(&self) {
+        for node in &self.nodes {
+            wait_until("a healthy nats-server", || {
+                let told = node.get("/healthz")?;
+                told.contains("\"ok\"").then_some(()).or_else(|| {
+                    std::thread::sleep(Duration::from_millis(50));
+                    None
+                })
+            });
+        }
+    }
+
+    /// Has all nodes read their configuration again: twice, since by the first time a new account gets nothing that it imports.
+    pub fn reload(&self) {
+        for _ in 0..2 {
+            let done: Vec<_> = (0..self.nodes.len()).map(|i| self.reloads(i)).collect();
+            self.nodes.iter().for_each(|node| node.signal("HUP"));
+            for (i, before) in done.into_iter().enumerate() {
+                wait_until("a reloaded configuration", || (self.reloads(i) > before).then_some(()));
+            }
+        }
+    }
+
+    fn reloads(&self, node: usize) -> usize {
+        let log = fs::read_to_string(self.directory.join(format!("n{node}.log")));
+        log.unwrap_or_default().matches("Reloaded server configuration").count()
+    }
+
+    pub fn kill_all(&self) {
+        self.nodes.iter().for_each(|node| node.signal("KILL"));
+        self.nodes.iter().for_each(Node::kill);
+    }
+
+    /// Breaks all connections that go by proxies.
+    pub fn cut(&self) {
+        self.nodes.iter().for_each(|node| node.proxy.cut());
+    }
+
+    /// The node that leads a stream, once there is one.
+    pub fn leader(&self, stream: &str) -> &Node {
+        let name = wait_until("a leader", || {
+            let told = self.nodes.iter().find_map(|node| {
+                let told: serde_json::Value =
+                    serde_json::from_str(&node.get("/jsz?accounts=true&streams=true&config=false")?).ok()?;
+                let accounts = told["account_details"].as_array()?.clone();
+                let streams = accounts.iter().filter_map(|account| account["stream_detail"].as_array());
+                let found = streams.flatten().find(|found| found["name"] == stream)?;
+                let leader = found["cluster"]["leader"].as_str().filter(|leader| !leader.is_empty())?;
+                Some(leader.to_owned())
+            });
+            let alive = |name: &String| self.named(name).running.lock().unwrap().is_some();
+            told.filter(alive).or_else(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                None
+            })
+        });
+        self.named(&name)
+    }
+
+    fn named(&self, name: &str) -> &Node {
+        &self.nodes[name.trim_start_matches('n').parse::<usize>().unwrap()]
+    }
+
+    /// The last lines of all nodes' logs.
+    pub fn logs(&self) -> String {
+        let tail = |i: usize| {
+            let text = fs::read_to_string(self.directory.join(format!("n{i}.log"))).unwrap_or_default();
+            let lines: Vec<_> = text.lines().collect();
+            lines[lines.len().saturating_sub(30)..].join("\n")
+        };
+        (0..self.nodes.len()).map(tail).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+impl Node {
+    fn new(directory: &Path, i: usize, routes: &[u16], extra: &str) -> Self {
+        let (port, monitor) = (free_port(), free_port());
+        let config = directory.join(format!("n{i}.conf"));
+        let all: Vec<_> = routes.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        let cluster = match routes.len() {
+            1 => String::new(),
+            _ => format!(
+                "cluster {{ name: bulkmark, listen: \"127.0.0.1:{}\", routes: [{}] }}\n",
+                routes[i],
+                all.join(", ")
+            ),
+        };
+        let shown = directory.display();
+        let text = format!(
+            "server_name: n{i}\nlisten: \"127.0.0.1:{port}\"\nhttp: \"127.0.0.1:{monitor}\"\n\
+             log_file: \"{shown}/n{i}.log\"\npid_file: \"{shown}/n{i}.pid\"\n\
+             jetstream {{ store_dir: \"{shown}/n{i}\", sync_interval: always }}\n{cluster}\
+             accounts {{\n  $SYS {{ users: [ {{ user: system, password: system }} ] }}\n  OTHERS {{ users: [ {{ user: other, password: other }} ] }}\n  include \"accounts.conf\"\n}}\n{extra}\n"
+        );
+        fs::write(&config, text).unwrap();
+        Self { config, port, monitor, proxy: Proxy::new(port), running: Mutex::default() }
+    }
+
+    pub fn start(&self) {
+        let mut running = self.running.lock().unwrap();
+        if running.is_some() {
+            return;
+        }
+        let mut child = Command::new(SCRIPT)
+            .arg("run")
+            .arg(&self.config)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pid = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+        *running = Some((child, pid.trim().to_owned()));
+    }
+
+    /// With kill -9.
+    pub fn kill(&self) {
+        self.signal("KILL");
+        if let Some((mut child, _)) = self.running.lock().unwrap().take() {
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
+    }
+
+    pub fn signal(&self, signal: &str) {
+        if let Some((_, pid)) = &*self.running.lock().unwrap() {
+            let _ = Command::new("kill").arg(format!("-{signal}")).arg(pid).stderr(Stdio::null()).status();
+        }
+    }
+
+    /// What it tells by HTTP.
+    fn get(&self, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.monitor)).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
+    }
+
+    /// User and system time of its process, in seconds; and its memory in MB.
+    pub fn cost(&self) -> (f64, u64) {
+        let running = self.running.lock().unwrap();
+        let pid = &running.as_ref().unwrap().1;
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let fields: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+        (ticks / 100.0, (fields[21].parse::<u64>().unwrap() * 4096) >> 20)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Removes a directory when this process ends, however it does: what is shared by all tests of a program is never dropped.
+struct Broom(Child);
+
+impl Broom {
+    fn new(directory: &Path) -> Self {
+        let script = "read -r _; until rm -rf \"$0\" 2>/dev/null; do sleep 0.1; done";
+        Self(Command::new("sh").args(["-c", script]).arg(directory).stdin(Stdio::piped()).spawn().unwrap())
+    }
+}
+
+impl Drop for Broom {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// Hands connections on to a port, until they are cut off.
+pub struct Proxy {
+    pub port: u16,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Proxy {
+    fn new(target: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let streams = Arc::<Mutex<Vec<TcpStream>>>::default();
+        let all = Arc::clone(&streams);
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = TcpStream::connect(("127.0.0.1", target)) else { continue };
+                let _ = (client.set_nodelay(true), server.set_nodelay(true));
+                for stream in [&client, &server] {
+                    all.lock().unwrap().push(stream.try_clone().unwrap());
+                }
+                let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                std::thread::spawn(move || pass(&from, &to));
+                std::thread::spawn(move || pass(&server, &client));
+            }
+        });
+        Self { port, streams }
+    }
+
+    pub fn cut(&self) {
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn pass(mut from: &TcpStream, mut to: &TcpStream) {
+    let mut piece = vec![0; 1 << 16];
+    while let Ok(n) = from.read(&mut piece) {
+        if n == 0 || to.write_all(&piece[..n]).is_err() {
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}

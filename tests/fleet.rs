@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A fleet: real milters and aggregators on a real log, and kill -9.
+
+mod common;
+
+use common::fleet::{Fleet, MILTERS};
+use common::letters::{count, letter, send, wait_for};
+use common::milter::{Mail, session};
+use common::server::Server;
+use common::{BULKMARK, Daemon, Site, wait_until};
+use std::process::Command;
+
+/// The aggregators, which run, and some of the milters, which do too.
+struct Running {
+    servers: [Server; 2],
+    aggregators: [Option<Daemon>; 2],
+    sites: [Site; 3],
+    milters: [Option<Daemon>; 3],
+}
+
+impl Running {
+    fn start(fleet: &Fleet) -> Self {
+        let servers = ["agg1", "agg2"].map(|name| fleet.aggregator(name));
+        let aggregators = servers.each_ref().map(|server| Some(server.start()));
+        let sites = ["mx1", "mx2", "mx3"].map(|name| fleet.milter(name));
+        let milters = sites.each_ref().map(|site| Some(site.start()));
+        Self { servers, aggregators, sites, milters }
+    }
+
+    fn send(&self, milter: usize, letter: &[u8], times: usize) {
+        send(self.milters[milter].as_ref().unwrap(), letter, times);
+    }
+
+    fn wait_for(&self, letter: &[u8], expected: u64) {
+        for site in &self.sites {
+            wait_for(site, letter, expected);
+        }
+    }
+
+    fn kill_aggregators(&mut self) {
+        self.aggregators.iter_mut().for_each(|daemon| daemon.take().unwrap().kill());
+    }
+
+    fn start_aggregators(&mut self) {
+        self.aggregators = self.servers.each_ref().map(|server| Some(server.start()));
+    }
+
+    /// Waits until all that the milters have is in steps, and all have these.
+    fn settle(&self) {
+        for site in &self.sites {
+            wait_until("an empty spool", || {
+                let status = status(site);
+                let done = status["ledger"]["spool"] == 0 && status["fleet"]["in-step"] == true;
+                if done { Ok(()) } else { Err(status.to_string()) }
+            });
+        }
+    }
+}
+
+/// What failed is easier to find with what the daemons said of it.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for daemon in self.aggregators.iter().chain(&self.milters).flatten() {
+                let lines = daemon.log.lines();
+                let told: Vec<_> = lines.iter().filter(|line| !line.contains("verdict=")).cloned().collect();
+                println!("{}\n", told.join("\n"));
+            }
+            for site in &self.sites {
+                println!("{}\n", status(site));
+            }
+        }
+    }
+}
+
+/// What a milter's `bulkmark status --json` says.
+fn status(site: &Site) -> serde_json::Value {
+    let output =
+        Command::new(BULKMARK).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
+}
+
+#[test]
+fn what_one_saw_the_others_know() {
+    Fleet::postgres().iter().for_each(others_know);
+}
+
+#[test]
+fn on_nats_what_one_saw_the_others_know() {
+    Fleet::nats().iter().for_each(others_know);
+}
+
+/// Twenty at one mail server, and the next at another is bulk; and what people are told of the fleet.
+fn others_know(fleet: &Fleet) {
+    let running = Running::start(fleet);
+    running.send(0, &letter(1), 20);
+    wait_for(&running.sites[1], &letter(1), 20);
+    let answer = session(running.milters[1].as_ref().unwrap()).message(&Mail::raw(&letter(1)));
+    assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
+    running.wait_for(&letter(1), 21);
+    running.settle();
+    let told = |arguments: &[&str], config| {
+        let output = Command::new(BULKMARK).args(arguments).arg("--config").arg(config).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = told(&["status"], running.sites[0].config());
+    assert!(text.contains("fleet: a milter, in step with the log"), "{text}");
+    let text = told(&["fleet", "status", "--server"], running.servers[0].config());
+    let expected =
+        ["mx1 (own): ", "isp (partner: at most 5 to any count, quota 6.25%): none", "an aggregator, in step"];
+    assert!(expected.iter().all(|part| text.contains(part)), "{text}");
+    let again = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
+    let text = String::from_utf8_lossy(&again.stdout).into_owned();
+    assert_eq!(text, "all is as it should be: 6 members\n");
+}
+
+#[test]
+fn kills_lose_nothing_and_double_nothing() {
+    Fleet::postgres().iter().for_each(kill_all_kinds);
+}
+
+#[test]
+fn on_nats_kills_lose_nothing_and_double_nothing() {
+    Fleet::nats().iter().for_each(kill_all_kinds);
+}
+
+/// Aggregators, milters and the log's servers die again and again: nothing is lost, and nothing is counted twice.
+fn kill_all_kinds(fleet: &Fleet) {
+    let mut running = Running::start(fleet);
+    let mut expected = 0;
+    for round in 0..6 {
+        for milter in 0..3 {
+            running.send(milter, &letter(2), 5);
+            expected += 5;
+        }
+        let i = round / 3;
+        match round % 3 {
+            0 => {
+                running.aggregators[i].take().unwrap().kill();
+                running.send(0, &letter(2), 5);
+                running.aggregators[i] = Some(running.servers[i].start());
+            }
+            1 => {
+                running.milters[i].take().unwrap().kill();
+                running.milters[i] = Some(running.sites[i].start());
+                running.send(1, &letter(2), 5);
+            }
+            _ => {
+                fleet.kill_log();
+                running.send(2, &letter(2), 5);
+                fleet.start_log();
+            }
+        }
+        expected += 5;
+    }
+    running.wait_for(&letter(2), expected);
+    // Whoever is new has it by the snapshot and the steps behind it.
+    let new = fleet.milter("isp");
+    let _new = new.start();
+    wait_for(&new, &letter(2), expected);
+    assert_eq!(count(&running.sites[0], &letter(2)), expected);
+}
+
+/// The log is put back to an older copy, while aggregators run and while none does: what it lost of steps comes back, what it lost of
+/// reports too, and nothing is counted twice.
+#[test]
+fn a_log_that_lost_its_end_is_healed() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let mut running = Running::start(&fleet);
+    running.send(0, &letter(3), 4);
+    running.wait_for(&letter(3), 4);
+    let ends = "select string_agg(last::text, ',' order by name) from bulkmark.ends where name in ('batches', 'steps')";
+    let back = |to: &str| {
+        let (batches, steps) = to.split_once(',').unwrap();
+        let cut = format!(
+            "begin; delete from bulkmark.batches where place > {batches}; delete from bulkmark.steps where place > {steps}; \
+             update bulkmark.ends set last = {batches} where name = 'batches'; \
+             update bulkmark.ends set last = {steps} where name = 'steps'; commit"
+        );
+        fleet.sql(&cut).unwrap();
+    };
+    let before = fleet.sql(ends).unwrap();
+    for milter in 0..3 {
+        running.send(milter, &letter(3), 2);
+    }
+    running.wait_for(&letter(3), 10);
+    running.settle();
+    back(&before);
+    running.send(1, &letter(3), 3);
+    running.wait_for(&letter(3), 13);
+    running.kill_aggregators();
+    // These are in the log and nobody counted them when it is put back.
+    let before = fleet.sql(ends).unwrap();
+    running.send(2, &letter(3), 3);
+    wait_until("a batch in the log", || {
+        let now = fleet.sql(ends)?;
+        if now == before { Err(now) } else { Ok(()) }
+    });
+    back(&before);
+    running.start_aggregators();
+    running.send(0, &letter(3), 1);
+    running.wait_for(&letter(3), 17);
+    running.settle();
+}
+
+/// The log is made anew, empty: those who know put into it what they know, and go on in another epoch.
+#[test]
+fn a_log_that_is_made_anew_goes_on() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let running = Running::start(&fleet);
+    running.send(0, &letter(4), 4);
+    running.wait_for(&letter(4), 4);
+    running.settle();
+    fleet.sql("drop schema bulkmark cascade").unwrap();
+    running.send(1, &letter(4), 3);
+    let output = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    running.wait_for(&letter(4), 7);
+    running.settle();
+    assert_eq!(status(&running.sites[0])["fleet"]["epoch"], 2);
+    let new = fleet.milter("isp");
+    let _new = new.start();
+    wait_for(&new, &letter(4), 7);
+}
+
+/// A partner brings no signature to bulk by itself, and what it brought is taken back everywhere when its entry says so.
+#[test]
+fn a_partner_is_limited_and_taken_back() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let running = Running::start(&fleet);
+    let partner = fleet.milter("isp");
+    let at_partner = partner.start();
+    send(&at_partner, &letter(5), 30);
+    running.wait_for(&letter(5), 5);
+    running.send(0, &letter(5), 2);
+    running.wait_for(&letter(5), 7);
+    let output = fleet.set_up(&fleet.members(&MILTERS, 1), &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    running.wait_for(&letter(5), 2);
+    // It begins anew.
+    send(&at_partner, &letter(5), 3);
+    running.wait_for(&letter(5), 5);
+}
+
+/// What stands in the log and is no step, an old step once more, a batch that nobody can read, one of nobody's: all of it is passed over.
+#[test]
+fn junk_in_the_log_changes_nothing() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let running = Running::start(&fleet);
+    running.send(0, &letter(8), 4);
+    running.wait_for(&letter(8), 4);
+    running.settle();
+    let add = |name: &str, table: &str, values: &str| {
+        let sql = format!(
+            "begin; update bulkmark.ends set last = last + 1 where name = '{name}'; \
+             insert into bulkmark.{table} select {values} from bulkmark.ends where name = '{name}'; commit"
+        );
+        fleet.sql(&sql).unwrap();
+    };
+    let first = "(select bytes from bulkmark.batches order by place limit 1)";
+    add("steps", "steps", r"last, 0, 0, '\xdeadbeef'");
+    add("steps", "steps", "last, 0, 0, (select bytes from bulkmark.steps order by place limit 1)");
+    add("batches", "batches", r"last, 'mx2', 1, 1, 0, 0, '\x00'");
+    add("batches", "batches", &format!("last, 'ghost', 7, 7, 0, 0, {first}"));
+    // It is the client's own, once more.
+    add("batches", "batches", &format!("last, 'mx1', 7, 7, 0, 0, {first}"));
+    for milter in 0..3 {
+        running.send(milter, &letter(8), 2);
+    }
+    running.wait_for(&letter(8), 10);
+    running.settle();
+    for site in &running.sites {
+        let status = status(site);
+        assert_eq!(status["fleet"]["junk-steps"], 1, "{status}");
+        assert_eq!(status["fleet"]["epoch"], 1, "{status}");
+    }
+}
+
+/// A milter's ledger is an old copy: it hears so before it sends anything new, and what it forgot is not counted again.
+#[test]
+fn an_old_copy_of_a_milter_counts_nothing_twice() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let mut running = Running::start(&fleet);
+    running.send(0, &letter(9), 4);
+    running.wait_for(&letter(9), 4);
+    running.settle();
+    assert!(running.milters[0].take().unwrap().terminate().success());
+    let (ledger, copy) = (running.sites[0].path("state/ledger.redb"), running.sites[0].path("copy"));
+    std::fs::copy(&ledger, &copy).unwrap();
+    running.milters[0] = Some(running.sites[0].start());
+    for times in [2, 3] {
+        running.send(0, &letter(9), times);
+        running.settle();
+    }
+    running.milters[0].take().unwrap().kill();
+    std::fs::copy(&copy, &ledger).unwrap();
+    running.milters[0] = Some(running.sites[0].start());
+    running.send(0, &letter(9), 6);
+    running.wait_for(&letter(9), 15);
+    running.settle();
+    assert_eq!(count(&running.sites[1], &letter(9)), 15);
+}
+
+/// An aggregator takes no reports by HTTPS, and says so; its milter waits, and mail flows.
+#[test]
+fn an_aggregator_takes_reports_from_the_log_only() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let server = fleet.aggregator("agg1");
+    let entry = server.entry("old", "report");
+    let _daemon = server.start();
+    let site = common::server::milter(&[entry]);
+    let daemon = site.start();
+    send(&daemon, &letter(6), 3);
+    daemon.log.wait_for(0, "403 Forbidden: this is an aggregator of a fleet");
+    assert_eq!(count(&site, &letter(6)), 3, "own reports count at once");
+}
+
+/// Without its log a milter counts for itself, and says what is wrong; when it is there, nothing is missing.
+#[test]
+fn without_the_log_mail_flows() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let running = Running::start(&fleet);
+    running.send(0, &letter(7), 2);
+    running.wait_for(&letter(7), 2);
+    fleet.kill_log();
+    running.send(0, &letter(7), 3);
+    assert_eq!(count(&running.sites[0], &letter(7)), 5);
+    running.send(1, &letter(7), 4);
+    wait_until("an error", || {
+        let status = status(&running.sites[0]);
+        if status["links"][0]["error"].is_string() { Ok(()) } else { Err(status.to_string()) }
+    });
+    fleet.start_log();
+    running.wait_for(&letter(7), 9);
+}

@@ -1,0 +1,65 @@
+//! `fleet setup`: again at any time, and only told with `--dry-run`.
+
+use crate::fleet::Fleet;
+use crate::log_conformance::{Engine, own, run};
+use bulkmark::sync::log::nats::{self, new_nkey};
+use bulkmark::sync::log::{Duty, Log, LogError, Member, SetUp};
+use serde_json::json;
+
+/// What is as it should be is left alone; what is not is told, and made so, once.
+#[test]
+fn it_is_done_once_and_undone_changes_again() {
+    run(async || {
+        let clients = own(&["mx1"]);
+        let Some(fleet) = Fleet::fresh(&clients).await else { return };
+        let settings = fleet.settings("admin", None);
+        let member = |name: &str| Member {
+            name: name.to_owned(),
+            duty: Duty::Milter { limits: None, withdrawn: 0 },
+            nkey: None,
+            password_file: None,
+        };
+        let how = SetUp { dry_run: false, accounts: None, replicas: 3 };
+        let dry = SetUp { dry_run: true, ..how.clone() };
+        let members = [member("mx1")];
+        assert_eq!(nats::setup(&settings, &members, &how).await.unwrap(), Vec::<String>::new());
+
+        fleet.change("BULKMARK_STEPS", json!({ "max_age": 7_200_000_000_000_u64 })).await;
+        let more = [member("mx1"), member("mx2")];
+        let told = nats::setup(&settings, &more, &dry).await.unwrap();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[0].contains("BULKMARK_STEPS: changed max_age from 7200000000000 to 604800000000000"),
+            "{told:?}"
+        );
+        assert!(told[1].contains("list of 2 clients"), "{told:?}");
+        assert_eq!(nats::setup(&settings, &more, &dry).await.unwrap(), told, "nothing was done");
+        assert_eq!(fleet.aggregator().await.clients().await.unwrap(), clients);
+        assert_eq!(nats::setup(&settings, &more, &how).await.unwrap(), told);
+        assert_eq!(nats::setup(&settings, &more, &how).await.unwrap(), Vec::<String>::new());
+        assert_eq!(fleet.aggregator().await.clients().await.unwrap(), own(&["mx1", "mx2"]));
+    });
+}
+
+/// Who has no account is told so, and a stream that is missing or of another version too.
+#[test]
+fn what_is_missing_is_named() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx1"])).await else { return };
+        let log = fleet.client("mx1").await;
+        fleet.change("BULKMARK_STEPS", json!({ "metadata": { "bulkmark": "99" } })).await;
+        let error = log.ends().await.unwrap_err();
+        assert!(matches!(&error, LogError::NotSetUp(what) if what.contains("99")), "{error}");
+        fleet.api("STREAM.DELETE.BULKMARK_STEPS", json!(null)).await;
+        let error = log.ends().await.unwrap_err();
+        assert!(matches!(&error, LogError::NotSetUp(what) if what.contains("fleet setup")), "{error}");
+
+        let (seed, _) = new_nkey().unwrap();
+        std::fs::write(fleet.key("stranger"), seed).unwrap();
+        let error = fleet.connect("stranger", Some("mx1")).await.ends().await.unwrap_err();
+        assert!(
+            matches!(&error, LogError::Denied(what) if what.contains("does not let this account in")),
+            "{error}"
+        );
+    });
+}
