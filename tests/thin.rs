@@ -219,6 +219,14 @@ fn peers_tell_each_other_of_bulk() {
     let thin = thin(&[one.entry("thin", "report")]);
     let (at_a, at_b, at_thin) = (a.start(), b.start(), thin.start());
     at_thin.log.wait_for(0, "its list of bulk was taken over");
+    // The other server begins its list when this one asks for it.
+    wait_until("the other's list", || {
+        let mut status = Command::new(BULKMARK);
+        let output =
+            status.args(["status", "--server", "--json", "--config"]).arg(two.config()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        if text.contains("\"bulk\":{") { Ok(()) } else { Err(text) }
+    });
     // Some of it here, all the rest there: only the other server sees that it is bulk.
     send(&at_a, &letter(11), 4);
     wait_in_step(&a);

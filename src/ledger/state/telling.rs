@@ -91,12 +91,14 @@ mod tests {
     use crate::ledger::history::update::Update;
     use crate::ledger::history::vector::{Mark, Origin};
     use crate::ledger::settings::Settings;
+    use crate::ledger::state::fleet::fold::Fleet;
     use crate::ledger::state::generations::Generations;
     use crate::ledger::state::limited::{Limited, Limits};
     use crate::ledger::state::local::Local;
     use crate::ledger::state::merged::MergedCounts;
     use crate::ledger::state::receipts::{Receipts, Reporter};
     use crate::ledger::state::teller::Teller;
+    use crate::ledger::state::unheard::Unheard;
     use proptest::prelude::*;
 
     const DAY: u64 = 86_400;
@@ -106,11 +108,12 @@ mod tests {
     fn server(settings: &Settings) -> Server {
         let local = Local::recording(Generations::new(settings), Origin(1), Mark::default());
         let mut server = Server {
-            counts: Counts::new(local, MergedCounts::new(settings), 0, settings),
+            counts: Counts::new(local, (MergedCounts::new(settings), Fleet::default()), 0, settings),
             cut_at: 0,
             receipts: Receipts::default(),
             limited: Limited::new(settings),
             teller: Teller::default(),
+            unheard: Unheard::default(),
             renewed: false,
         };
         server.tell_bulk(BOUND, 7);
