@@ -277,6 +277,42 @@ fn junk_in_the_log_changes_nothing() {
     }
 }
 
+/// A milter's ledger is an old copy, and nobody counted yet what it sent since: it waits until somebody did, and does not give the
+/// numbers of those batches to others, which would be taken for them.
+#[test]
+fn an_old_copy_waits_for_what_it_forgot() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let mut running = Running::start(&fleet);
+    running.send(0, &letter(10), 4);
+    running.wait_for(&letter(10), 4);
+    running.settle();
+    assert!(running.milters[0].take().unwrap().terminate().success());
+    let (ledger, copy) = (running.sites[0].path("state/ledger.redb"), running.sites[0].path("copy"));
+    std::fs::copy(&ledger, &copy).unwrap();
+    running.milters[0] = Some(running.sites[0].start());
+    running.kill_aggregators();
+    let batches = || fleet.sql("select last from bulkmark.ends where name = 'batches'").unwrap();
+    let before = batches();
+    running.send(0, &letter(10), 3);
+    wait_until("a batch in the log", || {
+        let now = batches();
+        if now == before { Err(now) } else { Ok(()) }
+    });
+    running.milters[0].take().unwrap().kill();
+    std::fs::copy(&copy, &ledger).unwrap();
+    running.milters[0] = Some(running.sites[0].start());
+    running.send(0, &letter(11), 5);
+    // It is there, and follows.
+    wait_until("the milter", || {
+        let status = status(&running.sites[0]);
+        if status["fleet"]["in-step"] == true { Ok(()) } else { Err(status.to_string()) }
+    });
+    running.start_aggregators();
+    running.wait_for(&letter(11), 5);
+    wait_for(&running.sites[1], &letter(10), 7);
+    running.settle();
+}
+
 /// A milter's ledger is an old copy: it hears so before it sends anything new, and what it forgot is not counted again.
 #[test]
 fn an_old_copy_of_a_milter_counts_nothing_twice() {
