@@ -344,10 +344,19 @@ fn everything() -> String {
         let told = ["bulkmark_link_behind_updates{", "bulkmark_link_silence_seconds{"];
         if told.iter().all(|name| text.contains(name)) { Ok(()) } else { Err(text) }
     });
+    let mut thin = milter(&[servers[0].entry("thin", "report")]);
+    thin.extra += "hold = \"bulk\"\n";
+    thin.extra += STATUS;
+    let holds_bulk = thin.start();
+    wait_for(&holds_bulk, "bulkmark_bulk_signatures", |signatures| signatures >= 0.0);
     let with_tls = tls_with_page();
     Authority::new("ours").certify(&with_tls, "127.0.0.1", false);
     let tls = with_tls.start();
-    exposition(&at_site) + &exposition(&one) + &exposition(&tls) + &of_fleet().unwrap_or_default()
+    exposition(&at_site)
+        + &exposition(&one)
+        + &exposition(&tls)
+        + &exposition(&holds_bulk)
+        + &of_fleet().unwrap_or_default()
 }
 
 /// What the daemons of a fleet tell, once a step was made and applied; none where there is no PostgreSQL.
