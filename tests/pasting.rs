@@ -122,14 +122,20 @@ fn what_is_pasted_as_the_text_says_works() {
         let shown = path.strip_prefix(root()).unwrap().display().to_string();
         for block in blocks(&fs::read_to_string(&path).unwrap()) {
             found += 1;
+            // A fleet's file of members is no configuration of a daemon.
+            if block.text.starts_with("[[client]]") {
+                continue;
+            }
             let Some(piece) = piece(&block.above) else {
                 panic!(
                     "{shown}: the text does not say into which file of {ETC}milter.d or server.d this goes:\n{}",
                     block.text
                 );
             };
-            // Where to listen is one choice of several, which do not go together.
-            let is_choice = piece.starts_with("milter.d/") && block.text.starts_with("listen = ");
+            // Where to listen, and who verifies, are choices of which one excludes the others.
+            let choices = ["listen = ", "[authentication]", "[fleet]"];
+            let is_choice =
+                piece.starts_with("milter.d/") && choices.iter().any(|choice| block.text.starts_with(choice));
             let alone = Machine::new();
             let machines = [("alone", &alone), ("after all others", &machine)];
             for (who, machine) in machines.into_iter().take(if is_choice { 1 } else { 2 }) {

@@ -2,7 +2,7 @@
 //! Verifies DKIM, SPF and DMARC, where a white list asks for it and nobody else is trusted to: `authenticate = "self"`.
 //!
 //! [`Evidence`] is taken of a message while it is at hand: its header as it came, and what its body hashes to. Once it is known
-//! that the message is bulk, a [`Verifier`] holds that against what DNS says, within a bounded time.
+//! that the message is bulk, a verifier holds that against what DNS says, within a bounded time.
 
 mod evidence;
 mod resolver;

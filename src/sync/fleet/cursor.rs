@@ -110,7 +110,7 @@ mod tests {
         let chain = if version == 0 {
             Chain::default()
         } else {
-            Chain([branch, version as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+            Chain([branch, version.to_le_bytes()[0], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
         };
         Mark { version, chain }
     }
