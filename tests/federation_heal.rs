@@ -10,7 +10,7 @@ use bulkmark::sync::{Link, Remote, Upstream};
 use common::clock::Clock;
 use common::letters::{letter, send, wait_for};
 use common::server::{Server, milter, wait_until_equal};
-use common::{Daemon, status, wait_until};
+use common::{Daemon, Site, status, wait_until};
 use std::sync::Arc;
 
 /// After so many reports a server writes a checkpoint, and keeps no updates that it need not keep.
@@ -33,6 +33,14 @@ fn report_until_checkpoint(server: &Server, name: &str) {
         let reports = Reports { spool: 1, number, reports: reports.clone() };
         runtime.block_on(remote.report(&reports)).unwrap();
     }
+}
+
+/// Waits until the server of a site has counted all that was seen there.
+fn wait_until_told(site: &Site) {
+    wait_until("its server", || {
+        let spool = status(site)["ledger"]["spool"].clone();
+        if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
+    });
 }
 
 /// Nobody is asked to do anything.
@@ -71,6 +79,7 @@ fn a_restored_server_that_counts_before_it_hears_of_its_peer() {
     // Its milter keeps what it knows, and goes on.
     send(&at_a, &letter(1), 4);
     wait_for(&a, &letter(1), 17);
+    wait_until_told(&a);
     one_runs.kill();
     let one_runs = one.start();
     send(&at_a, &letter(1), 1);
@@ -139,10 +148,7 @@ fn a_server_that_was_away_for_longer_than_anything_counts() {
         send(&at_a, &letter(3), 1);
         wait_for(&a, &letter(3), expected);
     }
-    wait_until("its server", || {
-        let spool = status(&a)["ledger"]["spool"].clone();
-        if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
-    });
+    wait_until_told(&a);
     clocks.iter().for_each(|clock| clock.set("+9d"));
     report_until_checkpoint(&one, "many");
 

@@ -52,6 +52,6 @@ impl Unverified {
     }
 
     pub(super) fn dns(detail: impl fmt::Display) -> Self {
-        Self { reason: "dns", detail: format!("DNS has no answer for now: {detail}") }
+        Self { reason: "dns", detail: format!("DNS has no answer at the moment: {detail}") }
     }
 }

@@ -225,7 +225,7 @@ impl Inquest {
 enum Failure {
     /// It is not so.
     Not(String),
-    /// Nobody knows for now.
+    /// DNS could not say; it may be able to later.
     Dns(String),
 }
 

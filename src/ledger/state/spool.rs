@@ -377,8 +377,13 @@ mod tests {
         }
     }
 
+    /// The servers of these tests.
+    fn two() -> [String; 2] {
+        ["a", "b"].map(str::to_owned)
+    }
+
     /// As it comes back from its file.
-    fn reopened(spool: &Spool) -> Spool {
+    pub(super) fn reopened(spool: &Spool, upstreams: &[String]) -> Spool {
         let (id, before) = spool.ids();
         let stored = Stored {
             id,
@@ -389,7 +394,7 @@ mod tests {
             next_batch: spool.next_batch,
             last_sent: Some(spool.last_sent.clone()),
         };
-        Spool::restore(stored, &["a".to_owned(), "b".to_owned()])
+        Spool::restore(stored, upstreams)
     }
 
     fn signatures(batch: Option<Outgoing>) -> Vec<u128> {
@@ -411,7 +416,7 @@ mod tests {
         push(&mut spool, 0..10);
         assert_eq!(spool.begin("a").unwrap().number, 1);
         push(&mut spool, 10..3 * MAX_BATCH);
-        let mut spool = reopened(&spool);
+        let mut spool = reopened(&spool, &two());
         push(&mut spool, 3 * MAX_BATCH..3 * MAX_BATCH + 2);
         // The one that is active is asked first, and then gets what was made since.
         assert_eq!(spool.open("b"), None);
@@ -432,7 +437,7 @@ mod tests {
         let batch = spool.begin("a").unwrap();
         assert_eq!((spool.id_of(batch.number), signatures(Some(batch))), (NEW, vec![1]));
         // All of that holds over another start.
-        let spool = reopened(&spool);
+        let spool = reopened(&spool, &two());
         assert_eq!((spool.id_of(2), spool.ids().0, spool.len()), (OLD, NEW, 3));
     }
 
@@ -441,7 +446,7 @@ mod tests {
     fn what_waited_goes_out_when_all_agree() {
         let mut spool = Spool::new(OLD);
         push(&mut spool, 0..3);
-        let mut spool = reopened(&spool);
+        let mut spool = reopened(&spool, &two());
         push(&mut spool, 3..5);
         spool.acknowledge("a", 0, COUNTED);
         assert_eq!(signatures(spool.begin("a")), [4, 5]);

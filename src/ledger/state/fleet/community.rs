@@ -107,20 +107,12 @@ impl<'a> CommunityDraft<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::state::oddity::tests::element;
     use bulkmark_filter::{CELLS_AT_CAPACITY, Counting, Merged};
 
     /// The estimate is within a twentieth, from a tenth of the capacity to twice it.
     #[test]
     fn cells_tell_how_many_signatures_there_are() {
-        let element = |n: u64| {
-            let half = |i: u64| {
-                let z = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-                let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-                u128::from(z ^ (z >> 31))
-            };
-            half(2 * n + 1) << 64 | half(2 * n + 2)
-        };
         let mut filter = Refined::sized(10_000, CELLS_AT_CAPACITY).unwrap();
         for n in 0..20_000u64 {
             filter.add(element(n), 1 + u32::try_from(n % 30).unwrap());

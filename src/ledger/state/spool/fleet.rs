@@ -109,7 +109,8 @@ impl Spool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Spool, Stored, Waiting};
+    use super::super::tests::reopened;
+    use super::super::{Spool, Waiting};
     use super::*;
     use crate::ledger::history::spool_mark::Taken;
     use crate::signature::Signature;
@@ -118,20 +119,6 @@ mod tests {
         for n in reports {
             spool.push(Waiting { signature: Signature::from_bytes([n; 16]), times: 1, at: n.into() });
         }
-    }
-
-    fn reopened(spool: &Spool) -> Spool {
-        let (id, before) = spool.ids();
-        let stored = Stored {
-            id,
-            before,
-            reports: spool.reports.clone(),
-            first: spool.first,
-            batches: spool.batches.iter().cloned().collect(),
-            next_batch: spool.next_batch,
-            last_sent: Some(spool.last_sent.clone()),
-        };
-        Spool::restore(stored, &[])
     }
 
     fn numbers(sent: &[Sent]) -> Vec<(u64, u64, u64)> {
@@ -162,7 +149,7 @@ mod tests {
         assert_eq!(hear(&mut spool, 7, &mark([1, 3])), Heard { settled: vec![1, 3], renewed: None });
         assert_eq!(numbers(&spool.for_fleet("mx1", 0, 64, false).0), [(7, 2, 2), (7, 4, 2)]);
         assert_eq!(hear(&mut spool, 8, &mark([2, 4])), Heard::default(), "somebody else's marks");
-        let mut spool = reopened(&spool);
+        let mut spool = reopened(&spool, &[]);
         assert_eq!(hear(&mut spool, 7, &mark([1, 2, 3, 4])), Heard { settled: vec![2, 4], renewed: None });
         assert_eq!((spool.len(), spool.batches().count()), (0, 0));
     }
@@ -175,7 +162,7 @@ mod tests {
         push(&mut spool, 0..2);
         spool.for_fleet("mx1", 0, 64, true);
         push(&mut spool, 2..4);
-        let mut copy = reopened(&spool);
+        let mut copy = reopened(&spool, &[]);
         spool.for_fleet("mx1", 1, 64, true);
         push(&mut copy, 4..5);
         // The batch that was made of what waited is counted, the one before not yet.
@@ -183,7 +170,7 @@ mod tests {
         let (sent, _) = copy.for_fleet("mx1", 0, 64, true);
         assert_eq!(numbers(&sent), [(7, 1, 1), (99, 3, 3)]);
         assert_eq!(sent[1].outgoing.reports, [(Signature::from_bytes([4; 16]), 1)]);
-        let mut copy = reopened(&copy);
+        let mut copy = reopened(&copy, &[]);
         assert_eq!(hear(&mut copy, 7, &mark([1, 2])).settled, [1]);
         assert_eq!(numbers(&copy.for_fleet("mx1", 0, 64, false).0), [(99, 3, 3)]);
     }
