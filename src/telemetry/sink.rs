@@ -53,8 +53,10 @@ impl Sink {
             Self::Stderr => Err(io::ErrorKind::Unsupported.into()),
         };
         if written.is_err() {
+            // Standard error has no buffer: a line that is formatted into it is written piece by piece.
+            let line = format!("bulkmark: {}: {line}\n", level.as_str().to_lowercase());
             // There is nowhere left to say that standard error is closed.
-            let _ = writeln!(io::stderr(), "bulkmark: {}: {line}", level.as_str().to_lowercase());
+            let _ = io::stderr().write_all(line.as_bytes());
         }
     }
 }
