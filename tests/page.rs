@@ -157,6 +157,13 @@ fn subjects_are_shown_where_that_is_wanted() {
     let daemon = site.start();
     mail(&daemon, 1, "=?utf-8?q?Gr=C3=BC=C3=9Fe?=", "news@shop.example", 20);
     assert_eq!(status(&daemon)["bulk"][0]["subject"], "Grüße");
+    // The mailing is known after a restart.
+    assert!(daemon.terminate().success());
+    let daemon = site.start();
+    assert_eq!(status(&daemon)["bulk"][0]["subject"], "Grüße");
+    mail(&daemon, 1, "again", "news@shop.example", 1);
+    let found = status(&daemon);
+    assert_eq!((&found["bulk"][0]["messages"], &found["bulk"][1]), (&2.into(), &Value::Null));
 }
 
 /// The configuration that is shown is that in force, whatever the file says.

@@ -5,7 +5,7 @@ use super::recent::{Recent, Record};
 use crate::policy::{Action, Counts};
 use crate::signature::{Groups, Signatures};
 use parking_lot::Mutex;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -34,7 +34,7 @@ pub struct Seen<'a> {
 }
 
 /// Messages that are bulk and the same, or nearly so; for people.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Mailing {
     /// The first signature of the first of them, by which it is named.
@@ -67,6 +67,15 @@ pub struct Mailing {
     pub subject_hash: Option<String>,
     /// The last subject, where the configuration wants that.
     pub subject: Option<String>,
+}
+
+/// A mailing as it is kept over a restart.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct StoredMailing {
+    mailing: Mailing,
+    /// By what its messages are known.
+    found_by: Vec<u64>,
 }
 
 /// All of them.
@@ -138,6 +147,32 @@ impl Table {
         entry.signature.clone()
     }
 
+    /// All that are still shown, for the next start.
+    pub(super) fn stored(&self, now: u64) -> Vec<StoredMailing> {
+        let Mailings { groups, all } = &*self.mailings.lock();
+        let shown = all.iter().filter(|(_, mailing)| mailing.last + DAY > now);
+        let stored = |(&group, mailing): (_, &Mailing)| StoredMailing {
+            // Subjects of this start cannot be compared with those of another.
+            mailing: Mailing { subject_hash: None, ..mailing.clone() },
+            found_by: groups.found_by(group).to_vec(),
+        };
+        shown.map(stored).collect()
+    }
+
+    /// Takes up what an earlier start stored, but for what is not wanted any more.
+    pub(super) fn take_up(&self, stored: Vec<StoredMailing>) {
+        let Mailings { groups, all } = &mut *self.mailings.lock();
+        for StoredMailing { mut mailing, found_by } in stored.into_iter().take(MOST - all.len()) {
+            if !self.wanted.subjects {
+                mailing.subject = None;
+            }
+            if !self.wanted.clients {
+                (mailing.clients, mailing.more_clients) = (Vec::new(), false);
+            }
+            all.insert(groups.restore(&found_by), mailing);
+        }
+    }
+
     /// The `most` with the highest counts.
     pub(super) fn top(&self, most: usize, now: u64) -> Vec<Mailing> {
         let mailings = self.mailings.lock();
@@ -200,5 +235,29 @@ mod tests {
         assert_eq!((top[0].done["mark"], top[0].suggestion.as_deref()), (10, Some("host .8.example")));
         assert!(top[0].subject.is_none() && top[0].subject_hash.is_some());
         assert!(table.top(3, 4000 + DAY).is_empty());
+    }
+
+    /// What another start stored is known again, whatever of it may still be shown.
+    #[test]
+    fn mailings_are_known_again_after_a_restart() {
+        let record = Record { subjects: true, clients: true, ..Record::default() };
+        let before = Table::new(record);
+        add(&before, 1, 20, "a.example", 1000);
+        add(&before, 2, 30, "b.example", 1000 + DAY);
+        let stored = serde_json::to_vec(&before.stored(1000 + DAY)).unwrap();
+        let after = |record| {
+            let table = Table::new(record);
+            table.take_up(serde_json::from_slice(&stored).unwrap());
+            table
+        };
+        let again = after(record);
+        let kept = again.top(9, 1001 + DAY);
+        assert_eq!((kept.len(), kept[0].subject.as_deref(), kept[0].clients.len()), (1, Some("Offer"), 1));
+        add(&again, 2, 31, "b.example", 1002 + DAY);
+        add(&again, 1, 21, "a.example", 1002 + DAY);
+        let kept: Vec<_> = again.top(9, 1003 + DAY).iter().map(|mailing| mailing.messages).collect();
+        assert_eq!(kept, [2, 1]);
+        let hidden = after(Record::default()).top(9, 1001 + DAY);
+        assert_eq!((hidden[0].subject.as_deref(), hidden[0].clients.len()), (None, 0));
     }
 }

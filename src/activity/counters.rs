@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The counters of a daemon.
 
-use super::bulk::{Mailing, Seen, Table};
+use super::bulk::{Mailing, Seen, StoredMailing, Table};
 use super::connections::Connections;
 use super::histogram::Histogram;
 use super::load::Load;
@@ -126,6 +126,19 @@ impl Activity {
     #[must_use]
     pub fn bulk(&self, most: usize, now: u64) -> Vec<Mailing> {
         self.bulk.top(most, now)
+    }
+
+    /// The mailings that are bulk now, as they are kept over a restart.
+    #[must_use]
+    pub fn stored_mailings(&self, now: u64) -> Vec<StoredMailing> {
+        self.bulk.stored(now)
+    }
+
+    /// Takes up the mailings that were bulk before a restart, if the page shows any.
+    pub fn take_up_mailings(&self, stored: Vec<StoredMailing>) {
+        if self.is_recording() {
+            self.bulk.take_up(stored);
+        }
     }
 
     /// Counts signatures that a client reported to a server.

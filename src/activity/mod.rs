@@ -14,7 +14,7 @@ mod spans;
 mod tasks;
 
 pub use crate::policy::AccountStatus;
-pub use bulk::{Mailing, Seen};
+pub use bulk::{Mailing, Seen, StoredMailing};
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged};
 pub use histogram::Histogram;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark milter`
 
-use super::accounts;
 use super::canary;
 use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
 use super::exit::EX_CONFIG;
 use super::fleet_tasks::{self, Duty, Joined};
+use super::kept;
 use super::lists::look_after;
 use super::output::complain;
 use super::supervisor::Supervisor;
@@ -57,7 +57,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let ending = ended()?;
     let file = checked.file.clone();
     let activity = Activity::new(telemetry::lines_dropped, file.status.record());
-    accounts::take_up(&file.state_dir, &activity);
+    kept::take_up(&file.state_dir, &activity);
     let (new, role) = (!file.state_dir.join(ledger::FILE_NAME).exists(), role_of(&file));
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
@@ -81,9 +81,11 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
     serving();
     look_after_all(&ledger, &service, &mut tasks);
+    let state_dir = file.state_dir.clone();
+    let (kept_in, of_activity) = (state_dir.clone(), Arc::clone(&activity));
+    tasks.run("keep", move || kept::keep(kept_in.clone(), Arc::clone(&of_activity)));
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
     let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), ending));
-    let state_dir = file.state_dir.clone();
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
@@ -96,7 +98,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     }
     drop(tasks);
     end_history(history.as_ref());
-    accounts::store(&state_dir, &activity);
+    kept::store(&state_dir, &activity);
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())

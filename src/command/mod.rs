@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The command line: one file per subcommand.
 
-mod accounts;
 mod asker;
 mod canary;
 mod check;
@@ -17,6 +16,7 @@ mod explain;
 mod fleet;
 mod fleet_tasks;
 mod from_where;
+mod kept;
 mod ledger;
 mod ledger_own;
 mod lists;

@@ -59,6 +59,23 @@ impl Groups {
         }
     }
 
+    /// The halves of signatures by which a group is found.
+    #[must_use]
+    pub fn found_by(&self, group: u64) -> &[u64] {
+        self.members.get(&group).map_or(&[], Vec::as_slice)
+    }
+
+    /// Makes a group that is found by these halves again, but for those that another has. Returns its number.
+    pub fn restore(&mut self, found_by: &[u64]) -> u64 {
+        let group = self.next;
+        self.next += 1;
+        let new = found_by.iter().take(MOST_OF_ONE).filter(|half| !self.of.contains_key(half));
+        let new: Vec<_> = new.copied().collect();
+        self.of.extend(new.iter().map(|&half| (half, group)));
+        self.members.insert(group, new);
+        group
+    }
+
     fn find(&self, signature: Signature) -> Option<u64> {
         self.of.get(&half(signature)).copied()
     }
