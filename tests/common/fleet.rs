@@ -73,11 +73,8 @@ impl Fleet {
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             if Instant::now() >= deadline {
                 assert!(!is_restarted, "{told}\n{}", cluster.logs());
-                // A cluster that lost track of its nodes finds them again so.
                 (deadline, is_restarted) = (Instant::now() + PATIENCE, true);
-                cluster.kill_all();
-                cluster.start_all();
-                cluster.wait_until_well();
+                cluster.start_anew();
             }
         }
     }

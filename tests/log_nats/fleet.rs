@@ -94,14 +94,11 @@ impl Fleet {
         let mut is_restarted = false;
         while let Err(error) = nats::setup(&settings, &members, &how).await {
             let logs = || self.cluster.logs();
-            assert!(began.elapsed().as_secs() < 90, "it cannot be set up: {error}\n{}", logs());
+            assert!(began.elapsed().as_secs() < 240, "it cannot be set up: {error}\n{}", logs());
             assert!(matches!(error, LogError::Unavailable(_) | LogError::NotSetUp(_)), "{error}");
-            // A cluster that lost track of its nodes finds them again so.
             if began.elapsed().as_secs() > 20 && !is_restarted {
                 is_restarted = true;
-                self.cluster.kill_all();
-                self.cluster.start_all();
-                self.cluster.wait_until_well();
+                self.cluster.start_anew();
             }
         }
     }
