@@ -14,6 +14,7 @@ pub mod steps;
 use bulkmark::sync::log::{Appending, Batch, Client, Log, LogError, Place, Reader, Step};
 use std::fmt::Debug;
 use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -117,9 +118,17 @@ pub async fn insist<T, F: Future<Output = Result<T, LogError>>>(mut ask: impl Fn
     }
 }
 
-/// Appends until that is acknowledged.
+/// Appends until that is acknowledged, by another attempt where the log does not store it.
 pub async fn append(log: &impl Log, id: Appending, bytes: &[u8]) -> Place {
-    let place = insist(|| log.append(id, bytes.to_vec())).await;
+    let attempt = &AtomicU32::new(id.attempt);
+    let place = insist(|| async move {
+        let id = Appending { attempt: attempt.load(Ordering::Relaxed), ..id };
+        log.append(id, bytes.to_vec()).await.inspect_err(|error| {
+            let unstored = matches!(error, LogError::Unstored(_));
+            attempt.fetch_add(unstored.into(), Ordering::Relaxed);
+        })
+    })
+    .await;
     assert!(place > Place(0), "place 0 is no place");
     place
 }

@@ -100,6 +100,14 @@ impl Outbox {
         }
     }
 
+    /// The log heard of a batch and did not store it in time. By another attempt it does; if it stores both, it is counted once.
+    pub(super) fn unstored(&mut self, id: Id, attempt: u32, now: Instant) {
+        if let Some(sent) = self.on_the_way(id, attempt) {
+            sent.failures = sent.failures.saturating_add(1);
+            sent.repeat(now + pause(sent.failures, LAST_PAUSE));
+        }
+    }
+
     fn on_the_way(&mut self, id: Id, attempt: u32) -> Option<&mut Sent> {
         let sent = self.0.get_mut(&id)?;
         (sent.attempt == attempt && matches!(sent.state, State::OnTheWay)).then_some(sent)
@@ -190,6 +198,11 @@ mod tests {
             assert_eq!(outbox.due(mark(1, 0), now), []);
             now += LAST_PAUSE;
         }
+        // Unless the log says that it has heard of it, and does not store it.
+        outbox.due(mark(1, 0), now);
+        outbox.unstored((7, 1), 0, now);
+        assert_eq!(outbox.due(mark(1, 0), now), []);
+        assert_eq!(outbox.due(mark(1, 0), now + LAST_PAUSE), [((7, 1), 1)]);
         // Under another spool's name the numbers are others.
         assert_eq!(outbox.open(&[(8, 1)], mark(1, 0), now), 0);
         assert_eq!(outbox.due(mark(1, 0), now), [((8, 1), 0)]);

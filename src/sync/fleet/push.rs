@@ -93,7 +93,11 @@ impl<L: Log> Pusher<L> {
             }
             Err(e) => {
                 self.fleet.fails(Flow::Reports, &e);
-                self.outbox.failed(id, attempt, now);
+                if matches!(e, LogError::Unstored(_)) {
+                    self.outbox.unstored(id, attempt, now);
+                } else {
+                    self.outbox.failed(id, attempt, now);
+                }
             }
         }
     }

@@ -17,7 +17,7 @@ pub struct Appending {
     pub spool: u64,
     /// Its number there.
     pub number: u64,
-    /// How often the log was found not to have it although it had said so. By another attempt it is another message.
+    /// How often the log was found not to have it although it had said so, or heard of it. By another attempt it is another message.
     pub attempt: u32,
 }
 
@@ -76,6 +76,9 @@ pub enum LogError {
     /// It cannot be reached, or does not answer in time; or something that it needs is not there.
     #[error("{0}")]
     Unavailable(String),
+    /// It has heard of a batch, does not store it, and takes every repetition for the same: it is to be appended by another attempt.
+    #[error("{0}")]
+    Unstored(String),
     /// It says that this account may not do so.
     #[error("{0}")]
     Denied(String),

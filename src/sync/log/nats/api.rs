@@ -106,8 +106,9 @@ pub(super) async fn append(
             Err(failure) if failure.err_code != REPEAT_IN_PROCESS => return Err(failure.into()),
             _ if Instant::now() + BRIEF < deadline => sleep(BRIEF).await,
             _ => {
-                return Err(LogError::Unavailable(
-                    "the log has it, and has not stored it in time".to_owned(),
+                // A server whose leader died in between may say so for as long as it knows repetitions (2.10.27).
+                return Err(LogError::Unstored(
+                    "the log has heard of it, and has not stored it in time".to_owned(),
                 ));
             }
         }

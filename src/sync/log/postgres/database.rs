@@ -148,6 +148,7 @@ pub(super) fn all_of(mut failures: Vec<(String, LogError)>) -> LogError {
 pub(super) fn copy(error: &LogError) -> LogError {
     match error {
         LogError::Unavailable(what) => LogError::Unavailable(what.clone()),
+        LogError::Unstored(what) => LogError::Unstored(what.clone()),
         LogError::Denied(what) => LogError::Denied(what.clone()),
         LogError::Gone(place) => LogError::Gone(*place),
         LogError::NotSetUp(what) => LogError::NotSetUp(what.clone()),
