@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test arm64-test image-test study exactness attack \
+.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -65,6 +65,15 @@ study:
 exactness:
 	BULKMARK_REPORTS=200000 BULKMARK_KILLS=50 BULKMARK_KILL_PAUSE=1000 \
 		$(CARGO) test --locked --release --test exactness -- --nocapture
+
+# The aims of a fleet on real daemons and engines, as a table: exact counts while something is killed every two seconds, times of taking
+# over, signatures a second, and what it costs to do nothing. Half an hour; see tests/fleet_aims/main.rs. ROWS="nats speed" makes
+# these rows only; BINARY runs the daemons of another program.
+MESSAGES ?= 200000
+SEED ?= 1
+
+fleet:
+	MESSAGES=$(MESSAGES) SEED=$(SEED) $(CARGO) test --locked --release --test fleet_aims -- --full $(ROWS)
 
 # What an attacker would do to running daemons, and whether SECURITY.md promises better: see tests/attack/main.rs. BINARY attacks
 # another program than the one built here; ROWS="1 12" makes these attacks only.
@@ -224,6 +233,7 @@ install:
 	@test -x $(PROGRAM) || { echo "there is no $(PROGRAM): run make build first" >&2; exit 1; }
 	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/bulkmark
 	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf
+	install -D -m 0755 packaging/dovecot/bulkmark-report $(DESTDIR)/usr/lib/bulkmark/bulkmark-report
 	test -n "$(DESTDIR)" || ! command -v systemd-sysusers >/dev/null || systemd-sysusers bulkmark.conf
 	install -d -m 0755 $(DESTDIR)$(SYSCONFDIR)/bulkmark $(DESTDIR)$(SYSCONFDIR)/systemd/system
 	for file in milter.toml server.toml; do \

@@ -16,7 +16,7 @@ use bulkmark::sync::Link;
 use bulkmark::sync::log::postgres::{Postgres, setup};
 use bulkmark::sync::log::{Appending, Duty, Log, Member, Place, Reader as _, SetUp, Settings};
 use common::postgres as server;
-use std::fs;
+use common::process::processor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -33,9 +33,6 @@ const SMALL: usize = 400;
 
 /// Followers at most.
 const FOLLOWERS: usize = 50;
-
-/// Clock ticks in a second, of which the kernel counts the time of processes.
-const TICKS: f64 = 100.0;
 
 fn main() {
     // `cargo test --benches` runs this without `--bench`: then there is nothing to measure.
@@ -65,30 +62,23 @@ impl Rig {
         Arc::new(Postgres::new(&settings, Arc::new(Link::new(&settings.log))).unwrap())
     }
 
-    /// Ticks that the server worked, and those of this process.
-    fn ticks(&self) -> (u64, u64) {
-        (self.server.processes().iter().map(|&pid| ticks(pid)).sum(), ticks(std::process::id()))
+    /// Seconds that the server worked, and those of this process.
+    fn processors(&self) -> (f64, f64) {
+        (self.server.processes().iter().map(|&pid| processor(pid)).sum(), processor(std::process::id()))
     }
 
     /// Prints what a time cost, in shares of a core.
     async fn cost(&self, what: &str, while_: impl Future<Output = ()>) {
-        let (before, began) = (self.ticks(), Instant::now());
+        let (before, began) = (self.processors(), Instant::now());
         while_.await;
-        let (after, seconds) = (self.ticks(), began.elapsed().as_secs_f64());
-        let share = |before, after: u64| after.saturating_sub(before) as f64 / TICKS / seconds * 100.0;
+        let (after, seconds) = (self.processors(), began.elapsed().as_secs_f64());
+        let share = |before: f64, after: f64| (after - before) / seconds * 100.0;
         println!(
             "{what}: server {:.2} % of a core, all followers {:.2} %",
             share(before.0, after.0),
             share(before.1, after.1)
         );
     }
-}
-
-/// Ticks of one process.
-fn ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().collect::<Vec<_>>());
-    fields.map_or(0, |fields| fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum())
 }
 
 async fn measure() {

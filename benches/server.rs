@@ -17,6 +17,7 @@ use bulkmark::ledger::Settings;
 use bulkmark::signature::{FederationKey, Signature};
 use bulkmark::sync::Parameters;
 use bulkmark::sync::wire::{MAX_REPORTS, Reports};
+use common::process::resident;
 use common::random::element;
 use common::server::{Server, milter};
 use common::{Daemon, Site};
@@ -91,15 +92,8 @@ fn pin(pid: u32, core: usize) {
     }
 }
 
-/// Resident memory, in bytes.
-fn resident(daemon: &Daemon) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
-}
-
 fn memory(what: &str, daemon: &Daemon) {
-    println!("{what}: {} MB resident", resident(daemon) / 1_000_000);
+    println!("{what}: {} MB resident", resident(daemon) * 1024 / 1_000_000);
 }
 
 fn restart(what: &str, daemon: Daemon, start: impl FnOnce() -> Daemon) -> Daemon {

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `mail`, `signature`, `policy` and `verdict` are pure: no clock, no file, no socket. `milter` and `ledger` are the edge. `text` makes what comes from outside fit to be shown, `net` has
-//! sockets and HTTP for all that listen, `table` asks servers of tables for white lists, `verify` DNS for keys and records, `directory` the files of a state directory. `sync` carries counts between machines, `server` hands them out, and by `control`
-//! other commands ask a daemon. `activity` is what a daemon did, and `page` shows it. `tune` judges an archive's mail. `config`
+//! sockets and HTTP for all that listen, `table` asks servers of tables for white lists, `verify` DNS for keys and records, `directory` the files of a state directory. `correspondents` remembers whom one's own users write to. `sync` carries counts between machines, `server` hands them out, and by `control`
+//! other commands ask a daemon. `activity` is what a daemon did, and `page` shows it. `tune` judges an archive's mail. `trust` tells whom to believe who reports. `config`
 //! fills the settings of all rooms from a file; `command` puts everything together. ARCHITECTURE.md has the whole picture, and
 //! `tests/layering.rs` holds which room may use which.
 
@@ -26,6 +26,7 @@ pub mod activity;
 pub mod command;
 pub mod config;
 pub mod control;
+pub mod correspondents;
 pub mod directory;
 pub mod ledger;
 pub mod mail;
@@ -39,6 +40,7 @@ pub mod sync;
 pub mod table;
 pub mod telemetry;
 pub mod text;
+pub mod trust;
 pub mod tune;
 pub mod verdict;
 pub mod verify;

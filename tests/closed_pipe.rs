@@ -44,7 +44,9 @@ fn every_command_ends_without_a_word() {
     for site in [&site, &other] {
         assert!(site.start().terminate().success());
     }
-    let served = server.start();
+    let live = Site::new("");
+    let (served, serves) = (server.start(), live.start());
+    let of_live = live.config().to_str().unwrap().to_owned();
     let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mail/plain.eml");
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let (config, of_server) = (text(&site.config()), text(&server.config()));
@@ -76,6 +78,9 @@ fn every_command_ends_without_a_word() {
         format!("ledger merge {state} {others} --output {new}"),
         format!("ledger backup --config {config} {copy}"),
         format!("ledger begin --config {of_other}"),
+        format!("report --config {of_live} --user anna {plain}"),
+        format!("reports --config {of_live}"),
+        format!("reports forget --config {of_live} --user anna"),
         format!("signature {plain}"),
         format!("status --server --config {of_server}"),
         format!("status --server --json --config {of_server}"),
@@ -87,13 +92,26 @@ fn every_command_ends_without_a_word() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), &*error), (Some(141), ""), "bulkmark {line}");
     }
+    every_one_is_tried(&lines);
+    drop((served, serves));
+}
+
+fn every_one_is_tried(lines: &[String]) {
     let is_run = |name: &String| lines.iter().any(|line| line.replace("--json ", "").starts_with(name));
     // Those of a fleet need a log, and write with the same means.
-    let silent = ["client remove", "client set", "fleet setup", "fleet status", "milter", "server"];
+    let silent = [
+        "client remove",
+        "client set",
+        "fleet setup",
+        "fleet status",
+        "fleet import",
+        "fleet export",
+        "milter",
+        "server",
+    ];
     let missing: Vec<_> =
         all_commands().into_iter().filter(|name| !is_run(name) && !silent.contains(&&**name)).collect();
     assert!(missing.is_empty(), "nobody tried {missing:?} with a closed pipe");
-    drop(served);
 }
 
 /// Who complains to nobody ends as if somebody had listened.

@@ -192,7 +192,7 @@ fn examples_and_manual_have_every_key_of_entries() {
             }
         }
     }
-    assert_eq!(found, 14, "three of upstream, three of peer, two of listen, six of policy");
+    assert_eq!(found, 20, "three each of upstream, peer and twice fleet.ask, two of listen, six of policy");
 }
 
 #[test]

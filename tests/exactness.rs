@@ -1,21 +1,25 @@
 //! A federation under fire: three servers, each the peer of both others, and six milters, of which four are own clients with two
 //! upstream servers each, and two are partners; daemons are killed all the time, and connections are cut off, held up and
 //! repeated. Halfway one of the partners is removed with its counts. In the end every holder counts every signature exactly as
-//! often as own clients reported it, and as far as the partner that is left may.
+//! often as own clients reported it, and as far as the partner that is left may; so it weighs what their users said of each, and took
+//! back.
 //!
 //! `make exactness` runs it with 200,000 reports and 50 kills; the test suite with fewer.
 
 mod common;
 
+use bulkmark::signature::{FederationKey, Signature, UNIT, nomination, revocation};
+use common::holders::{body_of, counts, verify};
 use common::letters::letter;
 use common::milter::{Mail, session};
 use common::proxy::Proxy;
 use common::random::Random;
 use common::server::{Server, milter};
 use common::{BULKMARK, Daemon, Site, status, wait_longer};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::Command;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -36,6 +40,13 @@ const LETTERS: usize = 300;
 /// Messages that a milter gets between two chances to be killed.
 const BURST: usize = 5;
 
+/// Users of a milter, who say something of one in so many messages.
+const USERS: usize = 4;
+const SPOKEN: usize = 6;
+
+/// Everybody's word weighs whole.
+const PEOPLE: &str = "\n[people]\nnew-reporter = 1.0\nmax-newcomers = 1000.0\n";
+
 /// How long everything may take to heal.
 const HEALING: Duration = Duration::from_secs(120);
 
@@ -43,53 +54,9 @@ fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
-/// The signatures of all letters.
-fn signatures(site: &Site) -> Vec<String> {
-    let files: Vec<_> = (0..LETTERS)
-        .map(|n| {
-            let path = site.path(&format!("{n}.eml"));
-            std::fs::write(&path, letter(n)).unwrap();
-            path
-        })
-        .collect();
-    let output = Command::new(BULKMARK).arg("signature").args(files).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let body = text.lines().filter(|line| line.contains("\tbody\t"));
-    let signatures: Vec<_> = body.map(|line| line.rsplit('\t').next().unwrap().to_owned()).collect();
-    assert_eq!(signatures.len(), LETTERS);
-    signatures
-}
-
-/// What a server counts.
-fn counts(server: &Server, signatures: &[String]) -> Option<Vec<usize>> {
-    let stream = TcpStream::connect(("127.0.0.1", server.port)).ok()?;
-    let mut reader = BufReader::new(&stream);
-    let mut counts = Vec::new();
-    for signature in signatures {
-        write!(&stream, "GET /v1/check?signature={signature} HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().ok()?;
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).ok()?;
-        let answer: serde_json::Value = serde_json::from_slice(&body).ok()?;
-        counts.push(usize::try_from(answer["count"].as_u64()?).unwrap());
-    }
-    Some(counts)
-}
-
 #[test]
 fn every_holder_counts_exactly() {
-    let mut servers = [(); SERVERS]
-        .map(|()| Server::new("anonymous-reading = true\nlimits = { checks-per-minute = 10000000 }"));
+    let mut servers = [(); SERVERS].map(|()| Server::new(""));
     let proxies: Vec<_> =
         servers.iter().zip(1..).map(|(server, seed)| Proxy::new(server.port, seed)).collect();
     let by_proxy = |i: usize| format!("http://127.0.0.1:{}", proxies[i].port);
@@ -98,7 +65,7 @@ fn every_holder_counts_exactly() {
             .map(|peer| servers[peer].entry_by(&by_proxy(peer), &format!("server{i}"), "peer"));
         servers[i].extra += &format!("\npeer = [{}]", peers.join(", "));
     }
-    let milters: Vec<_> = (0..MILTERS)
+    let mut milters: Vec<_> = (0..MILTERS)
         .map(|i| {
             let entry = |at: usize| {
                 servers[at % SERVERS].entry_by(&by_proxy(at % SERVERS), &format!("mx{i}"), "report")
@@ -106,26 +73,12 @@ fn every_holder_counts_exactly() {
             match PARTNERS.contains(&i) {
                 false => milter(&[entry(i), entry(i + 1)]),
                 // The limit is one at each server.
-                true => {
-                    let server = &servers[i % SERVERS];
-                    let token = server.client(&[
-                        "add",
-                        "--partner",
-                        &format!("mx{i}"),
-                        "--quota",
-                        "1",
-                        "--rate",
-                        "1000000",
-                    ]);
-                    std::fs::write(server.site.path(&format!("mx{i}")), token).unwrap();
-                    let token = server.site.path(&format!("mx{i}"));
-                    let url = by_proxy(i % SERVERS);
-                    milter(&[format!("{{ url = \"{url}\", token-file = \"{}\" }}", token.display())])
-                }
+                true => milter(&[partner(&servers[i % SERVERS], i, &by_proxy(i % SERVERS))]),
             }
         })
         .collect();
-    let signatures = signatures(&milters[0]);
+    milters.iter_mut().for_each(|site| site.extra += PEOPLE);
+    let signatures = what_is_counted();
     let running_servers: Vec<_> = servers.iter().map(|server| Mutex::new(Some(server.start()))).collect();
     let running_milters: Vec<_> = milters.iter().map(|site| Mutex::new(Some(site.start()))).collect();
 
@@ -136,8 +89,9 @@ fn every_holder_counts_exactly() {
         proxies.iter().map(|proxy| what(&proxy.harm).load(Ordering::Relaxed)).sum()
     };
     println!(
-        "{} reports in {:.0} s, {} kills; connections cut: {}, delayed: {}, repeated: {}",
-        expected.iter().sum::<usize>(),
+        "{} reports and {} of people in {:.0} s, {} kills; connections cut: {}, delayed: {}, repeated: {}",
+        expected[..LETTERS].iter().sum::<usize>(),
+        expected[LETTERS..].iter().sum::<usize>() / UNIT as usize,
         began.elapsed().as_secs_f64(),
         killed,
         harm(|harm| &harm.cut),
@@ -150,7 +104,25 @@ fn every_holder_counts_exactly() {
     for running in running_milters.iter().chain(&running_servers) {
         assert!(running.lock().unwrap().take().unwrap().terminate().success());
     }
-    verify(servers.iter().map(|server| &server.site).chain(&milters[..REMOVED]));
+    let sites = servers.iter().map(|server| &server.site).chain(&milters[..REMOVED]);
+    print!("{}", verify(sites).unwrap_or_else(|difference| panic!("{difference}")));
+}
+
+/// The entry of a partner's milter, by this address.
+fn partner(server: &Server, i: usize, url: &str) -> String {
+    let name = format!("mx{i}");
+    let token = server.client(&["add", "--partner", &name, "--quota", "1", "--rate", "1000000"]);
+    let file = server.site.path(&name);
+    std::fs::write(&file, token).unwrap();
+    format!("{{ url = \"{url}\", token-file = \"{}\" }}", file.display())
+}
+
+/// The letters' signatures, and those of what people say for and against each.
+fn what_is_counted() -> Vec<Signature> {
+    let bodies: Vec<_> = (0..LETTERS).map(body_of).collect();
+    let nominations = bodies.iter().map(|&of| nomination(&FederationKey::public(), of));
+    let said: Vec<_> = nominations.clone().chain(nominations.map(revocation)).collect();
+    [bodies, said].concat()
 }
 
 /// Sends the reports, and kills daemons meanwhile. Returns how often each letter is to be counted, and the number of kills.
@@ -164,21 +136,25 @@ fn fire(
     let kills = from_environment("BULKMARK_KILLS", 12);
     let pause = Duration::from_millis(from_environment("BULKMARK_KILL_PAUSE", 300) as u64);
     let reported: Vec<Vec<_>> =
-        (0..MILTERS).map(|_| (0..LETTERS).map(|_| AtomicUsize::new(0)).collect()).collect();
+        (0..MILTERS).map(|_| (0..3 * LETTERS).map(|_| AtomicUsize::new(0)).collect()).collect();
     let (left, killed) = (AtomicUsize::new(reports), AtomicUsize::new(0));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let senders: Vec<_> = running_milters
             .iter()
             .zip(&reported)
+            .zip(milters)
             .zip(100..)
-            .map(|((running, reported), seed)| {
+            .map(|(((running, reported), site), seed)| {
                 let (left, killed) = (&left, &killed);
                 scope.spawn(move || {
-                    let mut random = Random::new(seed);
+                    let (mut random, mut words) = (Random::new(seed), HashMap::new());
                     // To the end of the reports, and of the kills, so that none of the two is without the other.
                     while left.load(Ordering::Relaxed) > 0 || killed.load(Ordering::Relaxed) < kills {
-                        burst(running.lock().unwrap().as_ref().unwrap(), &mut random, reported, left);
+                        let running = running.lock().unwrap();
+                        burst(running.as_ref().unwrap(), &mut random, reported, left);
+                        speak(site, &mut random, &mut words, reported);
+                        drop(running);
                         std::thread::sleep(Duration::from_millis(1));
                     }
                 })
@@ -207,17 +183,20 @@ fn fire(
         let partners = PARTNERS.filter(|&milter| milter != REMOVED);
         own + partners.map(|milter| times(milter, letter).min(INFLUENCE)).sum::<usize>()
     };
-    ((0..LETTERS).map(expected).collect(), killed.into_inner())
+    ((0..3 * LETTERS).map(expected).collect(), killed.into_inner())
 }
 
 /// Waits until all servers count exactly, and all milters know what they know.
-fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[String], expected: &[usize]) {
+fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[Signature], expected: &[usize]) {
     let healing = Instant::now();
     for server in servers {
         wait_longer(HEALING, "a server", || {
-            let found = counts(server, signatures).ok_or("it does not answer")?;
-            let wrong: Vec<_> =
-                found.iter().zip(expected).filter(|(found, expected)| found != expected).collect();
+            let found = counts(&server.site.path("server.sock"), signatures).map_err(|e| e.to_string())?;
+            let wrong: Vec<_> = found
+                .iter()
+                .zip(expected)
+                .filter(|&(&found, &expected)| found as usize != expected)
+                .collect();
             if wrong.is_empty() { Ok(()) } else { Err(format!("counted and expected: {wrong:?}")) }
         });
     }
@@ -229,18 +208,6 @@ fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[String
         });
     }
     println!("all counts were exact {:.1} s after the last report", healing.elapsed().as_secs_f64());
-}
-
-/// Compares the ledgers of these sites.
-fn verify<'a>(sites: impl Iterator<Item = &'a Site>) {
-    let output = Command::new(BULKMARK)
-        .args(["ledger", "verify"])
-        .args(sites.map(|site| site.path("state")))
-        .output()
-        .unwrap();
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    print!("{text}");
-    assert!(output.status.success(), "{text}");
 }
 
 /// Messages of random letters to random numbers of recipients, each of which is one report.
@@ -259,6 +226,46 @@ fn burst(milter: &Daemon, random: &mut Random, reported: &[AtomicUsize], left: &
         mail.recipients = (0..times).map(|i| format!("recipient{i}@example.net")).collect();
         client.message(&mail);
         reported[n].fetch_add(times, Ordering::Relaxed);
+    }
+}
+
+/// One in so many times a user calls a letter spam, says so again, or takes it back. `reported` has what letters, nominations and
+/// revocations must count.
+fn speak(
+    site: &Site,
+    random: &mut Random,
+    words: &mut HashMap<(usize, usize), bool>,
+    reported: &[AtomicUsize],
+) {
+    if random.below(SPOKEN) > 0 {
+        return;
+    }
+    let (user, n) = (random.below(USERS), random.below(LETTERS / 4));
+    let (back, field) = match words.get(&(user, n)) {
+        None => (false, "counted"),
+        Some(false) if random.below(2) == 0 => (true, "taken-back"),
+        Some(_) => (random.below(2) == 0, "known"),
+    };
+    if words.get(&(user, n)) == Some(&true) && !back || field == "known" && back {
+        // Would be said anew.
+        return;
+    }
+    let mut command = Command::new(BULKMARK);
+    command
+        .args(["report", "--json", "--user", &user.to_string(), "--control"])
+        .arg(site.path("control.sock"));
+    command.args(back.then_some("--forget"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&letter(n)).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    // Of the signatures that letters have in common something may be known, or taken back; that of its body is its own.
+    let is_so = answer[field].as_u64().is_some_and(|signatures| signatures > 0);
+    assert!(answer["refused"].is_null() && is_so, "{field}: {answer}");
+    if field != "known" {
+        let of = if back { 2 * LETTERS } else { LETTERS };
+        reported[of + n].fetch_add(UNIT as usize, Ordering::Relaxed);
+        words.insert((user, n), back);
     }
 }
 

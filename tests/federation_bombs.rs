@@ -5,9 +5,9 @@ mod common;
 use bulkmark::ledger::Vector;
 use bulkmark::sync::wire::{SNAPSHOT, SnapshotHead, UPDATES, frame};
 use bulkmark_filter::{Counting, Delta, Refined, Scaling};
-use common::Daemon;
 use common::http::{answer as answered, connect};
 use common::letters::{count, letter, send, wait_for};
+use common::process::kilobytes;
 use common::server::{Server, milter, parameters};
 use common::standin::{StandIn, answer};
 use std::io::Write;
@@ -45,13 +45,6 @@ fn updates(capacity: u32, slice: u32, delta: &[u8]) -> Vec<u8> {
     [&UPDATES[..], &frame(&update)].concat()
 }
 
-/// As many kilobytes as this line of the process's status says.
-fn kilobytes(daemon: &Daemon, line: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    let line = status.lines().find(|found| found.starts_with(line)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 /// A hostile server, with a milter and with a server whose peer it is: both say what came, keep their memory small, and go on;
 /// when an honest server is there again, all count the same.
 fn bomb(told: &str, snapshot: Vec<u8>, updates: Vec<u8>) {
@@ -71,8 +64,12 @@ fn bomb(told: &str, snapshot: Vec<u8>, updates: Vec<u8>) {
     for daemon in readers {
         let line = daemon.log.wait_for(0, told);
         assert!(line.contains(&server.url()), "{line}");
-        assert!(kilobytes(daemon, "VmHWM") < MOST_RESIDENT, "{} kB", kilobytes(daemon, "VmHWM"));
-        assert!(kilobytes(daemon, "VmPeak") < MOST_RESERVED, "{} kB", kilobytes(daemon, "VmPeak"));
+        assert!(kilobytes(daemon.pid(), "VmHWM") < MOST_RESIDENT, "{} kB", kilobytes(daemon.pid(), "VmHWM"));
+        assert!(
+            kilobytes(daemon.pid(), "VmPeak") < MOST_RESERVED,
+            "{} kB",
+            kilobytes(daemon.pid(), "VmPeak")
+        );
     }
     send(&at_a, &letter(1), 3);
     send(&at_b, &letter(1), 4);
@@ -157,5 +154,5 @@ fn a_batch_of_four_gigabytes() {
         "{answer}"
     );
     daemon.log.wait_for(0, "client mx is refused: expected at most 172057 bytes");
-    assert!(kilobytes(&daemon, "VmPeak") < MOST_RESERVED);
+    assert!(kilobytes(daemon.pid(), "VmPeak") < MOST_RESERVED);
 }

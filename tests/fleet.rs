@@ -7,7 +7,7 @@ use common::fleet::{Fleet, MILTERS};
 use common::letters::{count, letter, send, wait_for};
 use common::milter::{Mail, session};
 use common::server::Server;
-use common::{BULKMARK, Daemon, Site, wait_until};
+use common::{BULKMARK, Daemon, Site, status, wait_until};
 use std::process::Command;
 
 /// The aggregators, which run, and some of the milters, which do too.
@@ -73,13 +73,6 @@ impl Drop for Running {
     }
 }
 
-/// What a milter's `bulkmark status --json` says.
-fn status(site: &Site) -> serde_json::Value {
-    let output =
-        Command::new(BULKMARK).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_default()
-}
-
 #[test]
 fn what_one_saw_the_others_know() {
     Fleet::postgres().iter().for_each(others_know);
@@ -112,7 +105,7 @@ fn others_know(fleet: &Fleet) {
     assert!(expected.iter().all(|part| text.contains(part)), "{text}");
     let again = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
     let text = String::from_utf8_lossy(&again.stdout).into_owned();
-    assert_eq!(text, "all is as it should be: 6 members\n");
+    assert_eq!(text, "all is as it should be: 11 members\n");
 }
 
 #[test]

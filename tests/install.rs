@@ -41,7 +41,7 @@ fn only_root_and_the_daemons_read_the_configuration() {
     for (name, (mode, _)) in &without {
         let expected = match name {
             name if name.starts_with("etc/bulkmark/") => 0o600,
-            name if name.ends_with("bin/bulkmark") => 0o755,
+            name if name.ends_with("bin/bulkmark") || name.ends_with("/bulkmark-report") => 0o755,
             _ => 0o644,
         };
         assert_eq!(mode, &expected, "{name}");

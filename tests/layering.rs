@@ -8,26 +8,40 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 20] = [
+const ROOMS: [(&str, &[&str]); 22] = [
     ("text", &[]),
+    ("trust", &[]),
     ("net", &[]),
     ("directory", &[]),
     ("mail", &[]),
     ("telemetry", &["text"]),
     ("signature", &["mail"]),
-    ("ledger", &["directory", "signature"]),
+    ("ledger", &["directory", "signature", "trust"]),
+    ("correspondents", &["directory", "signature"]),
     ("sync", &["text", "signature", "ledger"]),
     ("activity", &["signature", "policy"]),
-    ("control", &["signature", "ledger", "net", "sync", "activity"]),
+    ("control", &["signature", "ledger", "correspondents", "net", "sync", "activity"]),
     ("server", &["text", "directory", "signature", "ledger", "net", "sync", "control", "activity"]),
     ("page", &["directory", "ledger", "policy", "net", "activity", "control"]),
-    ("policy", &["mail", "signature"]),
+    ("policy", &["mail", "signature", "trust"]),
     ("table", &["policy"]),
     ("verify", &["mail", "policy"]),
     ("verdict", &["text", "mail", "signature", "policy"]),
     (
         "milter",
-        &["mail", "signature", "ledger", "policy", "net", "verdict", "sync", "activity", "table", "verify"],
+        &[
+            "mail",
+            "signature",
+            "ledger",
+            "correspondents",
+            "policy",
+            "net",
+            "verdict",
+            "sync",
+            "activity",
+            "table",
+            "verify",
+        ],
     ),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
@@ -53,6 +67,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
             "mail",
             "signature",
             "ledger",
+            "correspondents",
             "policy",
             "net",
             "directory",

@@ -55,7 +55,7 @@ impl Member {
 
     /// What it has for the log.
     async fn batches(&self, first_place: u64, client: &str, limits: Option<Limits>) -> Vec<Batched> {
-        let batches = self.ledger.outgoing(0, 64, true).await.unwrap();
+        let batches = self.ledger.outgoing(0, 64, true, 0).await.unwrap();
         (first_place..)
             .zip(batches)
             .map(|(place, batch)| Batched {
@@ -75,7 +75,7 @@ impl Member {
 }
 
 fn terms() -> Terms {
-    Terms { epoch: 1, made: 5, withdrawn: Vec::new(), most_bytes: MAX_STEP }
+    Terms { epoch: 1, made: 5, gone: 0, withdrawn: Vec::new(), most_bytes: MAX_STEP }
 }
 
 /// From a report to all holders: each is counted once, whoever is killed, and its milter lets go of it with the step that has it.
@@ -102,7 +102,7 @@ async fn a_report_comes_to_all_and_stays() {
             let expected = if round == 0 { Applied::New } else { Applied::Known };
             assert_eq!(member.apply(&drafted.bytes, 7).await, Ok(expected));
             assert_eq!((member.count(1).await, member.count(2).await), (2, 35));
-            assert_eq!(member.ledger.outgoing(0, 64, true).await.unwrap(), []);
+            assert_eq!(member.ledger.outgoing(0, 64, true, 0).await.unwrap(), []);
             let mark = member.ledger.fleet();
             assert_eq!((mark.version, mark.epoch, mark.made, mark.covers, mark.place), (1, 1, 5, 2, 7));
         }
@@ -183,7 +183,7 @@ async fn limits_hold_and_what_was_brought_is_taken_back() {
     for step in 0..2 {
         partner.ledger.report(report(0, 4, NOW)).await.unwrap();
         // A batch of its own, so that there is room for it before the others.
-        assert_eq!(partner.ledger.outgoing(0, 64, true).await.unwrap().len(), 1);
+        assert_eq!(partner.ledger.outgoing(0, 64, true, 0).await.unwrap().len(), 1);
         for n in 0..200 {
             partner.ledger.report(report(100 + 200 * step + n, 1, NOW)).await.unwrap();
         }
@@ -193,7 +193,7 @@ async fn limits_hold_and_what_was_brought_is_taken_back() {
         for member in [&partner, &mx1, &aggregator] {
             assert_eq!(member.apply(&drafted.bytes, step + 1).await, Ok(Applied::New));
         }
-        assert_eq!(partner.ledger.outgoing(0, 64, true).await.unwrap(), [], "all of it is judged");
+        assert_eq!(partner.ledger.outgoing(0, 64, true, 0).await.unwrap(), [], "all of it is judged");
     }
     assert_eq!(mx1.count(0).await, 2 + 5);
     let mut brought = 0;
@@ -262,11 +262,11 @@ async fn an_old_copy_hears_that_it_is_one() {
     drop(mx1);
     let copy = open(backup.path(), &settings(Some("mx1")));
     copy.report(report(2, 1, NOW)).await.unwrap();
-    assert_eq!(copy.outgoing(0, 64, false).await.unwrap(), []);
+    assert_eq!(copy.outgoing(0, 64, false, 0).await.unwrap(), []);
     copy.apply_step(drafted.bytes.into(), 1, NOW).await.unwrap().unwrap();
     let counts = [copy.count(signature(1), NOW).await, copy.count(signature(2), NOW).await];
     assert_eq!(counts, [Ok(1), Ok(1)]);
-    let sent = copy.outgoing(0, 64, true).await.unwrap();
+    let sent = copy.outgoing(0, 64, true, 0).await.unwrap();
     assert_eq!(sent.len(), 1);
     let batch = Batched {
         place: 2,

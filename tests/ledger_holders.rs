@@ -113,6 +113,20 @@ fn ledgers_of_two_sites_are_added_up() {
     let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
     assert_eq!(code, 2);
     assert!(text.contains("ledger.redb already exists"), "{text}");
+    // A sum can be added up with others.
+    let third = Site::new("exempt-loopback = false\n");
+    let daemon = third.start();
+    send(&daemon, &letter(6), 2);
+    assert!(daemon.terminate().success());
+    let all = Site::new("exempt-loopback = false\n");
+    all.config();
+    let (code, text) = ledger(&["merge", &file(&sum), &file(&third), "--output", &shown(&all.path("state"))]);
+    assert_eq!(code, 0, "{text}");
+    let daemon = all.start();
+    for (n, expected) in [(1, 10), (4, 1), (5, 1), (6, 2)] {
+        assert_eq!(count(&all, &letter(n)), expected);
+    }
+    drop(daemon);
     let elsewhere = tempfile::tempdir().unwrap();
     let (code, text) = ledger(&["merge", &files[0], &files[0], "--output", &shown(elsewhere.path())]);
     assert_eq!(code, 2);

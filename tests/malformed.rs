@@ -6,6 +6,7 @@ mod common;
 use bulkmark::mail::{File, MAX_DEPTH, RawMessage, Text, Visitor};
 use bulkmark::signature::{self, FederationKey, Settings};
 use common::milter::*;
+use common::process::kilobytes;
 use common::{Daemon, Site, random::Random};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -248,9 +249,7 @@ fn the_daemon_judges_mutants() {
 
 /// The most memory that the process ever had, in MB.
 fn peak_memory(daemon: &Daemon) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    kilobytes(daemon.pid(), "VmHWM") / 1024
 }
 
 fn with_body(head: &str, body: String) -> Mail {

@@ -5,6 +5,7 @@ mod common;
 
 use common::browser::{Browser, DESKTOP, Look, PHONE, WIDE};
 use common::clock::Clock;
+use common::fleet::Fleet;
 use common::letters::{letter, send};
 use common::milter::{Client, Mail, session};
 use common::page::{STATUS, get, port};
@@ -366,6 +367,30 @@ fn the_page_of_a_server() {
     tab_through(&mut browser);
     let told = browser.complaints();
     assert!(told.is_empty(), "{told:#?}");
+}
+
+/// In a fleet: how far this machine is, and at an aggregator who reported.
+#[test]
+fn the_page_of_a_fleet() {
+    let Some(mut browser) = Browser::start() else { return };
+    let Some(fleet) = Fleet::postgres() else { return };
+    let mut server = fleet.aggregator("agg1");
+    server.status = STATUS.replace("[status]\n", "");
+    let mut site = fleet.milter("mx1");
+    site.extra += STATUS;
+    let (aggregator, at_site) = (server.start(), site.start());
+    send(&at_site, &letter(1), 3);
+    for (daemon, what) in [(&aggregator, "An aggregator"), (&at_site, "A milter")] {
+        browser.open(&url(daemon), DESKTOP);
+        browser.wait_for("document.querySelector('#links td:nth-child(3)')?.textContent === 'up to date'");
+        let told = "document.getElementById('fleet-note').textContent";
+        browser.wait_for(&format!("{told}.startsWith('{what}, in step with the log: step 1 of epoch 1')"));
+        assert_eq!(browser.value("document.getElementById('h-links').textContent"), "Log of the fleet");
+        let told = browser.complaints();
+        assert!(told.is_empty(), "{told:#?}");
+    }
+    browser.open(&url(&aggregator), DESKTOP);
+    browser.wait_for("document.querySelector('#fleet tbody td')?.textContent === 'mx1'");
 }
 
 /// Whose mail, by whom.

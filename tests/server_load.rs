@@ -9,9 +9,10 @@ use bulkmark::sync::wire::{MAX_REPORTS, Reports};
 use bulkmark::sync::{Link, Remote, Upstream};
 use common::authority::{Authority, https, tls_server};
 use common::http::{ask, connect};
+use common::process::resident;
 use common::random::element;
 use common::server::Server;
-use common::{Daemon, wait_longer, wait_until};
+use common::{wait_longer, wait_until};
 use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -59,13 +60,6 @@ fn begin(port: u16, path: &str, token: &str) -> (TcpStream, String) {
         line.push(char::from(byte[0]));
     }
     (stream, line)
-}
-
-/// Resident memory in kilobytes.
-fn resident(daemon: &Daemon) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// The value of a metric.

@@ -5,13 +5,13 @@ mod common;
 
 use bulkmark::mail::RawMessage;
 use bulkmark::signature::{ClientNetwork, FederationKey, Settings, signatures, source_count};
+use common::held::{from, held, lonely, told, wait_for_held};
 use common::letters::{count, letter, send};
-use common::milter::{Answer, Client, Mail, session};
+use common::milter::{Mail, session};
 use common::networks::strangers;
 use common::server::{Server, milter};
 use common::standin::{StandIn, answer};
-use common::{BULKMARK, Daemon, Site, crlf, status, wait_until};
-use serde_json::Value;
+use common::{BULKMARK, Site, status, wait_until};
 use std::process::Command;
 
 /// A milter that follows these servers and holds bulk.
@@ -19,37 +19,6 @@ fn thin(entries: &[String]) -> Site {
     let mut site = milter(entries);
     site.extra += "hold = \"bulk\"\n";
     site
-}
-
-/// What `bulkmark` says in JSON of a letter.
-fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
-    let file = site.path("told.eml");
-    std::fs::write(&file, letter).unwrap();
-    let output = Command::new(BULKMARK)
-        .args([command, "--json", "--ip", "198.51.100.9", "--config"])
-        .arg(site.config())
-        .arg(file)
-        .output()
-        .unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
-}
-
-/// What a milter holds of others' counts of a letter's body.
-fn held(site: &Site, letter: &[u8]) -> u64 {
-    let told = told(site, "explain", letter);
-    let others = told["body"]["seen"]["others"].as_array().unwrap_or_else(|| panic!("{told}"));
-    others.iter().map(|share| share["count"].as_u64().unwrap()).sum()
-}
-
-fn wait_for_held(site: &Site, letter: &[u8], expected: u64) {
-    wait_until("what is held", || {
-        let found = held(site, letter);
-        if found == expected {
-            Ok(())
-        } else {
-            Err(format!("{found} instead of {expected}: {}", status(site)))
-        }
-    });
 }
 
 /// Waits until a milter has all that its server tells, and the server has all of the milter's.
@@ -65,13 +34,6 @@ fn wait_in_step(site: &Site) {
 #[track_caller]
 fn assert_alike(full: &Site, thin: &Site, letter: &[u8]) {
     assert_eq!(told(full, "check", letter), told(thin, "check", letter));
-}
-
-/// A letter that has nothing in common with others.
-fn lonely() -> Vec<u8> {
-    crlf(
-        "Subject: y\n\nQuite other words stand here, of which nobody else has any among his own letters today.\n",
-    )
 }
 
 /// What is bulk is held; what is not is asked; and without a server the header says what it does not know.
@@ -193,6 +155,7 @@ fn a_restored_server_is_noticed() {
     wait_for_held(&thin, &letter(10), 12);
     send(&at_a, &letter(10), 2);
     wait_for_held(&thin, &letter(10), 14);
+    wait_in_step(&a);
     // The same while the milter is away, so that its last note has the number of another one.
     at_thin.kill();
     daemon.kill();
@@ -283,13 +246,6 @@ fn what_a_partner_brought_is_taken_back() {
 }
 
 const REFUSING: &str = "[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
-
-/// A message from this client.
-fn from(daemon: &Daemon, ip: &str, letter: &[u8]) -> Answer {
-    let mut client = Client::connect(daemon);
-    client.client("client.example.org", ip);
-    client.message(&Mail::raw(letter))
-}
 
 /// A mailing from many networks is refused by whoever holds bulk at the same copy as by whoever holds all; while the server says
 /// nothing it is only marked, and mail flows.

@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn add(table: &Table, n: u16, count: u32, domain: &str, now: u64) {
-        let counts = Counts { body: Some(count), near: None };
+        let counts = Counts { body: Some(count), near: None, spam: None };
         let signatures = body(n);
         let (action, suggestion) = (Some(Action::Mark), Some(format!("host .{domain}")));
         let seen = Seen { signatures: &signatures, counts, subject: Some("Offer"), action, suggestion };

@@ -8,7 +8,8 @@ use super::load::Load;
 use super::recent::{Recent, Record, Ring};
 use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
-use crate::policy::{AccountStatus, Accounts, Action, Limits, Sent, Standing, Verdict};
+use super::traps::{TrapStatus, WantedByTrap};
+use crate::policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Sprung, Standing, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ pub struct Judged {
     pub action: Action,
     /// Why it was not judged; of bulk, which kind of count has reached its threshold; empty for what is clean.
     pub reason: &'static str,
-    /// Whether it is bulk that was only marked since its count comes from too few networks.
-    pub held: bool,
+    /// Why it was only marked though it is bulk or spam that nobody wants, if so.
+    pub held: Option<Held>,
     /// Signatures that were reported for it.
     pub signatures: usize,
     /// The time from its end to the verdict.
@@ -52,6 +53,7 @@ pub struct Activity {
     messages: Mutex<BTreeMap<(usize, usize, &'static str), u64>>,
     signatures: AtomicU64,
     held: AtomicU64,
+    spared: AtomicU64,
     canaries: AtomicU64,
     /// Of the server's certificate; 0 where there is none.
     certificate_expiry: AtomicU64,
@@ -68,6 +70,7 @@ pub struct Activity {
     /// What accounts sent that send outbound mail.
     accounts: Mutex<Accounts>,
     alerts: AtomicU64,
+    traps: Mutex<TrapStatus>,
     /// What is kept of messages beside counts.
     pub wanted: Record,
     recent: Ring,
@@ -86,6 +89,7 @@ impl Activity {
             messages: Mutex::default(),
             signatures: AtomicU64::new(0),
             held: AtomicU64::new(0),
+            spared: AtomicU64::new(0),
             canaries: AtomicU64::new(0),
             certificate_expiry: AtomicU64::new(0),
             reloads: Default::default(),
@@ -96,6 +100,7 @@ impl Activity {
             hours: Spans::new(3600, HOURS),
             accounts: Mutex::default(),
             alerts: AtomicU64::new(0),
+            traps: Mutex::default(),
             wanted: record,
             recent: Ring::default(),
             bulk: Table::new(record),
@@ -106,6 +111,12 @@ impl Activity {
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.wanted.verdicts
+    }
+
+    /// Whether subjects may be kept.
+    #[must_use]
+    pub fn keeps_subjects(&self) -> bool {
+        self.wanted.subjects
     }
 
     /// Keeps what the page shows of a message, if it is wanted.
@@ -182,12 +193,45 @@ impl Activity {
         act(&self.accounts.lock())
     }
 
+    /// A trap got a message, and made this of it.
+    pub fn trap_sprung(&self, result: Sprung) {
+        self.traps.lock().sprung(result);
+    }
+
+    /// This trap got a message that an entry of a white list wants, at a time in seconds since 1970.
+    pub fn trap_wanted(&self, trap: &str, entry: String, now: u64) {
+        self.traps.lock().wanted(trap, entry, now);
+    }
+
+    /// What traps made of mail.
+    #[must_use]
+    pub fn traps(&self) -> TrapStatus {
+        self.traps.lock().clone()
+    }
+
+    /// Messages to traps, by what was made of them.
+    #[must_use]
+    pub fn trap_messages(&self) -> Vec<(&'static str, u64)> {
+        let messages = self.traps.lock().messages.clone();
+        let count = |result: Sprung| messages.get(result.as_str()).copied().unwrap_or_default();
+        Sprung::ALL.iter().map(|&result| (result.as_str(), count(result))).collect()
+    }
+
+    /// Takes up which traps got mail that a white list wants before a restart.
+    pub fn take_up_traps(&self, wanted: BTreeMap<String, WantedByTrap>) {
+        self.traps.lock().take_up(wanted);
+    }
+
     /// Counts a message.
     pub fn judged(&self, message: &Judged) {
         let key = (message.verdict as usize, message.action as usize, message.reason);
         *self.messages.lock().entry(key).or_default() += 1;
         self.signatures.fetch_add(message.signatures as u64, Ordering::Relaxed);
-        self.held.fetch_add(u64::from(message.held), Ordering::Relaxed);
+        match message.held {
+            Some(Held::Sources) => self.held.fetch_add(1, Ordering::Relaxed),
+            Some(Held::Correspondent) => self.spared.fetch_add(1, Ordering::Relaxed),
+            None => 0,
+        };
         self.judging.add(message.time);
         self.minutes.add(message.verdict as usize, 1, message.now);
         self.hours.add(message.verdict as usize, 1, message.now);
@@ -261,6 +305,12 @@ impl Activity {
     #[must_use]
     pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
+    }
+
+    /// Bulk and spam that was only marked since a recipient had written to its sender.
+    #[must_use]
+    pub fn spared(&self) -> u64 {
+        self.spared.load(Ordering::Relaxed)
     }
 
     /// How many reloads went well, or did not.

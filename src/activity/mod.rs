@@ -12,6 +12,7 @@ mod load;
 mod recent;
 mod spans;
 mod tasks;
+mod traps;
 
 pub use crate::policy::AccountStatus;
 pub use bulk::{Mailing, Seen, StoredMailing};
@@ -22,3 +23,4 @@ pub use load::Load;
 pub use recent::{Recent, Record};
 pub use spans::{HOURS, Kept, MINUTES, Spans};
 pub use tasks::Tasks;
+pub use traps::{TrapStatus, WantedByTrap};

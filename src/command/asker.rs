@@ -7,11 +7,12 @@ use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
 use crate::ledger::{self, Hold, Shares};
 use crate::mail::RawMessage;
-use crate::policy::{Counts, Name};
+use crate::policy::{Correspondence, Counts, Name, Weight};
 use crate::signature::{Signature, outbound};
 use crate::table::Tables;
 use crate::verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Question, Rules, questions, to_verify,
+    Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Question, Rules, questions,
+    to_verify,
 };
 use crate::verify::{Case, Evidence, Found, Verifiers};
 use anyhow::Context;
@@ -19,6 +20,9 @@ use std::cell::Cell;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
+
+/// Pairs of a recipient and an address that are asked for: they fit a line of the control socket.
+const MOST_PAIRS: usize = 500;
 
 // No docstring: clap would take it for that of the command.
 #[derive(Debug, clap::Args)]
@@ -95,10 +99,22 @@ impl MessageArgs {
 pub(super) struct Judged<'a> {
     pub(super) finding: Finding,
     pub(super) inquiry: Inquiry<'a>,
+    /// What people say of it, if anybody called it spam.
+    pub(super) said: Option<PeopleSaid>,
     /// With what is proven of it.
     pub(super) content: Content,
     /// What was verified for that.
     pub(super) verified: Vec<Found>,
+}
+
+/// What people say of a message.
+pub(super) struct PeopleSaid {
+    /// What it comes to.
+    pub(super) weight: Weight,
+    /// Of the signature that was nominated most: the nominations.
+    pub(super) nominated: Shares,
+    /// And the revocations.
+    pub(super) revoked: Shares,
 }
 
 /// Asks the running milter, or reads its ledger when none is running.
@@ -175,10 +191,12 @@ impl Asker {
                 inquiry.stop(self.rules.hold_from());
             }
         }
+        let said = self.hear(content, &inquiry)?;
+        let counts = Counts { spam: said.as_ref().map(|said| said.weight), ..inquiry.counts() };
         let (mut content, mut verified) = (content.clone(), Vec::new());
         let exempt = self.exempt().map(Finding::Exempt);
         let finding = exempt.or_else(|| Finding::uncounted(&content)).unwrap_or_else(|| {
-            let known = (inquiry.counts(), inquiry.backings());
+            let known = (counts, inquiry.backings());
             let mut envelope = self.envelope.clone();
             let parties = self.rules.parties(&self.envelope);
             let (questions, _) = questions(&self.rules, &parties, &self.envelope, &content, known.0);
@@ -189,6 +207,7 @@ impl Asker {
                     complain(format_args!("a table of the white list did not answer: {why}"));
                 }
             }
+            content.correspondences = self.correspondences(&content);
             verified = self.verify(&envelope, &mut content, message);
             match Counted::find(&self.rules, &envelope, &content, known, None) {
                 Finding::Counted(counted) => {
@@ -197,13 +216,48 @@ impl Asker {
                 other => other,
             }
         });
-        Ok(Judged { finding, inquiry, content, verified })
+        Ok(Judged { finding, inquiry, said, content, verified })
+    }
+
+    /// What people say of the message, as the milter hears it.
+    fn hear(&self, content: &Content, inquiry: &Inquiry<'_>) -> anyhow::Result<Option<PeopleSaid>> {
+        if content.signatures.is_empty() || self.rules.is_outbound(&self.envelope) {
+            return Ok(None);
+        }
+        let mut hearing = Hearing::new(&content.signatures, &self.rules.key);
+        let thousandths = self.rules.people.federation_weight.thousandths();
+        let weighed = |shares: &[Shares]| shares.iter().map(|of| of.weighed(thousandths)).collect::<Vec<_>>();
+        let nominated = self.shares(&hearing.nominations())?;
+        let revocations = hearing.revocations(&weighed(&nominated));
+        if revocations.is_empty() {
+            return Ok(None);
+        }
+        let revoked = self.shares(&revocations)?;
+        hearing.revoked(&weighed(&revoked));
+        // That of which most was said.
+        let nominated = nominated.into_iter().filter(|shares| shares.weighed(thousandths) > 0).zip(revoked);
+        let most = nominated.max_by_key(|(nominated, _)| nominated.total());
+        let weight = hearing.weight(inquiry.seen());
+        Ok(most.map(|(nominated, revoked)| PeopleSaid { weight, nominated, revoked }))
+    }
+
+    /// By which of its addresses a recipient wrote to it, as far as a running milter knows.
+    fn correspondences(&self, content: &Content) -> Vec<Correspondence> {
+        if self.rules.is_outbound(&self.envelope) || !self.rules.spares_correspondents() {
+            return Vec::new();
+        }
+        let mut all = content.possible_correspondences(&self.envelope);
+        all.truncate(MOST_PAIRS);
+        let pairs: Vec<u64> = all.iter().map(|of| self.rules.correspondence(of)).collect();
+        let known =
+            self.runtime.block_on(control::correspondents(&self.file.control, &pairs)).unwrap_or_default();
+        all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
     }
 
     /// Verifies what the milter would if the message were bulk, and says what came of it.
     fn verify(&self, envelope: &Envelope, content: &mut Content, message: &RawMessage) -> Vec<Found> {
         let rules = &self.rules;
-        let bulk = Counts { body: Some(u32::MAX), near: Some(u32::MAX) };
+        let bulk = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = to_verify(rules, &rules.parties(&self.envelope), envelope, content, bulk);
         if asked.is_empty() {
             return Vec::new();

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::config::{Checked, MilterFile};
     use crate::mail::RawMessage;
-    use crate::policy::{Policies, WhiteList};
+    use crate::policy::{Policies, Traps, WhiteList};
     use crate::signature::FederationKey;
     use crate::verdict::{Content, Finding};
 
@@ -133,7 +133,15 @@ mod tests {
         file.signature.canary = Some(canary);
         let content = Content::of(
             &raw,
-            &Checked { file, key, whitelist, private, policies: Policies::default() }.into_rules(),
+            &Checked {
+                file,
+                key,
+                whitelist,
+                private,
+                traps: Traps::default(),
+                policies: Policies::default(),
+            }
+            .into_rules(),
         );
         assert!(matches!(Finding::uncounted(&content), Some(Finding::Canary(_))));
     }

@@ -5,7 +5,7 @@ use super::asker::{Asker, MessageArgs};
 use super::from_where::FromWhere;
 use super::output::{failed, output};
 use super::proofs::Missed;
-use crate::policy::Verdict;
+use crate::policy::{Held, Verdict};
 use crate::verdict::{Content, Counted, Exempt, Finding};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// Ask how often a message was seen, without counting it.
 ///
 /// Asks the running milter over its control socket; when none is running, reads the ledger itself. Exit code 0: not
-/// bulk; 1: bulk; 2: error.
+/// bulk; 1: bulk, or what people call spam; 2: error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -40,12 +40,17 @@ struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     near: Option<NearCount>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    spam: Option<SpamWeight>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     whitelist: Option<String>,
     /// Entries of the white list that nearly match.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<Missed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<FromWhere>,
+    /// Why it is only marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -54,6 +59,13 @@ struct Answer {
 struct Count {
     signature: String,
     count: u32,
+    threshold: u32,
+}
+
+/// How much people call it spam.
+#[derive(Serialize)]
+struct SpamWeight {
+    weight: String,
     threshold: u32,
 }
 
@@ -75,7 +87,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             } else {
                 print_for_people(&mut out, &args.file, &answer)?;
             }
-            let bulk = answer.verdict == Verdict::Bulk.to_string();
+            let unwanted = [Verdict::Bulk, Verdict::Spam].map(|verdict| verdict.to_string());
+            let bulk = unwanted.contains(&answer.verdict);
             Ok(ExitCode::from(u8::from(bulk)))
         }
         Err(e) => Ok(failed(&e, 2)),
@@ -92,9 +105,11 @@ fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
         milder: None,
         body: None,
         near: None,
+        spam: None,
         whitelist: None,
         missed: Vec::new(),
         sources: None,
+        held: None,
         reason: Some(reason),
     };
     let exempt = asker.exempt().map(Finding::Exempt);
@@ -137,6 +152,10 @@ fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
         count,
         threshold: thresholds.body.get(),
     });
+    let spam = counts
+        .spam
+        .filter(|spam| spam.units() > 0)
+        .map(|spam| SpamWeight { weight: spam.to_string(), threshold: thresholds.spam.get() });
     let near = counts.near.map(|count| NearCount {
         signatures: content.signatures.near.reported().map(|signature| signature.to_string()).collect(),
         count,
@@ -152,9 +171,11 @@ fn answer(asker: &Asker, content: &Content, counted: &Counted) -> Answer {
         milder: decision.milder.and_then(name),
         body,
         near,
+        spam,
         whitelist,
         missed,
         sources,
+        held: decision.held.map(|held| held.to_string()),
         reason: None,
     }
 }
@@ -168,8 +189,14 @@ fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::R
         let number = signatures.len();
         writeln!(out, "  near, by {number} signatures: seen {count} times, threshold {threshold}")?;
     }
+    if let Some(SpamWeight { weight, threshold }) = &answer.spam {
+        writeln!(out, "  people call it spam with the weight {weight}, threshold {threshold}")?;
+    }
     if let Some(sources) = &answer.sources {
         writeln!(out, "  {}", sources.sentence())?;
+    }
+    if answer.held == Some(Held::Correspondent.to_string()) {
+        writeln!(out, "  {}", Held::Correspondent.why())?;
     }
     if let Some(entry) = &answer.whitelist {
         writeln!(out, "  wanted by the white list entry {entry}")?;

@@ -2,8 +2,8 @@
 //! What the command line says, and which command it runs.
 
 use super::{
-    canary, check, client, completions, config, digest, doctor, explain, fleet, ledger, milter, server,
-    signature, status, tune,
+    canary, check, client, completions, config, digest, doctor, explain, fleet, ledger, milter, report,
+    reports, server, signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -38,6 +38,8 @@ enum Command {
     Status(status::Args),
     Ledger(ledger::Args),
     Explain(explain::Args),
+    Report(report::Args),
+    Reports(reports::Args),
     Signature(signature::Args),
     Tune(tune::Args),
     #[command(subcommand)]
@@ -63,6 +65,8 @@ impl Cli {
             Command::Status(args) => status::run(&args),
             Command::Ledger(args) => ledger::run(&args),
             Command::Explain(args) => explain::run(&args),
+            Command::Report(args) => report::run(&args),
+            Command::Reports(args) => reports::run(&args),
             Command::Signature(args) => signature::run(&args),
             Command::Tune(args) => tune::run(&args),
             Command::Config(command) => config::run(&command),

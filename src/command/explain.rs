@@ -8,7 +8,7 @@ use super::proofs::{Missed, Statement};
 use super::show::time;
 use crate::ledger::Shares;
 use crate::mail::{File, RawMessage, Text, Visitor};
-use crate::policy::{Counts, Verdict};
+use crate::policy::{Counts, Held, Verdict, Weight};
 use crate::signature::near::{self, Bound, Judgement, Known, Passage, Position, Scheme, Thing};
 use crate::signature::{LowInformation, Signature};
 use crate::verdict::{Content, Exempt, Finding};
@@ -50,15 +50,31 @@ struct Explanation {
     authentication: Vec<Statement>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<FromWhere>,
+    /// Why it is only marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     body: Option<Explained>,
     near: Vec<Explained>,
+    /// What people say of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    people: Option<People>,
+}
+
+/// What people say, in units of an eighth of a person.
+#[derive(Serialize)]
+struct People {
+    /// In people whose word weighs whole.
+    weight: String,
+    nominated: Shares,
+    revoked: Shares,
 }
 
 #[derive(Serialize)]
 struct Thresholds {
     body: u32,
     near: u32,
+    spam: u32,
 }
 
 #[derive(Serialize)]
@@ -97,14 +113,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
     let content = Content::claiming(message, &asker.rules, asker.envelope.sender.as_deref());
     let signatures = &content.signatures;
-    let Judged { finding, inquiry, content: proven, verified } = asker.judge(&content, message)?;
+    let Judged { finding, inquiry, said, content: proven, verified } = asker.judge(&content, message)?;
     let (counts, judged) = (inquiry.counts(), inquiry.near());
     let by = match &finding {
         Finding::Counted(counted) => counted.decision.by,
         _ => asker.rules.parties(&asker.envelope).first().map(|party| party.by).unwrap_or_default(),
     };
     let limits = asker.rules.terms(by).thresholds;
-    let thresholds = Thresholds { body: limits.body.get(), near: limits.near.get() };
+    let (body, near, spam) = (limits.body.get(), limits.near.get(), limits.spam.get());
+    let thresholds = Thresholds { body, near, spam };
     let (verdict, mut because) = sentence(&finding, &thresholds, signatures.body.err());
     if verdict == Verdict::Clean {
         let why = match judged {
@@ -127,6 +144,11 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         }
         Err(_) => None,
     };
+    let people = said.map(|said| People {
+        weight: said.weight.to_string(),
+        nominated: said.nominated,
+        revoked: said.revoked,
+    });
     let near = judged.map_or_else(|| Ok(Vec::new()), |judged| explain_near(message, asker, judged))?;
     Ok(Explanation {
         verdict: verdict.to_string(),
@@ -139,8 +161,10 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         missed,
         authentication: Statement::all(asker, message, verified),
         sources,
+        held: decision.and_then(|decision| decision.held).map(|held| held.to_string()),
         body,
         near,
+        people,
     })
 }
 
@@ -226,7 +250,8 @@ fn sentence(finding: &Finding, thresholds: &Thresholds, low: Option<LowInformati
         Finding::Unknown(reason, detail) => return (Verdict::Unknown, format!("{reason} {detail}")),
         Finding::Counted(counted) => counted,
     };
-    let Counts { body, near } = counted.counts;
+    let Counts { body, near, spam } = counted.counts;
+    let spam = spam.filter(|_| counted.decision.verdict == Verdict::Spam);
     let least = |count: u32| if counted.shown(count).ends_with('+') { "at least " } else { "" };
     let kinds = [("body", body, thresholds.body), ("near", near, thresholds.near)];
     let told = |reached: bool| {
@@ -239,6 +264,10 @@ fn sentence(finding: &Finding, thresholds: &Thresholds, low: Option<LowInformati
     let verdict = counted.decision.verdict;
     let because = match (verdict, &counted.decision.whitelist) {
         (Verdict::Whitelisted, Some(entry)) => format!("the white list wants it: {entry}"),
+        (Verdict::Spam, _) => {
+            let spam = spam.unwrap_or_default();
+            format!("people call it spam with the weight {spam}, the threshold {}", thresholds.spam)
+        }
         (Verdict::Bulk, _) => told(true),
         _ => told(false),
     };
@@ -257,6 +286,9 @@ fn for_people(explanation: &Explanation) -> String {
     }
     if let Some(sources) = &explanation.sources {
         let _ = writeln!(text, "{}", sources.sentence());
+    }
+    if explanation.held == Some(Held::Correspondent.to_string()) {
+        let _ = writeln!(text, "{}", Held::Correspondent.why());
     }
     for missed in &explanation.missed {
         let _ = writeln!(text, "{missed}");
@@ -289,11 +321,39 @@ fn for_people(explanation: &Explanation) -> String {
     };
     kind("body", &explanation.body.iter().collect::<Vec<_>>());
     kind("near", &explanation.near.iter().collect::<Vec<_>>());
+    if let Some(people) = &explanation.people {
+        text.push_str(&of_people(people));
+    }
     if explanation.verdict != Verdict::Exempt.to_string() {
         text.push_str(
             "\nWhat is not told of its envelope (--ip, --sender, --recipient, --login, --listener) is not known here; white lists and \
              policies may name it.\n",
         );
+    }
+    text
+}
+
+/// How much was said, by how many, and when; never by whom.
+fn of_people(people: &People) -> String {
+    let mut text = format!("\npeople call it spam, with the weight {}\n", people.weight);
+    for (what, shares) in [("nominated", &people.nominated), ("revoked", &people.revoked)] {
+        let weight = |units: u32| Weight::of_units(units);
+        for (who, shares) in [("here", &shares.own), ("by others", &shares.others)] {
+            for share in shares {
+                let _ = writeln!(text, "  {what} from {}: {} {who}", time(share.window), weight(share.count));
+            }
+        }
+        if shares.waiting > 0 {
+            let _ = writeln!(text, "  {what}, waiting for a server: {}", weight(shares.waiting));
+        }
+        if shares.reporters > 0 {
+            let _ = writeln!(
+                text,
+                "  {what} by users here: {}, in all {}",
+                shares.reporters,
+                weight(shares.said)
+            );
+        }
     }
     text
 }

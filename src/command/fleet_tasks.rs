@@ -7,15 +7,15 @@ use crate::sync::fleet::{Fleet, aggregate, follow, push};
 use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
 use crate::sync::log::{Engine, Log, LogError, Settings};
-use crate::sync::{Links, trim};
+use crate::sync::{BulkBound, Links, trim};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What a machine does in a fleet.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Duty {
-    /// It reports, this often, and follows.
-    Report(Duration),
+    /// It reports, this often, and follows; it may hold bulk alone, from a count on.
+    Report(Duration, Option<BulkBound>),
     /// It makes steps.
     Aggregate,
 }
@@ -30,13 +30,17 @@ pub(super) struct Joined {
 /// Begins the tasks of a machine of a fleet. Its log need not answer yet.
 pub(super) async fn join(
     settings: &Settings,
-    duty: Duty,
+    duty: &Duty,
     (ledger, counts): (&Ledger, &ledger::Settings),
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Joined> {
     let links = Arc::new(Links::new(&[&settings.log], false));
     let link = links.get(0).unwrap_or_default();
-    let fleet = Arc::new(Fleet::new(&settings.log, Arc::clone(&links)));
+    let mut fleet = Fleet::new(&settings.log, Arc::clone(&links));
+    if let Duty::Report(_, Some(from)) = duty {
+        fleet = fleet.holding(Arc::clone(from));
+    }
+    let fleet = Arc::new(fleet);
     let told = |e: LogError| anyhow::Error::new(e).context(format!("[fleet] log = {:?}", settings.log));
     let joined = Joined { links, fleet };
     match settings.address().map_err(told)?.engine {
@@ -54,7 +58,7 @@ pub(super) async fn join(
 
 fn begin<L: Log>(
     log: Arc<L>,
-    duty: Duty,
+    duty: &Duty,
     (ledger, counts): (&Ledger, &ledger::Settings),
     Joined { links, fleet }: &Joined,
     tasks: &mut Supervisor,
@@ -65,7 +69,7 @@ fn begin<L: Log>(
         follow(ledger, counts, log, fleet)
     });
     match duty {
-        Duty::Report(interval) => {
+        &Duty::Report(interval, _) => {
             let with = (ledger.clone(), log, Arc::clone(fleet));
             tasks.run("push", move || {
                 let (ledger, log, fleet) = with.clone();

@@ -2,7 +2,7 @@
 //! What commands say of the networks that a count came from.
 
 use super::asker::Asker;
-use crate::policy::{Backing, Decision, Sources};
+use crate::policy::{Backing, Decision, Held, Sources};
 use serde::Serialize;
 
 /// The networks of a message that is bulk.
@@ -32,7 +32,7 @@ impl FromWhere {
             network: asker.envelope.network().map(|network| network.to_string()),
             own,
             min_sources: asker.rules.terms(decision.by).thresholds.min_sources.get(),
-            held: decision.held,
+            held: decision.held == Some(Held::Sources),
         })
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a milter keeps over a restart beside its ledger, in small files of the state directory: what accounts sent, so that one that
-//! was taken over does not begin anew, and the mailings that the page shows.
+//! was taken over does not begin anew, the mailings that the page shows, and which traps are none.
 
 use crate::activity::Activity;
 use crate::directory::StateDirectory;
@@ -17,6 +17,9 @@ const ACCOUNTS: &str = "accounts.json";
 /// The mailings of the page, with subjects and clients where the configuration wants these.
 const MAILINGS: &str = "mailings.json";
 
+/// Which traps got mail that a white list wants.
+const TRAPS: &str = "traps.json";
+
 /// They are for the daemon's user alone.
 const MODE: u32 = 0o600;
 
@@ -27,6 +30,9 @@ const INTERVAL: Duration = Duration::from_secs(60);
 pub(super) fn take_up(state_dir: &Path, activity: &Activity) {
     if let Some(accounts) = read(state_dir, ACCOUNTS, "what accounts sent before is not known") {
         activity.take_up_accounts(accounts);
+    }
+    if let Some(traps) = read(state_dir, TRAPS, "which traps got white-listed mail is not known") {
+        activity.take_up_traps(traps);
     }
     if let Some(mailings) = read(state_dir, MAILINGS, "the page's mailings begin anew") {
         activity.take_up_mailings(mailings);
@@ -60,6 +66,8 @@ pub(super) fn store(state_dir: &Path, activity: &Activity) {
         (!accounts.is_empty()).then(|| serde_json::to_vec(accounts).unwrap_or_default())
     });
     write(state_dir, ACCOUNTS, accounts);
+    let traps = activity.traps().wanted;
+    write(state_dir, TRAPS, (!traps.is_empty()).then(|| serde_json::to_vec(&traps).unwrap_or_default()));
     let mailings = activity.stored_mailings(now());
     write(
         state_dir,

@@ -3,7 +3,7 @@
 
 use crate::config::read_bounded;
 use crate::milter::Service;
-use crate::policy::WhiteList;
+use crate::policy::{Traps, WhiteList};
 use crate::verdict::Rules;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,16 +42,18 @@ struct Seen {
 
 impl Seen {
     fn look(&mut self, rules: &Arc<Rules>) {
-        let stamps: Vec<Stamp> = rules.lists().map(|list| stamp(list.files())).collect();
+        let lists: Vec<List<'_>> =
+            rules.lists().map(List::White).chain([List::Traps(&rules.traps)]).collect();
+        let stamps: Vec<Stamp> = lists.iter().map(|list| stamp(list.files())).collect();
         let is_new = std::mem::replace(&mut self.rules, Arc::as_ptr(rules) as usize) != self.rules;
         let is_still = std::mem::replace(&mut self.found, stamps.clone()) == stamps;
         if is_new || is_still && self.read != stamps {
-            for (n, list) in rules.lists().enumerate() {
+            for (n, list) in lists.iter().enumerate() {
                 // New rules have read theirs, but a file may have changed since, before it was looked at.
                 let has_changed =
                     if is_new { is_fresh(&stamps[n]) } else { self.read.get(n) != stamps.get(n) };
                 if has_changed {
-                    reload(list);
+                    list.reload();
                 }
             }
             self.read = stamps;
@@ -65,10 +67,29 @@ fn is_fresh(stamp: &Stamp) -> bool {
     changed.map(|(modified, ..)| modified.elapsed().unwrap_or_default()).any(|age| age <= 10 * PAUSE)
 }
 
-fn reload(list: &WhiteList) {
-    match list.reload(&read_bounded) {
-        Ok(()) => log::info!("a white list was read again, since its files have changed"),
-        Err(e) => log::error!("{e}; the old entries of this white list stay in force"),
+/// What has files.
+enum List<'a> {
+    White(&'a WhiteList),
+    Traps(&'a Traps),
+}
+
+impl List<'_> {
+    fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::White(list) => list.files(),
+            Self::Traps(traps) => traps.files(),
+        }
+    }
+
+    fn reload(&self) {
+        let (what, result) = match self {
+            Self::White(list) => ("white list", list.reload(&read_bounded)),
+            Self::Traps(traps) => ("list of traps", traps.reload(&read_bounded)),
+        };
+        match result {
+            Ok(()) => log::info!("a {what} was read again, since its files have changed"),
+            Err(e) => log::error!("{e}; the old entries of this {what} stay in force"),
+        }
     }
 }
 

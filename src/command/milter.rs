@@ -9,16 +9,18 @@ use super::kept;
 use super::lists::look_after;
 use super::output::complain;
 use super::supervisor::Supervisor;
+use super::take_reports::{reporter, reports};
 use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts};
+use crate::correspondents::Correspondents;
 use crate::ledger::{self, Hold, Ledger, Role};
-use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, look_back, serve};
+use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, look_back, serve, weighing};
 use crate::net::{Activation, Endpoint};
 use crate::policy::Name;
 use crate::sync::fleet::Fleet;
-use crate::sync::{Asks, Links, Parameters, Remote, Way, follow, push, trim};
+use crate::sync::{Asks, BulkBound, Links, Parameters, Remote, Upstream, Way, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -71,8 +73,11 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let rules = checked.into_rules();
     let sync = start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks).await?;
     let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
-    let service = Service::new(rules, ledger.clone(), links, asks, Arc::clone(&activity));
-    let daemon = told_of(role, addresses.clone(), parameters, &ledger, &file, sync, &activity);
+    let correspondents = Arc::new(Correspondents::open(&file.state_dir, &rules.key, ledger::now()));
+    let service = Service::new(rules, (ledger.clone(), correspondents), links, asks, Arc::clone(&activity));
+    // Where the ledger fails it says so itself; the next word brings the rules along.
+    let _ = ledger.weigh_by(weighing(&service.rules.load())).await;
+    let daemon = told_of(role, addresses.clone(), parameters, &service, &file, sync, &activity);
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
@@ -114,7 +119,7 @@ fn told_of(
     role: Role,
     address: String,
     parameters: Parameters,
-    ledger: &Ledger,
+    service: &Arc<Service>,
     file: &MilterFile,
     Sync { links, servers, fleet, asks }: Sync,
     activity: &Arc<Activity>,
@@ -123,7 +128,7 @@ fn told_of(
         role,
         address,
         parameters,
-        ledger: ledger.clone(),
+        ledger: service.ledger.clone(),
         state_dir: file.state_dir.clone(),
         links,
         servers,
@@ -131,6 +136,9 @@ fn told_of(
         asks,
         clients: Box::new(Vec::new),
         refused: Box::new(|| None),
+        correspondents: Some(Arc::clone(&service.correspondents)),
+        reports: Some(reports(Arc::clone(service))),
+        reporter: Some(reporter(Arc::clone(service))),
         activity: Arc::clone(activity),
     }))
 }
@@ -234,18 +242,19 @@ async fn start_sync(
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Sync> {
     if let Some(log) = &file.fleet {
-        let duty = Duty::Report(file.sync.interval);
-        let Joined { links, fleet } = fleet_tasks::join(log, duty, (ledger, &file.ledger), tasks).await?;
-        return Ok(Sync { links, servers: Vec::new(), fleet: Some(fleet), asks: None });
+        let asks = match file.sync.hold {
+            Hold::All => None,
+            Hold::Bulk => {
+                let (servers, links) = remotes("fleet.ask", &log.ask, parameters)?;
+                Some(Arc::new(Asks::of_fleet(servers, links, hold_from)))
+            }
+        };
+        let from = asks.clone().map(|asks| -> BulkBound { Arc::new(move || asks.bound()) });
+        let duty = Duty::Report(file.sync.interval, from);
+        let Joined { links, fleet } = fleet_tasks::join(log, &duty, (ledger, &file.ledger), tasks).await?;
+        return Ok(Sync { links, servers: Vec::new(), fleet: Some(fleet), asks });
     }
-    let urls: Vec<&str> = file.upstream.iter().map(|upstream| &*upstream.url).collect();
-    let links = Arc::new(Links::new(&urls, false));
-    let mut clients = Vec::new();
-    for (i, upstream) in file.upstream.iter().enumerate() {
-        let link = links.get(i).unwrap_or_default();
-        let client = Remote::new(upstream, Some(parameters.clone()), link);
-        clients.push(Arc::new(client.with_context(|| format!("upstream {}", upstream.url))?));
-    }
+    let (clients, links) = remotes("upstream", &file.upstream, parameters)?;
     if clients.is_empty() {
         return Ok(Sync { links, servers: clients, fleet: None, asks: None });
     }
@@ -269,6 +278,22 @@ async fn start_sync(
     let (of_ledger, to) = (ledger.clone(), Arc::clone(&links));
     tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
     Ok(Sync { links, servers: clients, fleet: None, asks })
+}
+
+/// The servers of a list, and what is known of the connections to them.
+fn remotes(
+    key: &str,
+    servers: &[Upstream],
+    parameters: &Parameters,
+) -> anyhow::Result<(Vec<Arc<Remote>>, Arc<Links>)> {
+    let urls: Vec<&str> = servers.iter().map(|server| &*server.url).collect();
+    let links = Arc::new(Links::new(&urls, false));
+    let remote = |(i, server): (usize, &Upstream)| {
+        let remote = Remote::new(server, Some(parameters.clone()), links.get(i).unwrap_or_default());
+        Ok(Arc::new(remote.with_context(|| format!("{key} {}", server.url))?))
+    };
+    let remotes = servers.iter().enumerate().map(remote).collect::<anyhow::Result<_>>()?;
+    Ok((remotes, links))
 }
 
 /// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.

@@ -130,7 +130,7 @@ async fn others(
 ) -> anyhow::Result<Others> {
     if let Some(log) = &file.fleet {
         let Joined { links, fleet } =
-            fleet_tasks::join(log, Duty::Aggregate, (ledger, &file.ledger), tasks).await?;
+            fleet_tasks::join(log, &Duty::Aggregate, (ledger, &file.ledger), tasks).await?;
         return Ok(Others { links, peers: Vec::new(), fleet: Some(fleet) });
     }
     let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();

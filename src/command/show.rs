@@ -15,7 +15,8 @@ pub(super) struct Slice<'a>(pub(super) &'a SliceStatus, pub(super) u32);
 impl fmt::Display for Slice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(slice, threshold) = self;
-        write!(f, "window of {}", time(slice.window))?;
+        let people = if slice.people { ", what people say" } else { "" };
+        write!(f, "window of {}{people}", time(slice.window))?;
         if slice.slice > 0 {
             write!(f, ", slice {}", slice.slice)?;
         }

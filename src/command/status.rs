@@ -3,7 +3,7 @@
 
 use super::output::{failed, output};
 use super::show::{Slice, THRESHOLD, ago, bytes, next_capacity};
-use crate::activity::AccountStatus;
+use crate::activity::{AccountStatus, TrapStatus};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use crate::ledger::{BulkStatus, LimitedStatus, now};
@@ -115,20 +115,49 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     if let Some(refused) = &status.refused {
         print_refused(out, refused)?;
     }
-    if !status.accounts.is_empty() {
+    if let Some(pairs) = status.correspondents.filter(|&pairs| pairs > 0) {
+        writeln!(out, "\ncorrespondents: {pairs} pairs of a user and somebody that user wrote to")?;
+    }
+    if let Some(traps) = &status.traps {
+        print_traps(out, traps)?;
+    }
+    print_accounts(out, &status.accounts)?;
+    if !status.ledger.limited.is_empty() {
+        writeln!(out, "\nwhat clients with limits reported:")?;
+        for client in &status.ledger.limited {
+            writeln!(out, "  {}", LimitedLine(client))?;
+        }
+    }
+    Ok(())
+}
+
+/// What accounts sent to others.
+fn print_accounts(out: &mut impl Write, accounts: &[AccountStatus]) -> io::Result<()> {
+    if !accounts.is_empty() {
         writeln!(out, "\naccounts that sent bulk lately:")?;
-        for AccountStatus { account, bulk, recipients, over } in &status.accounts {
+        for AccountStatus { account, bulk, recipients, over } in accounts {
             // Whoever chose the name is not to write on this terminal.
             let account = account.escape_debug();
             let over = if *over { ", OVER ITS LIMIT" } else { "" };
             writeln!(out, "  {account}: {bulk} copies of bulk, {recipients} recipients in all{over}")?;
         }
     }
-    if !status.ledger.limited.is_empty() {
-        writeln!(out, "\nwhat clients with limits reported:")?;
-        for client in &status.ledger.limited {
-            writeln!(out, "  {}", LimitedLine(client))?;
-        }
+    Ok(())
+}
+
+/// What came to traps.
+fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
+    let messages: Vec<_> = traps.messages.iter().map(|(result, count)| format!("{count} {result}")).collect();
+    if !messages.is_empty() {
+        writeln!(out, "\nmessages to traps since the start: {}", messages.join(", "))?;
+    }
+    for (trap, wanted) in &traps.wanted {
+        let (trap, entry) = (told(trap), told(&wanted.entry));
+        writeln!(
+            out,
+            "  {trap} GETS MAIL FROM WHITE-LISTED SENDERS: {} messages, the last wanted by {entry}",
+            wanted.messages
+        )?;
     }
     Ok(())
 }

@@ -75,6 +75,7 @@ fn tune(args: &Args) -> anyhow::Result<Tuning> {
             key: FederationKey::public(),
             whitelist: crate::policy::WhiteList::default(),
             private: crate::policy::WhiteList::default(),
+            traps: crate::policy::Traps::default(),
             policies: crate::policy::Policies::default(),
         },
     };

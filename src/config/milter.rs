@@ -8,8 +8,9 @@ use super::source::Source;
 use crate::milter::{Listeners, Mode};
 use crate::net::Endpoint;
 use crate::policy::{
-    Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, Per, Policies,
-    PolicySettings, RecipientCase, Thresholds, WhiteList, WhiteListError, WhiteListSettings,
+    Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
+    Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList, WhiteListError,
+    WhiteListSettings,
 };
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream, log};
@@ -72,6 +73,8 @@ pub struct MilterFile {
     pub whitelist: WhiteListSettings,
     pub policy: Vec<PolicySettings>,
     pub outbound: OutboundSettings,
+    pub people: PeopleSettings,
+    pub traps: TrapSettings,
     pub authentication: Authentication,
     pub signature: signature::Settings,
     pub ledger: ledger::Settings,
@@ -105,6 +108,8 @@ impl Default for MilterFile {
             whitelist: WhiteListSettings::default(),
             policy: Vec::new(),
             outbound: OutboundSettings::default(),
+            people: PeopleSettings::default(),
+            traps: TrapSettings::default(),
             authentication: Authentication::default(),
             signature: signature::Settings::default(),
             ledger: ledger::Settings::default(),
@@ -128,6 +133,8 @@ pub struct Checked {
     pub whitelist: WhiteList,
     /// The mail that is counted here alone.
     pub private: WhiteList,
+    /// To whom only spam is sent.
+    pub traps: Traps,
     /// Who gets something else than everybody.
     pub policies: Policies,
 }
@@ -143,6 +150,8 @@ pub struct Parts {
     pub whitelist: Result<WhiteList, ConfigError>,
     /// The mail that is counted here alone.
     pub private: Result<WhiteList, ConfigError>,
+    /// To whom only spam is sent.
+    pub traps: Result<Traps, ConfigError>,
     /// Who gets something else than everybody.
     pub policies: Result<Policies, ConfigError>,
 }
@@ -152,8 +161,20 @@ pub struct Parts {
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load(path: &Path) -> Result<Checked, ConfigError> {
-    let Parts { file, key, whitelist, private, policies } = load_parts(path)?;
-    Ok(Checked { file, key: key?, whitelist: whitelist?, private: private?, policies: policies? })
+    let Parts { file, key, whitelist, private, traps, policies } = load_parts(path)?;
+    let (key, whitelist, private, traps) = (key?, whitelist?, private?, traps?);
+    Ok(Checked { file, key, whitelist, private, traps, policies: policies? })
+}
+
+fn check_people(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
+    if let Some(bad) = file.people.bad_domain() {
+        let message = format!("found \"{bad}\", expected a domain such as \"example.org\"");
+        return Err(source.error("people.own-domains", message));
+    }
+    if let Err(error) = file.people.trust(file.thresholds.spam) {
+        return Err(source.error("people.new-reporter", error.to_string()));
+    }
+    Ok(())
 }
 
 /// The same, each of the files that it names for itself.
@@ -182,6 +203,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         let message = format!("found {bad:?}, expected characters that stand in addresses, such as \"+\"");
         return Err(source.error("counting.recipient-delimiter", message));
     }
+    check_people(&source, &file)?;
     let authentication = file.authentication.check();
     authentication.map_err(|(key, message)| source.error(&format!("authentication.{key}"), message))?;
     if file.sync.interval.is_zero() {
@@ -203,31 +225,40 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
     let key = key_of(&source, &file.ledger);
     let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);
-    let private =
-        list_of(&source, "sync.private", &file.sync.private).and_then(|list| match list.asks_elsewhere() {
-            Some(entry) => Err(source.error(
-                "sync.private",
-                format!(
-                    "{entry} asks a server, expected a table in a file, since no message may wait for it"
-                ),
-            )),
-            None => Ok(list),
-        });
+    let private = private_of(&source, &file.sync.private);
+    let traps = Traps::load(&file.traps, &read_bounded).map_err(|e| of_list(&source, "traps.recipients", e));
     let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
     let policies = policies::load(&source, &file.policy, defaults);
-    if let (ledger::Hold::Bulk, Ok(policies)) = (file.sync.hold, &policies) {
-        check_hold(&source, &file, policies)?;
-    }
-    Ok(Parts { file, key, whitelist, private, policies })
+    check_hold(&source, &file, &policies)?;
+    Ok(Parts { file, key, whitelist, private, traps, policies })
 }
 
-/// A milter that holds bulk alone knows of it from half of the lowest threshold on, which must lie below what makes bulk.
-fn check_hold(source: &Source, file: &MilterFile, policies: &Policies) -> Result<(), ConfigError> {
-    if file.fleet.is_some() {
-        let what = "found \"bulk\", which goes with upstream alone: in a fleet every milter holds all counts"
-            .to_owned();
-        return Err(source.error("sync.hold", what));
+/// The list of mail that is counted here alone.
+fn private_of(source: &Source, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
+    const KEY: &str = "sync.private";
+    let list = list_of(source, KEY, files)?;
+    match list.asks_elsewhere() {
+        Some(entry) => Err(source.error(
+            KEY,
+            format!("{entry} asks a server, expected a table in a file, since no message may wait for it"),
+        )),
+        None => Ok(list),
     }
+}
+
+/// A milter that holds bulk alone knows of it from half of the lowest threshold on, which must lie below what makes bulk. Only such a
+/// one asks others.
+fn check_hold(
+    source: &Source,
+    file: &MilterFile,
+    policies: &Result<Policies, ConfigError>,
+) -> Result<(), ConfigError> {
+    if file.sync.hold == ledger::Hold::All {
+        let asks = file.fleet.as_ref().is_some_and(|fleet| !fleet.ask.is_empty());
+        let what = "goes with [sync] hold = \"bulk\": a milter that holds all counts asks nobody";
+        return if asks { Err(source.error("fleet.ask", what.to_owned())) } else { Ok(()) };
+    }
+    let Ok(policies) = policies else { return Ok(()) };
     let all = policies.0.iter().map(|policy| &policy.thresholds).chain([&file.thresholds]);
     let lowest = all.flat_map(|thresholds| [thresholds.body.get(), thresholds.near.get()]).min();
     match lowest.filter(|&lowest| lowest < LOWEST_HELD) {
@@ -244,13 +275,18 @@ const LOWEST_HELD: u32 = 4;
 
 /// The list that these files of a key make.
 fn list_of(source: &Source, key: &str, files: &[PathBuf]) -> Result<WhiteList, ConfigError> {
-    WhiteList::load(files, &read_bounded).map_err(|e| match e {
+    WhiteList::load(files, &read_bounded).map_err(|e| of_list(source, key, e))
+}
+
+/// What is wrong with a list that a key names.
+fn of_list(source: &Source, key: &str, error: WhiteListError) -> ConfigError {
+    match error {
         // A list that cannot be read may be misnamed here; one that can be has its own place to show.
-        WhiteListError::Read { .. } => source.error(key, e.to_string()),
+        WhiteListError::Read { .. } => source.error(key, error.to_string()),
         WhiteListError::Entry { path, line, what } => {
             ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
         }
-    })
+    }
 }
 
 /// The key that a file names.
@@ -295,6 +331,8 @@ impl Checked {
             actions: file.actions,
             whitelist: self.whitelist,
             private: self.private,
+            people: file.people,
+            traps: self.traps,
             authentication: file.authentication,
             shares_exact: file.sync.share == sync::Share::All,
             signature: file.signature,

@@ -130,7 +130,8 @@ impl Source {
             );
             return Err(self.error(key, what));
         }
-        fleet.check(reports).map_err(|(key, what)| self.error(&format!("fleet.{key}"), what))
+        fleet.check(reports).map_err(|(key, what)| self.error(&format!("fleet.{key}"), what))?;
+        self.check_servers("fleet.ask", &fleet.ask)
     }
 
     fn span(&self, key: &str) -> Option<Range<usize>> {

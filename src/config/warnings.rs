@@ -181,7 +181,9 @@ fn of_text(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
     if text.name == "url" {
         return plain(text.value).into_iter().collect();
     }
-    if !FILES.contains(&&*text.name) {
+    // Recipients stand beside files of such.
+    let is_file = FILES.contains(&&*text.name) || text.name == "recipients" && path.is_absolute();
+    if !is_file {
         return Vec::new();
     }
     if path.is_relative() {

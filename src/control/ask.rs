@@ -3,8 +3,9 @@
 
 use super::backup::MAX_FRAME;
 use super::question::{Answer, Question};
+use super::reports::ReportsAsked;
 use super::status::DaemonStatus;
-use crate::ledger::Shares;
+use crate::ledger::{Overview, Shares};
 use crate::signature::Signature;
 use std::io;
 use std::path::Path;
@@ -40,6 +41,39 @@ pub async fn counts(path: &Path, signatures: &[Signature], may_ask: bool) -> io:
 pub async fn status(path: &Path, threshold: u32) -> io::Result<DaemonStatus> {
     match ask(path, &Question::Status(threshold)).await? {
         Answer::Status(status) => Ok(*status),
+        _ => Err(unexpected()),
+    }
+}
+
+/// Asks the milter behind the control socket `path` which of these pairs of a user and somebody the user wrote to there are.
+///
+/// # Errors
+/// As [`counts`].
+pub async fn correspondents(path: &Path, pairs: &[u64]) -> io::Result<Vec<bool>> {
+    match ask(path, &Question::Correspondents(pairs.to_vec())).await? {
+        Answer::Correspondents(known) if known.len() == pairs.len() => Ok(known),
+        _ => Err(unexpected()),
+    }
+}
+
+/// Asks the milter behind the control socket `path` what its users and traps said.
+///
+/// # Errors
+/// As [`counts`].
+pub async fn reports(path: &Path, asked: ReportsAsked) -> io::Result<Overview> {
+    match ask(path, &Question::Reports(asked)).await? {
+        Answer::Reports(overview) => Ok(*overview),
+        _ => Err(unexpected()),
+    }
+}
+
+/// Has the milter behind the control socket `path` take all back that whoever has this name said. Returns for how many signatures.
+///
+/// # Errors
+/// As [`counts`]. Some of it may be taken back then.
+pub async fn forget_reports(path: &Path, name: Vec<u8>) -> io::Result<usize> {
+    match ask(path, &Question::Forget(name)).await? {
+        Answer::Forgotten(signatures) => Ok(signatures),
         _ => Err(unexpected()),
     }
 }

@@ -60,6 +60,7 @@ impl Daemon {
             self.ledger.busy_for().as_secs_f64(),
         );
         self.disk_metrics(&mut text);
+        self.correspondent_metrics(&mut text);
         if let Some(status) = status {
             status.ledger_metrics(&mut text);
             self.spool_metrics(&status, &mut text);
@@ -72,6 +73,12 @@ impl Daemon {
         }
         process_metrics(&mut text);
         text.into_string()
+    }
+
+    fn correspondent_metrics(&self, text: &mut Text) {
+        let Some(correspondents) = &self.correspondents else { return };
+        let help = "Pairs of a user and somebody that user wrote to.";
+        text.one("bulkmark_correspondents", "gauge", help, correspondents.len());
     }
 
     fn config_metrics(&self, text: &mut Text) {
@@ -171,6 +178,18 @@ fn stream_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
+fn trap_metrics(activity: &Activity, text: &mut Text) {
+    text.family(
+        "bulkmark_traps_messages_total",
+        "counter",
+        "Messages to traps, by what was made of them.",
+        activity
+            .trap_messages()
+            .into_iter()
+            .map(|(result, count)| (vec![("result", result.to_owned())], count)),
+    );
+}
+
 fn message_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_messages_total",
@@ -195,6 +214,13 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "Bulk that was only marked, since its count comes from too few networks (min-sources).",
         activity.held(),
     );
+    text.one(
+        "bulkmark_messages_spared_total",
+        "counter",
+        "Bulk and spam that was only marked, since a recipient had written to its sender.",
+        activity.spared(),
+    );
+    trap_metrics(activity, text);
     let (accounts, over) = activity.accounts(crate::ledger::now());
     text.one(
         "bulkmark_outbound_accounts",
@@ -245,11 +271,14 @@ impl DaemonStatus {
                 Counted::Others => "others",
                 Counted::Limited => "limited",
             };
-            vec![
+            let mut labels = vec![
                 ("window", date(slice.window)),
                 ("slice", slice.slice.to_string()),
                 ("counted", counted.to_owned()),
-            ]
+            ];
+            // A window of mail may begin on the same day.
+            labels.extend(slice.people.then(|| ("of", "people".to_owned())));
+            labels
         };
         let slices = || self.ledger.slices.iter().enumerate();
         text.family(

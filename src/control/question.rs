@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is asked on the control socket, and what is answered.
 
+use super::reported::{Report, Reported};
+use super::reports::ReportsAsked;
 use super::status::DaemonStatus;
-use crate::ledger::Shares;
+use crate::ledger::{Overview, Shares};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -17,6 +19,14 @@ pub(super) enum Question {
     Status(u32),
     /// All of the ledger, in frames behind the answer.
     Backup,
+    /// Which of these pairs of a user and somebody the user wrote to there are.
+    Correspondents(Vec<u64>),
+    /// What somebody says of the message that follows.
+    Report(Report),
+    /// What was said.
+    Reports(ReportsAsked),
+    /// All that whoever has this name said is to be taken back.
+    Forget(Vec<u8>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,6 +35,10 @@ pub(super) enum Answer {
     Counts(Vec<Shares>),
     Status(Box<DaemonStatus>),
     Backup,
+    Reported(Reported),
+    Correspondents(Vec<bool>),
+    Reports(Box<Overview>),
+    Forgotten(usize),
     Error(String),
 }
 

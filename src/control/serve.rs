@@ -3,7 +3,10 @@
 
 use super::backup;
 use super::question::{Answer, Question};
+use super::report;
+use super::reports;
 use super::status::Daemon;
+use crate::ledger::now;
 use crate::net::{Accepted, Socket, Stream, serve_each};
 use crate::signature::Signature;
 use std::io;
@@ -22,8 +25,14 @@ const MAX_CONNECTIONS: usize = 64;
 /// Backups at a time: each has the file grow by what is written meanwhile.
 const BACKUPS: usize = 1;
 
+/// Messages that are reported at a time: each is in memory, all of it.
+const REPORTS: usize = 4;
+
 /// How long an asker may take for one question.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a server says that is asked of users.
+const NO_USERS: &str = "a signature server has no users, ask a milter";
 
 /// Owner and group may ask.
 const MODE: u32 = 0o660;
@@ -32,7 +41,14 @@ const MODE: u32 = 0o660;
 #[derive(Debug)]
 pub struct Control {
     socket: Arc<Socket>,
-    backups: Arc<Semaphore>,
+    turns: Arc<Turns>,
+}
+
+/// How many of what takes much may be done at a time.
+#[derive(Debug)]
+struct Turns {
+    backups: Semaphore,
+    reports: Semaphore,
 }
 
 impl Control {
@@ -44,24 +60,24 @@ impl Control {
         if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
             std::fs::create_dir(directory)?;
         }
-        let backups = Arc::new(Semaphore::new(BACKUPS));
-        Ok(Self { socket: Arc::new(Socket::unix(path, MODE).await?), backups })
+        let turns = Turns { backups: Semaphore::new(BACKUPS), reports: Semaphore::new(REPORTS) };
+        Ok(Self { socket: Arc::new(Socket::unix(path, MODE).await?), turns: Arc::new(turns) })
     }
 
     /// Answers questions for ever.
     pub async fn serve(&self, daemon: Arc<Daemon>) {
         let serve = |accepted: Accepted| {
-            let (daemon, backups) = (Arc::clone(&daemon), Arc::clone(&self.backups));
+            let (daemon, turns) = (Arc::clone(&daemon), Arc::clone(&self.turns));
             async move {
                 // An asker that goes away is nobody's fault.
-                let _ = answer_all(accepted.stream, &daemon, &backups).await;
+                let _ = answer_all(accepted.stream, &daemon, &turns).await;
             }
         };
         serve_each(Arc::clone(&self.socket), MAX_CONNECTIONS, std::future::pending(), serve).await;
     }
 }
 
-async fn answer_all(stream: Stream, daemon: &Daemon, backups: &Semaphore) -> io::Result<()> {
+async fn answer_all(stream: Stream, daemon: &Daemon, turns: &Turns) -> io::Result<()> {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader);
     loop {
@@ -72,10 +88,15 @@ async fn answer_all(stream: Stream, daemon: &Daemon, backups: &Semaphore) -> io:
             return Ok(());
         }
         let answer = match serde_json::from_slice(&line) {
-            Ok(Question::Backup) => match backups.try_acquire() {
+            Ok(Question::Backup) => match turns.backups.try_acquire() {
                 Ok(_turn) => return backup::send(&mut writer, daemon).await,
                 Err(_) => Answer::Error("another backup is being made".to_owned()),
             },
+            Ok(Question::Report(question)) => {
+                // A socket is closed once nobody asks any more; who waits for a turn is not slow.
+                let Ok(_turn) = turns.reports.acquire().await else { return Ok(()) };
+                report::answer(&mut reader, question, daemon.reports.as_ref()).await?
+            }
             Ok(question) => answer(question, daemon).await,
             Err(e) => Answer::Error(format!("the request is invalid: {e}")),
         };
@@ -102,6 +123,25 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
             Ok(status) => Answer::Status(Box::new(status)),
             Err(e) => error(e.to_string()),
         },
+        Question::Correspondents(pairs) => match &daemon.correspondents {
+            Some(correspondents) => Answer::Correspondents(correspondents.know(&pairs, now())),
+            None => error(NO_USERS.to_owned()),
+        },
+        Question::Reports(asked) => match &daemon.reporter {
+            Some(name) => match reports::overview(&daemon.ledger, name, &asked).await {
+                Ok(overview) => Answer::Reports(Box::new(overview)),
+                Err(e) => error(e.to_string()),
+            },
+            None => error(NO_USERS.to_owned()),
+        },
+        Question::Forget(name) => match &daemon.reporter {
+            Some(reporter) => match daemon.ledger.forget(reporter(&name), now()).await {
+                Ok(signatures) => Answer::Forgotten(signatures),
+                Err(e) => error(format!("{e}; what is not taken back yet can be, by the same command")),
+            },
+            None => error(NO_USERS.to_owned()),
+        },
+        Question::Report(_) => error("a report has a message behind it".to_owned()),
         // It is no answer of one line.
         Question::Backup => error("a backup is asked for by itself".to_owned()),
     }

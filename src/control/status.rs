@@ -2,7 +2,10 @@
 //! What a daemon can say of itself.
 
 use super::disk::Disk;
-use crate::activity::{AccountStatus, Activity};
+use super::reported::TakeReport;
+use super::reports::NameReporter;
+use crate::activity::{AccountStatus, Activity, TrapStatus};
+use crate::correspondents::Correspondents;
 use crate::ledger::{self, Ledger, LedgerError, Role, Shares};
 use crate::signature::Signature;
 use crate::sync::fleet::{Fleet, FleetStatus};
@@ -98,6 +101,12 @@ pub struct DaemonStatus {
     /// Accounts that sent bulk to others lately, those over their limit first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<AccountStatus>,
+    /// Pairs of a user and somebody the user wrote to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correspondents: Option<usize>,
+    /// What traps made of mail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traps: Option<TrapStatus>,
 }
 
 /// What a daemon is made of, as far as it can tell of it.
@@ -124,6 +133,12 @@ pub struct Parts {
     pub clients: Box<dyn Fn() -> Vec<ClientStatus> + Send + Sync>,
     /// What a server refused; none of a milter.
     pub refused: Box<dyn Fn() -> Option<RefusedStatus> + Send + Sync>,
+    /// Whom the users of a milter wrote to.
+    pub correspondents: Option<Arc<Correspondents>>,
+    /// Who counts what users say; a server has none.
+    pub reports: Option<TakeReport>,
+    /// Who knows by which number the ledger has them; a server does not.
+    pub reporter: Option<NameReporter>,
     /// What it did.
     pub activity: Arc<Activity>,
 }
@@ -192,6 +207,8 @@ impl Daemon {
             clients: (self.clients)(),
             refused: (self.refused)(),
             accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, ledger::now()),
+            correspondents: self.correspondents.as_ref().map(|pairs| pairs.len()),
+            traps: Some(self.activity.traps()).filter(|traps| *traps != TrapStatus::default()),
             ..self.outline(ledger)
         })
     }
@@ -260,6 +277,8 @@ impl Daemon {
             clients: Vec::new(),
             refused: None,
             accounts: Vec::new(),
+            correspondents: None,
+            traps: None,
         }
     }
 }

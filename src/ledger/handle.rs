@@ -2,6 +2,7 @@
 //! The handle by which everybody reaches the ledger.
 
 mod peers;
+mod people;
 
 use crate::ledger::busy::Busy;
 use crate::ledger::disk::errors::OpenError;
@@ -101,6 +102,7 @@ impl Ledger {
             failed: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             listens: AtomicBool::new(false),
+            has_people: AtomicBool::new(false),
             busy: Busy::new(),
         });
         let (requests, receiver) = sync_channel(QUEUE);
@@ -205,11 +207,12 @@ impl Ledger {
 
     /// Begins a spool of another number, for this upstream server knows later batches of the one of this number: the ledger
     /// was restored from an old copy, and its numbers were used already. What was in it when it was opened may have been
-    /// counted, and is dropped. Returns the number of reports that were.
+    /// counted, and is dropped. Returns the number of reports that were; none, and nothing begins, where the batch was for a fleet whose
+    /// counts this server has.
     ///
     /// # Errors
     /// When that could not be written down, or there is no random number.
-    pub async fn renew_spool(&self, upstream: String, known: u64) -> Result<u64, LedgerError> {
+    pub async fn renew_spool(&self, upstream: String, known: u64) -> Result<Option<u64>, LedgerError> {
         let new = name()?;
         let work =
             move |state: &mut State| state.cache().map(|cache| cache.renew_spool(&upstream, known, new));
@@ -348,7 +351,7 @@ impl Ledger {
         result
     }
 
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {

@@ -14,7 +14,8 @@ use crate::ledger::settings::Role;
 use crate::ledger::state::assembly::Assembly;
 use crate::ledger::state::changes::Expired;
 use crate::ledger::state::counts::Counts;
-use crate::ledger::state::merged::{MergedCounts, MergedWindow};
+use crate::ledger::state::merged::MergedCounts;
+use crate::ledger::state::merged_window::MergedWindow;
 use crate::ledger::state::roles::State;
 use crate::ledger::status::Status;
 use bulkmark_filter::{Merged, ParameterError};
@@ -85,7 +86,7 @@ fn unlike(name: &'static str, ours: String, theirs: String) -> Result<(), MergeE
 }
 
 /// The file that a path means: a ledger, or the directory that it is in.
-fn file_of(path: &Path) -> PathBuf {
+pub(crate) fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
@@ -241,6 +242,7 @@ impl Image {
         let (Loaded { db, mut state, .. }, _) = open::open_any(&path, random)?;
         let counts = state.counts_mut();
         counts.merged = self.merged;
+        counts.merged.mark_dirty();
         for (origin, mark) in self.vector.iter() {
             counts.merged.vector_mut().set(origin, mark);
         }

@@ -7,6 +7,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Seconds of a window in which what people say is counted. No other window has this length: by it they are told apart.
+pub(crate) const PEOPLE_WINDOW: u64 = 5 * 86_400;
+
 /// When a report is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
@@ -30,6 +33,9 @@ pub struct Settings {
     /// How long a report counts, from the beginning of its window; in whole windows.
     #[serde(with = "humantime_serde")]
     pub retention: Duration,
+    /// How long counts what people say of a message, from the beginning of its window of five days.
+    #[serde(with = "humantime_serde")]
+    pub people_retention: Duration,
     /// When a report is answered.
     pub durability: Durability,
     /// The longest time that a relaxed report is not yet on disk.
@@ -131,6 +137,7 @@ impl Default for Settings {
             capacity: const { NonZeroU32::new(1_000_000).unwrap() },
             window: DAY,
             retention: DAY.saturating_mul(7),
+            people_retention: DAY.saturating_mul(30),
             durability: Durability::default(),
             commit_interval: Duration::from_secs(1),
             federation_key_file: None,
@@ -159,6 +166,16 @@ impl Settings {
                 "retention",
                 format!("found {found}, expected 1 to 366 times the window of {window}"),
             ));
+        }
+        let of_people = Duration::from_secs(PEOPLE_WINDOW);
+        if self.window == of_people {
+            let why =
+                "is the length of the windows in which what people say is counted; expected another one";
+            return Err(("window", format!("found {}, which {why}", shown(self.window))));
+        }
+        if self.people_retention < of_people || self.people_retention > of_people.saturating_mul(73) {
+            let found = shown(self.people_retention);
+            return Err(("people-retention", format!("found {found}, expected 5d to 365d")));
         }
         if self.commit_interval.is_zero() {
             return Err((

@@ -52,6 +52,9 @@ pub struct SliceStatus {
     pub slice: u32,
     /// Whose counts these are.
     pub counted: Counted,
+    /// Whether they are of what people say, and not of mail.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub people: bool,
     /// Signatures that it is made for.
     pub capacity: u32,
     /// Signatures that were new to it; unknown for merged ones.
@@ -151,16 +154,19 @@ impl Status {
         for generation in state.counts().local.generations.iter() {
             for (number, slice) in (0..).zip(generation.row.slices()) {
                 let gauge = threshold.map(|t| slice.filter.gauge(t));
+                let people = generation.window.is_of_people();
                 slices.push(SliceStatus {
                     window: generation.window.start,
                     slice: number,
                     counted: Counted::Own,
+                    people,
                     capacity: slice.capacity,
                     signatures: Some(slice.distinct),
                     memory: slice.filter.memory(),
                     fill: gauge.map(|gauge: Gauge| gauge.fill),
                     saturated: gauge.map(|gauge| gauge.saturated),
-                    false_bulk: gauge.map(|gauge| gauge.false_bulk),
+                    // Nothing is bulk by what people say.
+                    false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_bulk),
                 });
             }
         }
@@ -171,7 +177,7 @@ impl Status {
         };
         let others = state.counts().merged.layers().iter().map(|(_, layer)| layer);
         slices.extend(of_layers(limited.iter().map(|(_, member)| &member.layer).chain(others)));
-        slices.sort_by_key(|slice| (slice.window, slice.slice));
+        slices.sort_by_key(|slice| (slice.people, slice.window, slice.slice));
         let unheard = match state {
             State::Server(server) => Some(&server.unheard),
             _ => None,
@@ -195,7 +201,7 @@ impl Status {
     pub(crate) fn of_counts(merged: &MergedCounts, vector: Vector, threshold: u32) -> Self {
         let mut slices: Vec<_> = of_merged(merged, Some(threshold)).collect();
         slices.extend(of_layers(merged.layers().iter().map(|(_, layer)| layer)));
-        slices.sort_by_key(|slice| (slice.window, slice.slice));
+        slices.sort_by_key(|slice| (slice.people, slice.window, slice.slice));
         Self {
             origin: None,
             vector,
@@ -214,7 +220,8 @@ impl Status {
 /// The configured capacity, if the newest window that was counted in here has another.
 fn next_capacity(state: &State) -> Option<NextCapacity> {
     let counts = state.counts();
-    let newest = counts.local.generations.iter().max_by_key(|generation| generation.window.start)?;
+    let of_mail = counts.local.generations.iter().filter(|generation| !generation.window.is_of_people());
+    let newest = of_mail.max_by_key(|generation| generation.window.start)?;
     let (capacity, present) = (counts.settings.capacity.get(), newest.row.slices().first()?.capacity);
     let from = newest.window.start + newest.window.length;
     (capacity != present).then_some(NextCapacity { capacity, present, from })
@@ -228,16 +235,18 @@ fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Ite
         let first = before.map(|other| u32::try_from(other.slices.len()).unwrap_or_default()).sum::<u32>();
         (first..).zip(&window.slices).map(move |(number, slice)| {
             let gauge = threshold.map(|t| slice.gauge(t));
+            let people = window.window.is_of_people();
             SliceStatus {
                 window: window.window.start,
                 slice: number,
                 counted: Counted::Others,
+                people,
                 capacity: window.capacity,
                 signatures: None,
                 memory: slice.memory(),
                 fill: gauge.map(|gauge| gauge.fill),
                 saturated: gauge.map(|gauge| gauge.saturated),
-                false_bulk: gauge.map(|gauge| gauge.false_bulk),
+                false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_bulk),
             }
         })
     })
@@ -251,6 +260,7 @@ fn of_layers<'a>(layers: impl Iterator<Item = &'a Layer>) -> impl Iterator<Item 
             window: window.start,
             slice: 0,
             counted: Counted::Limited,
+            people: window.is_of_people(),
             capacity: held.capacity,
             signatures: None,
             memory: 0,
@@ -264,7 +274,7 @@ fn of_layers<'a>(layers: impl Iterator<Item = &'a Layer>) -> impl Iterator<Item 
 }
 
 fn of_client((name, member): (&str, &Member)) -> LimitedStatus {
-    let newest = member.layer.windows.last_key_value();
+    let newest = member.layer.windows.iter().rev().find(|(window, _)| !window.is_of_people());
     LimitedStatus {
         name: name.to_owned(),
         origin: member.origin.to_string(),

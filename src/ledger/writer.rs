@@ -103,6 +103,8 @@ pub(crate) struct Shared {
     pub(crate) listens: AtomicBool,
     /// Whether it was closed, and will answer nothing any more.
     pub(crate) closed: AtomicBool,
+    /// Whether people said anything of any message that may still count.
+    pub(crate) has_people: AtomicBool,
     /// How long the writer has been at one piece of work.
     pub(crate) busy: Busy,
 }
@@ -334,6 +336,7 @@ impl Writer {
         });
         let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
         self.shared.listens.store(listens, Ordering::Relaxed);
+        self.shared.has_people.store(state.counts().has_people(), Ordering::Relaxed);
         if self.shared.db.load().is_none() {
             self.shared.db.store(Some(Arc::clone(db)));
         }

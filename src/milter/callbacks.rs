@@ -104,7 +104,8 @@ fn negotiate(
     offered_actions: Actions,
     offered: ProtoOpts,
 ) -> Status {
-    let actions = WANTED_ACTIONS & offered_actions;
+    let wanted = if session.removes_traps() { WANTED_ACTIONS | Actions::DELETE_RCPT } else { WANTED_ACTIONS };
+    let actions = wanted & offered_actions;
     if !actions.contains(Actions::ADD_HEADER) {
         log::warn!("the MTA does not let this milter add headers: its verdicts will not be seen");
     }
@@ -211,6 +212,11 @@ async fn change(
     outcome: Outcome,
 ) -> Result<(), ActionError> {
     let is_first = forged > MAX_FORGED;
+    if available.contains(Actions::DELETE_RCPT) {
+        for trap in &outcome.leaving {
+            eom.delete_recipient(format!("<{trap}>")).await?;
+        }
+    }
     if available.contains(Actions::CHANGE_HEADER) && !is_first {
         // From the last to the first, since an MTA may renumber those behind a removed one.
         for index in (1..=forged).rev() {

@@ -2,18 +2,22 @@
 //! At the end of a message: has it counted, within its deadline, and judged.
 
 use super::budget::Account;
+use super::correspondents::{correspondences, remember};
 use super::judgement::Judgement;
 use super::later::Judged;
+use super::people::hear;
 use super::proofs::prove;
 use super::record::record;
 use super::service::Service;
 use super::session::Message;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
+use super::traps::{spring, trapped};
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
-use crate::policy::{Action, Limits, OnFailure, Party, Per, Sent, Standing, Verdict};
+use crate::policy::{Action, Counts, Limits, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight};
+use crate::signature::Signatures;
 use crate::verdict::{
-    Content, Counted, Envelope, Exempt, Finding, Inquiry, Mode, Outcome, Question, Rules, Unknown,
+    Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Outcome, Question, Rules, Unknown,
     account_line, fields, log_line, questions,
 };
 use crate::verify::Evidence;
@@ -31,6 +35,7 @@ const fn target(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Clean => "bulkmark::message::clean",
         Verdict::Bulk => "bulkmark::message::bulk",
+        Verdict::Spam => "bulkmark::message::spam",
         Verdict::Whitelisted => "bulkmark::message::whitelisted",
         Verdict::Exempt => "bulkmark::message::exempt",
         Verdict::Unknown => "bulkmark::message::unknown",
@@ -43,6 +48,8 @@ struct Case<'a> {
     envelope: &'a Envelope,
     parties: Vec<Party<'a>>,
     service: &'a Service,
+    /// Its Subject field, where somebody wants to see it.
+    subject: Option<&'a [u8]>,
     /// The time at its end, in seconds since 1970.
     now: u64,
     /// When there must be a verdict.
@@ -72,7 +79,8 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
     let deadline = began + rules.deadline;
     let (raw, account) = message.take_raw();
     let (envelope, now) = (&message.envelope, crate::ledger::now());
-    let case = Case { rules: &rules, envelope, parties: rules.parties(envelope), service, now, deadline };
+    let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
+    let case = Case { rules: &rules, envelope, parties, service, subject, now, deadline };
     let (finding, content, reported) = match case.unread(&message, &raw) {
         Some(finding) => (finding, None, 0),
         None => case.read_and_count(raw, account).await,
@@ -82,6 +90,16 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
     if let Some(standing) = case.account(&finding, outcome.verdict) {
         outcome = outcome.of_account(&rules, &message.envelope, standing, host);
     }
+    let traps = trapped(&rules, &message.envelope);
+    if !traps.is_empty() {
+        let sprung = match &finding {
+            Finding::Counted(Counted { trap, .. }) => trap.unwrap_or(Sprung::Refused),
+            _ => Sprung::Refused,
+        };
+        service.activity.trap_sprung(sprung);
+        outcome = outcome.of_traps(&rules, &message.envelope, &traps, sprung);
+    }
+    remember(service, &message, (&finding, &outcome), deadline).await;
     let judgement = Judgement { finding, outcome, content, reported };
     record(
         &service.activity,
@@ -134,11 +152,14 @@ impl Case<'_> {
         raw: RawMessage,
         account: Account,
     ) -> Result<(Content, Option<(Evidence, Account)>), Finding> {
-        let (rules, sender) = (Arc::clone(self.rules), self.envelope.sender.clone());
+        let rules = Arc::clone(self.rules);
         let large = raw.len() > LARGE;
+        let (envelope, correspondents) = (self.envelope.clone(), Arc::clone(&self.service.correspondents));
         let read = move || {
-            let content = Content::claiming(&raw, &rules, sender.as_deref());
-            let evidence = rules.asks_for_signature(&content.claimed).then(|| Evidence::of(&raw)).flatten();
+            let mut content = Content::claiming(&raw, &rules, envelope.sender.as_deref());
+            content.correspondences = correspondences(&correspondents, &rules, &envelope, &content);
+            let is_asked = rules.asks_for_signature(&content.claimed, &content.correspondences);
+            let evidence = is_asked.then(|| Evidence::of(&raw)).flatten();
             // Its memory is not free before, even if nobody waits for the result any more.
             let mut smaller = account.of_same();
             drop((raw, account));
@@ -173,13 +194,16 @@ impl Case<'_> {
         let inquiry = rules.about(inquiry, envelope);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let shared = shared(rules, envelope, content);
-        let asked = self.ask(&mut inquiry, &keys, shared).await;
+        let (asked, hearing) = self.ask_and_hear(&mut inquiry, &content.signatures, &keys, shared).await;
         if inquiry.unknown_below().is_some() && shared == Shared::All {
             self.look_back(content);
         }
         let reported = inquiry.reported();
         let known = match asked {
-            Ok(()) => (inquiry.counts(), inquiry.backings()),
+            Ok(()) => {
+                let spam = hearing.map(|hearing| hearing.weight(inquiry.seen()));
+                (Counts { spam, ..inquiry.counts() }, inquiry.backings())
+            }
             Err(Uncounted::Failed(e)) => {
                 return (Finding::Unknown(Unknown::LedgerUnavailable, e.to_string()), reported);
             }
@@ -192,15 +216,27 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let answered = self.ask_tables(content, &inquiry).await;
+        let traps = trapped(rules, envelope);
+        // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
+        let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
+        let asked = if traps.is_empty() { known.0 } else { most };
+        let answered = self.ask_tables(content, asked).await;
         let unknown_below = inquiry.unknown_below();
         let to = (answered.as_ref().unwrap_or(envelope), &self.parties[..]);
         let claims = (&mut *content, evidence);
-        prove(self.service, rules, to, claims, known.0, self.deadline).await;
+        prove(self.service, rules, to, claims, asked, self.deadline).await;
         let Some(counted) = Counted::new(rules, to, content, known, self.service.links.staleness()) else {
             return (Finding::Exempt(Exempt::Policy), reported);
         };
-        let counted = Counted { unknown_below, ..counted };
+        let mut counted = Counted { unknown_below, ..counted };
+        if !traps.is_empty() {
+            // Twice what makes it spam: the words of more traps would only take the room of others.
+            let threshold = rules.terms(counted.decision.by).thresholds.spam;
+            let is_said =
+                counted.counts.spam.is_some_and(|spam| Weight::of_units(spam.units() / 2).reaches(threshold));
+            let (of, traps) = ((&*content, self.subject), (&traps[..], is_said));
+            counted.trap = Some(spring(self.service, rules, to, of, traps, self.deadline).await);
+        }
         if counted.decision.action == Action::Tempfail {
             self.remember_refused(keys, ledger.clone()).await;
         }
@@ -217,9 +253,9 @@ impl Case<'_> {
 
     /// The envelope with what tables elsewhere say of it, if the message is bulk and wanted by nobody yet, and there are such
     /// tables.
-    async fn ask_tables(&self, content: &Content, inquiry: &Inquiry<'_>) -> Option<Envelope> {
+    async fn ask_tables(&self, content: &Content, counts: Counts) -> Option<Envelope> {
         let Self { rules, envelope, service, .. } = self;
-        let (questions, is_all) = questions(rules, &self.parties, envelope, content, inquiry.counts());
+        let (questions, is_all) = questions(rules, &self.parties, envelope, content, counts);
         if questions.is_empty() {
             return None;
         }
@@ -241,16 +277,40 @@ impl Case<'_> {
         Some(Envelope { answers, ..(*envelope).clone() })
     }
 
-    /// Puts the questions of an inquiry to the ledger.
+    /// Counts it, and hears what people say of it, at the same time. What one's own users send nobody is asked about.
+    async fn ask_and_hear<'s>(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        signatures: &'s Signatures,
+        keys: &[RetryKey],
+        shared: Shared,
+    ) -> (Result<(), Uncounted>, Option<Hearing<'s>>) {
+        let Self { rules, service, now, deadline, .. } = self;
+        if rules.is_outbound(self.envelope) || !service.ledger.has_people() {
+            return (self.ask(inquiry, keys, (shared, false)).await, None);
+        }
+        let hearing = Hearing::new(signatures, &rules.key);
+        let hearing = hear(hearing, &service.ledger, &rules.people, (*now, *deadline));
+        if service.asks.is_none() {
+            return tokio::join!(self.ask(inquiry, keys, (shared, false)), hearing);
+        }
+        // Whether the rest of its counts is asked for depends on what is said.
+        let hearing = hearing.await;
+        let is_said = hearing.as_ref().is_some_and(Hearing::is_said);
+        (self.ask(inquiry, keys, (shared, is_said)).await, hearing)
+    }
+
+    /// Puts the questions of an inquiry to the ledger. Others are asked for what is not held here, where it may be bulk, or `is_said` to be
+    /// spam.
     async fn ask(
         &self,
         inquiry: &mut Inquiry<'_>,
         keys: &[RetryKey],
-        shared: Shared,
+        (shared, is_said): (Shared, bool),
     ) -> Result<(), Uncounted> {
         // What goes to nobody is counted here, all of it.
         let asks = self.service.asks.as_deref().filter(|_| !self.rules.is_outbound(self.envelope));
-        let mut asking = asks.map(|asks| Asking::new(asks, shared));
+        let mut asking = asks.map(|asks| Asking::new(asks, shared, is_said));
         while let Some(question) = inquiry.ask() {
             let elsewhere = match &mut asking {
                 Some(asking) => match self.ask_elsewhere(asking, inquiry, &question).await {
@@ -302,7 +362,8 @@ impl Case<'_> {
             let held = self.service.ledger.counts(wanted(question), self.now);
             // Where this fails the report does, too, and says why.
             let Ok(Ok(held)) = timeout_at(self.deadline, held).await else { return Known::InPart };
-            if !inquiry.is_scattered() && !may_be_bulk(question, &held, asking.bound()) {
+            let may_be = inquiry.is_scattered() || may_be_bulk(question, &held, asking.bound());
+            if !may_be && !asking.is_said {
                 return Known::InPart;
             }
         }
@@ -331,7 +392,7 @@ impl Case<'_> {
             return None;
         }
         let recipients = u32::try_from(rules.mailboxes(&self.parties).len()).unwrap_or(u32::MAX);
-        let bulk = if verdict == Verdict::Bulk { recipients } else { 0 };
+        let bulk = if verdict.is_unwanted() { recipients } else { 0 };
         let settings = &rules.outbound;
         let limits = Limits {
             window: settings.window.as_secs(),

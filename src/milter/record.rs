@@ -5,7 +5,7 @@ use super::judgement::Judgement;
 use crate::activity::{Activity, Judged, Recent, Record, Seen};
 use crate::ledger::now;
 use crate::mail::subject;
-use crate::policy::{Action, Verdict, suggestion};
+use crate::policy::{Action, Held, Verdict, suggestion};
 use crate::verdict::{Counted, Envelope, Exempt, Finding, Rules, Unknown};
 use std::panic::catch_unwind;
 use std::time::Duration;
@@ -19,6 +19,7 @@ const NAMED: usize = 5;
 /// Kinds of counts, as reasons of bulk.
 const BODY: &str = "body";
 const NEAR: &str = "near";
+const PEOPLE: &str = "people";
 
 /// Records a judgement that took so long. `subject_field` is the value of the Subject field, where it is wanted.
 pub(super) fn record(
@@ -32,7 +33,7 @@ pub(super) fn record(
     let now = now();
     let Judgement { finding, outcome, content, reported } = judgement;
     let (verdict, action) = (outcome.verdict, outcome.action);
-    let held = matches!(finding, Finding::Counted(counted) if counted.decision.held);
+    let held = held(finding);
     let (mut reason, counts, signature, bulk) = match finding {
         // It is a test of the mail system, and no mail: it stands in the log alone.
         Finding::Canary(_) => return activity.canary(),
@@ -51,11 +52,8 @@ pub(super) fn record(
     }
     if counts.is_some() {
         let is_unverified = matches!(finding, Finding::Counted(counted) if counted.unverified.is_some());
-        reason = match (held, is_unverified) {
-            (true, _) => Some("few sources"),
-            (false, true) => Some("no answer of DNS"),
-            (false, false) => None,
-        };
+        let otherwise = is_unverified.then_some("no answer of DNS");
+        reason = held.map(why).or(otherwise);
     }
     let is_wanted = verdict == Verdict::Whitelisted;
     let Record { clients, recipients, .. } = activity.wanted;
@@ -66,7 +64,7 @@ pub(super) fn record(
         at: now,
         id: short(envelope.id()),
         verdict: verdict.to_string(),
-        action: (verdict == Verdict::Bulk || action != Action::Mark).then(|| action.to_string()),
+        action: (verdict.is_unwanted() || action != Action::Mark).then(|| action.to_string()),
         reason,
         body: counts.and_then(|counts| counts.body),
         near: counts.and_then(|counts| counts.near),
@@ -93,9 +91,28 @@ pub(super) fn record(
     activity.record(recent, seen.as_ref());
 }
 
+/// Why it is only marked though it is bulk or spam, if so.
+const fn held(finding: &Finding) -> Option<Held> {
+    match finding {
+        Finding::Counted(counted) => counted.decision.held,
+        Finding::Exempt(_) | Finding::Unknown(..) | Finding::Canary(_) => None,
+    }
+}
+
+/// The same for the page.
+const fn why(held: Held) -> &'static str {
+    match held {
+        Held::Sources => "few sources",
+        Held::Correspondent => "correspondent",
+    }
+}
+
 /// Which count has reached its threshold: that of the same body, or of near-replicas alone.
 fn kind(rules: &Rules, counted: &Counted) -> Option<&'static str> {
     let exact = rules.terms(counted.decision.by).thresholds.body.is_reached(counted.counts.body);
+    if counted.decision.verdict == Verdict::Spam {
+        return Some(PEOPLE);
+    }
     counted.is_bulk.then_some(if exact { BODY } else { NEAR })
 }
 
@@ -108,6 +125,7 @@ fn client(envelope: &Envelope) -> String {
 /// Tells for which reasons messages may be counted, so that each is there before the first of it.
 pub(super) fn expect(activity: &Activity) {
     activity.expect(Verdict::Clean, "");
+    activity.expect(Verdict::Spam, PEOPLE);
     for verdict in [Verdict::Bulk, Verdict::Whitelisted] {
         [BODY, NEAR].into_iter().for_each(|kind| activity.expect(verdict, kind));
     }

@@ -2,10 +2,12 @@
 //! The service: what all sessions share.
 
 use super::budget::Budget;
+use super::daily::Daily;
 use super::later::Later;
 use super::readers::Readers;
 use super::record::expect;
 use crate::activity::Activity;
+use crate::correspondents::Correspondents;
 use crate::ledger::Ledger;
 use crate::sync::{Asks, Links};
 use crate::table::Tables;
@@ -34,6 +36,10 @@ pub struct Service {
     pub(super) later: Later,
     /// Who verifies mail, where nobody else is trusted to.
     pub(super) verifiers: Verifiers,
+    /// Whom one's own users write to.
+    pub correspondents: Arc<Correspondents>,
+    /// How much each reporter said today.
+    pub(super) daily: Daily,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// The number of messages that are being received.
@@ -41,11 +47,11 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with these rules on this ledger, which tells what it does to `activity`. With `asks` it holds only bulk of others' counts.
+    /// A service with these rules on this ledger and these correspondents, which tells what it does to `activity`. With `asks` it holds only bulk of others' counts.
     #[must_use]
     pub fn new(
         rules: Rules,
-        ledger: Ledger,
+        (ledger, correspondents): (Ledger, Arc<Correspondents>),
         links: Arc<Links>,
         asks: Option<Arc<Asks>>,
         activity: Arc<Activity>,
@@ -62,6 +68,8 @@ impl Service {
             tables: Tables::default(),
             later: Later::default(),
             verifiers: Verifiers::default(),
+            correspondents,
+            daily: Daily::default(),
             settled: Settled::default(),
             in_flight: watch::Sender::new(0),
         })

@@ -51,6 +51,8 @@ pub(super) struct Message {
     /// Whether all recipients are known.
     has_content: bool,
     pub(super) started: Instant,
+    /// Whether a program answered by itself, as it says: nobody wrote that.
+    pub(super) is_automatic: bool,
     /// Its Subject field as it came, cut short; where somebody wants to see it.
     pub(super) subject: Option<Vec<u8>>,
     wants_subject: bool,
@@ -67,6 +69,12 @@ impl Session {
     /// Whether mail is verified here, by the rules of now.
     pub(super) fn verifies(&self) -> bool {
         self.service.rules.load().verifies()
+    }
+
+    /// Whether recipients are taken out of messages, by the rules of now.
+    pub(super) fn removes_traps(&self) -> bool {
+        let rules = self.service.rules.load();
+        rules.traps.discards() && !rules.traps.is_empty()
     }
 
     /// The MTA tells who connected. A host name in brackets, or "unknown", is none.
@@ -111,6 +119,7 @@ impl Session {
             forged: 0,
             has_content: false,
             started: Instant::now(),
+            is_automatic: false,
             subject: None,
             wants_subject: self.service.activity.is_recording(),
             account: self.service.budget.account(),
@@ -156,6 +165,9 @@ impl Message {
         if self.envelope.message_id.is_none() && name.eq_ignore_ascii_case(b"message-id") {
             self.envelope.message_id = Some(String::from_utf8_lossy(cut(value)).into_owned());
         }
+        // RFC 3834.
+        self.is_automatic |=
+            name.eq_ignore_ascii_case(b"auto-submitted") && !value.trim_ascii().eq_ignore_ascii_case(b"no");
         // With the colon, a blank and the end of the line.
         self.grow(name.len() + value.len() + 4);
         self.collect(|raw| raw.header(name, exact));

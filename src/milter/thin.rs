@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(super) struct Asking<'a> {
     asks: &'a Asks,
     shared: Shared,
+    /// Whether people call the message spam.
+    pub(super) is_said: bool,
     deadline: Option<Instant>,
 }
 
@@ -23,8 +25,8 @@ pub(super) type Elsewhere = Vec<Option<u32>>;
 
 impl<'a> Asking<'a> {
     /// About a message of which others are told so much: of what is not told them they are not asked, either.
-    pub(super) const fn new(asks: &'a Asks, shared: Shared) -> Self {
-        Self { asks, shared, deadline: None }
+    pub(super) const fn new(asks: &'a Asks, shared: Shared, is_said: bool) -> Self {
+        Self { asks, shared, is_said, deadline: None }
     }
 
     /// The count from which on bulk is held.
@@ -108,7 +110,7 @@ mod tests {
             times: 1,
             ..Question::default()
         };
-        let may = |shared| Asking::new(&asks, shared).may_ask(&question, 4);
+        let may = |shared| Asking::new(&asks, shared, false).may_ask(&question, 4);
         assert_eq!(may(Shared::All), [true; 4]);
         assert_eq!(may(Shared::Once), [false, true, true, false]);
         assert_eq!(may(Shared::Nothing), [false; 4]);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The verdict on a message.
 
+use super::correspondents::Correspondents;
 use super::facts::Facts;
 use super::policies::By;
 use super::settings::{Action, Actions, Thresholds};
 use super::source::Match;
 use super::sources::{Backing, Backings};
+use super::weight::Weight;
 use super::whitelist::WhiteList;
 use std::fmt;
 
@@ -16,6 +18,8 @@ pub enum Verdict {
     Clean,
     /// Its count has reached the threshold.
     Bulk,
+    /// So many people call it spam.
+    Spam,
     /// The white list wants it, whatever its count.
     Whitelisted,
     /// It was neither counted nor judged.
@@ -26,7 +30,14 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Clean, Self::Bulk, Self::Whitelisted, Self::Exempt, Self::Unknown];
+    pub const ALL: [Self; 6] =
+        [Self::Clean, Self::Bulk, Self::Spam, Self::Whitelisted, Self::Exempt, Self::Unknown];
+
+    /// Whether something may be done about it: it is bulk or spam, and wanted by nobody.
+    #[must_use]
+    pub const fn is_unwanted(self) -> bool {
+        matches!(self, Self::Bulk | Self::Spam)
+    }
 }
 
 impl fmt::Display for Verdict {
@@ -34,9 +45,42 @@ impl fmt::Display for Verdict {
         f.write_str(match self {
             Self::Clean => "clean",
             Self::Bulk => "bulk",
+            Self::Spam => "spam",
             Self::Whitelisted => "whitelisted",
             Self::Exempt => "exempt",
             Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// Why bulk or spam is only marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// Its count comes from too few networks.
+    Sources,
+    /// A recipient wrote to whom it comes from.
+    Correspondent,
+}
+
+impl Held {
+    /// Why, for people.
+    #[must_use]
+    pub const fn why(self) -> &'static str {
+        match self {
+            Self::Sources => "only marked, since its count comes from too few networks",
+            Self::Correspondent => {
+                "only marked, since a recipient wrote to whom it is from, and that is verified"
+            }
+        }
+    }
+}
+
+/// As header and log write it.
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sources => "sources",
+            Self::Correspondent => "correspondent",
         })
     }
 }
@@ -52,8 +96,8 @@ pub struct Decision {
     pub whitelist: Option<Match>,
     /// Of bulk, where the count comes from that makes it so.
     pub backing: Backing,
-    /// Whether it is bulk that may only be marked, since its count comes from too few networks.
-    pub held: bool,
+    /// Why it may only be marked though it is bulk or spam that no white list wants, if so.
+    pub held: Option<Held>,
     /// The policy by which it is that.
     pub by: By,
     /// The policy of other recipients for whose sake less is done than that one says.
@@ -61,9 +105,9 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// What header and log say of the networks that the count came from, and whether only marking was held to.
+    /// What header and log say of the networks that the count came from, and why it is only marked.
     pub fn sources(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let held = self.held.then(|| ("held", "sources".to_owned()));
+        let held = self.held.map(|held| ("held", held.to_string()));
         self.backing.fields().into_iter().chain(held)
     }
 }
@@ -75,13 +119,27 @@ pub struct Counts {
     pub body: Option<u32>,
     /// By its `near` signatures.
     pub near: Option<u32>,
+    /// How much people call it spam; `None` where nobody was asked.
+    pub spam: Option<Weight>,
 }
 
 impl Counts {
     /// Whether one of them has reached its threshold.
     #[must_use]
     pub fn reach(&self, thresholds: &Thresholds) -> bool {
+        self.are_bulk(thresholds) || self.are_spam(thresholds)
+    }
+
+    /// Whether it was seen so often.
+    #[must_use]
+    pub fn are_bulk(&self, thresholds: &Thresholds) -> bool {
         thresholds.body.is_reached(self.body) || thresholds.near.is_reached(self.near)
+    }
+
+    /// Whether so many people call it spam.
+    #[must_use]
+    pub fn are_spam(&self, thresholds: &Thresholds) -> bool {
+        self.spam.is_some_and(|spam| spam.reaches(thresholds.spam))
     }
 }
 
@@ -111,7 +169,7 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
         action: Action::Mark,
         whitelist,
         backing: Backing::NotAsked,
-        held: false,
+        held: None,
         by,
         milder: None,
     };
@@ -124,7 +182,15 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
     let mut wanted = facts.recipients.iter().map(|to| wants.iter().find_map(|wants| wants(to)));
     let some = wanted.clone().flatten().next();
     let all = wanted.all(|entry| entry.is_some());
-    let bulk = bulk(counts, backings, thresholds, actions).map(|bulk| Decision { by, ..bulk });
+    let bulk = bulk(counts, backings, thresholds, actions);
+    let bulk = spam(counts, bulk, thresholds, actions).map(|bulk| Decision { by, ..bulk });
+    // As with a white list, a message to several is not refused for the sake of one who knows the sender.
+    let is_known = actions.correspondents == Correspondents::NeverRefuse
+        && facts.recipients.iter().any(|to| facts.known_to.contains(to));
+    let bulk = bulk.map(|bulk| match is_known {
+        true => Decision { action: Action::Mark, held: Some(Held::Correspondent), ..bulk },
+        false => bulk,
+    });
     match (some, bulk) {
         (Some(entry), _) if all => whitelisted(entry),
         (_, None) => plain(Verdict::Clean, None),
@@ -141,7 +207,7 @@ pub fn decide(counts: Counts, backings: Backings, terms: Terms<'_>, facts: &Fact
 #[must_use]
 pub fn settle(parties: &[(By, Option<Decision>)]) -> Option<Decision> {
     let judged = || parties.iter().filter_map(|(_, decision)| decision.as_ref());
-    let is_bulk = |decision: &Decision| decision.verdict == Verdict::Bulk;
+    let is_bulk = |decision: &Decision| decision.verdict.is_unwanted();
     let bulk =
         judged().filter(|decision| is_bulk(decision)).min_by_key(|decision| decision.action.harshness());
     let Some(bulk) = bulk else {
@@ -172,8 +238,8 @@ fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &A
     });
     let all: Vec<Decision> = reached
         .map(|(threshold, count, backing, action)| {
-            let held = !backing.suffices(count, threshold, thresholds.min_sources);
-            let action = if held { Action::Mark } else { action };
+            let is_held = !backing.suffices(count, threshold, thresholds.min_sources);
+            let (action, held) = if is_held { (Action::Mark, Some(Held::Sources)) } else { (action, None) };
             Decision {
                 verdict: Verdict::Bulk,
                 action,
@@ -185,7 +251,32 @@ fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &A
             }
         })
         .collect();
-    all.iter().find(|decision| !decision.held).or_else(|| all.first()).cloned()
+    all.iter().find(|decision| decision.held.is_none()).or_else(|| all.first()).cloned()
+}
+
+/// What people call spam, and what would be done with it if nobody wants it: what is done with spam, or with the bulk that it is, too.
+fn spam(
+    counts: Counts,
+    bulk: Option<Decision>,
+    thresholds: &Thresholds,
+    actions: &Actions,
+) -> Option<Decision> {
+    if !counts.are_spam(thresholds) {
+        return bulk;
+    }
+    let none = Decision {
+        verdict: Verdict::Spam,
+        action: Action::Mark,
+        whitelist: None,
+        backing: Backing::NotAsked,
+        held: None,
+        by: By::default(),
+        milder: None,
+    };
+    let of_bulk = bulk.unwrap_or(none);
+    let is_harsher = actions.spam.harshness() > of_bulk.action.harshness();
+    let action = if is_harsher { actions.spam } else { of_bulk.action };
+    Some(Decision { verdict: Verdict::Spam, action, ..of_bulk })
 }
 
 #[cfg(test)]
@@ -200,7 +291,7 @@ mod tests {
     }
 
     fn decide_for(body: u32, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
-        decide_on(Counts { body: Some(body), near: None }, list, recipients)
+        decide_on(Counts { body: Some(body), near: None, spam: None }, list, recipients)
     }
 
     fn decide_on(counts: Counts, list: &str, recipients: &[&str]) -> (Verdict, Action, Option<String>) {
@@ -221,7 +312,7 @@ mod tests {
 
     #[test]
     fn each_kind_has_its_action() {
-        let action = |body, near| decide_on(Counts { body, near }, "", &["x@y.z"]).1;
+        let action = |body, near| decide_on(Counts { body, near, spam: None }, "", &["x@y.z"]).1;
         assert_eq!(action(Some(1), Some(20)), Action::Quarantine);
         assert_eq!(action(None, Some(20)), Action::Quarantine);
         assert_eq!(action(Some(20), Some(20)), Action::Reject);
@@ -235,23 +326,43 @@ mod tests {
         let facts = Facts { recipients: &["x@y.z".to_owned()], ..facts };
         let d = decide(counts, Backings { body, near }, terms(&thresholds, &actions, &list), &facts);
         assert_eq!(d.verdict, Verdict::Bulk);
-        (d.action, d.held)
+        (d.action, d.held.is_some())
     }
 
     #[test]
     fn what_comes_from_few_networks_is_only_marked() {
         let (few, many) = (Sources { others: 2, own: Some(1) }, Sources { others: 3, own: None });
         let (few, many) = (Backing::Known(few), Backing::Known(many));
-        let both = Counts { body: Some(20), near: Some(20) };
+        let both = Counts { body: Some(20), near: Some(20), spam: None };
         assert_eq!(backed(both, many, few), (Action::Reject, false));
         assert_eq!(backed(both, few, few), (Action::Mark, true));
         assert_eq!(backed(both, Backing::Unknown, Backing::Unknown), (Action::Mark, true));
         // What it is like came from many networks, though its body did not.
         assert_eq!(backed(both, few, many), (Action::Quarantine, false));
         assert_eq!(
-            backed(Counts { body: Some(19), near: Some(20) }, Backing::NotAsked, few),
+            backed(Counts { body: Some(19), near: Some(20), spam: None }, Backing::NotAsked, few),
             (Action::Mark, true)
         );
+    }
+
+    #[test]
+    fn mail_of_correspondents_is_only_marked() {
+        let recipients = ["anna@y.z".to_owned(), "ben@y.z".to_owned()];
+        let decide_for = |recipients: &[String], known_to: &[String], correspondents| {
+            let actions =
+                Actions { bulk: Action::Reject, spam: Action::Discard, correspondents, ..Actions::default() };
+            let (thresholds, list) = (Thresholds::default(), WhiteList::default());
+            let facts = Facts { recipients, known_to, ..Facts::default() };
+            let counts = Counts { body: Some(20), near: None, spam: Some(Weight::of_units(24)) };
+            let d = decide(counts, Backings::default(), terms(&thresholds, &actions, &list), &facts);
+            (d.verdict, d.action, d.held)
+        };
+        let (never, off) = (Correspondents::NeverRefuse, Correspondents::Off);
+        let spared = (Verdict::Spam, Action::Mark, Some(Held::Correspondent));
+        assert_eq!(decide_for(&recipients[..1], &recipients[..1], never), spared);
+        assert_eq!(decide_for(&recipients, &recipients[1..], never), spared, "one answer for both");
+        assert_eq!(decide_for(&recipients[..1], &recipients[1..], never).1, Action::Discard);
+        assert_eq!(decide_for(&recipients, &recipients, off).1, Action::Discard);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Facts<'a> {
     pub claimed: Option<&'a Proven>,
     /// Which recipients are one.
     pub mailboxes: Option<&'a Mailboxes>,
+    /// Recipients who wrote to whom it comes from, which is verified.
+    pub known_to: &'a [String],
     /// What tables elsewhere said of it.
     pub answers: Option<&'a Answers>,
 }

@@ -17,6 +17,8 @@ pub struct RejectReply {
     pub status: Status<5>,
     /// The text behind the codes.
     pub text: Text,
+    /// The same for what people call spam; `{count}` is how many of them do.
+    pub spam_text: Text,
 }
 
 /// `[actions.tempfail]`
@@ -29,6 +31,8 @@ pub struct TempfailReply {
     pub status: Status<4>,
     /// The text behind the codes.
     pub text: Text,
+    /// The same for what people call spam; `{count}` is how many of them do.
+    pub spam_text: Text,
 }
 
 impl Default for RejectReply {
@@ -37,6 +41,7 @@ impl Default for RejectReply {
             code: Code("550".to_owned()),
             status: Status("5.7.1".to_owned()),
             text: Text("bulk mail refused: seen {count} times, threshold {threshold} (id {id})".to_owned()),
+            spam_text: Text("message refused: reported as spam (id {id})".to_owned()),
         }
     }
 }
@@ -49,6 +54,7 @@ impl Default for TempfailReply {
             text: Text(
                 "bulk mail: seen {count} times, threshold {threshold}, try again later (id {id})".to_owned(),
             ),
+            spam_text: Text("message reported as spam, try again later (id {id})".to_owned()),
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the configuration says of thresholds, actions and white lists.
 
+use super::correspondents::Correspondents;
 use super::reply::{RejectReply, TempfailReply};
 use serde::Deserialize;
 use std::fmt;
@@ -89,6 +90,8 @@ pub struct Thresholds {
     pub body: Threshold,
     /// For the count of the `near` signatures.
     pub near: Threshold,
+    /// For what people say: how many of them must call it spam, whose word weighs whole.
+    pub spam: Threshold,
     /// From how many other networks a count must come before more is done than to mark.
     pub min_sources: MinSources,
 }
@@ -96,7 +99,8 @@ pub struct Thresholds {
 impl Default for Thresholds {
     fn default() -> Self {
         // The paper, section 4: DCC's users usually take 20.
-        Self { body: Threshold(20), near: Threshold(20), min_sources: MinSources::default() }
+        let spam = Threshold(3);
+        Self { body: Threshold(20), near: Threshold(20), spam, min_sources: MinSources::default() }
     }
 }
 
@@ -120,11 +124,13 @@ impl Range {
             lowest: Thresholds {
                 body: lower(lowest.body, more.body),
                 near: lower(lowest.near, more.near),
+                spam: lower(lowest.spam, more.spam),
                 min_sources: MinSources(lowest.min_sources.0.min(more.min_sources.0)),
             },
             highest: Thresholds {
                 body: higher(highest.body, more.body),
                 near: higher(highest.near, more.near),
+                spam: higher(highest.spam, more.spam),
                 min_sources: MinSources(highest.min_sources.0.max(more.min_sources.0)),
             },
         }
@@ -192,6 +198,10 @@ pub struct Actions {
     pub bulk: Action,
     /// For what is bulk by its `near` signatures alone.
     pub near: Action,
+    /// For what people call spam. Where it is bulk, too, the harsher is done.
+    pub spam: Action,
+    /// For both of these from somebody to whom a recipient wrote.
+    pub correspondents: Correspondents,
     /// The answer of `reject`.
     pub reject: RejectReply,
     /// The answer of `tempfail`.
@@ -199,22 +209,22 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// Whether more is done with some bulk than to mark it.
+    /// Whether more is done with some bulk or spam than to mark it.
     #[must_use]
     pub fn do_more_than_mark(&self) -> bool {
-        self.bulk != Action::Mark || self.near != Action::Mark
+        [self.bulk, self.near, self.spam].iter().any(|&action| action != Action::Mark)
     }
 
     /// Whether anything is refused temporarily.
     #[must_use]
     pub fn has_tempfail(&self) -> bool {
-        self.bulk == Action::Tempfail || self.near == Action::Tempfail
+        [self.bulk, self.near, self.spam].contains(&Action::Tempfail)
     }
 
-    /// The same answers, where bulk is only marked.
+    /// The same answers, where bulk and spam are only marked.
     #[must_use]
     pub fn marking(&self) -> Self {
-        Self { bulk: Action::Mark, near: Action::Mark, ..self.clone() }
+        Self { bulk: Action::Mark, near: Action::Mark, spam: Action::Mark, ..self.clone() }
     }
 }
 

@@ -244,6 +244,7 @@ mod tests {
             proven: None,
             claimed: None,
             mailboxes: None,
+            known_to: &[],
             answers: None,
         }
     }

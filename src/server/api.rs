@@ -113,6 +113,9 @@ impl Service {
         let gate = Arc::new(Gate::new(settings)?);
         let (of_clients, of_refused) = (Arc::clone(&gate), Arc::clone(&gate));
         let daemon = Daemon::new(Parts {
+            correspondents: None,
+            reports: None,
+            reporter: None,
             role: Role::Server,
             address: settings.address.clone(),
             parameters: parameters.clone(),

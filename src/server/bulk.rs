@@ -64,6 +64,11 @@ pub(super) async fn bulk(
 ) -> Result<Response, Failure> {
     let client = known(service.gate.reader(token(&headers), &caller)?)?;
     service.agree(Some(&client), &headers)?;
+    if service.daemon().fleet.is_some() {
+        let why = "this is an aggregator of a fleet, whose log alone tells bulk: the milter needs [fleet] in the place of upstream, or \
+                   hold = \"all\"";
+        return Err(Failure(Code::Fleet, why.to_owned()));
+    }
     let bad = || Failure(Code::Request, "since: expected list:number:hash".to_owned());
     let since = mark_of(&since).ok_or_else(bad)?;
     // A partner hears what is told for others, and has nothing told for itself: it would take memory of all.

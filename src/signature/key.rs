@@ -24,6 +24,7 @@ pub struct FederationKey {
     words: [u8; 16],
     source_counts: SipHasher24,
     source_buckets: SipHasher24,
+    nominations: SipHasher24,
 }
 
 /// A key cannot be used.
@@ -63,6 +64,7 @@ impl FederationKey {
             words: derived(Kind::Near, b"words"),
             source_counts: hasher(Kind::SourceCount, b"networks"),
             source_buckets: hasher(Kind::SourceBucket, b"buckets"),
+            nominations: hasher(Kind::Nomination, b"signatures"),
             mac,
         }
     }
@@ -103,6 +105,25 @@ impl FederationKey {
         let mut content = [bucket; 17];
         content[..16].copy_from_slice(&of.to_bytes());
         Signature::from_bytes(self.source_buckets.hash(&content).as_bytes())
+    }
+
+    /// The signature that counts by how much people called messages with `of` spam.
+    pub(super) fn nomination(&self, of: Signature) -> Signature {
+        Signature::from_bytes(self.nominations.hash(&of.to_bytes()).as_bytes()).tagged()
+    }
+
+    /// 128 bits that stand for whoever has this name here.
+    pub(super) fn reporter(&self, name: &[u8]) -> [u8; 16] {
+        let mac = self.mac.clone().chain_update(b"reporter/1").chain_update([0]).chain_update(name);
+        let digest = mac.finalize().into_bytes();
+        std::array::from_fn(|i| digest[i])
+    }
+
+    /// A number that stands for a user and somebody that user writes to.
+    pub(super) fn correspondence(&self, user: &str, other: &str) -> u64 {
+        let mac = self.mac.clone().chain_update(b"correspondence/1").chain_update([0]);
+        let digest = mac.chain_update(user).chain_update([0]).chain_update(other).finalize().into_bytes();
+        u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
     }
 
     /// A number that belongs to a network, whatever it sent.

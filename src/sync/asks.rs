@@ -25,6 +25,8 @@ const QUIET: Duration = Duration::from_secs(5);
 pub struct Asks {
     servers: Vec<Arc<Remote>>,
     links: Arc<Links>,
+    /// Whether nobody is followed, so that whoever does not answer is left for the next one.
+    takes_turns: bool,
     /// The count from which on bulk is held here.
     bound: AtomicU32,
     known: Mutex<HashMap<Signature, (u32, Instant)>>,
@@ -36,7 +38,16 @@ impl Asks {
     /// Asks that of `servers` which is followed, as `links` tell. What has reached `bound` is held here.
     #[must_use]
     pub fn new(servers: Vec<Arc<Remote>>, links: Arc<Links>, bound: u32) -> Self {
-        Self { servers, links, bound: bound.into(), known: Mutex::default(), quiet: Mutex::default() }
+        let (known, quiet) = (Mutex::default(), Mutex::default());
+        Self { servers, links, takes_turns: false, bound: bound.into(), known, quiet }
+    }
+
+    /// Asks the first of `servers`, whose connections these `links` are, and the next one when that does not answer: aggregators, whose
+    /// counts come by their fleet's log. Of none, nothing is ever known.
+    #[must_use]
+    pub fn of_fleet(servers: Vec<Arc<Remote>>, links: Arc<Links>, bound: u32) -> Self {
+        links.set_active((!servers.is_empty()).then_some(0));
+        Self { takes_turns: true, ..Self::new(servers, links, bound) }
     }
 
     /// The count from which on bulk is held here.
@@ -79,7 +90,8 @@ impl Asks {
         if self.quiet.lock().is_some_and(|until| Instant::now() < until) {
             return None;
         }
-        let server = self.servers.get(self.links.active()?)?;
+        let active = self.links.active()?;
+        let server = self.servers.get(active)?;
         let patience = deadline.saturating_duration_since(Instant::now());
         match server.counts(signatures, patience).await {
             Ok(counts) => {
@@ -90,6 +102,9 @@ impl Asks {
                 let (url, seconds) = (server.url(), QUIET.as_secs());
                 log::warn!("{url}: counts below {} are not known for {seconds} s: {e}", self.bound());
                 *self.quiet.lock() = Some(Instant::now() + QUIET);
+                if self.takes_turns {
+                    self.links.set_active(Some((active + 1) % self.servers.len()));
+                }
                 None
             }
         }

@@ -27,6 +27,16 @@ pub fn check(date: Option<&HeaderValue>, theirs: &str, ours: &str) -> Result<(),
     compare(time.as_secs(), now(), theirs, ours)
 }
 
+/// Compares this machine's clock with that of a fleet's log, which tells this time.
+///
+/// # Errors
+/// A sentence that says by how much they differ, and what to do.
+pub fn check_log(time: u64) -> Result<(), String> {
+    compare(now(), time, "this machine", "the log").map_err(|what| {
+        format!("{what}: have NTP keep the one right that is wrong (timedatectl, chronyc tracking)")
+    })
+}
+
 fn compare(time: u64, now: u64, theirs: &str, ours: &str) -> Result<(), String> {
     let off = time.abs_diff(now);
     if off <= TOLERATED.as_secs() {

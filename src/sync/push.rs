@@ -100,7 +100,10 @@ async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) ->
     };
     match refused.code() {
         Some(Code::BatchNumber) => {
-            let lost = ledger.renew_spool(remote.url().to_owned(), spool).await?;
+            let Some(lost) = ledger.renew_spool(remote.url().to_owned(), spool).await? else {
+                log::info!("{}: {refused}; the fleet of before had counted it", remote.url());
+                return Ok(true);
+            };
             log::error!(
                 "{}: {refused}; this spool was restored from an old copy, and {lost} of its reports are dropped, since \
                  they were counted already",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of the connections to other servers, for people.
 
+use super::clock;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -15,6 +16,8 @@ pub(super) enum Flow {
     Updates,
     /// Reports to it.
     Reports,
+    /// That its clock goes as ours does, where that is no condition of the others.
+    Clock,
 }
 
 /// One server that this machine talks to.
@@ -32,7 +35,7 @@ pub struct Link {
     /// Told when they agree that did not, or the other way round.
     clocks_compared: Arc<Notify>,
     /// What is wrong with each flow, as long as it is.
-    problems: Mutex<[Option<String>; 2]>,
+    problems: Mutex<[Option<String>; 3]>,
 }
 
 /// A link at a glance.
@@ -85,6 +88,24 @@ impl Link {
         }
     }
 
+    /// It told its time, in seconds since 1970.
+    pub(super) fn has_clock(&self, time: u64) {
+        let compared = clock::check_log(time);
+        self.set_clocks_agree(compared.is_ok());
+        match compared {
+            Ok(()) => self.works(Flow::Clock),
+            Err(what) => self.fails(Flow::Clock, what),
+        }
+    }
+
+    /// Whether a fleet's log tells another time, and by how much; none before it told any.
+    #[must_use]
+    pub fn clock(&self) -> Option<Result<(), String>> {
+        let agree = (*self.clocks_agree.lock())?;
+        let problem = self.problems.lock()[Flow::Clock as usize].clone();
+        Some(if agree { Ok(()) } else { Err(problem.unwrap_or_default()) })
+    }
+
     /// Seconds since something came; none when nothing ever did.
     fn silence(&self) -> Option<u64> {
         self.heard.lock().map(|heard| heard.elapsed().as_secs())
@@ -105,6 +126,7 @@ impl Link {
             let what = match flow {
                 Flow::Updates => "it answers again",
                 Flow::Reports => "it takes reports again",
+                Flow::Clock => "its clock and this machine's agree again",
             };
             log::info!("{}: {what}", self.url);
         }

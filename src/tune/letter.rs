@@ -39,6 +39,7 @@ impl Letter {
             claimed: proven.clone(),
             proven,
             unverified: None,
+            correspondences: Vec::new(),
             signatures,
         };
         Self { time: 0, subject: String::new(), envelope: Envelope::default(), content }

@@ -204,7 +204,7 @@ impl Collected {
         self.kept.counted += 1;
         self.kept.signatures += reported.signatures as u64;
         self.kept.without_network += u64::from(letter.envelope.client.is_none());
-        self.configured.held += u64::from(decision.held);
+        self.configured.held += u64::from(decision.held.is_some());
         self.configured.whitelisted += u64::from(whitelisted);
         self.bulk[label.index()] += u64::from(verdict == Verdict::Bulk);
         let sender = letter.content.from.first().map_or("", |address| address);

@@ -4,8 +4,11 @@
 use super::envelope::Envelope;
 use super::rules::Rules;
 use crate::mail::RawMessage;
-use crate::policy::{Facts, Proven};
+use crate::policy::{Authenticate, Claim, Correspondence, Facts, Proven};
 use crate::signature::{Signatures, signatures};
+
+/// Recipients of a message of whom it is asked whether they wrote to its sender.
+const MOST_LOOKED: usize = 1000;
 
 /// The signatures of a message, and the fields by which white lists know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub struct Content {
     pub claimed: Proven,
     /// Why not all of them could be, if DNS had no answer.
     pub unverified: Option<&'static str>,
+    /// Recipients who wrote to an address by which it comes, whoever sent it; where that is known.
+    pub correspondences: Vec<Correspondence>,
     /// The signatures.
     pub signatures: Signatures,
 }
@@ -35,6 +40,7 @@ impl Content {
             proven: rules.authentication.proven(&fields),
             claimed: Proven::default(),
             unverified: None,
+            correspondences: Vec::new(),
             from: fields.from,
             list_id: fields.list_id,
             message_id: fields.message_id,
@@ -64,7 +70,33 @@ impl Content {
             proven: Some(self.proven.for_sender(envelope.sender.as_deref())),
             claimed: rules.authentication.is_here().then_some(&self.claimed),
             mailboxes: Some(&rules.mailboxes),
+            known_to: &[],
             answers: Some(&envelope.answers),
         }
+    }
+
+    /// Its recipients, each with the addresses by which it comes: they may have written there.
+    #[must_use]
+    pub fn possible_correspondences(&self, envelope: &Envelope) -> Vec<Correspondence> {
+        let sender = envelope.sender.iter().map(|sender| (Claim::Sender, sender));
+        // Of several authors none is proven.
+        let from = if let [from] = &self.from[..] { Some((Claim::From, from)) } else { None };
+        let claims: Vec<_> = sender.chain(from).filter(|(_, address)| address.contains('@')).collect();
+        let of = |recipient: &String, &(claim, address): &(Claim, &String)| Correspondence {
+            recipient: recipient.clone(),
+            address: address.clone(),
+            claim,
+        };
+        let recipients = envelope.recipients.iter().take(MOST_LOOKED);
+        recipients.flat_map(|recipient| claims.iter().map(move |claim| of(recipient, claim))).collect()
+    }
+
+    /// Recipients who wrote to whom it comes from, as far as it is verified that it does. Whoever verifies mail is believed; where nobody
+    /// does, the client's name must do.
+    #[must_use]
+    pub(super) fn known_to(&self, facts: &Facts<'_>, rules: &Rules) -> Vec<String> {
+        let by_host = rules.authentication.authenticate == Authenticate::No;
+        let known = self.correspondences.iter().filter(|of| of.is_proven(facts, by_host));
+        known.map(|of| of.recipient.clone()).collect()
     }
 }

@@ -53,6 +53,8 @@ pub fn fields(
         Finding::Counted(counted) => {
             let counts = [("body", counted.counts.body), ("near", counted.counts.near)];
             fields.extend(counts.into_iter().filter_map(|(name, count)| Some((name, counted.shown(count?)))));
+            let spam = counted.counts.spam.filter(|spam| spam.units() > 0);
+            fields.extend(spam.map(|spam| ("spam", spam.to_string())));
             let decision = &counted.decision;
             fields.push(("threshold", rules.terms(decision.by).thresholds.body.get().to_string()));
             fields.extend(rules.name(decision.by).map(|name| ("policy", name.to_owned())));
@@ -66,6 +68,7 @@ pub fn fields(
             );
         }
     }
+    fields.extend(outcome.trap.map(|sprung| ("trap", sprung.to_string())));
     if let Some(standing) = outcome.account {
         fields.extend(account(envelope, standing));
     }

@@ -5,7 +5,7 @@ use super::content::Content;
 use super::envelope::Envelope;
 use super::reason::{Exempt, Unknown};
 use super::rules::Rules;
-use crate::policy::{Backings, Counts, Decision, Facts, Party, Terms, Verdict, decide, settle};
+use crate::policy::{Backings, Counts, Decision, Facts, Party, Sprung, Terms, decide, settle};
 use crate::signature::Signature;
 
 /// How far the judging came.
@@ -48,6 +48,8 @@ pub struct Counted {
     pub stale: Option<u64>,
     /// Below which count those of this message may be too low, since only bulk is held here; none where all are known.
     pub unknown_below: Option<u32>,
+    /// What the traps among its recipients made of it, if there are any.
+    pub trap: Option<Sprung>,
     /// Whether a count has reached its threshold, whether that is wanted or not.
     pub is_bulk: bool,
 }
@@ -65,6 +67,8 @@ impl Counted {
     ) -> Option<Self> {
         let signature = content.signatures.body.ok();
         let facts = content.facts(envelope, rules);
+        let known_to = content.known_to(&facts, rules);
+        let facts = Facts { known_to: &known_to, ..facts };
         let stale = staleness.filter(|&age| age > rules.max_staleness);
         let is_stale = stale.is_some() && !rules.act_when_stale;
         let is_unanswered = envelope.answers.failed.is_some() && !rules.act_when_unanswered;
@@ -86,9 +90,18 @@ impl Counted {
         let decisions: Vec<_> =
             parties.iter().map(|party| (party.by, rules.judges(party.by).then(|| of_party(party)))).collect();
         let decision = settle(&decisions)?;
-        let is_bulk = counts.reach(rules.terms(decision.by).thresholds);
-        let unverified = content.unverified.filter(|_| decision.verdict == Verdict::Bulk);
-        Some(Self { counts, signature, decision, unverified, stale, unknown_below: None, is_bulk })
+        let is_bulk = counts.are_bulk(rules.terms(decision.by).thresholds);
+        let unverified = content.unverified.filter(|_| decision.verdict.is_unwanted());
+        Some(Self {
+            counts,
+            signature,
+            decision,
+            unverified,
+            stale,
+            unknown_below: None,
+            trap: None,
+            is_bulk,
+        })
     }
 
     /// A count for people and programs: what may be too low has a plus.

@@ -293,7 +293,11 @@ impl<'a> Inquiry<'a> {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let this = u32::from(self.mode != Mode::Ask);
-        Counts { body: self.body, near: self.near.as_ref().map(|near| near.count.saturating_add(this)) }
+        Counts {
+            body: self.body,
+            near: self.near.as_ref().map(|near| near.count.saturating_add(this)),
+            spam: None,
+        }
     }
 
     /// From where the copies came, as far as it matters.
@@ -306,6 +310,18 @@ impl<'a> Inquiry<'a> {
     #[must_use]
     pub const fn near(&self) -> Option<&Judgement> {
         self.near.as_ref()
+    }
+
+    /// How often its signatures were seen, and with what; none where that is known in part only.
+    #[must_use]
+    pub fn seen(&self) -> Option<&Seen> {
+        self.unknown_below.is_none().then_some(&self.seen)
+    }
+
+    /// The same, as far as it is known.
+    #[must_use]
+    pub fn into_seen(self) -> Seen {
+        self.seen
     }
 
     /// How many signatures were reported.
@@ -388,14 +404,14 @@ mod tests {
         let (mut ledger, letter) = (Ledger::default(), of(LETTER));
         for n in 1..=9 {
             let counts = ledger.judge(&letter, Mode::Report(1), 2);
-            assert_eq!(counts, Some(Counts { body: Some(n), near: Some(n) }));
+            assert_eq!(counts, Some(Counts { body: Some(n), near: Some(n), spam: None }));
         }
         let counts = ledger.judge(&letter, Mode::Report(1), 1);
-        assert_eq!(counts, Some(Counts { body: Some(10), near: None }));
+        assert_eq!(counts, Some(Counts { body: Some(10), near: None, spam: None }));
         assert_eq!(ledger.judge(&letter, Mode::Report(1), 0), None);
         // It was counted, once.
         let counts = ledger.judge(&letter, Mode::Report(1), 2);
-        assert_eq!(counts, Some(Counts { body: Some(11), near: Some(11) }));
+        assert_eq!(counts, Some(Counts { body: Some(11), near: Some(11), spam: None }));
     }
 
     /// What has no body to be judged by is not taken for clean.
@@ -415,11 +431,11 @@ mod tests {
     fn asking_counts_nothing_and_says_what_was_seen() {
         let (mut ledger, letter) = (Ledger::default(), of(LETTER));
         let asked = |ledger: &mut Ledger| ledger.judge(&letter, Mode::Ask, 2).unwrap();
-        assert_eq!(asked(&mut ledger), Counts { body: Some(0), near: Some(0) });
+        assert_eq!(asked(&mut ledger), Counts { body: Some(0), near: Some(0), spam: None });
         for n in 1..=9 {
             // To three recipients: three of the one, one of the other.
             let counts = ledger.judge(&letter, Mode::Report(3), 2).unwrap();
-            assert_eq!(counts, Counts { body: Some(3 * n), near: Some(n) });
+            assert_eq!(counts, Counts { body: Some(3 * n), near: Some(n), spam: None });
             assert_eq!(asked(&mut ledger), counts);
         }
     }
@@ -431,7 +447,7 @@ mod tests {
             assert_eq!(ledger.judge(&letter, Mode::Report(1), 3).unwrap().body, Some(n));
             let mut inquiry = Inquiry::new(&letter, &key, Mode::Report(2)).apart();
             ledger.answer_all(&mut inquiry);
-            assert_eq!(inquiry.counts(), Counts { body: Some(2 * n), near: Some(n) });
+            assert_eq!(inquiry.counts(), Counts { body: Some(2 * n), near: Some(n), spam: None });
         }
     }
 
@@ -459,7 +475,7 @@ mod tests {
         let mut ledger = Ledger::default();
         for n in 1..=5 {
             let counts = ledger.judge(&twice, Mode::Report(1), 2).unwrap();
-            assert_eq!(counts, Counts { body: Some(n), near: Some(n) });
+            assert_eq!(counts, Counts { body: Some(n), near: Some(n), spam: None });
         }
     }
 }

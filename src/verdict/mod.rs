@@ -15,6 +15,7 @@ mod envelope;
 mod fields;
 mod finding;
 mod header;
+mod hearing;
 mod inquiry;
 #[cfg(test)]
 mod networks;
@@ -28,11 +29,12 @@ mod settled;
 mod trail;
 
 pub use content::Content;
-pub use elsewhere::{questions, to_verify};
+pub use elsewhere::{questions, to_verify, wanted_by};
 pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};
 pub use header::HeaderName;
+pub use hearing::Hearing;
 pub use inquiry::{Inquiry, Mode};
 pub use outcome::{Outcome, Reply};
 pub use question::Question;

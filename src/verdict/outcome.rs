@@ -6,7 +6,7 @@ use super::finding::{Counted, Finding};
 use super::header::HeaderValue;
 use super::reason::Exempt;
 use super::rules::Rules;
-use crate::policy::{Action, By, OnFailure, ReplyFields, Standing, Terms, Verdict};
+use crate::policy::{Action, By, OnFailure, ReplyFields, Sprung, Standing, Terms, Verdict};
 use crate::signature::Signature;
 
 /// What is to be done with a message, and said about it.
@@ -24,6 +24,10 @@ pub struct Outcome {
     pub is_silent: bool,
     /// How the account stands that sent it, where it is outbound.
     pub account: Option<Standing>,
+    /// What the traps among its recipients made of it, if there are any.
+    pub trap: Option<Sprung>,
+    /// Recipients who are to be taken out of the envelope, if the mail server can do that.
+    pub leaving: Vec<String>,
 }
 
 /// An SMTP answer.
@@ -44,7 +48,16 @@ impl Outcome {
         let of = |verdict, reason: &str, action, by: Option<By>| {
             let header = HeaderValue::new(verdict).field("reason", reason).field("host", host);
             let header = header.policy(by.and_then(|by| rules.name(by))).into_string();
-            Self { verdict, action, header, reply: None, is_silent: false, account: None }
+            Self {
+                verdict,
+                action,
+                header,
+                reply: None,
+                is_silent: false,
+                account: None,
+                trap: None,
+                leaving: Vec::new(),
+            }
         };
         let plain = |verdict, reason, action| of(verdict, reason, action, None);
         let outcome = match finding {
@@ -62,7 +75,8 @@ impl Outcome {
                 let terms = rules.terms(by);
                 // A refusal reads as that of a message that has just become bulk.
                 let threshold = terms.thresholds.body.get();
-                let text = reply(terms, action, envelope, host, (threshold, threshold), *signature);
+                let reached = (Verdict::Bulk, threshold, threshold);
+                let text = reply(terms, action, envelope, host, reached, *signature);
                 Self { reply: text, ..of(Verdict::Bulk, "canary", action, Some(by)) }
             }
             Finding::Counted(counted) => {
@@ -75,6 +89,8 @@ impl Outcome {
                     reply: reply(terms, decision.action, envelope, host, reached, counted.signature),
                     is_silent: false,
                     account: None,
+                    trap: None,
+                    leaving: Vec::new(),
                 }
             }
         };
@@ -105,6 +121,23 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// The same for a message of whose recipients these are traps, which made that of it. What goes to traps alone is discarded where that is
+    /// configured, and told to nobody; from others the traps leave.
+    #[must_use]
+    pub fn of_traps(self, rules: &Rules, envelope: &Envelope, traps: &[&str], sprung: Sprung) -> Self {
+        let this = Self { trap: Some(sprung), ..self };
+        // What could not be judged may come again, to be.
+        if !rules.traps.discards() || this.verdict == Verdict::Unknown && this.action == Action::Tempfail {
+            return this;
+        }
+        if traps.len() == envelope.recipients.len() {
+            return Self { action: Action::Discard, reply: None, ..this };
+        }
+        Self { leaving: traps.iter().map(|&trap| trap.to_owned()).collect(), ..this }
+    }
+}
+
 /// What is done with the canary: the mildest that is done with bulk for its recipients, and whose policy that is.
 fn canary(rules: &Rules, envelope: &Envelope) -> (By, Action) {
     let is_outbound = rules.is_outbound(envelope);
@@ -124,6 +157,9 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
         if let Some(count) = count {
             header = header.field(name, counted.shown(count));
         }
+    }
+    if let Some(spam) = counted.counts.spam.filter(|spam| spam.units() > 0) {
+        header = header.field("spam", spam);
     }
     header = header.field("threshold", body);
     if near != body {
@@ -148,12 +184,16 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
     header.into_string()
 }
 
-/// Count and threshold of the kind by which it is bulk, for the reply to a refused message.
-fn reached(Terms { thresholds, .. }: Terms<'_>, counted: &Counted) -> (u32, u32) {
+/// The verdict, with count and threshold of the kind by which it is that, for the reply to a refused message.
+fn reached(Terms { thresholds, .. }: Terms<'_>, counted: &Counted) -> (Verdict, u32, u32) {
     let (body, near) = (thresholds.body.get(), thresholds.near.get());
+    let verdict = counted.decision.verdict;
+    if let (Verdict::Spam, Some(spam)) = (verdict, counted.counts.spam) {
+        return (verdict, spam.people(), thresholds.spam.get());
+    }
     match (counted.counts.body, counted.counts.near) {
-        (body_count, Some(count)) if body_count.is_none_or(|seen| seen < body) => (count, near),
-        (body_count, _) => (body_count.unwrap_or(0), body),
+        (body_count, Some(count)) if body_count.is_none_or(|seen| seen < body) => (verdict, count, near),
+        (body_count, _) => (verdict, body_count.unwrap_or(0), body),
     }
 }
 
@@ -163,17 +203,19 @@ fn reply(
     action: Action,
     envelope: &Envelope,
     host: &str,
-    (count, threshold): (u32, u32),
+    (verdict, count, threshold): (Verdict, u32, u32),
     signature: Option<Signature>,
 ) -> Option<Reply> {
     let (code, status, text) = match action {
         Action::Reject => {
             let reply = &actions.reject;
-            (reply.code.as_str(), reply.status.as_str(), &reply.text)
+            let text = if verdict == Verdict::Spam { &reply.spam_text } else { &reply.text };
+            (reply.code.as_str(), reply.status.as_str(), text)
         }
         Action::Tempfail => {
             let reply = &actions.tempfail;
-            (reply.code.as_str(), reply.status.as_str(), &reply.text)
+            let text = if verdict == Verdict::Spam { &reply.spam_text } else { &reply.text };
+            (reply.code.as_str(), reply.status.as_str(), text)
         }
         Action::Mark | Action::Discard | Action::Quarantine => return None,
     };
@@ -193,7 +235,7 @@ mod tests {
 
     /// What is said of a message with these counts.
     fn counted(rules: &Rules, body: Option<u32>, near: Option<u32>, staleness: Option<u64>) -> Outcome {
-        backed(rules, Counts { body, near }, Backings::default(), staleness)
+        backed(rules, Counts { body, near, spam: None }, Backings::default(), staleness)
     }
 
     /// The same where it comes from there.
@@ -245,7 +287,8 @@ mod tests {
     fn the_header_tells_from_where_the_count_of_bulk_comes() {
         let of = |body, backing: Backing| {
             let backings = Backings { body: backing, near: Backing::NotAsked };
-            let outcome = backed(&refusing(), Counts { body: Some(body), near: None }, backings, Some(601));
+            let outcome =
+                backed(&refusing(), Counts { body: Some(body), near: None, spam: None }, backings, Some(601));
             (outcome.action, outcome.header.split_once("host=mx.test; ").unwrap().1.to_owned())
         };
         let known = |others, own| Backing::Known(Sources { others, own });

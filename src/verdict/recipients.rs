@@ -132,7 +132,7 @@ proptest! {
     ) {
         let rules = rules(&all, &policies);
         let known = (
-            Counts { body: counts.0, near: counts.1 },
+            Counts { body: counts.0, near: counts.1, spam: None },
             Backings { body: backings.0, near: backings.1 },
         );
         let (verdict, action) = judged(&rules, &users, known);

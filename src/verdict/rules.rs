@@ -7,8 +7,9 @@ use super::header::HeaderName;
 use super::inquiry::Inquiry;
 use super::reason::Exempt;
 use crate::policy::{
-    Actions, Authentication, By, DEFAULT, Mailboxes, Network, OnFailure, OutboundSettings, Party, Per,
-    Policies, Policy, Proven, Range, Terms, Thresholds, WhiteList,
+    Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Mailboxes, Network, OnFailure,
+    OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Terms, Thresholds, Traps,
+    WhiteList,
 };
 use crate::signature::{self, FederationKey};
 use std::collections::HashSet;
@@ -60,6 +61,10 @@ pub struct Rules {
     pub private: WhiteList,
     /// Whether they are told the exact signatures of all other mail.
     pub shares_exact: bool,
+    /// What is made of what people say.
+    pub people: PeopleSettings,
+    /// To whom only spam is sent.
+    pub traps: Traps,
     /// Whose word counts on DKIM, SPF and DMARC.
     pub authentication: Authentication,
     /// How signatures are made.
@@ -94,6 +99,8 @@ impl Rules {
             outbound: OutboundSettings::default(),
             private: WhiteList::default(),
             shares_exact: true,
+            people: PeopleSettings::default(),
+            traps: Traps::default(),
             authentication: Authentication::default(),
             signature: signature::Settings::default(),
             key: FederationKey::public(),
@@ -109,13 +116,31 @@ impl Rules {
     /// Whether mail is verified here: its header is needed as it came.
     #[must_use]
     pub fn verifies(&self) -> bool {
-        self.authentication.is_here() && self.lists().any(WhiteList::needs_proof)
+        self.authentication.is_here()
+            && (self.spares_correspondents() || self.lists().any(WhiteList::needs_proof))
     }
 
-    /// Whether some list asks for a signature of those that a message claims to have, whatever else it asks for.
+    /// The number by which it is known whether this recipient wrote there.
     #[must_use]
-    pub fn asks_for_signature(&self, claimed: &Proven) -> bool {
-        self.authentication.is_here() && self.lists().any(|list| list.asks_for_signature(claimed))
+    pub fn correspondence(&self, of: &Correspondence) -> u64 {
+        let (user, other) = (self.mailboxes.mailbox(&of.recipient), self.mailboxes.mailbox(&of.address));
+        signature::correspondence(&self.key, &user, &other)
+    }
+
+    /// Whether it matters to anybody's mail whom one's own users wrote to.
+    #[must_use]
+    pub fn spares_correspondents(&self) -> bool {
+        self.all_terms().any(|terms| terms.actions.correspondents == Correspondents::NeverRefuse)
+    }
+
+    /// Whether some list asks for a signature of those that a message claims to have, whatever else it asks for; or one would show that it
+    /// is from somebody to whom a recipient wrote.
+    #[must_use]
+    pub fn asks_for_signature(&self, claimed: &Proven, correspondences: &[Correspondence]) -> bool {
+        let shows = |of: &Correspondence| !of.claims(claimed).dkim.is_empty();
+        self.authentication.is_here()
+            && (self.lists().any(|list| list.asks_for_signature(claimed))
+                || correspondences.iter().any(shows))
     }
 
     /// Whether a message with this envelope is outbound. It is counted apart, and bulk is only marked; its account is watched.

@@ -266,7 +266,7 @@ mod tests {
         let anchor = Signature::from_bytes([ANCHOR; 16]);
         let counts = vec![PRESENT - 1; trail.questions(&key, &[anchor]).len()];
         trail.answer_body(vec![anchor], &counts);
-        let counts = Counts { body: Some(20), near: None };
+        let counts = Counts { body: Some(20), near: None, spam: None };
         let expected = Sources { others: 0, own: Some(PRESENT) };
         assert_eq!(trail.backings(counts).body, Backing::Known(expected));
     }
@@ -275,7 +275,7 @@ mod tests {
     fn below_a_quarter_of_the_threshold_nothing_is_asked() {
         let trail = trail(1);
         assert!(!trail.wants_body(Some(4)) && trail.wants_body(Some(5)) && !trail.wants_body(None));
-        let wants = |body, near| trail.wants_near(Counts { body, near: Some(near) });
+        let wants = |body, near| trail.wants_near(Counts { body, near: Some(near), spam: None });
         assert!(!wants(Some(1), 4) && wants(Some(1), 5) && wants(None, 5));
         assert!(!wants(Some(9), 10), "the body tells it");
         assert!(wants(Some(5), 10) && wants(Some(19), 20));

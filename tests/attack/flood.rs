@@ -3,6 +3,7 @@
 
 use crate::client::{self, BATCH, Http};
 use crate::common::Daemon;
+use crate::common::process::kilobytes;
 use crate::common::random::element;
 use crate::common::server::{Server, milter};
 use crate::{Outcome, Scale};
@@ -18,9 +19,7 @@ const MOST_DISK: u64 = 128 << 20;
 
 /// Resident bytes of a process, now or at its highest.
 pub(crate) fn memory(daemon: &Daemon, line: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    let line = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();
-    1024 * line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    1024 * kilobytes(daemon.pid(), line)
 }
 
 /// Bytes of the files of a directory.

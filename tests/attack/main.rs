@@ -10,7 +10,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-#[path = "../../crates/study/src/trust/aim.rs"]
+#[path = "../../crates/study/src/partners/aim.rs"]
 #[allow(unreachable_pub, reason = "it is a part of the studies, too")]
 mod cells;
 

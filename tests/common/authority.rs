@@ -40,8 +40,20 @@ impl Authority {
 
     /// Certificate and key of a server or of a role of this name.
     pub fn issue(&self, name: &str) -> [String; 2] {
+        self.issue_for(name, false)
+    }
+
+    /// The same, of a certificate that ran out.
+    pub fn issue_expired(&self, name: &str) -> [String; 2] {
+        self.issue_for(name, true)
+    }
+
+    fn issue_for(&self, name: &str, expired: bool) -> [String; 2] {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        if expired {
+            (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2020, 2, 1));
+        }
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
         [params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem()]
     }

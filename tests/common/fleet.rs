@@ -5,12 +5,14 @@ use super::nats::Cluster;
 use super::postgres::{DATABASE, OWNER, OWNER_PASSWORD, Postgres};
 use super::server::Server;
 use super::{BULKMARK, PATIENCE, Site};
+use bulkmark::sync::log::Settings;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 static TURN: Mutex<()> = Mutex::new(());
+type Turn = MutexGuard<'static, ()>;
 
 /// A fleet.
 pub struct Fleet {
@@ -21,17 +23,21 @@ pub struct Fleet {
 pub enum Engine {
     Postgres(Postgres),
     /// One at a time: three nodes are enough for two cores.
-    Nats(Cluster, MutexGuard<'static, ()>),
+    Nats(Cluster, Turn),
 }
 
-/// The members of every fleet: three milters of one's own, a partner, and aggregators.
-pub const MILTERS: [&str; 4] = ["mx1", "mx2", "mx3", "isp"];
+/// The members of every fleet: milters of one's own, a partner, and aggregators. Not all of them run in each test.
+pub const MILTERS: [&str; 9] = ["mx1", "mx2", "mx3", "mx4", "mx5", "mx6", "mx7", "mx8", "isp"];
 pub const AGGREGATORS: [&str; 2] = ["agg1", "agg2"];
 
 impl Fleet {
     /// One in PostgreSQL that is set up; none where there is no PostgreSQL.
     pub fn postgres() -> Option<Self> {
-        let log = Postgres::start()?;
+        Self::on_postgres(Postgres::start()?)
+    }
+
+    /// The same on this one, which runs.
+    pub fn on_postgres(log: Postgres) -> Option<Self> {
         log.secret("owner", OWNER_PASSWORD);
         for name in MILTERS.iter().chain(&AGGREGATORS) {
             log.secret(name, &format!("{name}'s own"));
@@ -44,8 +50,27 @@ impl Fleet {
 
     /// One on three nodes of NATS that is set up; none where there is no nats-server.
     pub fn nats() -> Option<Self> {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let cluster = Cluster::start(3, "")?;
+        Self::on_nats(|| Cluster::start(3, ""))
+    }
+
+    /// The same on these nodes. A cluster on a busy machine does not always take its own nodes for peers, however often it is
+    /// started (2.10.27: "no suitable peers for placement"); then another one takes its place.
+    pub fn on_nats(start: impl Fn() -> Option<Cluster>) -> Option<Self> {
+        let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        for is_last in [false, false, true] {
+            match Self::on_cluster(start()?, turn) {
+                Ok(fleet) => return Some(fleet),
+                Err((told, given)) => {
+                    assert!(!is_last, "{told}");
+                    turn = given;
+                }
+            }
+        }
+        unreachable!("the last one is there, or told why not")
+    }
+
+    /// On this cluster; when it cannot be set up in time, why, and the turn.
+    fn on_cluster(cluster: Cluster, turn: Turn) -> Result<Self, (String, Turn)> {
         for name in MILTERS.iter().chain(&AGGREGATORS).chain(&["owner"]) {
             let output = Command::new(BULKMARK)
                 .args(["fleet", "key"])
@@ -64,23 +89,22 @@ impl Fleet {
         assert!(!output.status.success() && told.contains("reload"), "{told}");
         let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
         cluster.reload();
-        let (mut deadline, mut is_restarted) = (Instant::now() + PATIENCE / 3, false);
+        let deadline = Instant::now() + PATIENCE / 2;
         loop {
             let output = fleet.set_up(&members, &[]);
             if output.status.success() {
-                return Some(fleet);
+                return Ok(fleet);
             }
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
             if Instant::now() >= deadline {
-                assert!(!is_restarted, "{told}\n{}", cluster.logs());
-                (deadline, is_restarted) = (Instant::now() + PATIENCE, true);
-                cluster.start_anew();
+                let told = format!("{}\n{}", String::from_utf8_lossy(&output.stderr), cluster.logs());
+                let Engine::Nats(_, turn) = fleet.log else { unreachable!() };
+                return Err((told, turn));
             }
         }
     }
 
     /// A file of the fleet.
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         match &self.log {
             Engine::Postgres(log) => log.path(name),
             Engine::Nats(cluster, ..) => cluster.directory.join(name),
@@ -150,6 +174,20 @@ impl Fleet {
             Engine::Nats(..) => format!("client = \"{name}\"\nnkey-file"),
         };
         format!("[fleet]\nlog = \"{}\"\n{by} = \"{}\"\n", self.url(), secret.display())
+    }
+
+    /// How a member's own program would reach the log.
+    pub fn settings(&self, name: &str) -> Settings {
+        let by = |engine: bool| engine.then(|| self.path(name));
+        let is_nats = matches!(self.log, Engine::Nats(..));
+        Settings {
+            log: self.url(),
+            client: (is_nats && MILTERS.contains(&name)).then(|| name.to_owned()),
+            user: (!is_nats).then(|| name.to_owned()),
+            password_file: by(!is_nats),
+            nkey_file: by(is_nats),
+            ..Settings::default()
+        }
     }
 
     /// A milter of the fleet.

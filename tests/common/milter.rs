@@ -55,19 +55,32 @@ impl Client {
 
     /// The same at an address in Postfix's notation.
     pub fn open_at(address: &str) -> Self {
+        Self::try_open_at(address).unwrap()
+    }
+
+    /// The same where nobody may be there.
+    pub fn try_open_at(address: &str) -> std::io::Result<Self> {
         let stream: Box<dyn Duplex> = if let Some(path) = address.strip_prefix("unix:") {
-            let stream = UnixStream::connect(path).unwrap();
+            let stream = UnixStream::connect(path)?;
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.set_write_timeout(Some(PATIENCE)).unwrap();
             Box::new(stream)
         } else {
-            let stream = TcpStream::connect(address.strip_prefix("inet:").unwrap()).unwrap();
+            let stream = TcpStream::connect(address.strip_prefix("inet:").unwrap())?;
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.set_write_timeout(Some(PATIENCE)).unwrap();
             stream.set_nodelay(true).unwrap();
             Box::new(stream)
         };
-        Self { stream, out: Vec::new(), version: 6, actions: 0, options: 0, macros: Vec::new(), login: None }
+        Ok(Self {
+            stream,
+            out: Vec::new(),
+            version: 6,
+            actions: 0,
+            options: 0,
+            macros: Vec::new(),
+            login: None,
+        })
     }
 
     /// Connects and negotiates as an MTA that offers everything.
@@ -83,8 +96,13 @@ impl Client {
     }
 
     pub fn negotiate(&mut self, version: u32, actions: u32, options: u32) {
+        self.try_negotiate(version, actions, options).expect("the negotiation is answered");
+    }
+
+    /// The same; nothing when the milter closed the connection.
+    fn try_negotiate(&mut self, version: u32, actions: u32, options: u32) -> Option<()> {
         self.send(b'O', &[version, actions, options].map(u32::to_be_bytes).concat());
-        let (kind, payload) = self.receive().expect("the negotiation is answered");
+        let (kind, payload) = self.receive()?;
         assert_eq!(kind, b'O');
         let number = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().unwrap());
         (self.version, self.actions, self.options) = (number(0), number(4), number(8));
@@ -98,6 +116,7 @@ impl Client {
                 .push((u32::from_be_bytes(*stage), String::from_utf8_lossy(&after[..end]).into_owned()));
             rest = &after[end + 1..];
         }
+        Some(())
     }
 
     /// Sends a packet; it leaves at the next [`receive`](Self::receive) or [`flush`](Self::flush).
@@ -129,17 +148,19 @@ impl Client {
     pub fn receive(&mut self) -> Option<(u8, Vec<u8>)> {
         self.try_flush();
         let mut head = [0; 5];
-        match self.stream.read_exact(&mut head) {
-            Ok(()) => (),
-            Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
-                return None;
-            }
-            Err(e) => panic!("no answer: {e}"),
-        }
+        self.read_exact(&mut head)?;
         let length = u32::from_be_bytes(head[..4].try_into().unwrap()) as usize;
         let mut payload = vec![0; length - 1];
-        self.stream.read_exact(&mut payload).unwrap();
+        self.read_exact(&mut payload)?;
         Some((head[4], payload))
+    }
+
+    fn read_exact(&mut self, bytes: &mut [u8]) -> Option<()> {
+        match self.stream.read_exact(bytes) {
+            Ok(()) => Some(()),
+            Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => None,
+            Err(e) => panic!("no answer: {e}"),
+        }
     }
 
     /// What one read gives: the bytes that came in one segment or more.
@@ -163,11 +184,17 @@ impl Client {
 
     /// A stage of the session; its answer is read unless it was agreed that there is none.
     pub fn stage(&mut self, kind: u8, payload: &[u8], unanswered: u32) {
+        let answer = self.try_stage(kind, payload, unanswered);
+        assert_eq!(answer, Some(()), "the connection was closed after {:?}", char::from(kind));
+    }
+
+    /// The same; nothing when the connection ends before the answer.
+    fn try_stage(&mut self, kind: u8, payload: &[u8], unanswered: u32) -> Option<()> {
         self.send(kind, payload);
         if self.options & unanswered == 0 {
-            let answer = self.receive();
-            assert_eq!(answer, Some((b'c', Vec::new())), "after {:?}", char::from(kind));
+            assert_eq!(self.receive()?, (b'c', Vec::new()), "after {:?}", char::from(kind));
         }
+        Some(())
     }
 
     /// Tells macros for the stage of the command `stage`.
@@ -181,42 +208,58 @@ impl Client {
 
     /// The client of the SMTP session.
     pub fn client(&mut self, host: &str, ip: &str) {
+        self.try_client(host, ip).expect("the connection was closed");
+    }
+
+    fn try_client(&mut self, host: &str, ip: &str) -> Option<()> {
         let family = if ip.contains(':') { b'6' } else { b'4' };
         let payload = [host.as_bytes(), &[0, family], &25u16.to_be_bytes(), ip.as_bytes(), &[0]].concat();
-        self.stage(b'C', &payload, NOREPLY_CONNECT);
+        self.try_stage(b'C', &payload, NOREPLY_CONNECT)?;
         if self.options & NO_HELO == 0 {
-            self.stage(b'H', b"client.test\0", NOREPLY_HELO);
+            self.try_stage(b'H', b"client.test\0", NOREPLY_HELO)?;
         }
+        Some(())
     }
 
     /// The stages of a message up to its end, and not its end.
     pub fn begin(&mut self, mail: &Mail) {
+        self.try_begin(mail).expect("the connection was closed");
+    }
+
+    fn try_begin(&mut self, mail: &Mail) -> Option<()> {
         let mut macros = vec![("i", &*mail.id)];
         let login = self.login.clone();
         macros.extend(login.as_deref().map(|login| ("{auth_authen}", login)));
         self.macros(b'M', &macros);
-        self.stage(b'M', format!("<{}>\0", mail.sender).as_bytes(), NOREPLY_MAIL);
+        self.try_stage(b'M', format!("<{}>\0", mail.sender).as_bytes(), NOREPLY_MAIL)?;
         for recipient in &mail.recipients {
-            self.stage(b'R', format!("<{recipient}>\0").as_bytes(), NOREPLY_RCPT);
+            self.try_stage(b'R', format!("<{recipient}>\0").as_bytes(), NOREPLY_RCPT)?;
         }
         if self.version >= 4 && self.options & NO_DATA == 0 {
-            self.stage(b'T', b"", NOREPLY_DATA);
+            self.try_stage(b'T', b"", NOREPLY_DATA)?;
         }
         for (name, value) in &mail.headers {
-            self.stage(b'L', &[name, &[0][..], value, &[0]].concat(), NOREPLY_HEADER);
+            self.try_stage(b'L', &[name, &[0][..], value, &[0]].concat(), NOREPLY_HEADER)?;
         }
         if self.options & NO_EOH == 0 {
-            self.stage(b'N', b"", NOREPLY_EOH);
+            self.try_stage(b'N', b"", NOREPLY_EOH)?;
         }
         for chunk in mail.body.chunks(CHUNK) {
-            self.stage(b'B', chunk, NOREPLY_BODY);
+            self.try_stage(b'B', chunk, NOREPLY_BODY)?;
         }
+        Some(())
     }
 
     /// A message and the answer to it.
     pub fn message(&mut self, mail: &Mail) -> Answer {
         self.begin(mail);
         self.end()
+    }
+
+    /// The same, or nothing when the connection ends before the final answer.
+    pub fn try_message(&mut self, mail: &Mail) -> Option<Answer> {
+        self.try_begin(mail)?;
+        self.try_end()
     }
 
     /// The end of a message, and the answer to it.
@@ -251,6 +294,7 @@ impl Client {
                     let index = u32::from_be_bytes(payload[..4].try_into().unwrap());
                     answer.removed.push((index, String::from_utf8_lossy(name).into_owned()));
                 }
+                b'-' => answer.taken_out.push(fields[0].clone()),
                 b'q' => answer.quarantine = Some(fields[0].clone()),
                 b'y' => {
                     answer.reply = fields[0].clone();
@@ -273,6 +317,14 @@ pub fn session(daemon: &Daemon) -> Client {
     client
 }
 
+/// The same, with one who may be killed at any time; nothing where it is not there.
+pub fn try_session(address: &str) -> Option<Client> {
+    let mut client = Client::try_open_at(address).ok()?;
+    client.try_negotiate(6, ALL_ACTIONS, ALL_OPTIONS)?;
+    client.try_client("client.example.org", "192.0.2.7")?;
+    Some(client)
+}
+
 /// What the milter did with a message.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -282,6 +334,8 @@ pub struct Answer {
     /// Index and name.
     pub removed: Vec<(u32, String)>,
     pub quarantine: Option<String>,
+    /// Recipients.
+    pub taken_out: Vec<String>,
     /// `c` for continue, ..., or the text of an SMTP reply.
     pub reply: String,
 }

@@ -1,6 +1,7 @@
 //! Real nats-servers, private to one test program: a cluster whose nodes are killed and started again, and which is reached by
 //! proxies that cut connections off.
 
+use super::mount::Mount;
 use super::mta::{free_port, skip, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,6 +24,7 @@ const WELL: Duration = Duration::from_secs(20);
 pub struct Cluster {
     pub directory: PathBuf,
     pub nodes: Vec<Node>,
+    _disks: Vec<Mount>,
     _broom: Broom,
 }
 
@@ -39,6 +41,11 @@ pub struct Node {
 impl Cluster {
     /// Starts so many nodes. `extra` is added to the configuration of each. None, after saying why, where there is no nats-server.
     pub fn start(count: usize, extra: &str) -> Option<Self> {
+        Self::start_on(count, extra, None)
+    }
+
+    /// The same, each node with a file system of its own, of so many megabytes. None, too, where none can be mounted.
+    pub fn start_on(count: usize, extra: &str, disks: Option<u32>) -> Option<Self> {
         let fetched = Command::new(SCRIPT).arg("fetch").output().unwrap();
         if fetched.status.code() == Some(EX_UNAVAILABLE) {
             skip(&format!("no nats-server: {}", String::from_utf8_lossy(&fetched.stderr)));
@@ -51,9 +58,13 @@ impl Cluster {
             fs::write(&accounts, "").unwrap();
         }
         let routes: Vec<u16> = (0..count).map(|_| free_port()).collect();
+        let mut mounts = Vec::new();
+        for (i, size) in (0..count).zip(disks.into_iter().cycle()) {
+            mounts.push(Mount::new(&directory.join(format!("n{i}")), &format!("size={size}m"))?);
+        }
         let nodes = (0..count).map(|i| Node::new(&directory, i, &routes, extra)).collect();
         let broom = Broom::new(&directory);
-        let cluster = Self { directory, nodes, _broom: broom };
+        let cluster = Self { directory, nodes, _disks: mounts, _broom: broom };
         cluster.start_all();
         Some(cluster)
     }
@@ -116,6 +127,25 @@ impl Cluster {
         self.nodes.iter().for_each(Node::kill);
     }
 
+    /// Kills all nodes, keeps copies of their data, and starts them again.
+    pub fn save(&self) {
+        self.kill_all();
+        (0..self.nodes.len()).for_each(|i| copy(&self.store(i), &self.directory.join(format!("saved{i}"))));
+        self.start_all();
+        self.wait_until_well();
+    }
+
+    /// Kills all nodes, and starts them with the copies in the place of their data.
+    pub fn put_back(&self) {
+        self.kill_all();
+        for i in 0..self.nodes.len() {
+            fs::remove_dir_all(self.store(i)).unwrap();
+            copy(&self.directory.join(format!("saved{i}")), &self.store(i));
+        }
+        self.start_all();
+        self.wait_until_well();
+    }
+
     /// Breaks all connections that go by proxies.
     pub fn cut(&self) {
         self.nodes.iter().for_each(|node| node.proxy.cut());
@@ -146,6 +176,11 @@ impl Cluster {
         &self.nodes[name.trim_start_matches('n').parse::<usize>().unwrap()]
     }
 
+    /// Where a node has its data.
+    pub fn store(&self, node: usize) -> PathBuf {
+        self.directory.join(format!("n{node}"))
+    }
+
     /// The last lines of all nodes' logs.
     pub fn logs(&self) -> String {
         let tail = |i: usize| {
@@ -155,6 +190,10 @@ impl Cluster {
         };
         (0..self.nodes.len()).map(tail).collect::<Vec<_>>().join("\n\n")
     }
+}
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
 
 impl Node {
@@ -174,7 +213,7 @@ impl Node {
         let text = format!(
             "server_name: n{i}\nlisten: \"127.0.0.1:{port}\"\nhttp: \"127.0.0.1:{monitor}\"\n\
              log_file: \"{shown}/n{i}.log\"\npid_file: \"{shown}/n{i}.pid\"\n\
-             jetstream {{ store_dir: \"{shown}/n{i}\", sync_interval: always }}\n{cluster}\
+             jetstream {{ store_dir: \"{shown}/n{i}\", sync_interval: always, max_file: 20GB }}\n{cluster}\
              accounts {{\n  $SYS {{ users: [ {{ user: system, password: system }} ] }}\n  OTHERS {{ users: [ {{ user: other, password: other }} ] }}\n  include \"accounts.conf\"\n}}\n{extra}\n"
         );
         fs::write(&config, text).unwrap();
@@ -237,14 +276,9 @@ impl Node {
         text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
     }
 
-    /// User and system time of its process, in seconds; and its memory in MB.
-    pub fn cost(&self) -> (f64, u64) {
-        let running = self.running.lock().unwrap();
-        let pid = &running.as_ref().unwrap().1;
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        let fields: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-        let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
-        (ticks / 100.0, (fields[21].parse::<u64>().unwrap() * 4096) >> 20)
+    /// The number of its process, which runs.
+    pub fn pid(&self) -> u32 {
+        self.running.lock().unwrap().as_ref().unwrap().1.parse().unwrap()
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A real PostgreSQL, private to one test.
 
+use super::mount::Mount;
 use super::mta::{free_port, skip};
 use super::{PATIENCE, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -25,6 +26,7 @@ const EX_UNAVAILABLE: i32 = 69;
 
 /// A cluster with an empty database, and its server.
 pub struct Postgres {
+    _disk: Option<Mount>,
     directory: TempDir,
     pub port: u16,
     /// The script that ends it, and the number of the first process of the server; none while it is killed.
@@ -46,7 +48,18 @@ impl Postgres {
 
     /// One that does not run yet.
     pub fn init() -> Option<Self> {
+        Self::init_on(None)
+    }
+
+    /// The same, on a file system of its own, of so many megabytes. None, too, where none can be mounted.
+    pub fn init_on(disk: Option<u32>) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
+        let mount = |size| Mount::new(&directory.path().join("cluster"), &format!("size={size}m"));
+        let disk = match disk.map(mount) {
+            Some(None) => return None,
+            Some(mounted) => mounted,
+            None => None,
+        };
         // It runs as another user when root starts it.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let sql = format!(
@@ -60,7 +73,7 @@ impl Postgres {
             return None;
         }
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        Some(Self { directory, port: free_port(), running: Mutex::new(None) })
+        Some(Self { _disk: disk, directory, port: free_port(), running: Mutex::new(None) })
     }
 
     /// The directory of its data, `data`, and its socket.
@@ -77,6 +90,7 @@ impl Postgres {
     pub fn secret(&self, name: &str, content: &str) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         path
     }
 
@@ -91,7 +105,8 @@ impl Postgres {
     /// Starts it, without waiting until it is ready; nothing where it runs.
     pub fn run(&self) {
         let mut running = self.running.lock().unwrap();
-        if running.is_some() {
+        // It may have ended by itself.
+        if running.as_ref().is_some_and(|(_, pid)| is_alive(*pid)) {
             return;
         }
         let mut child = Command::new(script())
@@ -209,7 +224,7 @@ impl Postgres {
             .status()
             .unwrap();
         assert!(made.success());
-        let new = Self { directory, port: free_port(), running: Mutex::new(None) };
+        let new = Self { _disk: None, directory, port: free_port(), running: Mutex::new(None) };
         new.run();
         new.wait_until_ready();
         new

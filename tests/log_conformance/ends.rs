@@ -11,12 +11,14 @@ pub async fn tell_how_far_and_which_log<E: Engine>() {
     let empty = insist(|| client.ends()).await;
     assert_eq!((empty.batches, empty.steps), (Place(0), Place(0)));
     assert!(empty.first_step > Place(0), "the next one would be the first");
+    assert!(insist(|| log.first_batch()).await > Place(0), "the same of batches");
     let batches = append(&client, batch(1, 1), b"a").await;
     let first_step = append_step(&log, b"s").await;
     let steps = append_step(&log, b"t").await;
     let ends = insist(|| log.ends()).await;
     assert_eq!((ends.batches, ends.steps, ends.first_step), (batches, steps, first_step));
     assert_eq!(ends.made, empty.made);
+    assert_eq!(insist(|| log.first_batch()).await, batches);
     assert_eq!(insist(|| client.ends()).await, ends);
 
     engine.kill_leader().await;

@@ -109,6 +109,12 @@ impl Bloom {
         Ok(())
     }
 
+    /// Bytes of memory.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        size_of::<u64>() * self.words.len()
+    }
+
     /// The share of bits that are set, 0 to 1.
     #[must_use]
     pub fn fill(&self) -> f64 {
@@ -124,6 +130,10 @@ impl Bloom {
 }
 
 /// What was nominated as spam, and what was revoked (section 3): two filters, since a Bloom filter knows no deletion.
+///
+/// One nomination is enough, one revocation ends it, and what was once revoked cannot be nominated any more. Where that will do,
+/// nothing is as small. Where several people have a say, a pair of counting filters tells how many spoke on each side, and
+/// [`Intuitive`](crate::Intuitive) lets one take back what he said.
 ///
 /// ```
 /// use bulkmark_filter::Nominations;
@@ -167,6 +177,12 @@ impl Nominations {
     #[must_use]
     pub fn is_spam(&self, element: u128) -> bool {
         self.spam.contains(element) && !self.revoked.contains(element)
+    }
+
+    /// Bytes of memory, both filters.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.spam.memory() + self.revoked.memory()
     }
 
     /// Adds what others nominated and revoked.

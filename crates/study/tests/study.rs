@@ -3,6 +3,8 @@
 //! compared by `make study`. And the studies of layouts and of near signatures, on the command line.
 
 use bulkmark_study::paper::{Configuration, Experiment, Extension, compare, published, run};
+use bulkmark_study::reporters::{Day, Lie, Runs, Scenario};
+use bulkmark_study::revocation::{Form, Law, measure};
 use std::process::{Command, Output};
 
 fn experiment(number: &str, m: u32, k: usize) -> Configuration {
@@ -106,6 +108,54 @@ fn rewritten_copies_are_found_less() {
     assert!(none[3] < 100.0, "sentences in another order have other passages: {table}");
     let shares: Vec<f64> = lines[3..].iter().map(|line| row(line)[0]).collect();
     assert!(shares.is_sorted_by(|a, b| a >= b) && std::fs::read_to_string(figure).unwrap().contains("<svg"));
+}
+
+/// Liars who have much ham called spam where all weigh alike have none where trust weighs, and spam is still found. Each run is
+/// the same whenever it is run.
+#[test]
+fn trust_keeps_liars_from_deciding() {
+    let liars = Scenario { liars: 30, lie: Lie::Opposite, eager: false, accounts: None };
+    let runs = Runs { people: 1_000, days: 20, runs: 1 };
+    let [plain, trust] = [false, true].map(|trust| liars.run(runs, trust));
+    let [plain_end, trust_end] = [&plain, &trust].map(|days| Day::sum(&days[10..]));
+    assert!(plain_end.false_spam() > 5.0 && trust_end.false_spam() < 0.5, "{plain_end:?} {trust_end:?}");
+    assert!(trust_end.missed() < plain_end.missed() + 10.0, "{plain_end:?} {trust_end:?}");
+    assert!(trust_end.honest > 2.0 * trust_end.liars, "{trust_end:?}");
+    assert_eq!(trust, liars.run(runs, true));
+}
+
+/// All tables, for each scenario a row, and the figure.
+#[test]
+fn a_study_of_trust_prints_what_it_simulated() {
+    let directory = tempfile::tempdir().unwrap();
+    let figure = directory.path().join("trust.svg");
+    let told = printed(&format!("trust --people 50 --days 12 --runs 1 --plot {}", figure.display()));
+    for title in ["ham called spam", "spam missed", "of these, called spam before", "mean weight"] {
+        let rows =
+            told.split(title).nth(1).unwrap().lines().skip(3).take_while(|line| !line.is_empty()).count();
+        assert!(rows == Scenario::all().len() || title == "mean weight", "{title}: {told}");
+    }
+    assert!(told.contains("30 % patient, eager") && told.contains("1000 new accounts, patient"), "{told}");
+    assert!(std::fs::read_to_string(figure).unwrap().contains("<svg"));
+}
+
+/// The pair of Bloom filters is small, and what it once revoked is never spam again; from counting filters it is taken back and
+/// said again.
+#[test]
+fn revocation_costs_what_the_table_says() {
+    let pair = measure(Form::Pair(1e-6), Law::Three, 20_000, 5, 10_000).unwrap();
+    assert_eq!((pair.kept, pair.again, pair.false_spam), (0.0, 0.0, (0, 10_000)));
+    let windows = measure(Form::Windows(2), Law::Three, 20_000, 5, 10_000).unwrap();
+    assert_eq!((windows.kept, windows.lost, windows.again), (0.0, 0.0, 100.0));
+    let usual = measure(Form::Windows(2), Law::Pareto, 100_000, 5, 100_000).unwrap();
+    assert_eq!((usual.false_spam, usual.again), ((0, 100_000), 100.0));
+    let deleting = measure(Form::Deleting, Law::Three, 20_000, 5, 10_000).unwrap();
+    assert!(deleting.lost < f64::EPSILON && deleting.again > 99.9 && deleting.memory < pair.memory);
+    let table = printed("revocation --elements 1000 --strange 1000");
+    assert!(
+        table.lines().count() == 2 + Form::ALL.len() + 1 + 2 + 3 && table.contains("SBF and RBF, rate 1e-3"),
+        "{table}"
+    );
 }
 
 /// `bulkmark-study` with these arguments.

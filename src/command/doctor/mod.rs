@@ -3,17 +3,19 @@
 //!
 //! `report` collects what the others find: `files` looks at what the daemon may do with its files, `counts` asks
 //! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does,
-//! `dns` asks name servers, `servers` asks the other servers, and `certificates` looks at the server's own. `subject` is what they look at.
+//! `dns` asks name servers, `servers` asks the other servers, `fleet` the log of a fleet, `traps` looks at what traps get, and `certificates` at the server's own. `subject` is what they look at.
 
 mod certificates;
 mod counts;
 mod dns;
 mod files;
+mod fleet;
 mod postfix;
 mod report;
 mod servers;
 mod session;
 mod subject;
+mod traps;
 
 use crate::command::output::output;
 use crate::command::show::THRESHOLD;
@@ -66,8 +68,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let (file, key) = config::load_server_parts(&path)?;
             server(&path, packaged, &file, key, &mut report).await;
         } else {
-            let config::Parts { file, key, whitelist, private, policies } = config::load_parts(&path)?;
-            let lists = whitelist.and(private).and_then(|_| policies.map(drop));
+            let config::Parts { file, key, whitelist, private, traps, policies } = config::load_parts(&path)?;
+            let lists = [whitelist.map(drop), private.map(drop), traps.map(drop), policies.map(drop)];
+            let lists = lists.into_iter().collect();
             milter(&path, packaged, args.postfix.as_deref(), (&file, key, lists), &mut report).await;
         }
         Ok(())
@@ -115,6 +118,7 @@ async fn milter(
         log: &file.log,
         link: "upstream",
         others: &file.upstream,
+        fleet: file.fleet.as_ref(),
     };
     let (user, key) = daemon.examine_config(key, report);
     for list in &file.whitelist.files {
@@ -127,6 +131,9 @@ async fn milter(
     }
     for list in &file.sync.private {
         files::examine_file("private mail", list, false, &user, report);
+    }
+    for list in file.traps.files() {
+        files::examine_file("traps", list, false, &user, report);
     }
     match lists {
         Err(e) => {
@@ -149,6 +156,8 @@ async fn milter(
     }
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
+        traps::examine(file, status, report);
+        traps::examine_correspondents(file, status, report);
     }
     daemon.examine_others(key.as_ref(), status.as_ref(), report).await;
 }
@@ -171,12 +180,14 @@ async fn server(
         log: &file.log,
         link: "peer",
         others: &file.peer,
+        fleet: file.fleet.as_ref(),
     };
     let (user, key) = daemon.examine_config(key, report);
     if let Some(tls) = &file.tls {
         certificates::examine(tls, &file.listen, &user, report);
     }
     match Clients::load(&file.state_dir) {
+        Ok(_) if file.fleet.is_some() => report.ok("clients", "those that report are in the log"),
         Ok(clients) if clients.list().is_empty() => {
             report.warning(
                 "clients",
@@ -218,6 +229,9 @@ impl Daemon<'_> {
         report: &mut Report,
     ) -> Option<DaemonStatus> {
         examine_entries(self.link, self.others, user, report);
+        if let Some(log) = self.fleet {
+            fleet::examine_files(log, user, report);
+        }
         files::examine_state(self.state_dir, user, report);
         files::examine_disk(self.state_dir, report);
         examine_log(self.log, report);
@@ -255,6 +269,9 @@ impl Daemon<'_> {
         status: Option<&DaemonStatus>,
         report: &mut Report,
     ) {
+        if let (Some(key), Some(log)) = (key, self.fleet) {
+            fleet::examine(log, self.ledger, key, status, report).await;
+        }
         if let Some(key) = key {
             servers::examine(self.link, self.others, self.ledger, key, status, report).await;
         }

@@ -95,18 +95,18 @@ const SAME: &str = "use the same [ledger] window, and the same federation-key-fi
 /// What waits to be sent.
 pub(super) fn examine_spool(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "spool";
-    if file.upstream.is_empty() {
+    if file.upstream.is_empty() && file.fleet.is_none() {
         return;
     }
     let (waiting, most) = (status.ledger.spool, file.sync.max_spool);
     let age = status.ledger.spool_oldest.map_or(0, |oldest| now().saturating_sub(oldest));
     let text = format!(
-        "{waiting} of at most {most} reports wait for a server to include them, the oldest for {}",
+        "{waiting} of at most {most} reports wait to be counted for all, the oldest for {}",
         ago(age)
     );
     if waiting > most / 2 || age > file.sync.max_staleness.as_secs() {
         let oldest = ago(file.sync.max_spool_age.as_secs()).to_string();
-        let advice = format!("see why no upstream answers; reports older than {oldest} are dropped");
+        let advice = format!("see why nobody takes them; reports older than {oldest} are dropped");
         report.warning(CHECK, text, advice);
     } else {
         report.ok(CHECK, text);

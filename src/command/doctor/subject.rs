@@ -2,7 +2,7 @@
 //! The daemon that is examined.
 
 use crate::ledger;
-use crate::sync::Upstream;
+use crate::sync::{Upstream, log};
 use crate::telemetry;
 use std::path::Path;
 
@@ -21,4 +21,6 @@ pub(super) struct Daemon<'a> {
     /// What the other servers are to it, and which there are.
     pub(super) link: &'static str,
     pub(super) others: &'a [Upstream],
+    /// The log of its fleet, if it is in one.
+    pub(super) fleet: Option<&'a log::Settings>,
 }

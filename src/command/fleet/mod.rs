@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet`
 
+mod export;
+mod import;
 mod key;
 mod setup;
 mod status;
 
-pub(super) use status::print_daemon;
+pub(super) use status::{last_step, print_daemon};
 
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -14,6 +16,8 @@ use std::process::ExitCode;
 #[derive(Debug, Subcommand)]
 pub(in crate::command) enum Command {
     Setup(setup::Args),
+    Import(import::Args),
+    Export(export::Args),
     Status(status::Args),
     Key(key::Args),
 }
@@ -21,6 +25,8 @@ pub(in crate::command) enum Command {
 pub(in crate::command) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Setup(args) => setup::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Export(args) => export::run(args),
         Command::Status(args) => status::run(args),
         Command::Key(args) => key::run(args),
     }

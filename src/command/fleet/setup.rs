@@ -117,6 +117,7 @@ impl Args {
             ca_file: self.ca_file.clone(),
             cert_file: self.cert_file.clone(),
             key_file: self.key_file.clone(),
+            ask: Vec::new(),
         }
     }
 }

@@ -5,10 +5,10 @@ use crate::command::output::{failed, output};
 use crate::command::show::{THRESHOLD, ago, time};
 use crate::config::{self, DEFAULT_PATH, Kind};
 use crate::control::{self, DaemonStatus};
-use crate::ledger::step_head;
+use crate::ledger::{StepHead, now};
 use crate::server::Quota;
 use crate::sync::Link;
-use crate::sync::fleet::FleetStatus;
+use crate::sync::fleet::{FleetStatus, ReporterStatus};
 use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
 use crate::sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};
@@ -171,7 +171,7 @@ impl Found {
         let ends = log.ends().await?;
         let Ends { made, batches, steps, first_step } = ends;
         self.ends = Some(EndsFound { made, batches: batches.0, steps: steps.0, first_step: first_step.0 });
-        self.last_step = last_step(log, ends).await?;
+        self.last_step = last_step(log, ends).await?.map(|last| last.version);
         let reported = match log.batches(Place(batches.0.saturating_sub(BATCHES))).await {
             // A milter may not.
             Err(LogError::Denied(_)) => None,
@@ -249,6 +249,14 @@ pub(in crate::command) fn print_daemon(out: &mut impl Write, daemon: &FleetStatu
     if daemon.batches_again > 0 {
         writeln!(out, "  own batches that were appended again: {}", daemon.batches_again)?;
     }
+    for reporter in &daemon.reporters {
+        let ReporterStatus { name, batches, last_at } = reporter;
+        let name = crate::text::told(name);
+        writeln!(out, "  {name} reported {} ago; {batches} batches", ago(now().saturating_sub(*last_at)))?;
+    }
+    for advice in &daemon.advice {
+        writeln!(out, "  {}", crate::text::told(advice))?;
+    }
     Ok(())
 }
 
@@ -272,15 +280,15 @@ impl ClientFound {
     }
 }
 
-/// The version of the last step that can be read; none when there is none.
-async fn last_step<L: Log>(log: &L, ends: Ends) -> Result<Option<u64>, LogError> {
+/// What the last step says, if it can be read; none when there is none.
+pub(in crate::command) async fn last_step<L: Log>(log: &L, ends: Ends) -> Result<Option<StepHead>, LogError> {
     if ends.steps == Place(0) || ends.first_step > ends.steps {
         return Ok(None);
     }
     let before = ends.steps.0.saturating_sub(1).max(ends.first_step.0.saturating_sub(1));
     let mut steps = log.steps(Place(before)).await?;
     let last = tokio::time::timeout(READING, steps.next()).await;
-    Ok(last.ok().transpose()?.and_then(|step| step_head(&step.bytes)).map(|(version, ..)| version))
+    Ok(last.ok().transpose()?.and_then(|step| StepHead::of(&step.bytes)))
 }
 
 /// Who reported the last batches, up to this place: how many, and when the newest came.

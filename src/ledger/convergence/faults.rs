@@ -97,6 +97,30 @@ fn a_milter_follows_a_server_that_forgot() {
     assert_eq!([0, 1, 2].map(|n| milter.view().count(signature(n), NOW)), [1, 0, 1]);
 }
 
+/// A server has a report that is in no update, and is killed. While it waits for its peer, which may know more, it hears of others'
+/// reports and looks for something to tell, and is killed again. The report is told all the same.
+#[test]
+fn what_is_held_back_outlives_another_kill() {
+    let federation = Federation { peers: vec!["two".to_owned()], ..Federation::default() };
+    let mut one = Node::new("one".to_owned(), Role::Server, Settings { federation, ..settings() }, 1);
+    let mut two = node(Role::Server, 2);
+    count(&mut one, 1, 0);
+    let reporter = Reporter { client: "a".to_owned(), spool: 1 };
+    let taken = one.state().server().unwrap();
+    taken.take_batch(reporter, 2, &[(signature(1), 1)], None, NOW, Origin(0)).unwrap();
+    one.commit();
+    one.restart(None);
+    one.state().cut(NOW);
+    count(&mut two, 1, 2);
+    pull(&two, &mut one);
+    one.restart(None);
+    one.hear("two", &two.view().vector());
+    one.state().cut(NOW);
+    one.commit();
+    pull(&one, &mut two);
+    assert_eq!([0, 1, 2].map(|n| two.counted(signature(n))), [1; 3]);
+}
+
 /// A reporter that is forgotten and comes again before the commit is remembered, and one that is forgotten last is not.
 #[test]
 fn the_last_word_on_a_reporter_is_on_disk() {

@@ -152,10 +152,10 @@ impl Node {
         self.commit();
     }
 
-    /// Whether a signature's window that began with `at` counts.
-    pub(super) fn is_live(&self, at: u64) -> bool {
+    /// Whether a report of a signature counts that was made at the time `at`.
+    pub(super) fn is_live(&self, signature: Signature, at: u64) -> bool {
         let calendar = Calendar::new(&self.settings);
-        calendar.is_live(calendar.at(at), self.now)
+        calendar.is_live(calendar.of(signature, at), self.now)
     }
 
     /// The file as it is now.

@@ -24,8 +24,8 @@
 
 use super::node::Node;
 use super::world::{Holder, Made, World};
+use super::{run_all, seeds};
 use crate::ledger::state::changes::Expired;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 fn one_move(world: &mut World) {
     let (s, m) = (world.below(world.servers.len()), world.below(world.milters.len()));
@@ -72,7 +72,7 @@ fn check(world: &World) {
             let Made { own, times, at, .. } = world.made[report];
             let shown = milter.node.view().count(own, milter.node.now);
             assert!(
-                world.servers_forget || shown >= times || !milter.node.is_live(at),
+                world.servers_forget || shown >= times || !milter.node.is_live(own, at),
                 "seed {seed}: {} shows {shown} of {times}",
                 milter.node.name
             );
@@ -116,7 +116,7 @@ fn run(seed: u64) {
         let node = &world.servers[0].node;
         let shown = node.counted(made.own);
         assert!(
-            shown >= made.floor || !node.is_live(made.at),
+            shown >= made.floor || !node.is_live(made.own, made.at),
             "seed {seed}: lost is {made:?}, {shown} are left"
         );
     }
@@ -129,22 +129,17 @@ fn run(seed: u64) {
         for &report in &milter.has {
             let Made { own, times, at, .. } = world.made[report];
             let node = &world.servers[0].node;
-            assert!(node.counted(own) == times || !node.is_live(at), "seed {seed}: lost");
+            assert!(node.counted(own) == times || !node.is_live(own, at), "seed {seed}: lost");
         }
     }
 }
 
+/// Seeds that once failed, beyond the few that run where nothing is optimised: a server that had only reports in no update became
+/// another one; one that waited for its peers was killed a second time.
+const FOUND: [u64; 3] = [114, 411, 917];
+
 #[test]
 fn all_ledgers_become_equal() {
-    let seeds: u64 = if cfg!(debug_assertions) { 300 } else { 10_000 };
-    let next = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&n| n < seeds) {
-                    run(seed);
-                }
-            });
-        }
-    });
+    FOUND.into_iter().for_each(run);
+    run_all(seeds(300), run);
 }

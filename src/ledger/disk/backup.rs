@@ -6,10 +6,10 @@
 use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::disk::rows::{chunk_key, slice_key, unseal};
 use crate::ledger::disk::schema::{
-    BATCHES, BULK, BULK_NOTES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MARKS, MERGED, META, RECEIPTS,
-    RETRIES, SPOOL, STEPS, UPDATES,
+    BATCHES, BULK, BULK_NOTES, CASES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MARKS, MERGED, META, RECEIPTS,
+    RETRIES, SPOOL, STANDINGS, STEPS, UPDATES, VOICES,
 };
-use crate::ledger::disk::{fleet, layers};
+use crate::ledger::disk::{cases, fleet, layers, voices};
 use crate::ledger::history::window::Window;
 use redb::{
     Database, Key, ReadTransaction, ReadableDatabase, TableDefinition, TableError, TableHandle as _, Value,
@@ -104,6 +104,9 @@ fn tables() -> Vec<Table> {
     all.push(sealed(BULK_NOTES, "bulk notes", |number| number.to_le_bytes().to_vec()));
     all.push(sealed(STEPS, fleet::STEPS_NAME, number));
     all.push(sealed(MARKS, fleet::MARKS_NAME, |&(client, spool)| fleet::mark_key(client, spool)));
+    all.push(sealed(VOICES, voices::NAME, |key| key.to_vec()));
+    all.push(sealed(CASES, cases::CASES_NAME, |key| key.to_vec()));
+    all.push(sealed(STANDINGS, cases::STANDINGS_NAME, |key| key.to_vec()));
     all
 }
 

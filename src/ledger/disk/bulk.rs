@@ -32,8 +32,8 @@ pub(crate) fn mark_of(row: &[u8]) -> Result<BulkMark, Fault> {
     BulkMark::decode(row).map(|(mark, _)| mark).ok_or_else(|| damaged("a row is too short"))
 }
 
-/// Reads the list, and the notes since the checkpoint.
-pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts, is_server: bool) -> Result<(), Fault> {
+/// Reads the list.
+pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fault> {
     let Some(row) = get_meta(txn, BULK_STATE)? else { return Ok(()) };
     counts.bulk = mark_of(&row)?;
     for row in txn.open_table(BULK)?.range::<SliceKey>(..)? {
@@ -43,6 +43,14 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts, is_server: bool)
         counts.held.raise(&section, section.window.start, |_, _, _| ());
     }
     counts.held.mark_clean();
+    Ok(())
+}
+
+/// Adds the notes since the checkpoint to what was read.
+pub(crate) fn load_notes(txn: &WriteTransaction, counts: &mut Counts, is_server: bool) -> Result<(), Fault> {
+    if !counts.bulk.is_begun() || counts.fleet.mark.version > 0 {
+        return Ok(());
+    }
     for row in txn.open_table(BULK_NOTES)?.range::<u64>(counts.bulk.number + 1..)? {
         let (key, row) = row?;
         let (at, bytes) = note_of(key.value(), row.value())?;

@@ -12,7 +12,7 @@ use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
-use crate::ledger::disk::{fleet, held, layers};
+use crate::ledger::disk::{cases, fleet, held, layers, voices};
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::window::Window;
 use crate::ledger::state::changes::{Begun, Changes, Expired, Kept};
@@ -55,6 +55,8 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
     }
     write_updates(txn, state, &changes.updates)?;
     bulk::write_notes(txn, changes)?;
+    voices::write(txn, state.counts(), changes)?;
+    cases::write(txn, state.counts(), changes)?;
     fleet::write_steps(txn, &changes.steps)?;
     state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, changes))
 }

@@ -13,7 +13,9 @@ use crate::ledger::history::vector::{Chain, Origin};
 use crate::ledger::state::changes::KeptStep;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::fleet::fold::Fleet;
+use crate::ledger::state::fleet::keeps::Keeps;
 use crate::ledger::state::fleet::marks::Known;
+use crate::ledger::state::held::Held;
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use redb::{Database, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
 use std::sync::Arc;
@@ -44,13 +46,16 @@ pub(crate) fn write_steps(txn: &WriteTransaction, steps: &[KeptStep]) -> Result<
 
 /// Writes where the chain stands in the cells, of which all are written with it.
 pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb::Error> {
-    let Fleet { mark, origin, time, marks } = &counts.fleet;
+    let Fleet { mark, origin, time, bound, marks } = &counts.fleet;
     if mark.version > 0 {
         begin_fleet(txn)?;
     } else if !counts.adopted || !is_of_fleet(txn)? {
         return Ok(());
     }
-    put_meta(txn, FLEET, &encode(mark, *origin, *time))?;
+    let mut row = encode(mark, *origin, *time);
+    row.extend_from_slice(&bound.to_le_bytes());
+    row.push(Keeps::of(&counts.settings).number());
+    put_meta(txn, FLEET, &row)?;
     let mut table = txn.open_table(MARKS)?;
     let put = |table: &mut redb::Table<'_, (&str, u64), &[u8]>, client: &str, spool: u64, known: &Known| {
         let mut row = known.at.to_le_bytes().to_vec();
@@ -86,21 +91,30 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb:
     Ok(())
 }
 
-/// Origin, version, epoch, made, covers, place, time, chain.
+/// Origin, version, epoch, made, covers, place, time, chain; the bound of bulk and what is kept follow.
 fn encode(mark: &FleetMark, origin: Origin, time: u64) -> Vec<u8> {
     let FleetMark { version, chain, epoch, made, covers, place } = *mark;
     let numbers = [origin.0, version, epoch, made, covers, place, time].map(u64::to_le_bytes);
     [&numbers.concat()[..], &chain.0].concat()
 }
 
-/// The same without marks.
-pub(crate) fn decode(row: &[u8]) -> Result<Fleet, Fault> {
+/// What a ledger of before kept, in which there was no list of bulk.
+const BEFORE: Keeps = Keeps { cells: true, list: false };
+
+/// The same without marks, and what is kept.
+pub(crate) fn decode(row: &[u8]) -> Result<(Fleet, Keeps), Fault> {
     let mut fields = Fields(row);
     let origin = Origin(fields.u64()?);
     let (version, epoch, made) = (fields.u64()?, fields.u64()?, fields.u64()?);
     let (covers, place, time) = (fields.u64()?, fields.u64()?, fields.u64()?);
     let mark = FleetMark { version, chain: Chain(fields.take()?), epoch, made, covers, place };
-    Ok(Fleet { mark, origin, time, ..Fleet::default() })
+    let (bound, keeps) = if fields.0.is_empty() {
+        (0, BEFORE)
+    } else {
+        let (bound, [number]) = (fields.u32()?, fields.take()?);
+        (bound, Keeps::from_number(number).ok_or_else(|| damaged("what a fleet's member keeps is none"))?)
+    };
+    Ok((Fleet { mark, origin, time, bound, ..Fleet::default() }, keeps))
 }
 
 pub(crate) fn decode_mark(client: &str, spool: u64, row: &[u8]) -> Result<Known, Fault> {
@@ -110,30 +124,67 @@ pub(crate) fn decode_mark(client: &str, spool: u64, row: &[u8]) -> Result<Known,
     Ok(Known { at, mark })
 }
 
-/// Where the chain stands in what is read of the cells; then the steps since are added to them.
-pub(crate) fn load(txn: &WriteTransaction, merged: &mut MergedCounts) -> Result<Fleet, Fault> {
+/// Where the chain stands in what is read of the cells and of the list; then the steps since are added to them.
+pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fault> {
     if !is_of_fleet(txn)? {
-        return Ok(Fleet::default());
+        return Ok(());
     }
-    let mut fleet = get_meta(txn, FLEET)?.map_or_else(|| Ok(Fleet::default()), |row| decode(&row))?;
+    let wanted = Keeps::of(&counts.settings);
+    let (mut fleet, kept) = match get_meta(txn, FLEET)? {
+        Some(row) => decode(&row)?,
+        None => (Fleet::default(), wanted),
+    };
+    if fleet.mark.version > 0 && (wanted.cells && !kept.cells || wanted.list && !kept.list && fleet.bound > 0)
+    {
+        // It was a holder of the other kind: all begins anew, by a snapshot.
+        forget(counts);
+        return Ok(());
+    }
     for row in txn.open_table(MARKS)?.range::<(&str, u64)>(..)? {
         let (key, row) = row?;
         let (client, spool) = key.value();
         fleet.marks.restore(client.to_owned(), spool, decode_mark(client, spool, row.value())?);
     }
-    let known = fleet.mark.version;
+    counts.fleet = fleet;
+    counts.mark_bulk();
+    if kept != wanted && counts.fleet.mark.version > 0 {
+        leave_out(counts, wanted);
+    }
+    let known = counts.fleet.mark.version;
     for row in txn.open_table(STEPS)?.range(known + 1..)? {
         let (version, row) = row?;
         let (version, row) = (version.value(), row.value());
         let mut fields = Fields(unseal(STEPS_NAME, &version.to_le_bytes(), row)?);
         let place = fields.u64()?;
         let step = Step::decode(fields.0).map_err(|e| damaged(e.to_string()))?;
-        let applied = fleet.apply(merged, &step, fields.0, place).map_err(|e| damaged(e.to_string()))?;
+        let applied = counts.apply_to_fleet(&step, fields.0, place).map_err(|e| damaged(e.to_string()))?;
+        counts.mark_bulk();
         if applied != Applied::New {
             return Err(damaged(format!("step {version} of the fleet does not follow the one before it")));
         }
     }
-    Ok(fleet)
+    Ok(())
+}
+
+/// Nothing is known of the fleet any more.
+fn forget(counts: &mut Counts) {
+    let (merged, held) = (MergedCounts::new(&counts.settings), Held::new(&counts.settings));
+    counts.replace_fleet(merged, held, Fleet::default());
+}
+
+/// Lets go of what is not wanted any more.
+fn leave_out(counts: &mut Counts, wanted: Keeps) {
+    if !wanted.cells {
+        let mut merged = MergedCounts::new(&counts.settings);
+        *merged.vector_mut() = counts.merged.vector().clone();
+        let fleet = std::mem::take(&mut counts.fleet);
+        counts.replace(merged);
+        counts.fleet = fleet;
+    }
+    if !wanted.list {
+        counts.held = Held::new(&counts.settings);
+    }
+    (counts.adopted, counts.relisted) = (true, true);
 }
 
 /// A kept step: its version and its bytes.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet's snapshot, made from the disk beside the writer: the merged cells of the last checkpoint, the layers, and the marks.
+//! A fleet's snapshot, made from the disk beside the writer: the marks and the list of bulk of the last checkpoint, for
+//! whoever keeps no cells; behind them the merged cells and the layers.
 
+use crate::ledger::disk::bulk::section_of;
 use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::disk::fleet;
 use crate::ledger::disk::layers::LayerRow;
-use crate::ledger::disk::rows::{ChunkKey, LayerKey, Record, chunk_key, size_and_slice, slice_key, unseal};
-use crate::ledger::disk::schema::{FLEET, LAYERS, MARKS, MERGED, META, VECTOR};
+use crate::ledger::disk::rows::{
+    ChunkKey, LayerKey, Record, SliceKey, chunk_key, size_and_slice, slice_key, unseal,
+};
+use crate::ledger::disk::schema::{BULK, FLEET, LAYERS, MARKS, MERGED, META, VECTOR};
 use crate::ledger::errors::LedgerError;
 use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::row::Row;
@@ -22,9 +26,10 @@ const AT_A_TIME: usize = 1 << 20;
 /// What is to be read next: what is behind this key, or all.
 enum Next {
     Head(Box<Head>),
+    Marks(Option<(String, u64)>),
+    Bulk(Option<SliceKey>),
     Cells(Option<ChunkKey>),
     Layers(Option<LayerKey>),
-    Marks(Option<(String, u64)>),
     End,
     Nothing,
 }
@@ -33,6 +38,9 @@ enum Next {
 pub struct FleetSnapshot {
     txn: ReadTransaction,
     mark: FleetMark,
+    /// The count from which on bulk is told apart.
+    bound: u32,
+    sections: u64,
     next: Next,
     packer: Packer,
     rows: u64,
@@ -53,7 +61,7 @@ impl FleetSnapshot {
             Ok(Some(unseal("meta", name.as_bytes(), row.value())?.to_vec()))
         };
         let Some(row) = text(FLEET)? else { return Ok(None) };
-        let Fleet { mark, origin, time, .. } = fleet::decode(&row)?;
+        let (Fleet { mark, origin, time, bound, .. }, _) = fleet::decode(&row)?;
         let vector = match text(VECTOR)? {
             None => Vector::new(),
             Some(row) => String::from_utf8_lossy(&row)
@@ -64,6 +72,8 @@ impl FleetSnapshot {
         let snapshot = Self {
             txn,
             mark,
+            bound,
+            sections: 0,
             next: Next::Head(Box::new(head)),
             packer: Packer::default(),
             rows: 0,
@@ -95,17 +105,23 @@ impl FleetSnapshot {
         self.next = match std::mem::replace(&mut self.next, Next::Nothing) {
             Next::Head(head) => {
                 self.packer.push(&Entry::Head(*head));
-                Next::Cells(None)
+                Next::Marks(None)
             }
+            Next::Marks(last) => {
+                self.read_marks(last.as_ref())?.map_or(Next::Bulk(None), |key| Next::Marks(Some(key)))
+            }
+            Next::Bulk(last) => match self.read_bulk(last)? {
+                Some(key) => Next::Bulk(Some(key)),
+                None => {
+                    let Self { marks, sections, bound, .. } = *self;
+                    self.packer.push(&Entry::Thin { marks, sections, bound });
+                    Next::Cells(None)
+                }
+            },
             Next::Cells(last) => {
                 self.read_cells(last)?.map_or(Next::Layers(None), |key| Next::Cells(Some(key)))
             }
-            Next::Layers(last) => {
-                self.read_layers(last)?.map_or(Next::Marks(None), |key| Next::Layers(Some(key)))
-            }
-            Next::Marks(last) => {
-                self.read_marks(last.as_ref())?.map_or(Next::End, |key| Next::Marks(Some(key)))
-            }
+            Next::Layers(last) => self.read_layers(last)?.map_or(Next::End, |key| Next::Layers(Some(key))),
             Next::End => {
                 self.packer.push(&Entry::End { rows: self.rows, marks: self.marks });
                 Next::Nothing
@@ -138,6 +154,21 @@ impl FleetSnapshot {
             self.rows += 1;
             if bytes >= AT_A_TIME {
                 return Ok(Some(key));
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_bulk(&mut self, last: Option<SliceKey>) -> Result<Option<SliceKey>, Fault> {
+        let Some(bulk) = self.table(BULK)?.filter(|_| self.bound > 0) else { return Ok(None) };
+        let mut read = 0;
+        for row in bulk.range::<SliceKey>(behind(last))? {
+            let (key, value) = row?;
+            read += value.value().len();
+            self.packer.push(&Entry::Bulk(section_of(key.value(), value.value())?));
+            self.sections += 1;
+            if read >= AT_A_TIME {
+                return Ok(Some(key.value()));
             }
         }
         Ok(None)

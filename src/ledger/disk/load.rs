@@ -15,7 +15,7 @@ use crate::ledger::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, get_meta, put_meta,
 };
-use crate::ledger::disk::{fleet, held, layers};
+use crate::ledger::disk::{cases, fleet, held, layers, voices};
 use crate::ledger::history::chunks::blocks_of;
 use crate::ledger::history::fields::Fields;
 use crate::ledger::history::update::Update;
@@ -25,7 +25,6 @@ use crate::ledger::settings::{Hold, Role, Settings};
 use crate::ledger::state::cache::Cache;
 use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
-use crate::ledger::state::fleet::fold::Fleet;
 use crate::ledger::state::generations::{Generation, Generations};
 use crate::ledger::state::layer::Layer;
 use crate::ledger::state::limited::Limited;
@@ -107,8 +106,15 @@ fn load_counts(
     let local = Local::new(own, origin, Mark::default());
     let merged = load_merged(txn, settings, &[origin], layers::load(txn)?)?;
     let mut counts = Counts::new(local, merged, next, settings);
-    bulk::load(txn, &mut counts, false)?;
-    if counts.bulk.is_begun() && settings.federation.hold == Hold::All {
+    bulk::load(txn, &mut counts)?;
+    voices::load(txn, &mut counts.voices)?;
+    cases::load(txn, &mut counts)?;
+    // Before single updates: those of a fleet are in its steps.
+    fleet::load(txn, &mut counts)?;
+    replay_updates(txn, &mut counts.merged, &[origin])?;
+    bulk::load_notes(txn, &mut counts, false)?;
+    let of_servers = counts.bulk.is_begun() && counts.fleet.mark.version == 0;
+    if of_servers && settings.federation.hold == Hold::All {
         // All else that was counted is fetched again; until then bulk counts.
         *counts.merged.vector_mut() = Vector::new();
     }
@@ -160,7 +166,9 @@ fn load_server(
     let origins: Vec<_> =
         [origin].into_iter().chain(limited.iter().map(|(_, member)| member.origin)).collect();
     let mut counts = Counts::new(local, load_merged(txn, settings, &origins, all)?, next, settings);
-    bulk::load(txn, &mut counts, true)?;
+    replay_updates(txn, &mut counts.merged, &origins)?;
+    bulk::load(txn, &mut counts)?;
+    bulk::load_notes(txn, &mut counts, true)?;
     let receipts = Receipts::restore(load_receipts(txn)?, origin);
     let mut teller = Teller::default();
     teller.has_moved = true;
@@ -290,7 +298,7 @@ fn load_merged(
     settings: &Settings,
     own: &[Origin],
     layers: BTreeMap<Origin, Layer>,
-) -> Result<(MergedCounts, Fleet), Fault> {
+) -> Result<MergedCounts, Fault> {
     let loaded = std::cell::RefCell::new(MergedCounts::new(settings));
     let capacity = std::cell::Cell::new(1);
     let join = |window, number, record: &Record| {
@@ -319,10 +327,7 @@ fn load_merged(
     for (origin, layer) in layers {
         merged.layers_mut().insert(origin, layer);
     }
-    // Before single updates: those of a fleet are in its steps.
-    let fleet = fleet::load(txn, &mut merged)?;
-    replay_updates(txn, &mut merged, own)?;
-    Ok((merged, fleet))
+    Ok(merged)
 }
 
 /// Applies the updates that came after the last checkpoint.

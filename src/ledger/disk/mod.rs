@@ -5,6 +5,7 @@
 pub(crate) mod aside;
 pub(crate) mod backup;
 pub(crate) mod bulk;
+pub(crate) mod cases;
 pub(crate) mod commit;
 pub(crate) mod copy;
 pub(crate) mod errors;
@@ -21,3 +22,4 @@ pub(crate) mod read;
 pub(crate) mod rows;
 pub(crate) mod schema;
 pub(crate) mod tell;
+pub(crate) mod voices;

@@ -3,7 +3,9 @@
 
 use crate::ledger::disk::errors::{Fault, OpenError, damaged};
 use crate::ledger::disk::load::{Loaded, load};
+use crate::ledger::disk::rows::SliceKey;
 use crate::ledger::disk::schema::{self, FILE_NAME, LOCAL, MERGED};
+use crate::ledger::history::window::PEOPLE_WINDOW;
 use crate::ledger::settings::{Role, Settings};
 use crate::ledger::state::shares::Shares;
 use crate::signature::{FederationKey, Signature};
@@ -78,13 +80,15 @@ pub(crate) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), O
         .map_err(|fault: Fault| fault.at(path.to_owned()))
 }
 
-/// The length of the newest window; a day when there is none.
+/// The length of the newest window of mail; a day when there is none.
 fn window_length(db: &Database) -> Result<u64, Fault> {
     let txn = db.begin_write()?;
     let mut newest = None;
     for tables in [&LOCAL, &MERGED] {
-        let last = txn.open_table(tables.slices)?.last()?.map(|(key, _)| key.value());
-        newest = newest.max(last.map(|(start, length, _)| (start, length)));
+        for row in txn.open_table(tables.slices)?.range::<SliceKey>(..)? {
+            let (start, length, _) = row?.0.value();
+            newest = newest.max(Some((start, length)).filter(|&(_, length)| length != PEOPLE_WINDOW));
+        }
     }
     txn.commit()?;
     Ok(newest.map_or_else(|| Settings::default().window.as_secs(), |(_, length)| length))

@@ -6,7 +6,7 @@
 
 use crate::ledger::disk::errors::Fault;
 use crate::ledger::disk::schema::{META, UPDATES, get_meta, put_meta};
-use crate::ledger::history::past::{Past, latest_window};
+use crate::ledger::history::past::{Past, over_at};
 use crate::ledger::history::vector::{Chain, Mark, Origin};
 use crate::ledger::history::window::Calendar;
 use crate::ledger::state::changes::Expired;
@@ -110,12 +110,12 @@ impl Rule {
     ) -> Result<Option<Past>, redb::Error> {
         let (mut gone, mut kept) = (None::<Past>, false);
         table.retain_in((origin.0, 0)..(origin.0, mark.version), |(_, version), row| {
-            let found = parts(row).and_then(|(at, update)| Some((at, update, latest_window(update)?)));
-            let Some((at, update, latest)) = found else {
+            let found =
+                parts(row).and_then(|(at, update)| Some((at, update, over_at(self.calendar, update)?)));
+            let Some((at, update, over_at)) = found else {
                 kept = true;
                 return true;
             };
-            let over_at = if latest == 0 { 0 } else { self.calendar.over_at(latest) };
             kept |= at >= self.before || self.over.is_some_and(|now| now < over_at);
             if !kept {
                 let over_at = gone.map_or(0, |past: Past| past.over_at).max(over_at);
@@ -149,8 +149,11 @@ fn note_unknown(
 ) -> Result<(), redb::Error> {
     let counts = state.counts();
     let calendar = Calendar::new(&counts.settings);
-    let held = counts.merged.windows().iter().map(|window| window.window.start);
-    let latest = held.chain([calendar.at(now).start]).max().unwrap_or_default();
+    // What limited clients brought is in windows that are not looked at here; none of them began later.
+    let of_people = counts.has_people().then(|| calendar.of_people(now));
+    let held = counts.merged.windows().iter().map(|window| window.window);
+    let windows = held.chain([calendar.at(now)]).chain(of_people);
+    let over_at = windows.map(|window| calendar.over_at(window)).max().unwrap_or_default();
     for (origin, mark) in state.vector().iter() {
         let first = table.range((origin.0, 0)..=(origin.0, u64::MAX))?.next().transpose()?;
         let before = match &first {
@@ -161,7 +164,7 @@ fn note_unknown(
             }
         };
         if before.version > all.get(&origin).map_or(0, |past| past.mark.version) {
-            all.insert(origin, Past { origin, mark: before, over_at: calendar.over_at(latest) });
+            all.insert(origin, Past { origin, mark: before, over_at });
         }
     }
     Ok(())

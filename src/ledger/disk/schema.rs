@@ -60,6 +60,12 @@ pub(crate) const MERGED: Cells = Cells {
 /// Local reports since the last checkpoint, by sequence number.
 pub(crate) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
 pub(crate) const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
+/// What somebody said of a message's signatures, by who and of which nomination.
+pub(crate) const VOICES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("voices");
+/// What is known of what somebody spoke of, by nomination.
+pub(crate) const CASES: TableDefinition<'_, &[u8; 16], &[u8]> = TableDefinition::new("cases");
+/// What is known of reporters.
+pub(crate) const STANDINGS: TableDefinition<'_, &[u8; 16], &[u8]> = TableDefinition::new("standings");
 /// The updates of all origins, by origin and version.
 pub(crate) const UPDATES: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("updates");
 /// The last batch of each reporter, by client and spool.

@@ -95,12 +95,7 @@ impl Ledger {
         let mut most = usize::MAX;
         loop {
             let (of, with) = (Arc::clone(&batches), Arc::clone(&terms));
-            let outline = self
-                .look(move |state| {
-                    let counts = state.counts();
-                    draft(&counts.fleet, &counts.merged, &counts.settings, &of, &with, most, new)
-                })
-                .await?;
+            let outline = self.look(move |state| draft(state.counts(), &of, &with, most, new)).await?;
             let outline = outline.map_err(|e| LedgerError::Unavailable(e.to_string()))?;
             let Some(outline) = outline else { return Ok(None) };
             let (step, drafted) = outline.finish();
@@ -119,6 +114,8 @@ impl Ledger {
     /// After each start, and each time that the log was away, nothing new is to be begun before a step is applied that covers the
     /// batches that the log had then: else it would not be noticed in time that this ledger is an old copy.
     ///
+    /// They ask for bulk to be told apart from the count `bulk_from` on, if that is not 0.
+    ///
     /// # Errors
     /// When it could not be written down.
     pub async fn outgoing(
@@ -126,8 +123,11 @@ impl Ledger {
         after: u64,
         most: usize,
         begin: bool,
+        bulk_from: u32,
     ) -> Result<Vec<FleetBatch>, LedgerError> {
-        let work = move |state: &mut State| state.cache().map(|cache| cache.for_fleet(after, most, begin));
+        let work = move |state: &mut State| {
+            state.cache().map(|cache| cache.for_fleet(after, most, begin, bulk_from))
+        };
         let carried = self.ask_role(work).await?;
         let batch = carried.into_iter().map(|carried| FleetBatch {
             spool: carried.spool,

@@ -2,6 +2,8 @@
 //! What whoever holds the handle relies on.
 
 use super::*;
+use crate::ledger::{Asked, Nominated, Saying, Weighing};
+use crate::signature::{ReporterId, nomination};
 
 fn report(signature: Signature, times: u32, now: u64) -> Report {
     Report { signatures: vec![signature], times, now, ..Report::default() }
@@ -138,6 +140,38 @@ async fn another_window_length_loses_nothing() {
         let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
         let counts = ledger.report(report(signature, 2, midnight)).await;
         assert_eq!(counts, Ok(vec![2 * (u32::try_from(n).unwrap() + 1)]));
+        ledger.close().await.unwrap();
+    }
+}
+
+/// Who was borne out stays trusted, and what was judged is not judged again, however often the daemon is started anew.
+#[tokio::test]
+async fn whom_to_believe_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let (settings, key) = (Settings::default(), FederationKey::public());
+    let [of, other] = [9, 10].map(|n| Signature::from_bytes([n; 16]));
+    let (now, later) = (1_800_000_000, 1_800_000_000 + 2 * 86_400);
+    let word = |who, of, now| Saying {
+        reporter: ReporterId::from_bytes([who; 16]),
+        nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
+        weighing: Weighing { thousandths: 1000, ..Weighing::default() },
+        now,
+        ..Saying::default()
+    };
+    let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+    for who in 0..12 {
+        assert_eq!(ledger.say(word(who, of, now)).await.unwrap().units, 2);
+    }
+    ledger.report(report(of, 100, now + 20)).await.unwrap();
+    ledger.close().await.unwrap();
+    for round in 0..3 {
+        let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+        assert_eq!(ledger.say(word(round, other, later)).await.unwrap().units, 5, "round {round}");
+        let asked = Asked { since: 0, reporter: None, now: later };
+        let overview = ledger.overview(asked).await.unwrap();
+        assert!(overview.reporters.iter().all(|by| by.weight > 0.6), "{overview:?}");
+        let of_mailings = overview.mailings.iter().map(|of| (of.spam, of.weight)).collect::<Vec<_>>();
+        assert_eq!(of_mailings, [(12, 3.0), (usize::from(round) + 1, f64::from(5 * (round + 1)) / 8.0)]);
         ledger.close().await.unwrap();
     }
 }

@@ -159,8 +159,7 @@ impl Note {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.number.to_le_bytes().to_vec();
         encode_moved(&self.moved, &mut bytes);
-        varint::put(&mut bytes, self.sections.len() as u64);
-        self.sections.iter().for_each(|section| section.encode(&mut bytes));
+        encode_sections(&self.sections, &mut bytes);
         bytes
     }
 
@@ -197,7 +196,14 @@ pub(crate) fn decode_moved(bytes: &mut &[u8]) -> Option<Vec<(Origin, u64)>> {
     Some(moved)
 }
 
-fn decode_sections(bytes: &mut &[u8]) -> Option<Vec<Section>> {
+/// Appends their number, and each of them.
+pub(crate) fn encode_sections(sections: &[Section], bytes: &mut Vec<u8>) {
+    varint::put(bytes, sections.len() as u64);
+    sections.iter().for_each(|section| section.encode(bytes));
+}
+
+/// Takes what [`encode_sections`] appended from the front; 2^20 entries at most.
+pub(crate) fn decode_sections(bytes: &mut &[u8]) -> Option<Vec<Section>> {
     let number = varint::take(bytes).filter(|&number| number <= MAX_SECTIONS)?;
     let (mut sections, mut left) = (Vec::new(), MAX_ENTRIES);
     for _ in 0..number {

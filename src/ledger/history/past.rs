@@ -3,6 +3,7 @@
 
 use super::fields::Fields;
 use super::vector::{Chain, Mark, Origin};
+use super::window::{Calendar, Window};
 
 /// The beginning of an origin's history, of which no updates are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,25 +50,28 @@ impl Past {
     }
 }
 
-/// The beginning of the latest window in which an update counts, from its bytes; 0 when it counts in none. None for bytes that are
-/// no update.
-pub(crate) fn latest_window(update: &[u8]) -> Option<u64> {
+/// When all that an update counts is over, from its bytes; 0 when it counts nothing. None for bytes that are no update.
+pub(crate) fn over_at(calendar: Calendar, update: &[u8]) -> Option<u64> {
     let (_, mut parts) = update.split_at_checked(32)?;
-    let mut latest = 0;
+    let mut over_at = 0;
     while !parts.is_empty() {
         let mut fields = Fields(parts);
-        let start = fields.u64().ok()?;
-        let _ = (fields.u64().ok()?, fields.u32().ok()?, fields.u32().ok()?);
+        let window = Window::from((fields.u64().ok()?, fields.u64().ok()?));
+        let _ = (fields.u32().ok()?, fields.u32().ok()?);
         let length = fields.u32().ok()? as usize;
-        latest = latest.max(start);
+        // All is zero but one number where counts are taken back.
+        if window.start > 0 {
+            over_at = over_at.max(calendar.over_at(window));
+        }
         parts = fields.0.get(length..)?;
     }
-    Some(latest)
+    Some(over_at)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::settings::Settings;
 
     #[test]
     fn what_is_encoded_is_decoded_and_nothing_else() {
@@ -78,5 +82,32 @@ mod tests {
         assert_eq!(Past::decode_all(&bytes), Some(all));
         assert_eq!(Past::decode_all(&bytes[1..]), None);
         assert_eq!(Past::decode_all(&[]), Some(Vec::new()));
+    }
+
+    /// Bytes of an update whose parts are of these windows.
+    fn update(windows: &[Window]) -> Vec<u8> {
+        let mut bytes = vec![7; 32];
+        for window in windows {
+            bytes.extend_from_slice(&window.to_bytes());
+            bytes.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 9, 9]);
+        }
+        bytes
+    }
+
+    /// Servers keep an update for as long as what it counts counts, in whatever windows that is.
+    #[test]
+    fn an_update_is_over_with_the_last_of_its_windows() {
+        const DAY: u64 = 86_400;
+        let calendar = Calendar::new(&Settings::default());
+        let now = 20_000 * DAY;
+        let (mail, people) = (calendar.at(now), calendar.of_people(now));
+        assert_eq!(over_at(calendar, &update(&[mail])), Some(now + 7 * DAY));
+        let end = people.start + 30 * DAY;
+        for windows in [[mail, people], [people, mail]] {
+            assert_eq!(over_at(calendar, &update(&windows)), Some(end));
+        }
+        assert!(calendar.is_live(people, end - 1) && !calendar.is_live(people, end));
+        assert_eq!(over_at(calendar, &update(&[])), Some(0));
+        assert_eq!(over_at(calendar, &update(&[mail])[..60]), None);
     }
 }

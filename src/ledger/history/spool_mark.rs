@@ -39,6 +39,17 @@ impl SpoolMark {
         self.lowest > number || self.above.last().is_some_and(|&last| last >= number)
     }
 
+    /// Whether all before a batch are counted, and nothing from it on.
+    pub(crate) fn is_before(&self, number: u64) -> bool {
+        self.lowest == number && self.above.is_empty()
+    }
+
+    /// The last batch that was counted or given up, 0 where there is none, and whether all before it were, too.
+    pub(crate) fn last(&self) -> (u64, bool) {
+        let below = self.lowest.saturating_sub(1);
+        (self.above.last().copied().unwrap_or(below), self.above.is_empty())
+    }
+
     /// Marks a batch as counted, of a spool whose lowest open number is `lowest`.
     pub(crate) fn take(&mut self, number: u64, lowest: u64) -> Taken {
         self.lowest = self.lowest.max(lowest);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A step of a fleet's chain: what one aggregator made of batches. Its bytes are described in docs/protocol.md.
 
+use super::bulk::{Section, decode_sections, encode_sections};
 use super::fields::{CutOff, Fields};
 use super::fleet::is_name;
-use super::sealed::{seal, unseal};
+use super::sealed::{OtherForm, seal, unseal};
 use super::spool_mark::SpoolMark;
 use super::update::{FREE_CELLS, Scope, Update};
 use super::vector::{Chain, Origin};
@@ -15,6 +16,9 @@ pub const MAX_STEP: usize = 960 << 10;
 /// The kind, and the version of its form.
 const MAGIC: &[u8; 5] = b"BMFS\x01";
 
+/// The same of a step that tells bulk apart.
+const MAGIC_WITH_BULK: &[u8; 5] = b"BMFS\x02";
+
 /// Cells that all updates of a step change, at most: those of 131,072 signatures. Whoever drafts keeps below, so that a reader has
 /// room for no more, whatever bytes claim.
 pub(crate) const MAX_STEP_CELLS: usize = FREE_CELLS;
@@ -24,7 +28,7 @@ pub(crate) type SpoolMarks = BTreeMap<String, BTreeMap<u64, SpoolMark>>;
 
 /// What a step says beside its marks and updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StepHead {
+pub struct StepHead {
     /// The origin of what unlimited clients bring, which names the fleet.
     pub(crate) origin: Origin,
     /// The place in the chain that it makes.
@@ -43,6 +47,8 @@ pub(crate) struct StepHead {
     pub(crate) covers: u64,
     /// When the newest of its batches came, by the log's clock, in seconds since 1970.
     pub(crate) time: u64,
+    /// The count from which on bulk is told apart; 0 where it is not.
+    pub(crate) bound: u32,
 }
 
 /// One step.
@@ -51,6 +57,8 @@ pub struct Step {
     pub(crate) head: StepHead,
     /// The marks of the spools that changed, whole.
     pub(crate) marks: SpoolMarks,
+    /// What of bulk rose by it, for those who hold no cells.
+    pub(crate) bulk: Vec<Section>,
     /// What each origin grew by: that of the fleet, and those of limited clients; with their bytes.
     pub(crate) updates: Vec<(Update, Vec<u8>)>,
 }
@@ -73,11 +81,12 @@ impl Step {
         self.head.version
     }
 
-    /// Its bytes: kind, head, marks by client and spool, updates, checksum.
+    /// Its bytes: kind, head, marks by client and spool, bulk where it is told apart, updates, checksum.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let StepHead { origin, version, before, key_id, window, epoch, made, covers, time } = self.head;
-        let mut bytes = MAGIC.to_vec();
+        let StepHead { origin, version, before, key_id, window, epoch, made, covers, time, bound } =
+            self.head;
+        let mut bytes = if bound > 0 { MAGIC_WITH_BULK } else { MAGIC }.to_vec();
         bytes.extend_from_slice(&origin.0.to_le_bytes());
         bytes.extend_from_slice(&version.to_le_bytes());
         bytes.extend_from_slice(&before.0);
@@ -85,6 +94,10 @@ impl Step {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
         encode_marks(&mut bytes, &self.marks);
+        if bound > 0 {
+            bytes.extend_from_slice(&bound.to_le_bytes());
+            encode_sections(&self.bulk, &mut bytes);
+        }
         for (_, update) in &self.updates {
             bytes.extend_from_slice(&length(update.len()));
             bytes.extend_from_slice(update);
@@ -101,9 +114,46 @@ impl Step {
         if bytes.len() > MAX_STEP {
             return Err(fault("it has more than 983,040 bytes"));
         }
-        let content = unseal(MAGIC, bytes).ok_or_else(|| fault("its kind or its checksum is not right"))?;
+        let (content, tells_bulk) =
+            content(bytes).ok_or_else(|| fault("its kind or its checksum is not right"))?;
         let mut fields = Fields(content);
-        let head = StepHead {
+        let mut head = StepHead::take(&mut fields)?;
+        if head.version == 0 {
+            return Err(fault("its version is 0"));
+        }
+        let (marks, mut bulk) = (decode_marks(&mut fields)?, Vec::new());
+        if tells_bulk {
+            head.bound = fields.u32()?;
+            bulk = decode_sections(&mut fields.0)
+                .filter(|_| head.bound > 0)
+                .ok_or_else(|| fault("bulk that cannot be"))?;
+        }
+        let updates = decode_updates(&mut fields, head.origin)?;
+        Ok(Self { head, marks, bulk, updates })
+    }
+}
+
+/// What a step's bytes say of its place in the chain: its version, the hash of the one before it, and its own. None when they are no
+/// step's; whether all else is right is not looked at.
+#[must_use]
+pub fn step_head(bytes: &[u8]) -> Option<(u64, Chain, Chain)> {
+    let mut fields = Fields(content(bytes)?.0);
+    // Behind the fleet's origin.
+    let mut read = || -> Result<_, CutOff> { Ok((fields.u64()?, fields.u64()?, Chain(fields.take()?))) };
+    let (_, version, before) = read().ok()?;
+    (version > 0).then(|| (version, before, Chain::of(bytes)))
+}
+
+/// What is between kind and checksum, and whether it tells bulk apart.
+fn content(bytes: &[u8]) -> Option<(&[u8], bool)> {
+    let plain = unseal(MAGIC, bytes).map(|content| (content, false));
+    plain.or_else(|| unseal(MAGIC_WITH_BULK, bytes).map(|content| (content, true)))
+}
+
+impl StepHead {
+    /// All but the bound, which stands behind the marks.
+    fn take(fields: &mut Fields<'_>) -> Result<Self, CutOff> {
+        Ok(Self {
             origin: Origin(fields.u64()?),
             version: fields.u64()?,
             before: Chain(fields.take()?),
@@ -113,25 +163,21 @@ impl Step {
             made: fields.u64()?,
             covers: fields.u64()?,
             time: fields.u64()?,
-        };
-        if head.version == 0 {
-            return Err(fault("its version is 0"));
-        }
-        let marks = decode_marks(&mut fields)?;
-        let updates = decode_updates(&mut fields, head.origin)?;
-        Ok(Self { head, marks, updates })
+            bound: 0,
+        })
+    }
+
+    /// What a step with these bytes says first, without the count from which on it tells bulk; none when they are none.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        Self::take(&mut Fields(content(bytes)?.0)).ok()
     }
 }
 
-/// What a step's bytes say of its place in the chain: its version, the hash of the one before it, and its own. None when they are no
-/// step's; whether all else is right is not looked at.
+/// What bytes in the place of a step are, if a program of another version made them.
 #[must_use]
-pub fn step_head(bytes: &[u8]) -> Option<(u64, Chain, Chain)> {
-    let mut fields = Fields(unseal(MAGIC, bytes)?);
-    // Behind the fleet's origin.
-    let mut read = || -> Result<_, CutOff> { Ok((fields.u64()?, fields.u64()?, Chain(fields.take()?))) };
-    let (_, version, before) = read().ok()?;
-    (version > 0).then(|| (version, before, Chain::of(bytes)))
+pub fn other_step(bytes: &[u8]) -> Option<OtherForm> {
+    OtherForm::of(&[MAGIC, MAGIC_WITH_BULK], "a step", bytes)
 }
 
 fn length(length: usize) -> [u8; 4] {
@@ -206,6 +252,7 @@ fn decode_updates(fields: &mut Fields<'_>, community: Origin) -> Result<Vec<(Upd
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::history::bulk::Print;
     use crate::ledger::history::spool_mark::Taken;
     use crate::ledger::history::update::Part;
     use crate::ledger::history::window::Window;
@@ -234,7 +281,12 @@ mod tests {
                 made: 77,
                 covers: 12,
                 time: 1_800_000_000,
+                bound: 10,
             },
+            bulk: vec![Section {
+                window: Window { start: 0, length: 60 },
+                entries: [3, 900].map(|n| (Print::from_bits(n).unwrap(), 12)).into(),
+            }],
             marks: [("mx1", 5), ("mx2", 1)]
                 .map(|(name, spool)| (name.to_owned(), [(spool, mark.clone())].into()))
                 .into(),
@@ -254,7 +306,13 @@ mod tests {
     fn what_is_told_is_read() {
         let step = step();
         assert_eq!(Step::decode(&step.encode()), Ok(step.clone()));
-        assert_eq!(changed(|_| ()), Ok(step));
+        assert_eq!(changed(|_| ()), Ok(step.clone()));
+        let plain = Step { head: StepHead { bound: 0, ..step.head }, bulk: Vec::new(), ..step };
+        assert_eq!(Step::decode(&plain.encode()), Ok(plain.clone()));
+        assert_eq!(
+            step_head(&plain.encode()).map(|(version, before, _)| (version, before)),
+            Some((2, Chain([1; 16])))
+        );
     }
 
     #[test]

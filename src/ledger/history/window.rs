@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Windows of time: which generation a report belongs to, and which generations count.
 
+pub(crate) use crate::ledger::settings::PEOPLE_WINDOW;
 use crate::ledger::settings::Settings;
+use crate::signature::Signature;
 use bulkmark_filter::ParameterError;
 use std::fmt;
 
@@ -13,6 +15,16 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// Whether it is one of what people say.
+    pub(crate) const fn is_of_people(self) -> bool {
+        self.length == PEOPLE_WINDOW
+    }
+
+    /// Whether a signature is counted in windows like this one.
+    pub(crate) const fn takes(self, signature: Signature) -> bool {
+        self.is_of_people() == signature.is_of_people()
+    }
+
     /// As the keys of the ledger's tables have it.
     pub(crate) const fn key(self) -> (u64, u64) {
         (self.start, self.length)
@@ -53,39 +65,91 @@ pub(crate) enum NoPlace {
     Parameter(ParameterError),
 }
 
-/// How time is cut.
+/// A window of what people say is made for so many times fewer signatures than others: most mail nobody says anything of.
+pub const PEOPLE_CAPACITY: u32 = 8;
+
+/// Of the signatures that a filter of such a window is made for it takes one in so many. What people say is little, and what they say of
+/// others must not fall on a stranger's mail: docs/filter.md has the figures.
+pub(crate) const fn share_of(window: Window) -> u32 {
+    if window.is_of_people() { PEOPLE_SHARE } else { 1 }
+}
+
+/// Of so many signatures that a filter for what people say is made for, it takes one.
+pub const PEOPLE_SHARE: u32 = 2;
+
+/// Signatures that a window is made for, where one of mail is made for `capacity`.
+pub(crate) const fn capacity_of(window: Window, capacity: u32) -> u32 {
+    if window.is_of_people() { capacity.div_ceil(PEOPLE_CAPACITY) } else { capacity }
+}
+
+/// How time is cut: for what is counted of mail, and for what people say of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Calendar {
     length: u64,
     retention: u64,
+    /// How long it counts what people say.
+    people: u64,
 }
 
 impl Calendar {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { length: settings.window.as_secs().max(1), retention: settings.retention.as_secs() }
+        Self {
+            length: settings.window.as_secs().max(1),
+            retention: settings.retention.as_secs(),
+            people: settings.people_retention.as_secs(),
+        }
     }
 
-    /// The window that a report of the time `now` falls into.
+    /// Length and retention of windows like one of this length.
+    const fn like(&self, length: u64) -> (u64, u64) {
+        if length == PEOPLE_WINDOW { (PEOPLE_WINDOW, self.people) } else { (self.length, self.retention) }
+    }
+
+    /// The window that a report of a signature falls into, at the time `now`.
+    pub(crate) const fn of(&self, signature: Signature, now: u64) -> Window {
+        let length = if signature.is_of_people() { PEOPLE_WINDOW } else { self.length };
+        Window { start: now - now % length, length }
+    }
+
+    /// The window of mail at the time `now`.
     pub(crate) const fn at(&self, now: u64) -> Window {
         Window { start: now - now % self.length, length: self.length }
+    }
+
+    /// The window of what people say at the time `now`.
+    pub(crate) const fn of_people(&self, now: u64) -> Window {
+        Window { start: now - now % PEOPLE_WINDOW, length: PEOPLE_WINDOW }
+    }
+
+    /// The end of the window like one of this length that runs at the time `now`.
+    const fn end_of_running(&self, length: u64, now: u64) -> u64 {
+        let (length, _) = self.like(length);
+        now - now % length + length
+    }
+
+    /// Whether reports of `signature` that are in `window` count at the time `now`.
+    pub(crate) const fn counts(&self, window: Window, signature: Signature, now: u64) -> bool {
+        window.takes(signature) && self.is_live(window, now)
     }
 
     /// Whether reports of `window` count at the time `now`. The running window and those before it, as many as the
     /// retention holds; never one that has yet to begin (a clock that was wrong may have left one).
     pub(crate) const fn is_live(&self, window: Window, now: u64) -> bool {
-        let end_of_running = self.at(now).start + self.length;
-        window.start <= now && window.start + self.retention >= end_of_running
+        let (_, retention) = self.like(window.length);
+        window.start <= now && window.start + retention >= self.end_of_running(window.length, now)
     }
 
     /// Whether reports of `window` will never count again.
     pub(crate) const fn is_over(&self, window: Window, now: u64) -> bool {
-        window.start.saturating_add(self.retention) < self.at(now).start + self.length
+        let (_, retention) = self.like(window.length);
+        window.start.saturating_add(retention) < self.end_of_running(window.length, now)
     }
 
-    /// The first time at which a window that begins at `start` [is over](Self::is_over).
-    pub(crate) const fn over_at(&self, start: u64) -> u64 {
-        let behind = start.saturating_add(self.retention).saturating_sub(self.length);
-        (behind / self.length + 1).saturating_mul(self.length)
+    /// The first time at which a window [is over](Self::is_over).
+    pub(crate) const fn over_at(&self, window: Window) -> u64 {
+        let (length, retention) = self.like(window.length);
+        let behind = window.start.saturating_add(retention).saturating_sub(length);
+        (behind / length + 1).saturating_mul(length)
     }
 
     /// Whether there may be a filter for a window that others name, beside those of the windows `known`.
@@ -95,14 +159,16 @@ impl Calendar {
     pub(crate) fn admit(
         &self,
         window: Window,
-        mut known: impl Iterator<Item = Window>,
+        known: impl Iterator<Item = Window>,
         now: u64,
     ) -> Result<(), &'static str> {
-        if window != self.at(window.start) {
+        let (length, _) = self.like(window.length);
+        if window.length != length || !window.start.is_multiple_of(length) {
             return Err("which does not begin at a window boundary");
         }
+        let ahead = known.filter(|known| known.length == length && known.start > now);
         // A window that counts always has its place, however many there are that have yet to begin.
-        if window.start > now && known.by_ref().filter(|known| known.start > now).count() >= STRAY_WINDOWS {
+        if window.start > now && ahead.count() >= STRAY_WINDOWS {
             return Err("which is in the future, like others");
         }
         Ok(())
@@ -111,25 +177,37 @@ impl Calendar {
     /// Those of these windows that are of no more use. As many as are live at a time, and one, stay in any case: a clock that
     /// jumps ahead for a while does not empty the ledger.
     pub(crate) fn over(&self, windows: impl Iterator<Item = Window>, now: u64) -> Vec<Window> {
-        let (mut begun, ahead): (Vec<_>, Vec<_>) = windows.partition(|window| window.start <= now);
+        let (mut begun, mut over): (Vec<_>, Vec<_>) = windows.partition(|window| window.start <= now);
         begun.sort_unstable();
-        begun.truncate(begun.len().saturating_sub(self.live().saturating_add(1)));
-        begun.into_iter().chain(ahead).filter(|&window| self.is_over(window, now)).collect()
+        for like in [self.length, PEOPLE_WINDOW] {
+            let is_like = |window: &&Window| window.is_of_people() == (like == PEOPLE_WINDOW);
+            let all = begun.iter().filter(is_like).count();
+            let stay = self.live(like).saturating_add(1);
+            over.extend(begun.iter().filter(is_like).take(all.saturating_sub(stay)));
+        }
+        over.retain(|&window| self.is_over(window, now));
+        over
     }
 
     /// Windows that others may have at a time: those that are live, twice, and those of other servers' retention.
     pub(crate) fn most(&self) -> usize {
-        self.live().saturating_mul(2).saturating_add(OTHER_WINDOWS)
+        let live = self.live(self.length).saturating_add(self.live(PEOPLE_WINDOW));
+        live.saturating_mul(2).saturating_add(OTHER_WINDOWS)
     }
 
-    /// The length of a window, in seconds.
-    pub(crate) const fn length(&self) -> u64 {
-        self.length
+    /// Whether windows have this length.
+    ///
+    /// # Errors
+    /// When they do not.
+    pub(crate) fn check_length(&self, length: u64) -> Result<(), ParameterError> {
+        let (expected, _) = self.like(length);
+        ParameterError::same("window", expected, length)
     }
 
-    /// The number of windows that are live at a time.
-    pub(crate) fn live(&self) -> usize {
-        usize::try_from(self.retention.div_ceil(self.length)).unwrap_or(usize::MAX)
+    /// The number of windows like one of this length that are live at a time.
+    pub(crate) fn live(&self, length: u64) -> usize {
+        let (length, retention) = self.like(length);
+        usize::try_from(retention.div_ceil(length)).unwrap_or(usize::MAX)
     }
 }
 
@@ -142,9 +220,9 @@ mod tests {
     #[test]
     fn a_window_is_over_from_a_time_on() {
         for (window, retention) in [(DAY, 7 * DAY), (DAY, DAY), (3600, 5000), (DAY, 8 * DAY - 1)] {
-            let calendar = Calendar { length: window, retention };
+            let calendar = Calendar { length: window, retention, people: 30 * DAY };
             let first = Window { start: 5 * DAY, length: window };
-            let over_at = calendar.over_at(first.start);
+            let over_at = calendar.over_at(first);
             assert!(calendar.is_over(first, over_at), "{window} {retention}");
             assert!(!calendar.is_over(first, over_at - 1), "{window} {retention}");
         }
@@ -155,7 +233,7 @@ mod tests {
         let calendar = Calendar::new(&Settings::default());
         let now = 20_000 * DAY + 5;
         assert_eq!(calendar.at(now), Window { start: 20_000 * DAY, length: DAY });
-        assert_eq!(calendar.live(), 7);
+        assert_eq!(calendar.live(DAY), 7);
         let live = |days_ago: u64| calendar.is_live(calendar.at(now - days_ago * DAY), now);
         assert!((0..7).all(live));
         assert!(!live(7));

@@ -14,6 +14,9 @@ use crate::ledger::state::report::Report;
 use crate::ledger::state::retries::Retries;
 use crate::ledger::state::spool::fleet::Sent;
 use crate::ledger::state::spool::{Outgoing, Spool, Waiting};
+use crate::ledger::state::trusted::Known;
+use crate::ledger::state::voices::{Said, Saying};
+use crate::signature::Signature;
 use std::sync::Arc;
 
 /// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over; beside that, its
@@ -29,14 +32,25 @@ impl Cache {
     pub(crate) fn report(&mut self, report: &Report) {
         self.counts.clock = report.now;
         let again = self.retries.again(&mut self.counts.changes, report);
-        for (signature, times, shared) in report.additions(again) {
-            if shared {
-                let waiting = Waiting { signature, times, at: report.now };
-                self.spool.push(waiting);
-                self.counts.changes.waiting.push(waiting);
-            } else {
-                self.counts.add(signature, times, report.now);
-            }
+        for addition in report.additions(again) {
+            self.add(addition, report.now);
+        }
+    }
+
+    /// Puts what somebody says into the spool, or counts it here, in the same way.
+    pub(crate) fn say(&mut self, saying: &Saying, known: &[Known]) -> Said {
+        let (said, raise) = self.counts.hear(saying, known);
+        raise.into_iter().for_each(|raise| self.add(raise, saying.now));
+        said
+    }
+
+    fn add(&mut self, (signature, times, shared): (Signature, u32, bool), now: u64) {
+        if shared {
+            let waiting = Waiting { signature, times, at: now };
+            self.spool.push(waiting);
+            self.counts.changes.waiting.push(waiting);
+        } else {
+            self.counts.add(signature, times, now);
         }
     }
 
@@ -99,12 +113,17 @@ impl Cache {
     }
 
     /// Begins a spool of the number `new`, if `known`, of which this server knows more, is this one. Returns how many reports are
-    /// dropped.
-    pub(crate) fn renew_spool(&mut self, upstream: &str, known: u64, new: u64) -> u64 {
+    /// dropped. None, and nothing begins, where the batch was for a fleet whose counts this server has: it is counted.
+    pub(crate) fn renew_spool(&mut self, upstream: &str, known: u64, new: u64) -> Option<u64> {
+        if let Some(counted) = self.spool.is_counted(upstream) {
+            self.counts.changes.batches.insert(counted);
+            self.counts.changes.settled = true;
+            return None;
+        }
         let (dropped, lost) = self.spool.renew(upstream, known, new);
         self.counts.changes.batches.extend(dropped);
         self.counts.changes.settled = true;
-        lost
+        Some(lost)
     }
 
     /// Remembers that a server counted a batch.
@@ -149,12 +168,12 @@ impl Cache {
         forked: bool,
         new: u64,
     ) -> Result<Applied, StepRefusal> {
-        let Assembled { head, merged, fleet } = snapshot;
+        let Assembled { head, merged, held, fleet } = snapshot;
         check_like(head.key_id, head.window, &self.counts.settings)?;
         if !forked && head.mark.version <= self.counts.fleet.mark.version {
             return Ok(Applied::Known);
         }
-        self.counts.replace_fleet(merged, fleet);
+        self.counts.replace_fleet(merged, held, fleet);
         self.hear(new);
         self.settle();
         Ok(Applied::New)
@@ -176,7 +195,8 @@ impl Cache {
     }
 
     /// The batches for a fleet's log that are open and have a number above `after`, and then, with `begin`, new ones; `most` of them.
-    pub(crate) fn for_fleet(&mut self, after: u64, most: usize, begin: bool) -> Vec<Carried> {
+    /// With `bulk_from` they ask for bulk to be told apart from that count on.
+    pub(crate) fn for_fleet(&mut self, after: u64, most: usize, begin: bool, bulk_from: u32) -> Vec<Carried> {
         let federation = &self.counts.settings.federation;
         let Some(client) = &federation.fleet_client else { return Vec::new() };
         let (sent, new) = self.spool.for_fleet(client, after, most, begin);
@@ -186,6 +206,7 @@ impl Cache {
             spool,
             number,
             lowest,
+            bulk_from,
             reports,
         };
         sent.into_iter().map(carried).collect()

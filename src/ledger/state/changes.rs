@@ -7,7 +7,8 @@ use crate::ledger::history::window::Window;
 use crate::ledger::state::receipts::{Receipt, Reporter};
 use crate::ledger::state::report::RetryKey;
 use crate::ledger::state::spool::Waiting;
-use crate::signature::Signature;
+use crate::ledger::state::voices::VoiceKey;
+use crate::signature::{ReporterId, Signature};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -80,6 +81,12 @@ pub(crate) struct Changes {
     pub(crate) clients: BTreeSet<String>,
     /// Histories of others of which updates were passed over, since they count nowhere any more.
     pub(crate) past: Vec<Past>,
+    /// Rows of what somebody said that are new, or others than they were, or gone.
+    pub(crate) voices: BTreeSet<VoiceKey>,
+    /// Signatures that somebody spoke of, the same; by their nominations.
+    pub(crate) cases: BTreeSet<Signature>,
+    /// Those of whom is known more, or less, than before.
+    pub(crate) standings: BTreeSet<ReporterId>,
     /// Windows that left before their time was told.
     pub(crate) over: Vec<Window>,
     /// Reports or batches left the spool, or it has another number.
@@ -98,6 +105,9 @@ impl Changes {
             && self.notes.is_empty()
             && self.steps.is_empty()
             && self.clients.is_empty()
+            && self.voices.is_empty()
+            && self.cases.is_empty()
+            && self.standings.is_empty()
             && !self.settled
     }
 

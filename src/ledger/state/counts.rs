@@ -4,15 +4,19 @@
 use crate::ledger::history::bulk::BulkMark;
 use crate::ledger::history::refusal::{Refusal, StepRefusal};
 use crate::ledger::history::step::Step;
-use crate::ledger::history::update::Update;
+use crate::ledger::history::update::{Scope, Update};
 use crate::ledger::history::vector::{Chain, Vector};
 use crate::ledger::settings::Settings;
+use crate::ledger::state::cases::Cases;
 use crate::ledger::state::changes::{Begun, Changes, Entry, Kept, KeptStep};
 use crate::ledger::state::fleet::fold::{Fleet, check_like};
+use crate::ledger::state::fleet::keeps::{Keeps, Kept as KeptOfFleet};
 use crate::ledger::state::held::Held;
 use crate::ledger::state::local::Local;
 use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::shares::Share;
+use crate::ledger::state::trusted::Trust;
+use crate::ledger::state::voices::Voices;
 use crate::signature::Signature;
 use std::sync::Arc;
 
@@ -26,6 +30,12 @@ pub(crate) struct Counts {
     pub(crate) held: Held,
     /// How far that list is.
     pub(crate) bulk: BulkMark,
+    /// Who said what here.
+    pub(crate) voices: Voices,
+    /// Of what.
+    pub(crate) cases: Cases,
+    /// Whom to believe.
+    pub(crate) trust: Trust,
     /// The chain of which the merged counts are the fold, in a fleet.
     pub(crate) fleet: Fleet,
     /// The number of the next local report.
@@ -50,18 +60,16 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// As they were read: nothing has changed yet. `next` is the number of the next local report.
-    pub(crate) fn new(
-        local: Local,
-        (merged, fleet): (MergedCounts, Fleet),
-        next: u64,
-        settings: &Settings,
-    ) -> Self {
+    pub(crate) fn new(local: Local, merged: MergedCounts, next: u64, settings: &Settings) -> Self {
         Self {
             local,
             merged,
             held: Held::new(settings),
+            voices: Voices::new(settings),
+            cases: Cases::default(),
+            trust: Trust::default(),
             bulk: BulkMark::default(),
-            fleet,
+            fleet: Fleet::default(),
             next,
             steps_bytes: 0,
             wanted: false,
@@ -97,7 +105,7 @@ impl Counts {
 
     /// Counts reports here.
     pub(crate) fn add(&mut self, signature: Signature, times: u32, now: u64) {
-        let window = self.local.generations.window_at(now);
+        let window = self.local.generations.window_of(signature, now);
         if let Some(capacity) = self.local.generations.begin(window) {
             self.changes.begun.push(Begun { window, first: self.next, capacity });
         }
@@ -105,6 +113,14 @@ impl Counts {
             Ok(()) => self.journal(Entry { window, signature, times, client: None }),
             Err(e) => self.broken = Some(format!("no memory for more signatures: {e}")),
         }
+    }
+
+    /// Whether anybody said anything that may still count.
+    pub(crate) fn has_people(&self) -> bool {
+        self.voices.len() > 0
+            || self.local.generations.has_people()
+            || self.merged.has_people()
+            || self.held.has_people()
     }
 
     /// Notes a local report for the disk.
@@ -153,12 +169,16 @@ impl Counts {
         check_like(step.head.key_id, step.head.window, &self.settings)?;
         let version = step.version();
         let first = self.fleet.mark.version == 0 && version == 1;
-        if first && !(self.merged.windows().is_empty() && self.merged.vector().is_empty()) {
+        let keeps = Keeps::of(&self.settings);
+        let is_empty = self.merged.windows().is_empty() && self.merged.vector().is_empty();
+        if first && !(is_empty && self.held.len() == 0 && !self.bulk.is_begun()) {
             // A chain begins with nothing. What others than this fleet counted is not in it.
-            let mut merged = MergedCounts::new(&self.settings);
-            self.fleet.apply(&mut merged, step, &bytes, place)?;
+            let (mut merged, mut held) = (MergedCounts::new(&self.settings), Held::new(&self.settings));
+            let kept = KeptOfFleet { merged: &mut merged, held: &mut held, keeps };
+            self.fleet.apply(kept, step, &bytes, place, &self.settings)?;
             (self.merged, self.adopted, self.replaced) = (merged, true, true);
-        } else if self.fleet.apply(&mut self.merged, step, &bytes, place)? == Applied::Known {
+            (self.held, self.relisted) = (held, true);
+        } else if self.apply_to_fleet(step, &bytes, place)? == Applied::Known {
             let again = version == self.fleet.mark.version && Chain::of(&bytes) == self.fleet.mark.chain;
             if again && place != self.fleet.mark.place {
                 // The log has it in another place, for somebody had to append it again.
@@ -167,16 +187,50 @@ impl Counts {
             }
             return Ok(Applied::Known);
         }
+        self.mark_bulk();
         self.clock = now;
         self.steps_bytes += bytes.len();
         self.changes.steps.push(KeptStep { version, place, bytes });
         Ok(Applied::New)
     }
 
+    /// Adds a step to what is kept.
+    pub(crate) fn apply_to_fleet(
+        &mut self,
+        step: &Step,
+        bytes: &[u8],
+        place: u64,
+    ) -> Result<Applied, StepRefusal> {
+        let Self { fleet, merged, held, settings, relisted, bulk, .. } = self;
+        let keeps = Keeps::of(settings);
+        let withdraws = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
+        let anew = bulk.is_begun() && withdraws;
+        let applied = fleet.apply(KeptOfFleet { merged, held, keeps }, step, bytes, place, settings)?;
+        *relisted |= anew && applied == Applied::New;
+        Ok(applied)
+    }
+
+    /// Notes how far the list of bulk is, where steps tell it.
+    pub(crate) fn mark_bulk(&mut self) {
+        let Fleet { mark, origin, bound, .. } = self.fleet;
+        let Chain(hash) = mark.chain;
+        self.bulk = BulkMark {
+            list: origin.0.max(1),
+            number: mark.version,
+            hash: hash.first_chunk().map_or(0, |half| u64::from_le_bytes(*half)),
+            bound,
+        };
+        if bound == 0 || !Keeps::of(&self.settings).list {
+            self.bulk = BulkMark::default();
+        }
+    }
+
     /// Takes a fleet's snapshot, whatever was there.
-    pub(crate) fn replace_fleet(&mut self, snapshot: MergedCounts, fleet: Fleet) {
+    pub(crate) fn replace_fleet(&mut self, snapshot: MergedCounts, held: Held, fleet: Fleet) {
         self.replace(snapshot);
-        self.fleet = fleet;
+        (self.fleet, self.held, self.relisted) = (fleet, held, true);
+        self.changes.notes.clear();
+        self.mark_bulk();
     }
 
     /// Takes a snapshot of what others counted, if it is no step back: it must know as much of every origin as is known

@@ -3,7 +3,7 @@
 
 use crate::ledger::history::chunks::CHUNK_BLOCKS;
 use crate::ledger::history::update::Part;
-use crate::ledger::history::window::{Calendar, Window};
+use crate::ledger::history::window::{Calendar, Window, capacity_of, share_of};
 use crate::ledger::settings::Settings;
 use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
@@ -21,7 +21,12 @@ pub(crate) struct Generation {
 
 impl Generation {
     pub(crate) const fn new(window: Window, capacity: u32) -> Self {
-        Self { window, row: Scaling::new(capacity), dirty: Vec::new(), growth: Vec::new() }
+        Self {
+            window,
+            row: Scaling::roomy(capacity, share_of(window)),
+            dirty: Vec::new(),
+            growth: Vec::new(),
+        }
     }
 
     /// Makes room for what was read of a slice.
@@ -128,28 +133,34 @@ impl Generations {
 
     /// How often `signature` was reported in the windows that count at the time `now`: never less than the truth.
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
-        let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
+        let live = self.all.iter().filter(|g| self.calendar.counts(g.window, signature, now));
         live.map(|g| g.row.count(signature.bits())).fold(0, u32::saturating_add)
     }
 
     /// The same, for each window in which it was reported.
     pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
-        let live = self.all.iter().filter(|g| self.calendar.is_live(g.window, now));
+        let live = self.all.iter().filter(|g| self.calendar.counts(g.window, signature, now));
         let shares = live.map(|g| Share { window: g.window.start, count: g.row.count(signature.bits()) });
         shares.filter(|share| share.count > 0).collect()
     }
 
-    /// The window of a report that is made at the time `now`.
-    pub(crate) const fn window_at(&self, now: u64) -> Window {
-        self.calendar.at(now)
+    /// The window of a report of `signature` that is made at the time `now`.
+    pub(crate) const fn window_of(&self, signature: Signature, now: u64) -> Window {
+        self.calendar.of(signature, now)
+    }
+
+    /// Whether there is anything that people said.
+    pub(crate) fn has_people(&self) -> bool {
+        self.all.iter().any(|generation| generation.window.is_of_people())
     }
 
     /// Makes the generation of a window, if it is missing. The signatures that it is made for, then.
     pub(crate) fn begin(&mut self, window: Window) -> Option<u32> {
         let missing = !self.all.iter().any(|g| g.window == window);
         missing.then(|| {
-            self.all.push(Generation::new(window, self.capacity));
-            self.capacity
+            let capacity = capacity_of(window, self.capacity);
+            self.all.push(Generation::new(window, capacity));
+            capacity
         })
     }
 
@@ -166,7 +177,7 @@ impl Generations {
         times: u32,
     ) -> Result<(), ParameterError> {
         let at = self.all.iter().position(|g| g.window == window).unwrap_or_else(|| {
-            self.all.push(Generation::new(window, self.capacity));
+            self.all.push(Generation::new(window, capacity_of(window, self.capacity)));
             self.all.len() - 1
         });
         self.added += 1;
@@ -186,11 +197,19 @@ impl Generations {
     /// and one: a clock that jumps ahead for a while makes one generation too many and does not empty the ledger.
     pub(crate) fn take_expired(&mut self, now: u64) -> Vec<Window> {
         let calendar = self.calendar;
-        let start = calendar.at(now).start;
-        self.all.sort_by_key(|g| (!calendar.is_live(g.window, now), g.window.start.abs_diff(start)));
-        let live = self.all.iter().filter(|g| calendar.is_live(g.window, now)).count();
-        let keep = calendar.live().saturating_add(1).max(live).min(self.all.len());
-        self.all.drain(keep..).map(|g| g.window).collect()
+        let (mut people, mut mail): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.all).into_iter().partition(|g| g.window.is_of_people());
+        let mut expired = Vec::new();
+        for all in [&mut mail, &mut people] {
+            let Some(length) = all.first().map(|g| g.window.length) else { continue };
+            all.sort_by_key(|g| (!calendar.is_live(g.window, now), g.window.start.abs_diff(now)));
+            let live = all.iter().filter(|g| calendar.is_live(g.window, now)).count();
+            let keep = calendar.live(length).saturating_add(1).max(live).min(all.len());
+            expired.extend(all.drain(keep..).map(|g| g.window));
+        }
+        self.all = mail;
+        self.all.append(&mut people);
+        expired
     }
 
     /// Takes out all that are over, and returns their windows. The time must be beyond doubt.
@@ -221,7 +240,7 @@ mod tests {
     }
 
     fn add(generations: &mut Generations, signature: Signature, now: u64) {
-        generations.add(generations.window_at(now), now, signature, 1).unwrap();
+        generations.add(generations.window_of(signature, now), now, signature, 1).unwrap();
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::ledger::history::bulk::{Print, Section};
 use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::settings::Settings;
 use crate::ledger::state::shares::Share;
-use crate::signature::Signature;
+use crate::signature::{Signature, UNIT};
 use std::collections::{BTreeMap, HashMap};
 
 /// Parts of a window, by the first bits of a print. One is written as a row, and moved when something new falls into it: 16 kB where
@@ -17,6 +17,11 @@ const PART_BITS: u32 = 10;
 /// Bits of a count that stand beside its print; the highest number says that the count is kept elsewhere.
 const COUNT_BITS: u32 = 16;
 const ELSEWHERE: u64 = (1 << COUNT_BITS) - 1;
+
+/// Up to so many times the bound each rise is told; beyond that a count is told when it grew by one in so many. So who holds it knows it
+/// exactly wherever a threshold may lie, and above that it is low by less than a sixteenth, for a fraction of what all rises would take.
+const EXACT: u32 = 16;
+const STEP: u32 = 16;
 
 /// A part has room for one in so many more, so that it does not move at each new one.
 const SLACK: usize = 16;
@@ -149,9 +154,24 @@ impl Held {
     /// The same, by window.
     pub(crate) fn by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
         let print = Print::of(signature);
-        let live = self.windows.iter().filter(move |(window, _)| self.calendar.is_live(**window, now));
+        let live =
+            self.windows.iter().filter(move |(window, _)| self.calendar.counts(**window, signature, now));
         let shares = live.map(move |(window, held)| Share { window: window.start, count: held.count(print) });
         shares.filter(|share| share.count > 0)
+    }
+
+    /// Whether there is anything that people said.
+    pub(crate) fn has_people(&self) -> bool {
+        self.windows.keys().any(|window| window.is_of_people())
+    }
+
+    /// Whether those who hold the same as this are told that a signature has this count in a window, of a list with this bound.
+    pub(crate) fn is_told(&self, window: Window, print: Print, count: u32, bound: u32) -> bool {
+        let known = self.windows.get(&window).map_or(0, |held| held.count(print));
+        // What people say is counted in parts of a report, and a handful of reports is what thresholds ask for.
+        let bound = if window.is_of_people() { bound.max(UNIT) } else { bound };
+        let least = if known < bound.saturating_mul(EXACT) { 1 } else { known.div_ceil(STEP) };
+        count.saturating_sub(known) >= least
     }
 
     /// Takes what a section tells, where that is more than is known; of a window that is over, or that there cannot be, nothing. What
@@ -175,7 +195,7 @@ impl Held {
     }
 
     fn admits(&self, window: Window, now: u64) -> bool {
-        window.length == self.calendar.length()
+        self.calendar.check_length(window.length).is_ok()
             && !self.calendar.is_over(window, now)
             && (self.windows.contains_key(&window)
                 || self.windows.len() < self.calendar.most()
@@ -302,6 +322,24 @@ mod tests {
             (0, 3),
             "a clock that jumps empties nothing"
         );
+    }
+
+    /// Each rise is told up to sixteen times the bound: then no threshold below that is passed unnoticed. Beyond, what is held is low by
+    /// less than a sixteenth, whatever the steps in which it grew.
+    #[test]
+    fn counts_are_told_exactly_where_thresholds_lie() {
+        for step in [1, 7, 150, 1000] {
+            let (mut held, mut told) = (held(&[]), 0);
+            let of = |count| section(0, &[(1, count)]);
+            for count in (10..20_000).step_by(step) {
+                if held.is_told(of(0).window, Print::of(signature(1)), count, 10) {
+                    held.raise(&of(count), NOW, |_, _, _| told += 1);
+                }
+                let known = held.count(signature(1), NOW);
+                assert!(known == count || known >= 160 && count - known <= known / 16, "{known} of {count}");
+            }
+            assert!(told < 260, "{told} of {}", 20_000 / step);
+        }
     }
 
     /// A window has room for so many, and what is in it still rises.

@@ -89,16 +89,18 @@ impl Layer {
         signature: Signature,
         now: u64,
     ) -> impl Iterator<Item = Share> {
-        let live = self.windows.iter().filter(move |(window, _)| calendar.is_live(**window, now));
+        let live = self.windows.iter().filter(move |(window, _)| calendar.counts(**window, signature, now));
         live.map(move |(window, held)| Share {
             window: window.start,
             count: held.filter.count(signature.bits()),
         })
     }
 
-    /// What a cell holds, over all windows that are not over.
-    pub(crate) fn sum(&self, calendar: Calendar, cell: usize, now: u64) -> u32 {
-        let held = self.windows.iter().filter(|(window, _)| !calendar.is_over(**window, now));
+    /// What a cell holds, over all windows like this one that are not over.
+    pub(crate) fn sum(&self, calendar: Calendar, like: Window, cell: usize, now: u64) -> u32 {
+        let is_like = |window: Window| window.is_of_people() == like.is_of_people();
+        let is_held = |window: Window| is_like(window) && !calendar.is_over(window, now);
+        let held = self.windows.iter().filter(|(window, _)| is_held(**window));
         held.fold(0, |sum, (_, held)| sum.saturating_add(held.filter.get(cell)))
     }
 
@@ -132,6 +134,11 @@ impl Layer {
     /// Whether anything of it changed since it was written.
     pub(crate) fn is_dirty(&self) -> bool {
         self.windows.values().any(|held| held.dirty.contains(&true))
+    }
+
+    /// None of it is written, in the file that it is for.
+    pub(crate) fn mark_dirty(&mut self) {
+        self.windows.values_mut().for_each(|held| held.dirty.fill(true));
     }
 
     /// All of it is written.

@@ -59,6 +59,11 @@ impl Layers {
         self.all.values().flat_map(move |layer| layer.shares(self.calendar, signature, now))
     }
 
+    /// Whether there is anything that people said.
+    pub(crate) fn has_people(&self) -> bool {
+        self.all.values().flat_map(|layer| layer.windows.keys()).any(|window| window.is_of_people())
+    }
+
     /// Adds what an update tells of a client.
     ///
     /// # Errors
@@ -120,7 +125,7 @@ impl Layers {
     /// Whether there may be a filter of this size.
     fn admit(&self, origin: Origin, window: Window, capacity: u32, now: u64) -> Result<(), NoPlace> {
         let parameter = NoPlace::Parameter;
-        ParameterError::same("window", self.calendar.length(), window.length).map_err(parameter)?;
+        self.calendar.check_length(window.length).map_err(parameter)?;
         let most = most_capacity(self.capacity).into();
         ParameterError::check("capacity", capacity.into(), 1, most).map_err(parameter)?;
         let Some(layer) = self.all.get(&origin) else {

@@ -100,7 +100,7 @@ impl Member {
         let (mut count, mut reach) = (u32::MAX, u32::MAX);
         for cell in filter.cells_of(signature.bits()) {
             let here = filter.get(cell);
-            let others = self.layer.sum(calendar, cell, now).saturating_sub(here) + elsewhere(cell);
+            let others = self.layer.sum(calendar, window, cell, now).saturating_sub(here) + elsewhere(cell);
             count = count.min(here);
             reach = reach.min(here.max(most.saturating_sub(others)));
         }
@@ -145,7 +145,8 @@ impl Member {
 
     /// Looks at what it brought in the newest window. What is strange there is returned once.
     fn look(&mut self) -> Option<Oddity> {
-        let (&window, held) = self.layer.windows.last_key_value()?;
+        let mut newest = self.layer.windows.iter().rev();
+        let (&window, held) = newest.find(|(window, _)| !window.is_of_people())?;
         let (before, looked_at, known) = self.odd;
         if window == before && held.distinct < looked_at + looked_at.div_ceil(LOOK_AGAIN) {
             return None;
@@ -388,7 +389,7 @@ mod tests {
                 prop_assert!(member.layer.count(calendar(), Signature::from_bytes(victim), now) <= MOST);
             }
             for cell in 0..settings().capacity.get() as usize * 10 {
-                prop_assert!(member.layer.sum(calendar(), cell, now) <= MOST);
+                prop_assert!(member.layer.sum(calendar(), calendar().at(now), cell, now) <= MOST);
             }
         }
 

@@ -106,7 +106,7 @@ mod tests {
             let mixed = (half ^ half >> 60).wrapping_mul(0xBF58_476D_1CE4_E5B9_94D0_49BB_1331_11EB);
             let signature = Signature::from_bytes((mixed ^ mixed >> 64).to_le_bytes());
             let generations = &mut local.generations;
-            generations.add(generations.window_at(1_800_000_000), n.into(), signature, 1).unwrap();
+            generations.add(generations.window_of(signature, 1_800_000_000), n.into(), signature, 1).unwrap();
         }
     }
 

@@ -3,12 +3,14 @@
 
 use crate::ledger::history::chunks::{CHUNK_BLOCKS, blocks_of};
 use crate::ledger::history::refusal::Refusal;
-use crate::ledger::history::update::{MAX_SLICES, Part, Scope, Update, most_capacity};
+use crate::ledger::history::update::{Part, Scope, Update, most_capacity};
 use crate::ledger::history::vector::Vector;
 use crate::ledger::history::window::{Calendar, NoPlace, Window};
 use crate::ledger::settings::Settings;
 use crate::ledger::state::generations::Generation;
+use crate::ledger::state::layer::Layer;
 use crate::ledger::state::layers::Layers;
+use crate::ledger::state::merged_window::MergedWindow;
 use crate::ledger::state::shares::{Share, add_up};
 use crate::signature::Signature;
 use bulkmark_filter::{CELLS_PER_BLOCK, Counting, Merged, ParameterError, Refined, Scaling};
@@ -31,54 +33,8 @@ pub enum Applied {
     Known,
 }
 
-/// Sizes that the filters of a window may have beside one another. Servers take a new capacity one after the other, and each makes
-/// its own windows of the size that it has when they begin.
+/// Sizes that the filters of a window may have beside one another: servers take a new capacity one after the other.
 const MAX_SIZES: usize = 4;
-
-/// The counts of one window, over all origins whose filters are of one size.
-pub(crate) struct MergedWindow {
-    pub(crate) window: Window,
-    /// Signatures that the first slice was made for.
-    pub(crate) capacity: u32,
-    /// The number of this size among those of the window, as the file has it.
-    pub(crate) size: u32,
-    pub(crate) slices: Vec<Merged>,
-    /// For each slice and chunk, whether it changed since it was written.
-    pub(crate) dirty: Vec<Vec<bool>>,
-}
-
-impl MergedWindow {
-    const fn new(window: Window, capacity: u32, size: u32) -> Self {
-        Self { window, capacity, size, slices: Vec::new(), dirty: Vec::new() }
-    }
-
-    const fn is(&self, window: Window, capacity: u32) -> bool {
-        self.window.start == window.start && self.window.length == window.length && self.capacity == capacity
-    }
-
-    fn count(&self, signature: Signature) -> u32 {
-        let counts = self.slices.iter().map(|slice| slice.count(signature.bits()));
-        counts.fold(0, u32::saturating_add)
-    }
-
-    /// Takes away slices beyond so many.
-    fn cut_back(&mut self, slices: usize) {
-        self.slices.truncate(slices);
-        self.dirty.truncate(slices);
-    }
-
-    /// Makes the slices up to this one.
-    fn reach(&mut self, slice: u32) -> Result<(), ParameterError> {
-        ParameterError::check("slice", slice.into(), 0, MAX_SLICES.into())?;
-        for next in self.slices.len()..=slice as usize {
-            let (_, blocks) =
-                Scaling::<Refined>::shape(self.capacity, u32::try_from(next).unwrap_or(u32::MAX));
-            self.slices.push(Merged::new(blocks)?);
-            self.dirty.push(vec![false; blocks.div_ceil(CHUNK_BLOCKS)]);
-        }
-        Ok(())
-    }
-}
 
 /// Cells that were merged, and always with them the vector that says of what.
 pub(crate) struct MergedCounts {
@@ -152,16 +108,21 @@ impl MergedCounts {
         self.windows.len() - 1
     }
 
+    /// Whether there is anything that people said.
+    pub(crate) fn has_people(&self) -> bool {
+        self.windows.iter().any(|window| window.window.is_of_people()) || self.layers.has_people()
+    }
+
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
-        let live = self.windows.iter().filter(|window| self.calendar.is_live(window.window, now));
+        let live = self.windows.iter().filter(|w| self.calendar.counts(w.window, signature, now));
         let merged = live.map(|w| w.count(signature)).fold(0, u32::saturating_add);
         merged.saturating_add(self.layers.count(signature, now))
     }
 
     /// The same, for each window in which it was counted.
     pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
-        let live = self.windows.iter().filter(|window| self.calendar.is_live(window.window, now));
+        let live = self.windows.iter().filter(|w| self.calendar.counts(w.window, signature, now));
         let shares = live.map(|window| Share { window: window.window.start, count: window.count(signature) });
         add_up(shares.chain(self.layers.count_by_window(signature, now)))
     }
@@ -238,8 +199,7 @@ impl MergedCounts {
 
     /// The layer of a part, which is made when it is missing; none when its window is over.
     fn window_for(&mut self, part: &Part, now: u64) -> Result<Option<usize>, NoPlace> {
-        ParameterError::same("window", self.calendar.length(), part.window.length)
-            .map_err(NoPlace::Parameter)?;
+        self.calendar.check_length(part.window.length).map_err(NoPlace::Parameter)?;
         if self.calendar.is_over(part.window, now) {
             return Ok(None);
         }
@@ -328,8 +288,12 @@ impl MergedCounts {
         bytes: impl Fn(Range<usize>) -> Vec<u8>,
     ) -> Result<(), ParameterError> {
         for (chunk, at) in (0..).zip(0..blocks.div_ceil(CHUNK_BLOCKS)) {
-            // A slice of this number and capacity has this shape, so the bytes fit.
-            self.merge_chunk(window, capacity, number, chunk, &bytes(blocks_of(at, blocks)))?;
+            let cells = bytes(blocks_of(at, blocks));
+            // Nothing is added of a filter in which nothing is, lest there be one here and none elsewhere.
+            if cells.iter().any(|&byte| byte != 0) {
+                // A slice of this number and capacity has this shape, so the bytes fit.
+                self.merge_chunk(window, capacity, number, chunk, &cells)?;
+            }
         }
         Ok(())
     }
@@ -367,6 +331,12 @@ impl MergedCounts {
             self.vector.set(origin, mark);
         }
         Ok(())
+    }
+
+    /// None of it is written, in the file that it is for.
+    pub(crate) fn mark_dirty(&mut self) {
+        self.windows.iter_mut().for_each(MergedWindow::mark_dirty);
+        self.layers.iter_mut().for_each(Layer::mark_dirty);
     }
 
     /// Takes out all windows that are over, and returns them. The time must be beyond doubt.
@@ -481,7 +451,9 @@ mod tests {
         assert_eq!(admitted(u32::MAX, 0), Err("capacity is 4294967295, expected 1 to 16777216".to_owned()));
         assert_eq!(admitted(1_000_000, 1), Err("slice is 1, expected 0 to 0".to_owned()));
         let mut slices = 0;
-        for (slice, chunk) in (0..MAX_SLICES).map(|slice| (slice, [0; CHUNK_BLOCKS * 64])) {
+        for (slice, chunk) in
+            (0..crate::ledger::history::update::MAX_SLICES).map(|slice| (slice, [0; CHUNK_BLOCKS * 64]))
+        {
             if merged.admit(window, 1_000_000, slice).is_err() {
                 break;
             }

@@ -3,10 +3,12 @@
 
 pub(crate) mod assembly;
 pub(crate) mod cache;
+pub(crate) mod cases;
 pub(crate) mod changes;
 pub(crate) mod counts;
 pub(crate) mod fleet;
 pub(crate) mod generations;
+pub(crate) mod hearing;
 pub(crate) mod held;
 pub(crate) mod inherited;
 pub(crate) mod layer;
@@ -14,7 +16,9 @@ pub(crate) mod layers;
 pub(crate) mod limited;
 pub(crate) mod local;
 pub(crate) mod merged;
+pub(crate) mod merged_window;
 pub(crate) mod oddity;
+pub(crate) mod overview;
 pub(crate) mod receipts;
 pub(crate) mod report;
 pub(crate) mod retries;
@@ -27,4 +31,8 @@ pub(crate) mod spool;
 pub(crate) mod teller;
 pub(crate) mod telling;
 pub(crate) mod thin;
+pub(crate) mod trusted;
 pub(crate) mod unheard;
+pub(crate) mod voices;
+#[cfg(test)]
+mod voices_tests;

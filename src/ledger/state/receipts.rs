@@ -66,6 +66,13 @@ impl Receipts {
         receipts
     }
 
+    /// The client, spool and number of the last batch of each reporter.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+        let spools =
+            self.clients.iter().flat_map(|(client, all)| all.iter().map(move |spool| (client, spool)));
+        spools.map(|(client, (&spool, last))| (&**client, spool, last.number))
+    }
+
     /// The receipt of a batch that was counted; none when it is new.
     pub(crate) fn find(&self, reporter: &Reporter, number: u64) -> Result<Option<Receipt>, Backwards> {
         match self.clients.get(&reporter.client).and_then(|spools| spools.get(&reporter.spool)) {

@@ -12,7 +12,8 @@ use crate::ledger::state::server::Server;
 use crate::ledger::state::shares::{Shares, add_up};
 use crate::ledger::state::site::Site;
 use crate::ledger::state::spool::Spool;
-use crate::signature::Signature;
+use crate::ledger::state::voices::Own;
+use crate::signature::{Signature, weigh};
 
 /// All that a ledger counts, in memory, with what of it is not on disk yet. Each role has what it can do.
 pub(crate) enum State {
@@ -101,6 +102,11 @@ impl State {
         }
     }
 
+    /// What people say by a tagged signature, where the word of others' users weighs so many thousandths of that of one's own.
+    pub(crate) fn weighed(&self, signature: Signature, thousandths: u32, now: u64) -> u32 {
+        weigh(self.count(signature, now), self.counts().voices.own(signature).units, thousandths)
+    }
+
     fn pending(&self, signature: Signature) -> u32 {
         self.spool().map_or(0, |spool| spool.pending(signature))
     }
@@ -115,7 +121,8 @@ impl State {
             ),
             _ => (own, self.counts().told_by_window(signature, now)),
         };
-        Shares { own, others, waiting: self.pending(signature), asked: None }
+        let Own { units: said, reporters } = self.counts().voices.own(signature);
+        Shares { own, others, waiting: self.pending(signature), said, reporters, asked: None }
     }
 
     /// Adds a message's report, and returns the counts after it: of what it reports, and of what it asks for.
@@ -190,6 +197,8 @@ impl State {
         let keep_updates = counts.settings.federation.keep_updates.as_secs();
         let (local, merged) = (counts.local.generations.take_expired(now), counts.merged.take_expired(now));
         let held = counts.held.take_expired(now);
+        counts.take_expired_words(now);
+        self.judge(now);
         let retries = match self {
             Self::Site(Site { retries, .. }) | Self::Cache(Cache { retries, .. }) => {
                 retries.take_expired(now)

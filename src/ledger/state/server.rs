@@ -4,7 +4,7 @@
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::update::{Scope, Update};
 use crate::ledger::history::vector::{Mark, Origin, Vector};
-use crate::ledger::history::window::{Calendar, Window};
+use crate::ledger::history::window::Calendar;
 use crate::ledger::state::changes::Entry;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::generations::Generations;
@@ -102,10 +102,10 @@ impl Server {
     fn count_batch(&mut self, reports: &[(Signature, u32)], now: u64) -> Receipt {
         let local = &self.counts.local;
         let receipt = Receipt { origin: local.origin(), version: local.next_version() };
-        let window = local.generations.window_at(now);
         for (i, &(signature, times)) in reports.iter().enumerate() {
             if let Some(&(soon, _)) = reports.get(i + AHEAD) {
-                self.counts.local.generations.prefetch(window, soon);
+                let generations = &self.counts.local.generations;
+                generations.prefetch(generations.window_of(soon, now), soon);
             }
             self.counts.add(signature, times, now);
         }
@@ -121,15 +121,18 @@ impl Server {
         now: u64,
         new: Origin,
     ) -> Result<Receipt, OverQuota> {
-        let window = self.counts.local.generations.window_at(now);
-        let signatures = reports.iter().map(|&(signature, _)| signature);
-        self.limited.check_quota(client, signatures, window, limits, now)?;
+        let calendar = Calendar::new(&self.counts.settings);
+        for of_people in [false, true] {
+            let signatures = reports.iter().map(|&(signature, _)| signature);
+            let signatures = signatures.filter(|signature| signature.is_of_people() == of_people);
+            let window = if of_people { calendar.of_people(now) } else { calendar.at(now) };
+            self.limited.check_quota(client, signatures, window, limits, now)?;
+        }
         if self.limited.get(client).is_none() {
             self.counts.changes.clients.insert(client.to_owned());
         }
         let member = self.limited.member(client, new);
-        let added =
-            add_limited(&mut self.counts, &self.unheard, member, (window, reports), limits.influence, now);
+        let added = add_limited(&mut self.counts, &self.unheard, member, reports, limits.influence, now);
         if let Err(e) = added {
             self.counts.broken = Some(format!("no memory for more signatures: {e}"));
         }
@@ -164,7 +167,10 @@ impl Server {
             self.teller.has_moved = true;
         }
         self.cut_limited(now);
-        self.cut_at = self.counts.next;
+        if !self.unheard.waits() {
+            // Else the journal has what is held back, and the next start is to find it there as what is in no update.
+            self.cut_at = self.counts.next;
+        }
         self.cut_bulk(now);
     }
 
@@ -304,18 +310,19 @@ fn add_limited(
     counts: &mut Counts,
     unheard: &Unheard,
     member: &mut Member,
-    (window, reports): (Window, &[(Signature, u32)]),
+    reports: &[(Signature, u32)],
     most: u32,
     now: u64,
 ) -> Result<(), ParameterError> {
     let calendar = Calendar::new(&counts.settings);
     for &(signature, times) in reports {
+        let window = calendar.of(signature, now);
         let layers = counts.merged.layers();
         let elsewhere = |cell| {
             let former = member.former.iter().filter_map(|&origin| layers.get(origin));
             let held =
                 member.former.iter().fold(0, |sum: u32, &of| sum.saturating_add(unheard.cell(of, cell)));
-            former.fold(held, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, cell, now)))
+            former.fold(held, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, window, cell, now)))
         };
         let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;
         if times > 0 {

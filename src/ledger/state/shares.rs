@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Of what a count is made up.
 
+use crate::signature::weigh;
 use serde::{Deserialize, Serialize};
 
 /// A part of a count: what one window holds.
@@ -34,9 +35,20 @@ pub struct Shares {
     pub others: Vec<Share>,
     /// Reports of its own that no server's update holds yet.
     pub waiting: u32,
+    /// Of what people say, how much of it reporters of this mail server said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub said: u32,
+    /// How many reporters these are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reporters: u32,
     /// What a server counts, where only bulk is held here and it was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Shares {
@@ -46,5 +58,11 @@ impl Shares {
         let windows = self.own.iter().chain(&self.others);
         let known = windows.fold(self.waiting, |total, share| total.saturating_add(share.count));
         known.max(self.asked.unwrap_or(0))
+    }
+
+    /// The count of what people say, where the word of others' users weighs so many thousandths of that of one's own.
+    #[must_use]
+    pub fn weighed(&self, thousandths: u32) -> u32 {
+        weigh(self.total(), self.said, thousandths)
     }
 }

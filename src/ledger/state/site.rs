@@ -5,6 +5,8 @@ use crate::ledger::state::counts::Counts;
 use crate::ledger::state::report::Report;
 use crate::ledger::state::retries::Retries;
 use crate::ledger::state::spool::Spool;
+use crate::ledger::state::trusted::Known;
+use crate::ledger::state::voices::{Said, Saying};
 
 /// The state of a milter that counts for itself.
 pub(crate) struct Site {
@@ -22,5 +24,12 @@ impl Site {
         for (signature, times, _) in report.additions(again) {
             self.counts.add(signature, times, report.now);
         }
+    }
+
+    /// Counts what somebody says.
+    pub(crate) fn say(&mut self, saying: &Saying, known: &[Known]) -> Said {
+        let (said, raise) = self.counts.hear(saying, known);
+        raise.into_iter().for_each(|(signature, units, _)| self.counts.add(signature, units, saying.now));
+        said
     }
 }

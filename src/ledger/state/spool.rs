@@ -5,7 +5,7 @@ use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::state::inherited::{Inherited, LastSent};
 use crate::ledger::state::receipts::Receipt;
 use crate::signature::Signature;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 
 pub(crate) mod fleet;
@@ -64,6 +64,8 @@ pub(crate) struct Spool {
     /// The sum over `reports`, without those in included batches.
     pending: HashMap<Signature, u64>,
     inherited: Inherited,
+    /// Open batches that were for a fleet's log, of which a server that has the fleet's counts is to decide.
+    moved: BTreeSet<u64>,
 }
 
 /// A spool as its file has it.
@@ -79,6 +81,14 @@ pub(crate) struct Stored {
     pub(crate) last_sent: Option<LastSent>,
 }
 
+/// The number of the spool that a batch is of: the present one, or up to a batch the one before.
+const fn id_of(id: u64, before: Option<(u64, u64)>, batch: u64) -> u64 {
+    match before {
+        Some((before, until)) if batch < until => before,
+        _ => id,
+    }
+}
+
 impl Spool {
     /// One of nothing, with this random number.
     pub(crate) fn new(id: u64) -> Self {
@@ -86,12 +96,14 @@ impl Spool {
     }
 
     /// As it was read. Before anything of it is sent, `upstreams` are to be asked what they know of it.
-    pub(crate) fn restore(stored: Stored, upstreams: &[String]) -> Self {
+    pub(crate) fn restore(mut stored: Stored, upstreams: &[String]) -> Self {
+        let moved = upstreams.first().map(|upstream| stored.readdress(upstream));
         let end = stored.first + stored.reports.len() as u64;
         let before = LastSent { others: stored.next_batch.saturating_sub(1), ..LastSent::default() };
         let last_sent = stored.last_sent.clone().unwrap_or(before);
         let inherited = Inherited::new(end, last_sent.clone(), upstreams);
-        Self::of(Stored { last_sent: Some(last_sent), ..stored }, inherited)
+        let spool = Self::of(Stored { last_sent: Some(last_sent), ..stored }, inherited);
+        Self { moved: moved.unwrap_or_default(), ..spool }
     }
 
     fn of(stored: Stored, inherited: Inherited) -> Self {
@@ -102,8 +114,8 @@ impl Spool {
         }
         batches.sort_by_key(|batch| (batch.reports.start, batch.number));
         let last_sent = last_sent.unwrap_or_default();
-        let batches = batches.into();
-        Self { id, before, reports, first, batches, next_batch, last_sent, pending, inherited }
+        let (batches, moved) = (batches.into(), BTreeSet::new());
+        Self { id, before, reports, first, batches, next_batch, last_sent, pending, inherited, moved }
     }
 
     /// Its random number, and that which it had before with the number of the first batch under the present one.
@@ -118,7 +130,7 @@ impl Spool {
 
     /// The number of the spool that a batch was first sent under.
     pub(crate) fn id_of(&self, batch: u64) -> u64 {
-        self.before.filter(|&(_, until)| batch < until).map_or(self.id, |(before, _)| before)
+        id_of(self.id, self.before, batch)
     }
 
     /// How often `signature` was reported here and is not in the merged counts yet.
@@ -210,6 +222,13 @@ impl Spool {
         let dropped = self.mark(upstream, number, DROPPED);
         self.settle(&Vector::new());
         dropped
+    }
+
+    /// Lets go of a batch that was for a fleet's log, if the one that this server refused is one: it says that a later one of the fleet is
+    /// counted, and then this one is.
+    pub(crate) fn is_counted(&mut self, upstream: &str) -> Option<u64> {
+        let number = self.open(upstream)?.number;
+        self.moved.remove(&number).then_some(number).filter(|&number| self.drop_batch(upstream, number))
     }
 
     /// Goes on as the spool `new`, if `known` is this one: a server knows a later batch of it, so the file was an old copy.

@@ -6,7 +6,7 @@
 
 use crate::ledger::history::bulk::{BulkMark, MAX_ENTRIES, Note, Print, Section};
 use crate::ledger::history::vector::{Origin, Vector};
-use crate::ledger::history::window::Window;
+use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::state::held::Held;
 use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
@@ -20,6 +20,11 @@ const MOST: usize = MAX_ENTRIES / 4;
 
 /// The lowest count from which on a server tells anybody of a signature: below it are most of all.
 pub(crate) const LEAST_BOUND: u32 = 2;
+
+/// The count from which on a list with this bound tells of a signature. What people say is bulk to nobody, so all of it is told.
+pub(crate) const fn bound_for(signature: Signature, bound: u32) -> u32 {
+    if signature.is_of_people() { 1 } else { bound }
+}
 
 /// What waits to be told.
 #[derive(Default)]
@@ -66,7 +71,7 @@ impl Teller {
         held: &mut Held,
         vector: Vector,
         now: u64,
-        length: u64,
+        calendar: Calendar,
         count: impl Fn(Signature) -> Vec<Share>,
     ) -> Option<Note> {
         let mut rose: BTreeMap<(Window, Print), u32> = BTreeMap::new();
@@ -74,9 +79,13 @@ impl Teller {
         while entries < MOST
             && let Some((print, signature)) = self.rises.pop_first()
         {
+            let running = calendar.of(signature, now);
             for share in count(signature) {
-                told.entry(Window { start: share.window, length }).or_default().push((print, share.count));
-                entries += 1;
+                let window = Window { start: share.window, ..running };
+                if held.is_told(window, print, share.count, mark.bound) {
+                    told.entry(window).or_default().push((print, share.count));
+                    entries += 1;
+                }
             }
         }
         for (window, entries) in told {

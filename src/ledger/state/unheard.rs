@@ -85,7 +85,7 @@ impl Unheard {
     pub(crate) fn count(&self, calendar: Calendar, signature: Signature, now: u64) -> u32 {
         let entries = self.held.values().flat_map(|held| &held.entries);
         let counts = entries
-            .filter(|entry| entry.signature == signature && calendar.is_live(entry.window, now))
+            .filter(|entry| entry.signature == signature && calendar.counts(entry.window, signature, now))
             .map(|entry| entry.times);
         counts.fold(0, u32::saturating_add)
     }

@@ -181,6 +181,7 @@ const shown = {
     if (daemon) {
       text($("where"), `bulkmark ${daemon.role} ${daemon.version} · up for ${span(daemon["uptime-seconds"])}`);
       links(daemon);
+      fleet(daemon.fleet);
       clients(daemon);
     }
     ledger(status);
@@ -305,6 +306,7 @@ function outage(links, overview) {
   const what = links.filter((link) => link.error).map((link) => {
     const host = host_of(link.url);
     const name = links.filter((other) => host_of(other.url) === host).length > 1 ? new URL(link.url).host : host;
+    if (/^(other clock|the log's disk)/.test(link.error)) return link.error;
     const heard = link["heard-seconds-ago"];
     const from = heard === null || heard === undefined ? overview.started : Date.now() / 1000 - heard;
     return /\b4\d\d [A-Z]/.test(link.error) ? `${name} refuses us` : `${name} is down since ${since(from)}`;
@@ -321,6 +323,7 @@ function problems(overview, status, links) {
   if (!overview.available) found.push("The ledger cannot be read or written: nothing is counted.");
   const down = outage(links, overview);
   if (down) found.push(down);
+  for (const advice of status.daemon?.fleet?.advice ?? []) found.push(`${advice[0].toUpperCase()}${advice.slice(1)}.`);
   const lost = [["reports-dropped", "reports were dropped, since no server took them"], ["log-lines-dropped", "log lines were lost"], ["reloads-failed", "reloads failed: an older configuration may be in force"]];
   for (const [name, what] of lost) if (overview[name]) found.push(`${number(overview[name])} ${what}.`);
   const list = $("problems");
@@ -352,15 +355,33 @@ function ledger(status) {
 
 function links(daemon) {
   $("s-links").hidden = daemon.links.length === 0;
-  text($("h-links"), daemon.role === "server" ? "Peers" : "Upstream servers");
+  text($("h-links"), daemon.fleet ? "Log of the fleet" : daemon.role === "server" ? "Peers" : "Upstream servers");
   rows($("links"), daemon.links, (link) => link.url, (cells, link) => {
     name_of(cells[0], host_of(link.url), "name plain whole");
     cells[0].title = link.url;
     text(cells[1], link.error?.replace(`${link.url}: `, "") ?? (link.active ? "followed" : "in reserve"), link.error ? "wrong whole" : "");
-    text(cells[2], link.behind === null ? "does not answer" : link.behind ? `${number(link.behind)} updates` : "up to date", link.behind === null ? "wrong fixed" : "fixed");
+    text(cells[2], link.behind === null ? "does not answer" : link.behind ? `${number(link.behind)} ${daemon.fleet ? "steps" : "updates"}` : "up to date", link.behind === null ? "wrong fixed" : "fixed");
     text(cells[3], ago(link["heard-seconds-ago"]), "number");
     text(cells[4], bytes(link["bytes-in"]), "number");
     text(cells[5], bytes(link["bytes-out"]), "number");
+  });
+}
+
+function fleet(fleet) {
+  $("s-fleet").hidden = !fleet;
+  if (!fleet) return;
+  const said = [`${fleet.aggregates ? "An aggregator" : "A milter"}, ${fleet["in-step"] ? "in step with the log" : "not in step with the log"}: step ${number(fleet.version)} of epoch ${number(fleet.epoch)}`];
+  if (fleet["stepped-seconds-ago"] !== null) said[0] += `, ${ago(fleet["stepped-seconds-ago"])}`;
+  if (fleet["batches-behind"]) said.push(`${number(fleet["batches-behind"])} batches in the log are not counted yet`);
+  if (fleet.aggregates) {
+    const others = fleet.steps - fleet["steps-won"];
+    said.push(`${number(fleet["steps-won"])} steps were made here since the start, ${number(others)} by other aggregators`);
+  }
+  text($("fleet-note"), `${said.join(". ")}.`, "note");
+  rows($("fleet"), fleet.reporters ?? [], (member) => member.name, (cells, member) => {
+    text(cells[0], member.name, "name plain");
+    text(cells[1], number(member.batches), "number");
+    text(cells[2], ago(Math.max(0, Math.round(Date.now() / 1000 - member["last-at"]))), "number");
   });
 }
 

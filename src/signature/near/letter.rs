@@ -62,6 +62,14 @@ impl Near {
         all
     }
 
+    /// What is nominated when somebody calls the message spam: what it reports, but for what keeps coming with new text, in whose
+    /// place stands what it reports instead. `all` has that, too: what is taken back may have been nominated before it was known.
+    #[must_use]
+    pub fn nominated(&self, seen: &Seen, all: bool) -> Vec<Signature> {
+        let own = self.reported().filter(|&signature| all || !seen.known(signature).is_block());
+        own.chain(self.above_blocks(seen)).collect()
+    }
+
     fn above_blocks(&self, seen: &Seen) -> Vec<Signature> {
         let is_block = |signature: Signature| seen.known(signature).is_block();
         let passages = self.slots.iter().flat_map(|slot| &slot.passages);

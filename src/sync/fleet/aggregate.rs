@@ -25,11 +25,14 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How long a step may take from the log's taking it to its coming back.
 const DELIVERY: Duration = Duration::from_secs(5);
 
+/// How soon another is drafted when the log did not say that it took one. Of two that follow the same step the log takes one.
+const AGAIN: Duration = Duration::from_millis(500);
+
 /// Bytes of steps that are appended again at a time, to a log that lost them.
 const HEALED: usize = 8 << 20;
 
 /// The longest time between two attempts.
-const LONGEST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// Makes steps every `sync_interval` in which batches came, and snapshots, for as long as the ledger is open. The ledger is kept in step
 /// by [`follow`](super::follow()).
@@ -75,7 +78,7 @@ struct Aggregator<L> {
     clients: Clients,
     /// Withdrawals that need no step any more.
     withdrawn: Vec<(String, u32)>,
-    /// The step that was appended and has not come back: its hash, and since when.
+    /// The step that was appended and has not come back: its hash, and until when it is waited for.
     waits: Option<(Mark, Instant)>,
 }
 
@@ -85,23 +88,30 @@ struct Basis {
     epoch: u64,
     made: u64,
     covers: u64,
+    /// Batches up to here are not kept any more.
+    gone: u64,
     /// Whether the log has not all steps that are known here, and goes on from them all the same.
     ahead: bool,
 }
 
 impl Basis {
-    /// That of the last step, or a new epoch when the place for batches is another or lost its end.
-    fn of(mark: FleetMark, ends: Ends) -> Self {
+    /// That of the last step, or a new epoch when the place for batches is another or lost its end. `first` is the first batch that the log
+    /// still has.
+    fn of(mark: FleetMark, ends: Ends, first: Place) -> Self {
         let FleetMark { version, epoch, made, covers, .. } = mark;
+        let gone = first.0.saturating_sub(1).min(ends.batches.0);
         if version > 0 && made == ends.made && covers <= ends.batches.0 {
-            return Self { epoch, made, covers, ahead: false };
+            return Self { epoch, made, covers, gone, ahead: false };
         }
-        Self { epoch: epoch + 1, made: ends.made, covers: 0, ahead: false }
+        Self { epoch: epoch + 1, made: ends.made, covers: 0, gone, ahead: false }
     }
 
-    /// Whether all must be told that there is a new epoch: who reported something is to do so again.
-    const fn is_new(&self, mark: FleetMark) -> bool {
-        mark.version > 0 && self.epoch > mark.epoch
+    /// Whether all must be told that there is a new epoch, for who reported something is to do so again; or that what some wait for is
+    /// gone.
+    const fn is_news(&self, mark: FleetMark) -> bool {
+        let is_new = mark.version > 0 && self.epoch > mark.epoch;
+        let covered = if self.epoch == mark.epoch { mark.covers } else { 0 };
+        is_new || self.gone > covered
     }
 
     /// Whether steps up to this one count on it, too.
@@ -119,9 +129,9 @@ impl<L: Log> Aggregator<L> {
         // The mark comes first: by it the log has lost nothing that it got since.
         let mut mark = self.ledger.fleet();
         let ends = self.ends().await?;
-        let mut basis = Basis::of(mark, ends);
+        let mut basis = Basis::of(mark, ends, self.log.first_batch().await?);
         basis.ahead = mark.version > 0 && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
-        if basis.is_new(mark) {
+        if mark.version > 0 && basis.epoch > mark.epoch {
             log::warn!(
                 "the log's place for batches is another one, or lost its end: epoch {} begins",
                 basis.epoch
@@ -139,21 +149,24 @@ impl<L: Log> Aggregator<L> {
         loop {
             let due = self.due(&basis, mark, stepped);
             tokio::select! {
-                batch = batches.next(), if self.queue.has_room() => self.queue.push(batch?, Instant::now()),
+                batch = batches.next(), if self.queue.has_room() => {
+                    let batch = batch?;
+                    self.fleet.reads(&batch);
+                    self.queue.push(batch, Instant::now());
+                }
                 changed = reached.changed() => {
                     if changed.is_err() || reached.borrow_and_update().is_none() {
                         return Ok(());
                     }
-                    let now = self.ledger.fleet();
-                    if !basis.holds(now) {
+                    let before = std::mem::replace(&mut mark, self.ledger.fleet());
+                    if !basis.holds(mark) {
                         return Ok(());
                     }
-                    if now.version > mark.version {
+                    if mark.version > before.version {
                         stepped = Instant::now();
                         basis.ahead = false;
-                        self.has_stepped(&basis, now);
+                        self.has_stepped(&basis, mark);
                     }
-                    mark = now;
                 }
                 () = until(due) => {
                     if self.queue.strangers(&self.clients) {
@@ -176,11 +189,11 @@ impl<L: Log> Aggregator<L> {
 
     /// When a step is to be drafted; none while there is nothing to tell, or one is on its way.
     fn due(&mut self, basis: &Basis, mark: FleetMark, stepped: Instant) -> Option<Instant> {
-        self.waits = self.waits.filter(|(_, since)| since.elapsed() < DELIVERY);
-        if let Some((_, since)) = self.waits {
-            return Some(since + DELIVERY);
+        self.waits = self.waits.filter(|&(_, until)| Instant::now() < until);
+        if let Some((_, until)) = self.waits {
+            return Some(until);
         }
-        let told = basis.is_new(mark) || self.clients.withdrawn() != self.withdrawn;
+        let told = basis.is_news(mark) || self.clients.withdrawn() != self.withdrawn;
         let since = self.queue.since().or_else(|| told.then_some(stepped))?;
         if self.queue.is_full() && self.turns.is_last() {
             return Some(Instant::now());
@@ -216,7 +229,8 @@ impl<L: Log> Aggregator<L> {
             return Ok(());
         }
         let withdrawn = self.clients.withdrawn();
-        let terms = Terms { epoch: basis.epoch, made: basis.made, withdrawn, most_bytes: MAX_BYTES };
+        let Basis { epoch, made, gone, .. } = basis;
+        let terms = Terms { epoch, made, gone, withdrawn, most_bytes: MAX_BYTES };
         let batches = self.queue.first(&self.clients);
         let drafted = self.ledger.draft_step(batches, terms.clone()).await?;
         if own(self.ledger.fleet()) != own(mark) {
@@ -226,21 +240,21 @@ impl<L: Log> Aggregator<L> {
         let Some(drafted) = drafted else { return Ok(()) };
         let Some((version, _, chain)) = step_head(&drafted.bytes) else { return Ok(()) };
         let bytes = drafted.bytes.len();
-        match self.log.append_step(cursor.place, drafted.bytes).await {
+        let appended = self.log.append_step(cursor.place, drafted.bytes).await;
+        // It may be there although the log did not say so.
+        let wait = if appended.is_ok() { DELIVERY } else { AGAIN };
+        self.waits = Some((Mark { version, chain }, Instant::now() + wait));
+        match appended {
             Ok(Some(_)) => {
                 self.fleet.count(Count::JunkBatches, drafted.junk);
-                self.waits = Some((Mark { version, chain }, Instant::now()));
+                drafted.unread.iter().for_each(|what| self.fleet.meets_batch(what));
                 self.snapshots.made(bytes);
                 log::debug!("step {version} of {} batches, {bytes} bytes", drafted.batches);
             }
             // Another was first; it comes.
-            Ok(None) => {
-                self.waits = Some((Mark { version, chain }, Instant::now()));
-            }
+            Ok(None) => (),
             Err(e) => {
-                // It may be there all the same.
-                self.waits = Some((Mark { version, chain }, Instant::now()));
-                self.fleet.fails(Flow::Reports, &e);
+                self.fleet.fails(Flow::Reports, &Stopped::from(e));
                 return Ok(());
             }
         }
@@ -250,7 +264,7 @@ impl<L: Log> Aggregator<L> {
 
     async fn ends(&self) -> Result<Ends, Stopped> {
         let ends = self.log.ends().await?;
-        self.fleet.has_ends(ends);
+        self.fleet.has_ends(ends, self.ledger.fleet());
         Ok(ends)
     }
 

@@ -42,6 +42,8 @@ pub(super) enum Seen {
     Doubt,
     /// The log's chain is another than that which is counted here.
     Fork,
+    /// The chain begins with what a server counted, which is in the snapshot.
+    Seed,
 }
 
 /// Where a reader of steps is.
@@ -72,6 +74,9 @@ impl Cursor {
     pub(super) fn see(&mut self, place: Place, head: Option<Head>, own: Mark) -> Seen {
         self.place = self.place.max(place);
         let Some(head) = head else { return Seen::Junk };
+        if own.version == 0 && head.version == 1 && head.before != Chain::default() && self.tip.is_none() {
+            return Seen::Seed;
+        }
         let before = Mark { version: head.version.saturating_sub(1), chain: head.before };
         let tip = *self.tip.get_or_insert(before);
         let doubted = place <= self.doubted;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Keeps a ledger in step with a fleet's log.
 
+use super::ahead::{Ahead, Tip};
 use super::cursor::{Cursor, Head, Seen};
 use super::snapshot;
 use super::state::{Count, Fleet, Stopped};
-use crate::ledger::{Applied, FleetMark, Ledger, LedgerError, Mark, Settings, StepRefusal, now, step_head};
+use crate::ledger::{
+    Applied, Chain, FleetMark, Ledger, LedgerError, Mark, Settings, StepHead, StepRefusal, now, other_step,
+    step_head,
+};
 use crate::sync::backoff::Backoff;
 use crate::sync::log::{Ends, Log, LogError, Place, Reader as _, Step};
 use crate::sync::state::Flow;
@@ -14,15 +18,24 @@ use std::time::{Duration, Instant};
 /// How often the log is asked how far it is: whether all of it is here, and whether it lost its end.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The longest time between two attempts to reach the log.
-const LONGEST: Duration = Duration::from_secs(5);
+/// The longest time between two attempts to reach the log. Nothing new is sent before it is read again.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// Whoever read for so long begins anew with short times.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Applies the log's steps to a ledger, in their order, for as long as that is open.
 pub async fn follow<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
-    let mut follower = Follower { ledger, settings, log, fleet, doubted: Place(0), from: None };
+    let mut follower = Follower {
+        ledger,
+        settings,
+        log,
+        fleet,
+        doubted: Place(0),
+        from: None,
+        tip: None,
+        ahead: Ahead::default(),
+    };
     let mut backoff = Backoff::up_to(LONGEST);
     loop {
         let began = Instant::now();
@@ -54,6 +67,9 @@ struct Follower<L> {
     doubted: Place,
     /// Where the next reading begins, if not where the ledger is.
     from: Option<(Place, Option<Mark>)>,
+    /// The last step of the log's chain, as far as it was read.
+    tip: Option<Tip>,
+    ahead: Ahead,
 }
 
 /// How far a ledger is in the chain.
@@ -70,7 +86,7 @@ fn head_of(bytes: &[u8]) -> Option<Head> {
 impl<L: Log> Follower<L> {
     async fn ends(&self) -> Result<Ends, Stopped> {
         let ends = self.log.ends().await?;
-        self.fleet.has_ends(ends);
+        self.fleet.has_ends(ends, self.ledger.fleet());
         Ok(ends)
     }
 
@@ -96,7 +112,11 @@ impl<L: Log> Follower<L> {
     async fn begin(&mut self) -> Result<(Cursor, L::Steps), Stopped> {
         if self.ledger.fleet().version == 0 && self.from.is_none() {
             // Whoever knows nothing yet is sooner up to date by a snapshot than by each step.
-            self.take_snapshot(false).await?;
+            match self.take_snapshot(false).await {
+                // Perhaps all steps are there.
+                Err(e @ Stopped::Unfit(_)) => self.fleet.fails(Flow::Updates, &e),
+                taken => drop(taken?),
+            }
         }
         let ends = self.ends().await?;
         let mark = self.ledger.fleet();
@@ -148,21 +168,50 @@ impl<L: Log> Follower<L> {
             )));
         }
         let is_all = cursor.place >= ends.steps;
-        if is_all && cursor.is_at(own(self.ledger.fleet())) {
+        if is_all && cursor.is_at(own(self.ledger.fleet())) && self.knows_bulk() {
             self.fleet.is_fresh();
         }
-        if is_all && self.fleet.take_forked() {
+        let tip = self.tip.filter(|tip| is_all && self.is_milter() && cursor.tip == Some(tip.mark));
+        let gives_up = self.ahead.gives_up(tip, own(self.ledger.fleet()), ends, Instant::now());
+        if is_all && (self.fleet.take_forked() || gives_up) {
             self.fork().await?;
             return Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()));
         }
         Ok(())
     }
 
+    const fn is_milter(&self) -> bool {
+        self.settings.federation.fleet_client.is_some()
+    }
+
+    /// Whether a milter that holds bulk alone is told of it.
+    fn knows_bulk(&self) -> bool {
+        let from = self.fleet.lacks_bulk(self.ledger.bulk().bound);
+        if from > 0 {
+            let error = Stopped::Unfit(format!(
+                "the steps do not tell bulk from the count {from} on yet, and hold = \"bulk\" needs that: it is asked for with the next \
+                 own reports; a partner cannot ask, and aggregators of before tell nothing"
+            ));
+            self.fleet.fails(Flow::Updates, &error);
+        }
+        from == 0
+    }
+
     /// Takes a step; false when reading is to go on from elsewhere.
     async fn take(&mut self, step: Step, cursor: &mut Cursor) -> Result<bool, Stopped> {
         let Step { place, bytes } = step;
-        match cursor.see(place, head_of(&bytes), own(self.ledger.fleet())) {
+        let seen = cursor.see(place, head_of(&bytes), own(self.ledger.fleet()));
+        if let (Seen::Known | Seen::Next, Some(head)) = (seen, StepHead::of(&bytes)) {
+            let mark = Mark { version: head.version, chain: Chain::of(&bytes) };
+            self.tip = Some(Tip { mark, made: head.made, covers: head.covers });
+        }
+        match seen {
             Seen::Known => Ok(true),
+            Seen::Junk if let Some(other) = other_step(&bytes) => {
+                self.fleet.count(Count::JunkSteps, 1);
+                self.fleet.meets_step(place, other);
+                Ok(true)
+            }
             Seen::Junk => {
                 self.junk(place, &"it cannot be read, or does not follow the chain");
                 Ok(true)
@@ -171,7 +220,7 @@ impl<L: Log> Follower<L> {
                 match self.ledger.apply_step(bytes.into(), place.0, now()).await? {
                     Ok(Applied::New) => {
                         cursor.applied(own(self.ledger.fleet()));
-                        self.fleet.stepped();
+                        self.fleet.stepped(self.knows_bulk());
                     }
                     Ok(_) => (),
                     Err(refusal @ StepRefusal::Unlike { .. }) => {
@@ -182,6 +231,7 @@ impl<L: Log> Follower<L> {
                 }
                 Ok(true)
             }
+            Seen::Seed => self.begin_with_seed().await.map(|()| false),
             Seen::Doubt => self.doubt(place, cursor).await.map(|()| false),
             Seen::Fork => self.fork().await.map(|()| false),
         }
@@ -202,7 +252,10 @@ impl<L: Log> Follower<L> {
         );
         match snapshot::mark(&self.settings, &*self.log).await? {
             Some(mark) if mark.version > here.version => drop(self.take_snapshot(false).await?),
-            Some(mark) => self.from = Some((Place(mark.place), Some(own(mark)))),
+            Some(mark) => {
+                self.from = Some((Place(mark.place), Some(own(mark))));
+                self.tip = Some(Tip::of(mark));
+            }
             None if cursor.tip.is_some_and(|tip| tip.version > here.version) => {
                 return Err(Stopped::Unfit(
                     "steps are missing here that the log does not keep any more, and it has no snapshot yet"
@@ -212,6 +265,17 @@ impl<L: Log> Follower<L> {
             None => self.from = Some((before(self.ends().await?.first_step), None)),
         }
         Ok(())
+    }
+
+    /// The chain begins with what a server counted.
+    async fn begin_with_seed(&mut self) -> Result<(), Stopped> {
+        if self.take_snapshot(false).await? {
+            return Ok(());
+        }
+        Err(Stopped::Unfit(
+            "a server's counts are being moved into this log, and are not all there yet: see bulkmark fleet import to its end"
+                .to_owned(),
+        ))
     }
 
     /// The log's chain is another than the one known here: what it has is what counts.

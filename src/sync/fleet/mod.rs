@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A machine of a fleet: what it does with a replicated log in the place of servers.
 //!
-//! `follow` applies the log's steps to the ledger; `cursor` says what each is to it. `push` brings a milter's reports into the log,
+//! `follow` applies the log's steps to the ledger; `cursor` says what each is to it, `ahead` when none is to come. `push` brings a milter's reports into the log,
 //! and `outbox` knows which of them are on their way. `aggregate` makes steps: `queue` has the batches that it read, `turns` says
 //! when it is its turn. `snapshot` takes all at once, and puts it. `state` is what they tell one another, and people.
 
 mod aggregate;
+mod ahead;
 mod cursor;
 mod follow;
+mod notes;
 mod outbox;
 mod push;
 mod queue;
+mod reporters;
 mod snapshot;
 mod state;
 mod turns;
@@ -18,4 +21,5 @@ mod turns;
 pub use aggregate::aggregate;
 pub use follow::follow;
 pub use push::push;
+pub use reporters::ReporterStatus;
 pub use state::{Fleet, FleetStatus};

@@ -8,9 +8,10 @@ use crate::sync::log::{Ends, Place};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long it is waited before a batch is appended again; twice as long after each time.
+/// How long it is waited before a batch is appended again; twice as long after each time. A log is without a leader for up to nine
+/// seconds when that dies, and what is tried long after it has another one is shared late.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LAST_PAUSE: Duration = Duration::from_secs(5);
+const LAST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest time where the log takes it each time and nobody counts it.
 const LAST_PAUSE_UNCOUNTED: Duration = Duration::from_secs(60);
@@ -18,12 +19,17 @@ const LAST_PAUSE_UNCOUNTED: Duration = Duration::from_secs(60);
 /// For how long a batch may be in the log, uncovered, before it is asked whether that still has it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// A batch that is too far ahead of others is passed over once; more often, somebody has to look.
+const OFTEN: u32 = 3;
+
 /// What is known of a batch.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     attempt: u32,
     /// How often in a row it failed, or was not counted.
     failures: u32,
+    /// How often the log had it, all there was covered, and it was not counted.
+    passed: u32,
     /// Of the ledger, when it was appended.
     epoch: u64,
     state: State,
@@ -52,7 +58,8 @@ impl Outbox {
     pub(super) fn open(&mut self, open: &[Id], mark: FleetMark, now: Instant) -> u64 {
         self.0.retain(|id, _| open.contains(id));
         for &id in open {
-            let new = Sent { attempt: 0, failures: 0, epoch: mark.epoch, state: State::Waits(now) };
+            let new =
+                Sent { attempt: 0, failures: 0, passed: 0, epoch: mark.epoch, state: State::Waits(now) };
             self.0.entry(id).or_insert(new);
         }
         let mut again = 0;
@@ -62,6 +69,7 @@ impl Outbox {
                 sent.repeat(now);
             } else if mark.covers >= place.0 {
                 sent.failures = sent.failures.saturating_add(1);
+                sent.passed = sent.passed.saturating_add(1);
                 sent.repeat(now + pause(sent.failures, LAST_PAUSE_UNCOUNTED));
             } else {
                 continue;
@@ -111,6 +119,11 @@ impl Outbox {
     fn on_the_way(&mut self, id: Id, attempt: u32) -> Option<&mut Sent> {
         let sent = self.0.get_mut(&id)?;
         (sent.attempt == attempt && matches!(sent.state, State::OnTheWay)).then_some(sent)
+    }
+
+    /// Batches that are passed over again and again.
+    pub(super) fn passed_over(&self) -> u64 {
+        self.0.values().filter(|sent| sent.passed >= OFTEN).count() as u64
     }
 
     /// Whether a batch is in the log for so long, and nobody counted it, that the log is to be asked how far it is.
@@ -184,6 +197,7 @@ mod tests {
             outbox.stored((7, 2), attempt - 1, Place(6), now);
             outbox.stored((7, 2), attempt, Place(6), now);
         }
+        assert_eq!(outbox.passed_over(), 1);
         assert!(pauses.is_sorted() && pauses.last() == Some(&LAST_PAUSE_UNCOUNTED), "{pauses:?}");
     }
 

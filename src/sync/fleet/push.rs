@@ -61,13 +61,15 @@ impl<L: Log> Pusher<L> {
         let begin = self.fence.is_passed(&self.ledger, &*self.log, &self.fleet).await?;
         // The mark comes first: by it nothing looks uncounted that was counted since.
         let (mark, now) = (self.ledger.fleet(), Instant::now());
-        let batches = self.ledger.outgoing(0, OUTSTANDING, begin).await?;
+        let bulk_from = self.fleet.lacks_bulk(self.ledger.bulk().bound);
+        let batches = self.ledger.outgoing(0, OUTSTANDING, begin, bulk_from).await?;
         let open: Vec<Id> = batches.iter().map(|batch| (batch.spool, batch.number)).collect();
         let again = self.outbox.open(&open, mark, now);
         self.fleet.count(Count::Again, again);
+        self.fleet.passes_over(self.outbox.passed_over());
         if self.outbox.is_late(now) {
             let ends = self.log.ends().await?;
-            self.fleet.has_ends(ends);
+            self.fleet.has_ends(ends, mark);
             let lost = self.outbox.compare(ends, mark, now);
             if lost > 0 {
                 log::warn!("the log lost {lost} batches that it had taken; they are appended again");
@@ -92,8 +94,9 @@ impl<L: Log> Pusher<L> {
                 self.outbox.stored(id, attempt, place, now);
             }
             Err(e) => {
-                self.fleet.fails(Flow::Reports, &e);
-                if matches!(e, LogError::Unstored(_)) {
+                let never = matches!(e, LogError::Unstored(_));
+                self.fleet.fails(Flow::Reports, &Stopped::from(e));
+                if never {
                     self.outbox.unstored(id, attempt, now);
                 } else {
                     self.outbox.failed(id, attempt, now);
@@ -125,13 +128,26 @@ impl Fence {
         }
         let ends = match self.ends {
             Some(ends) => ends,
-            None => *self.ends.insert(log.ends().await?),
+            None => {
+                // The mark comes first: by it the log has lost nothing that it got since.
+                let (mark, ends) = (ledger.fleet(), log.ends().await?);
+                if cursor.place < ends.steps || has_lost(mark, ends) {
+                    return Ok(false);
+                }
+                *self.ends.insert(ends)
+            }
         };
         let mark = ledger.fleet();
         let own = Mark { version: mark.version, chain: mark.chain };
         self.passed = cursor.place >= ends.steps && cursor.is_at(own) && covers(mark, ends);
         Ok(self.passed)
     }
+}
+
+/// Whether the log lost its end: the steps up to `mark`, all of which it has, cover more than there is. What it gets then is in places
+/// that seem to be covered and are not, until an aggregator begins a new epoch.
+fn has_lost(mark: FleetMark, ends: Ends) -> bool {
+    mark.version > 0 && mark.made == ends.made && mark.covers > ends.batches.0
 }
 
 /// Whether all batches of these ends are in the steps up to `mark`, or passed over.

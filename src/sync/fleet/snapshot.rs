@@ -10,9 +10,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// How often a snapshot is put when there were steps, and after how many bytes of them at the latest: whoever was away reads less
-/// of steps than that, and the log need not keep more.
+/// of steps than that, and the log need not keep more. Where a snapshot itself is larger, half of it: else nothing but snapshots would
+/// be written. The log keeps a gigabyte of steps.
 const EVERY: Duration = Duration::from_mins(10);
 const MUCH: usize = 64 << 20;
+const MOST: usize = 512 << 20;
 
 /// The log's snapshot does when it is no more than so many steps old.
 const NEW: u64 = 600;
@@ -55,6 +57,10 @@ pub(super) async fn take<L: Log>(
         if older && !forked {
             return Ok(false);
         }
+        if assembly.is_complete() {
+            // Who keeps no cells leaves the rest of it.
+            break;
+        }
     }
     let applied = ledger.adopt_fleet(assembly, forked).await?.map_err(|refusal| unfit(&refusal))?;
     Ok(applied == Applied::New)
@@ -70,16 +76,18 @@ pub(super) struct Snapshots<L> {
     settings: Settings,
     log: Arc<L>,
     /// The one that is being put.
-    task: Option<JoinHandle<Result<u64, Stopped>>>,
+    task: Option<JoinHandle<Result<(u64, usize), Stopped>>>,
     /// The step of the last one that is known of, and when that was put or found.
     last: Option<(u64, Instant)>,
+    /// Its bytes, if it was put here.
+    size: usize,
     /// Bytes of steps since.
     bytes: usize,
 }
 
 impl<L: Log> Snapshots<L> {
     pub(super) const fn new(ledger: Ledger, settings: Settings, log: Arc<L>) -> Self {
-        Self { ledger, settings, log, task: None, last: None, bytes: 0 }
+        Self { ledger, settings, log, task: None, last: None, size: 0, bytes: 0 }
     }
 
     /// A step of this many bytes was made here.
@@ -91,7 +99,7 @@ impl<L: Log> Snapshots<L> {
     pub(super) async fn tend(&mut self, mark: FleetMark, is_last: bool) {
         if let Some(task) = self.task.take_if(|task| task.is_finished()) {
             match task.await {
-                Ok(Ok(version)) => self.last = Some((version, Instant::now())),
+                Ok(Ok((version, size))) => (self.last, self.size) = (Some((version, Instant::now())), size),
                 Ok(Err(e)) => {
                     log::warn!("the snapshot of the fleet's counts could not be put into the log: {e}")
                 }
@@ -101,7 +109,9 @@ impl<L: Log> Snapshots<L> {
         }
         let due = match self.last {
             None => true,
-            Some((version, at)) => version < mark.version && (at.elapsed() >= EVERY || self.bytes >= MUCH),
+            Some((version, at)) => {
+                version < mark.version && (at.elapsed() >= EVERY || self.bytes >= much(self.size))
+            }
         };
         if !is_last || mark.version == 0 || self.task.is_some() || !due {
             return;
@@ -110,11 +120,17 @@ impl<L: Log> Snapshots<L> {
         let (ledger, settings, log) = (self.ledger.clone(), self.settings.clone(), Arc::clone(&self.log));
         let is_first = self.last.is_none();
         self.task = Some(tokio::spawn(async move {
-            if is_first
-                && let Some(there) = self::mark(&settings, &*log).await?
-                && there.version.saturating_add(NEW) > mark.version
-            {
-                return Ok(there.version);
+            if is_first {
+                match self::mark(&settings, &*log).await {
+                    Ok(Some(there)) if there.version.saturating_add(NEW) > mark.version => {
+                        return Ok((there.version, 0));
+                    }
+                    // Whoever is new could not begin with it.
+                    Err(e @ Stopped::Unfit(_)) => {
+                        log::warn!("{e}; a snapshot of what is counted here takes its place");
+                    }
+                    there => drop(there?),
+                }
             }
             put(&ledger, &*log).await
         }));
@@ -122,17 +138,22 @@ impl<L: Log> Snapshots<L> {
 
     /// Puts one now.
     pub(super) async fn put_now(&mut self) -> Result<(), Stopped> {
-        let version = put(&self.ledger, &*self.log).await?;
-        (self.last, self.bytes) = (Some((version, Instant::now())), 0);
+        let (version, size) = put(&self.ledger, &*self.log).await?;
+        (self.last, self.size, self.bytes) = (Some((version, Instant::now())), size, 0);
         Ok(())
     }
 }
 
-/// Puts a snapshot of what is counted here. The step that it is of.
-async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<u64, Stopped> {
+/// After how many bytes of steps a snapshot is put that takes the place of one of this size.
+fn much(size: usize) -> usize {
+    (size / 2).clamp(MUCH, MOST)
+}
+
+/// Puts a snapshot of what is counted here. The step that it is of, and its bytes.
+async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<(u64, usize), Stopped> {
     let began = Instant::now();
     ledger.checkpoint().await?;
-    let Some(snapshot) = ledger.fleet_snapshot()? else { return Ok(0) };
+    let Some(snapshot) = ledger.fleet_snapshot()? else { return Ok((0, 0)) };
     let version = snapshot.mark().version;
     let (sender, parts) = mpsc::channel(PARTS);
     let reading = tokio::task::spawn_blocking(move || {
@@ -155,5 +176,5 @@ async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<u64, Stopped> {
         "a snapshot of step {version} ({bytes} bytes) was put into the log in {} ms",
         began.elapsed().as_millis()
     );
-    Ok(version)
+    Ok((version, bytes))
 }

@@ -2,8 +2,11 @@
 //! What the tasks of a fleet's machine tell one another, and people.
 
 use super::cursor::Cursor;
-use crate::ledger::{FleetMark, Mark};
-use crate::sync::log::{Ends, LogError, Place};
+use super::notes::{Among, Notes, uncounted};
+use super::reporters::{ReporterStatus, Reporters};
+use crate::ledger::{FleetMark, Mark, OtherForm};
+use crate::sync::bulk::BulkBound;
+use crate::sync::log::{Batch, Ends, LogError, Place};
 use crate::sync::state::{Flow, Link, Links};
 use crate::text::told;
 use parking_lot::Mutex;
@@ -31,7 +34,11 @@ pub struct Fleet {
     won_at: Mutex<Option<Instant>>,
     /// Whether the log's chain was found to be another one.
     forked: AtomicBool,
+    /// From which count on bulk must be held here, where nothing else is.
+    holds: Option<BulkBound>,
     counters: [AtomicU64; 7],
+    notes: Notes,
+    reporters: Reporters,
 }
 
 /// What is counted.
@@ -95,6 +102,12 @@ pub struct FleetStatus {
     pub batches_again: u64,
     /// Snapshots that were taken over.
     pub snapshots: u64,
+    /// What is odd, and what to do about it.
+    #[serde(default)]
+    pub advice: Vec<String>,
+    /// Who reported, at an aggregator.
+    #[serde(default)]
+    pub reporters: Vec<ReporterStatus>,
 }
 
 impl Fleet {
@@ -112,14 +125,60 @@ impl Fleet {
             stepped: Mutex::default(),
             won_at: Mutex::default(),
             forked: AtomicBool::new(false),
+            holds: None,
             counters: Default::default(),
+            notes: Notes::default(),
+            reporters: Reporters::default(),
         }
     }
 
-    /// What the log said of its ends.
-    pub(super) fn has_ends(&self, ends: Ends) {
+    /// The same for a milter that holds bulk alone, from this count on.
+    #[must_use]
+    pub fn holding(mut self, from: BulkBound) -> Self {
+        self.holds = Some(from);
+        self
+    }
+
+    /// From which count on bulk is to be told, if it is told from `bound` on (0: not at all) and that does not do; else 0.
+    pub(super) fn lacks_bulk(&self, bound: u32) -> u32 {
+        let needed = self.holds.as_ref().map_or(0, |holds| holds());
+        if bound == 0 || bound > needed { needed } else { 0 }
+    }
+
+    /// What the log said of its ends, where what is counted is at `mark`.
+    pub(super) fn has_ends(&self, ends: Ends, mark: FleetMark) {
         *self.ends.lock() = Some(ends);
+        let same = ends.made == mark.made || mark.version == 0;
+        self.notes.counted(mark.covers, same.then_some(ends.batches.0), Instant::now());
         self.link.heard();
+    }
+
+    /// A batch was read, by an aggregator.
+    pub(super) fn reads(&self, batch: &Batch) {
+        self.reporters.read(batch);
+    }
+
+    /// A step at this place was made by a program of another version.
+    pub(super) fn meets_step(&self, place: Place, other: OtherForm) {
+        let what = format!("a step at place {}: {other}", place.0);
+        if self.notes.meets(Among::Steps, what.clone(), Instant::now()) {
+            log::warn!("{}: passed over in the log: {what}", self.url);
+        }
+    }
+
+    /// A batch cannot be read, in a step that was made here.
+    pub(super) fn meets_batch(&self, what: &str) {
+        let what = told(what);
+        if self.notes.meets(Among::Batches, what.clone(), Instant::now()) {
+            log::warn!("{}: passed over in the log: {what}", self.url);
+        }
+    }
+
+    /// So many own batches were passed over by aggregators again and again.
+    pub(super) fn passes_over(&self, batches: u64) {
+        if self.notes.passes_over(batches) {
+            log::warn!("{}: {}", self.url, uncounted(batches));
+        }
     }
 
     /// The reader of steps is here.
@@ -155,12 +214,13 @@ impl Fleet {
         self.forked.swap(false, Ordering::Relaxed)
     }
 
-    /// A step was applied.
-    pub(super) fn stepped(&self) {
+    /// A step was applied, which has what is held here.
+    pub(super) fn stepped(&self, has_all: bool) {
         *self.stepped.lock() = Some(Instant::now());
         self.count(Count::Steps, 1);
-        self.link.is_fresh();
-        self.works(Flow::Updates);
+        if has_all {
+            self.is_fresh();
+        }
     }
 
     /// What is counted here is all that the log has.
@@ -221,6 +281,8 @@ impl Fleet {
             junk_batches: self.counted(Count::JunkBatches),
             batches_again: self.counted(Count::Again),
             snapshots: self.counted(Count::Snapshots),
+            advice: self.notes.told(Instant::now()),
+            reporters: self.reporters.status(),
         }
     }
 }
@@ -229,7 +291,7 @@ impl Fleet {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Stopped {
     /// The log.
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = advice(.0))]
     Log(#[from] LogError),
     /// The own ledger.
     #[error(transparent)]
@@ -237,4 +299,9 @@ pub(super) enum Stopped {
     /// What the log has does not do.
     #[error("{0}")]
     Unfit(String),
+}
+
+/// What helps, behind what is wrong.
+fn advice(error: &LogError) -> String {
+    error.advice().map(|advice| format!("; {advice}")).unwrap_or_default()
 }

@@ -55,6 +55,9 @@ pub trait Log: Send + Sync + 'static {
     /// The batches behind a place, in their order, without end: it waits for those that come.
     fn batches(&self, after: Place) -> impl Future<Output = Result<Self::Batches, LogError>> + Send;
 
+    /// The first batch that is still kept, or the next one where none is; for those who may read batches.
+    fn first_batch(&self) -> impl Future<Output = Result<Place, LogError>> + Send;
+
     /// The steps behind a place, in their order, without end.
     ///
     /// [`LogError::Gone`], here or from the reader, when steps behind `after` are not kept any more, or the log has not as many.

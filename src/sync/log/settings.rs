@@ -2,6 +2,7 @@
 //! What the configuration says of a log.
 
 use super::types::LogError;
+use crate::sync::settings::Upstream;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::Read as _;
@@ -33,6 +34,9 @@ pub struct Settings {
     pub cert_file: Option<PathBuf>,
     /// The key of `cert_file`.
     pub key_file: Option<PathBuf>,
+    /// Aggregators that a milter which holds bulk alone asks for the rest.
+    #[serde(default)]
+    pub ask: Vec<Upstream>,
 }
 
 /// What orders and keeps.
@@ -189,6 +193,9 @@ impl Settings {
     pub fn check(&self, reports: bool) -> Result<(), (&'static str, String)> {
         let address = Address::parse(&self.log).map_err(|what| ("log", what))?;
         let told = |key, what: &str| Err((key, what.to_owned()));
+        if !reports && !self.ask.is_empty() {
+            return told("ask", "is for milters: an aggregator holds all counts itself");
+        }
         if let Some(client) = &self.client {
             check_name(client).map_err(|what| ("client", what))?;
         }

@@ -79,6 +79,9 @@ pub enum LogError {
     /// It has heard of a batch, does not store it, and takes every repetition for the same: it is to be appended by another attempt.
     #[error("{0}")]
     Unstored(String),
+    /// Its disk is full.
+    #[error("the log's disk is full: {0}")]
+    Full(String),
     /// It says that this account may not do so.
     #[error("{0}")]
     Denied(String),
@@ -91,4 +94,23 @@ pub enum LogError {
     /// The configuration, or a file that it names.
     #[error("{0}")]
     Setup(String),
+}
+
+impl LogError {
+    /// What helps against it, where that is known.
+    #[must_use]
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Denied(_) => {
+                Some("is it in the file of members, under this name and with this key or password?")
+            }
+            Self::Full(_) => Some("make space there"),
+            Self::Unavailable(what) if what.contains("certificate") => Some(
+                "the log's server needs one that is in date, for the name in log =, of an authority in ca-file or the system's",
+            ),
+            Self::NotSetUp(_) | Self::Setup(_) | Self::Unavailable(_) | Self::Unstored(_) | Self::Gone(_) => {
+                None
+            }
+        }
+    }
 }

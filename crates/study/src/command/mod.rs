@@ -2,10 +2,13 @@
 //! The command line: one file per study.
 
 mod corpus;
+mod fleet;
 mod format;
 mod layouts;
 mod near;
 mod paper;
+mod partners;
+mod revocation;
 mod rewritten;
 mod trust;
 
@@ -22,9 +25,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Fleet(fleet::Args),
     Paper(paper::Args),
+    Partners(partners::Args),
     Layouts(layouts::Args),
     Near(near::Args),
+    Revocation(revocation::Args),
     Rewritten(rewritten::Args),
     Trust(trust::Args),
 }
@@ -36,9 +42,12 @@ impl Cli {
     /// Whatever stopped it.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
+            Command::Fleet(args) => fleet::run(&args),
             Command::Paper(args) => paper::run(&args),
+            Command::Partners(args) => partners::run(&args),
             Command::Layouts(args) => layouts::run(&args),
             Command::Near(args) => near::run(&args),
+            Command::Revocation(args) => revocation::run(&args),
             Command::Rewritten(args) => rewritten::run(&args),
             Command::Trust(args) => trust::run(&args),
         }

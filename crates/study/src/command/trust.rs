@@ -1,59 +1,132 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark-study trust`
 
-use bulkmark_study::trust::{Conspiracy, Way};
-use std::num::NonZeroU32;
+use bulkmark_study::reporters::{Day, Lie, Runs, Scenario, TURN, plot};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// How often a message counts, with this time, that the partners want to be bulk: the last one is new.
-const SEEN: [u32; 4] = [15, 10, 5, 1];
-
-/// Reckon how much of others' mail partners of a server who conspire can make bulk, and try it on a ledger.
+/// Simulate a site whose people report spam, with liars among them, without trust and with it.
 ///
-/// Each partner covers all cells of as many blocks as its quota reaches, in each of seven windows. Prints the shares of
-/// signatures that they raise to the threshold, in percent, as reckoned and as tried. docs/trust.md explains the table.
+/// Prints which shares of copies of ham were called spam, and of spam were not, in four periods; what people weighed; and what
+/// patient liars spared others before they lied, and cost them afterwards. docs/trust.md explains the tables.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The most partners.
-    #[arg(long, value_name = "PARTNERS", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=100))]
-    partners: u32,
-    /// What a partner can add to any signature's count.
-    #[arg(long, value_name = "N", default_value = "5")]
-    max_influence: NonZeroU32,
-    /// The different signatures that a partner can report in a window, in millionths of the capacity.
-    #[arg(long, value_name = "MILLIONTHS", default_value_t = 62_500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    quota: u32,
-    /// The count from which on a message is bulk.
-    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(16..=1_000))]
-    threshold: u32,
-    /// The signatures that a window is made for.
-    #[arg(long, value_name = "SIGNATURES", default_value = "100000")]
-    capacity: NonZeroU32,
-    /// The signatures that are asked for.
-    #[arg(long, value_name = "SIGNATURES", default_value_t = 100_000)]
-    samples: u32,
+    /// People of the site.
+    #[arg(long, value_name = "PEOPLE", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(50..=100_000))]
+    people: u32,
+    /// Days that are simulated; patient liars begin to lie on day 31.
+    #[arg(long, value_name = "DAYS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(10..=1_000))]
+    days: u32,
+    /// Runs, each with a seed of its own, whose mean is printed.
+    #[arg(long, value_name = "RUNS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    runs: u32,
+    /// Draw the days of 30 % liars into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+/// The last days of the periods.
+const PERIODS: [u32; 4] = [10, TURN, 40, 60];
+
+/// What came of a scenario, by days.
+struct Outcome {
+    scenario: Scenario,
+    plain: Vec<Day>,
+    trust: Vec<Day>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let Args { max_influence: influence, quota, threshold, capacity, .. } = *args;
-    println!("percent of signatures that become bulk; each partner adds {influence} at most");
-    let before =
-        SEEN.map(|seen| if seen == 1 { "if new".to_owned() } else { format!("if seen {seen} times") });
-    println!("{:<9}{}{:>23}", "", before.map(|text| format!("{text:>18}")).concat(), "if new, unnoticed");
-    println!("{:<9}{}{:>23}", "partners", "  reckoned   tried".repeat(SEEN.len()), "reckoned   tried");
-    for partners in 1..=args.partners {
-        let all = Conspiracy { partners, influence, quota, threshold, capacity };
-        let mut line = format!("{partners:<9}");
-        for rise in SEEN.map(|seen| all.rise(seen)) {
-            let tried = runtime.block_on(all.tried(Way::Whole, rise, args.samples))?;
-            line += &format!("{:>10.2}{:>8.2}", 100.0 * all.reckoned(rise), 100.0 * tried.share);
-            anyhow::ensure!(tried.noticed > 0, "the server noticed nothing");
-        }
-        let rise = all.rise(1);
-        let tried = runtime.block_on(all.tried(Way::Unnoticed, rise, args.samples))?;
-        let noticed = if tried.noticed > 0 { " (noticed)" } else { "" };
-        println!("{line}{:>15.2}{:>8.2}{noticed}", 100.0 * all.reckoned_unnoticed(rise), 100.0 * tried.share);
+    let runs = Runs { people: args.people, days: args.days, runs: args.runs };
+    let outcome = |scenario: Scenario| {
+        let [plain, trust] = [false, true].map(|trust| scenario.run(runs, trust));
+        Outcome { scenario, plain, trust }
+    };
+    let outcomes: Vec<_> = Scenario::all().into_iter().map(outcome).collect();
+    table("ham called spam, percent of copies", &outcomes, args.days, |day| {
+        format!("{:.2}", day.false_spam())
+    });
+    table("spam missed, percent of copies", &outcomes, args.days, |day| format!("{:.1}", day.missed()));
+    table("of these, called spam before", &outcomes, args.days, |day| format!("{:.1}", day.taken_back()));
+    weights(&outcomes, args.days);
+    patience(&outcomes, runs);
+    if let Some(path) = &args.plot {
+        let drawn = |outcome: &&Outcome| {
+            let Scenario { liars, eager, accounts, .. } = outcome.scenario;
+            (liars == 0 || liars == 30) && !eager && accounts.is_none()
+        };
+        let of = |outcome: &Outcome| (outcome.scenario, outcome.plain.clone(), outcome.trust.clone());
+        let drawn: Vec<_> = outcomes.iter().filter(drawn).map(of).collect();
+        plot(&drawn, path)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The periods that there are, as their first and last day, counted from 1.
+fn periods(days: u32) -> Vec<(u32, u32)> {
+    let firsts = [0].into_iter().chain(PERIODS);
+    let all = firsts.zip(PERIODS).map(|(before, last)| (before + 1, last.min(days)));
+    all.filter(|(first, last)| first <= last).collect()
+}
+
+fn of(days: &[Day], (first, last): (u32, u32)) -> Day {
+    Day::sum(&days[first as usize - 1..last as usize])
+}
+
+fn table(title: &str, outcomes: &[Outcome], days: u32, cell: fn(&Day) -> String) {
+    let periods = periods(days);
+    let names: String =
+        periods.iter().map(|(first, last)| format!("{:>8}", format!("{first}-{last}"))).collect();
+    let width = 8 * periods.len();
+    println!("{title}\n{:<28}{:>width$}{:>width$}", "", "without trust", "with trust");
+    println!("{:<28}{names}{names}", "days");
+    for Outcome { scenario, plain, trust } in outcomes {
+        let row = |days: &[Day]| -> String {
+            periods.iter().map(|&period| format!("{:>8}", cell(&of(days, period)))).collect()
+        };
+        println!("{:<28}{}{}", scenario.name(), row(plain), row(trust));
+    }
+    println!();
+}
+
+fn weights(outcomes: &[Outcome], days: u32) {
+    let periods = periods(days);
+    println!("mean weight at the end of the period, with trust: honest people / liars");
+    let names: String = periods.iter().map(|(_, last)| format!("{:>14}", format!("day {last}"))).collect();
+    println!("{:<28}{names}", "");
+    for Outcome { scenario, trust, .. } in outcomes {
+        let row = periods.iter().map(|&period| {
+            let Day { honest, liars, .. } = of(trust, period);
+            format!("{:>14}", format!("{honest:.2} / {liars:.2}"))
+        });
+        println!("{:<28}{}", scenario.name(), row.collect::<String>());
+    }
+    println!();
+}
+
+/// Against the same people who say nothing: how many wrong verdicts fewer before they lie, and more afterwards.
+fn patience(outcomes: &[Outcome], runs: Runs) {
+    if runs.days <= TURN {
+        return;
+    }
+    println!(
+        "wrong verdicts by patient liars, in copies for each of them in a run: spared in 30 days, caused in the next ten, and in all after"
+    );
+    println!("{:<28}{:>30}{:>30}", "", "without trust", "with trust");
+    for Outcome { scenario, plain, trust } in outcomes {
+        if !matches!(scenario.lie, Lie::Patient(_)) {
+            continue;
+        }
+        let liars = f64::from(runs.people * scenario.liars / 100 * runs.runs);
+        let row = [(false, plain), (true, trust)].map(|(with, days)| {
+            let silent = Scenario { lie: Lie::Silent, ..*scenario }.run(runs, with);
+            let more = |period| {
+                let [lied, silent] = [days, &silent].map(|days| of(days, period).wrong() as f64);
+                (lied - silent) / liars
+            };
+            let until = runs.days.min(TURN + 10);
+            let (spared, soon) = (-more((1, TURN)), more((TURN + 1, until)));
+            format!("{spared:>10.1}{soon:>10.1}{:>10.1}", more((TURN + 1, runs.days)))
+        });
+        println!("{:<28}{}", scenario.name(), row.concat());
+    }
 }

@@ -56,6 +56,11 @@ impl Log {
         self.steps.iter().filter(|(at, _)| *at > place).cloned().collect()
     }
 
+    /// Batches up to this place are kept no longer.
+    pub(super) fn gone(&self) -> u64 {
+        self.batches.first().map_or(self.last_batch, |batch| batch.place - 1)
+    }
+
     /// Up to which place steps are kept no longer.
     pub(super) const fn forgotten(&self) -> u64 {
         self.forgotten

@@ -6,14 +6,18 @@ use super::log::Log;
 use crate::ledger::history::carried::Carried;
 use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::refusal::StepRefusal;
-use crate::ledger::history::step::Step;
+use crate::ledger::history::step::{Step, step_head};
 use crate::ledger::history::vector::{Chain, Origin};
 use crate::ledger::state::fleet::assembly::FleetAssembly;
 use crate::ledger::state::fleet::draft::{Batched, Drafted, Terms, draft};
+use crate::ledger::state::fleet::keeps::Keeps;
 use crate::ledger::state::limited::Limits;
 use crate::ledger::state::merged::Applied;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The count from which on thin milters hold bulk.
+pub(super) const BOUND: u32 = 10;
 
 /// A holder that follows the log.
 pub(super) struct Member {
@@ -98,11 +102,29 @@ impl Member {
         true
     }
 
+    /// It gives up what only it knows: the log's chain ended long ago, and it is further.
+    pub(super) fn give_up(&mut self, log: &Log) {
+        let Some((_, last)) = log.steps.last() else { return };
+        if step_head(last)
+            .is_some_and(|(version, _, chain)| version <= self.mark().version && chain != self.mark().chain)
+        {
+            (self.forked, self.taken) = (true, None);
+            self.adopt(log);
+            self.node.commit();
+            self.read = 0;
+        }
+    }
+
     /// Takes the log's snapshot. False when that is no help.
     pub(super) fn adopt(&mut self, log: &Log) -> bool {
         let Some(parts) = &log.snapshot else { return false };
         let mut assembly = FleetAssembly::new(self.node.settings());
-        parts.iter().for_each(|part| assembly.push(part).unwrap());
+        for part in parts {
+            assembly.push(part).unwrap();
+            if assembly.is_complete() {
+                break;
+            }
+        }
         let (snapshot, new) = (assembly.finish().unwrap(), self.node.new_name());
         let FleetMark { version, chain, .. } = snapshot.head.mark;
         let again = self.taken.replace(snapshot.head.mark) == Some(snapshot.head.mark);
@@ -140,25 +162,26 @@ impl Member {
             })
             .collect();
         let epoch = if same { mark.epoch } else { mark.epoch + 1 };
-        let terms = Terms { epoch, made: log.made, withdrawn: withdrawn.to_vec(), most_bytes };
+        let gone = log.gone();
+        let terms = Terms { epoch, made: log.made, gone, withdrawn: withdrawn.to_vec(), most_bytes };
         self.draft_of(&batched, &terms)
     }
 
     fn draft_of(&mut self, batched: &[Batched], terms: &Terms) -> Option<(Step, Drafted)> {
         let new = Origin(self.node.new_name());
-        let counts = self.node.view().counts();
-        let outline =
-            draft(&counts.fleet, &counts.merged, &counts.settings, batched, terms, usize::MAX, new).unwrap();
-        Some(outline?.finish())
+        Some(draft(self.node.view().counts(), batched, terms, usize::MAX, new).unwrap()?.finish())
     }
 
     /// Where the log has lost its end, or is another one, appends what it lost; and a snapshot, for those who lack more.
     pub(super) fn heal(&mut self, log: &mut Log) {
         self.follow_all(log);
-        if log.ends().1 >= self.mark().place {
+        // Places do not tell: what came since may be in those of what was lost.
+        let known: BTreeSet<[u8; 16]> = log.steps.iter().map(|(_, bytes)| Chain::of(bytes).0).collect();
+        let FleetMark { version, chain, .. } = self.mark();
+        let in_snapshot = self.snapshot_of(log).is_some_and(|mark| mark.version >= version);
+        if version == 0 || in_snapshot || known.contains(&chain.0) {
             return;
         }
-        let known: BTreeSet<[u8; 16]> = log.steps.iter().map(|(_, bytes)| Chain::of(bytes).0).collect();
         self.snapshot(log);
         let mut kept = (0..self.mark().version).map(|version| self.node.steps_since(version));
         let kept = kept.find(|kept| !kept.is_empty()).unwrap_or_default();
@@ -169,7 +192,8 @@ impl Member {
         }
         if kept.is_empty() {
             // A step that says nothing but that there was one: whoever lacks those before takes the snapshot.
-            let terms = Terms { epoch: self.mark().epoch + 1, made: log.made, ..Terms::default() };
+            let terms =
+                Terms { epoch: self.mark().epoch + 1, made: log.made, gone: log.gone(), ..Terms::default() };
             let (_, drafted) = self.draft_of(&[], &terms).unwrap();
             log.append_step(None, drafted.bytes.into());
         }
@@ -200,7 +224,10 @@ impl Member {
 
     /// The batches to append.
     pub(super) fn outgoing(&mut self, begin: bool) -> Vec<Carried> {
-        let carried = self.node.state().cache().unwrap().for_fleet(0, 64, begin);
+        let (bulk, is_thin) = (self.node.view().counts().bulk, !Keeps::of(self.node.settings()).cells);
+        let asks = is_thin && (bulk.bound == 0 || bulk.bound > BOUND);
+        let bulk_from = if asks { BOUND } else { 0 };
+        let carried = self.node.state().cache().unwrap().for_fleet(0, 64, begin, bulk_from);
         self.node.commit();
         carried
     }

@@ -8,7 +8,7 @@ use super::member::Member;
 use crate::ledger::history::carried::Carried;
 use crate::ledger::history::step::Step;
 use crate::ledger::history::vector::Chain;
-use crate::ledger::settings::{Federation, Role, Settings};
+use crate::ledger::settings::{Federation, Hold, Role, Settings};
 use crate::ledger::state::limited::Limits;
 use crate::ledger::state::report::Report;
 use crate::signature::Signature;
@@ -37,6 +37,8 @@ pub(super) struct Made {
 /// A milter, and what has to be true of it.
 pub(super) struct Milter {
     pub(super) member: Member,
+    /// Of one that holds bulk alone, a holder of all that follows when it does.
+    pub(super) twin: Option<Twin>,
     pub(super) client: String,
     /// Reports (places in `World::made`) that it has, so must show: neither lost with a file nor dropped.
     pub(super) has: BTreeSet<usize>,
@@ -45,6 +47,14 @@ pub(super) struct Milter {
     /// The place for batches as it was found, and the last batch in it, which are to be heard of before anything new is sent.
     fence: Option<(u64, u64)>,
     copy: Option<(Vec<u8>, BTreeSet<usize>)>,
+}
+
+/// What a thin milter is compared with.
+pub(super) struct Twin {
+    pub(super) member: Member,
+    /// How it counted each signature, by the number of its report, when it first saw bulk told: what is not reported since need not be
+    /// told.
+    pub(super) before: Option<(u32, BTreeMap<Signature, u32>)>,
 }
 
 pub(super) struct World {
@@ -66,6 +76,10 @@ pub(super) struct World {
     /// Clients that have limits, and how often what they brought was taken back.
     withdrawn: BTreeMap<String, u32>,
     names: u64,
+    /// Counts of bulk that were compared.
+    pub(super) compared: usize,
+    /// Those of them that are of what people said.
+    pub(super) people: usize,
 }
 
 impl World {
@@ -73,18 +87,25 @@ impl World {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let crowded = seed % 5 == 4;
         let capacity = NonZeroU32::new(if crowded { 40 } else { 4000 }).unwrap();
-        let settings = |client: Option<String>| {
-            let federation = Federation { key_id: KEY, fleet_client: client, ..Federation::default() };
+        let thin = random.next_u32();
+        let hold = |n: u32| if thin >> n & 1 > 0 { Hold::Bulk } else { Hold::All };
+        let settings = |client: Option<String>, hold| {
+            let federation = Federation { key_id: KEY, fleet_client: client, hold, ..Federation::default() };
             Settings { capacity, federation, ..Settings::default() }
         };
-        let node = |name: String, client: Option<String>, number: u64| {
-            Member::new(Node::new(name, Role::Cache, settings(client), number))
+        let node = |name: String, client: Option<String>, hold, number: u64| {
+            Member::new(Node::new(name, Role::Cache, settings(client, hold), number))
+        };
+        let twin = |n: u32| Twin {
+            member: node(format!("twin {n}"), None, Hold::All, u64::from(n) + 200),
+            before: None,
         };
         let (milters, aggregators) = (1 + random.next_u32() % 4, 1 + random.next_u32() % 3);
         let milter = |n: u32| {
             let client = format!("client{}", n / 2);
             Milter {
-                member: node(format!("milter {n}"), Some(client.clone()), u64::from(n) + 100),
+                member: node(format!("milter {n}"), Some(client.clone()), hold(n), u64::from(n) + 100),
+                twin: (hold(n) == Hold::Bulk).then(|| twin(n)),
                 client,
                 has: BTreeSet::new(),
                 found: BTreeSet::new(),
@@ -92,7 +113,7 @@ impl World {
                 copy: None,
             }
         };
-        let aggregator = |n: u32| node(format!("aggregator {n}"), None, n.into());
+        let aggregator = |n: u32| node(format!("aggregator {n}"), None, Hold::All, n.into());
         let limited =
             (0..2).filter(|_| random.next_u32() % 2 == 0).map(|n| (format!("client{n}"), 0)).collect();
         Self {
@@ -108,6 +129,8 @@ impl World {
             crowded,
             withdrawn: limited,
             names: 1,
+            compared: 0,
+            people: 0,
             random,
         }
     }
@@ -138,10 +161,13 @@ impl World {
     pub(super) fn push(&mut self, m: usize, loss: bool) {
         let (made, (end, _)) = (self.log.made, self.log.ends());
         let milter = &mut self.milters[m];
-        if milter.fence.is_none_or(|(of, batches)| of != made || batches > end) {
-            milter.fence = Some((made, end));
-        }
         let mark = milter.member.mark();
+        if milter.fence.is_none_or(|(of, batches)| of != made || batches > end) {
+            // Until all steps were read, the mark does not tell whether the log lost its end; and if it did, not what is counted.
+            let lost = mark.version > 0 && mark.made == made && mark.covers > end;
+            let here = milter.member.read >= self.log.ends().1;
+            milter.fence = (here && !lost).then_some((made, end));
+        }
         let passed = milter.fence.is_some_and(|(of, batches)| mark.made == of && mark.covers >= batches);
         let client = milter.client.clone();
         let mut batches = milter.member.outgoing(passed);
@@ -234,6 +260,13 @@ impl World {
         self.log.append("evil", NOW, bytes);
     }
 
+    /// A machine that begins now appends a batch.
+    pub(super) fn another_reports(&mut self, spool: u64) {
+        let reports = vec![(Signature::from_bytes([6; 16]), 1)];
+        let batch = Carried { key_id: KEY, spool, number: 1, lowest: 1, bulk_from: 0, reports };
+        self.log.append("another", NOW, batch.encode());
+    }
+
     /// What a limited client brought is taken back. What its milters have may be gone then.
     pub(super) fn withdraw(&mut self, m: usize) {
         let client = self.milters[m].client.clone();
@@ -250,6 +283,9 @@ impl World {
         let milter = &mut self.milters[m];
         let spool = milter.member.node.view().spool().unwrap().ids().0;
         let finished = milter.member.follow(&self.log, most, times);
+        if let Some(twin) = &mut milter.twin {
+            twin.member.follow(&self.log, most, times);
+        }
         if milter.member.node.view().spool().unwrap().ids().0 == spool {
             return finished;
         }
@@ -317,7 +353,10 @@ impl World {
         }
         // Their connections broke; and what is in a place is not what was there.
         self.aggregators.iter_mut().for_each(|member| member.read = 0);
-        self.milters.iter_mut().for_each(|milter| milter.member.read = 0);
+        for milter in &mut self.milters {
+            milter.member.read = 0;
+            milter.twin.iter_mut().for_each(|twin| twin.member.read = 0);
+        }
         if !self.forgets {
             // Whoever is ahead of the others first: the others cannot know.
             let mut order: Vec<_> = (0..self.aggregators.len()).collect();

@@ -5,13 +5,18 @@ use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::refusal::StepRefusal;
 use crate::ledger::settings::Settings;
 use crate::ledger::state::fleet::fold::Fleet;
-use crate::ledger::state::fleet::parts::{Entry, Head, Unpacker};
+use crate::ledger::state::fleet::keeps::Keeps;
+use crate::ledger::state::fleet::parts::{Entry, Head, Unpacker, other_part};
+use crate::ledger::state::held::Held;
 use crate::ledger::state::merged::MergedCounts;
 
-/// What came of a snapshot so far.
+/// What came of a snapshot so far. Who keeps no cells needs the first parts alone.
 pub struct FleetAssembly {
     unpacker: Unpacker,
+    keeps: Keeps,
     merged: MergedCounts,
+    held: Held,
+    sections: u64,
     head: Option<Head>,
     fleet: Fleet,
     rows: u64,
@@ -23,6 +28,7 @@ pub struct FleetAssembly {
 pub(crate) struct Assembled {
     pub(crate) head: Head,
     pub(crate) merged: MergedCounts,
+    pub(crate) held: Held,
     pub(crate) fleet: Fleet,
 }
 
@@ -36,7 +42,10 @@ impl FleetAssembly {
     pub fn new(settings: &Settings) -> Self {
         Self {
             unpacker: Unpacker::default(),
+            keeps: Keeps::of(settings),
             merged: MergedCounts::new(settings),
+            held: Held::new(settings),
+            sections: 0,
             head: None,
             fleet: Fleet::default(),
             rows: 0,
@@ -50,11 +59,18 @@ impl FleetAssembly {
     /// # Errors
     /// When it is not that, or says what cannot be; then all of the snapshot is of no use.
     pub fn push(&mut self, part: &[u8]) -> Result<(), StepRefusal> {
+        if let Some(other) = other_part(part) {
+            return Err(junk(&other));
+        }
         let entries = self.unpacker.push(part).ok_or_else(|| junk("a part is missing or damaged"))?;
         entries.into_iter().try_for_each(|entry| self.add(entry))
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), StepRefusal> {
+        if self.complete && !self.keeps.cells {
+            // What is left of the last part that it needs.
+            return Ok(());
+        }
         if self.complete || self.head.is_none() != matches!(entry, Entry::Head(_)) {
             return Err(junk("its entries are not in their order"));
         }
@@ -80,6 +96,20 @@ impl FleetAssembly {
                 self.marks += 1;
                 self.fleet.marks.restore(client, spool, known);
             }
+            Entry::Bulk(section) => {
+                self.sections += 1;
+                if self.keeps.list {
+                    // That it is over is seen at the next checkpoint.
+                    self.held.raise(&section, section.window.start, |_, _, _| ());
+                }
+            }
+            Entry::Thin { marks, sections, bound } => {
+                if (marks, sections) != (self.marks, self.sections) {
+                    return Err(junk("it is not whole"));
+                }
+                self.fleet.bound = bound;
+                self.complete = !self.keeps.cells;
+            }
             Entry::End { rows, marks } => {
                 if (rows, marks) != (self.rows, self.marks) || !self.unpacker.is_empty() {
                     return Err(junk("it is not whole"));
@@ -96,16 +126,16 @@ impl FleetAssembly {
         self.head.as_ref().map(|head| head.mark)
     }
 
-    /// Whether all of it came.
+    /// Whether all of it came that is needed here.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.complete
     }
 
     pub(crate) fn finish(self) -> Result<Assembled, StepRefusal> {
-        let Self { merged, head, fleet, complete, .. } = self;
+        let Self { merged, held, head, fleet, complete, .. } = self;
         match head {
-            Some(head) if complete => Ok(Assembled { head, merged, fleet }),
+            Some(head) if complete => Ok(Assembled { head, merged, held, fleet }),
             _ => Err(junk("it is not whole")),
         }
     }

@@ -7,6 +7,7 @@ use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::state::fleet::community::estimate;
 use crate::ledger::state::layer::Layer;
 use crate::ledger::state::limited::Limits;
+use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
 use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse};
 use std::collections::BTreeMap;
@@ -52,7 +53,7 @@ impl<'a> ClientDraft<'a> {
         let (mut count, mut reach) = (u32::MAX, u32::MAX);
         for &cell in &cells {
             let here = self.get(window, cell);
-            let others = self.sum(cell, at).saturating_sub(here);
+            let others = self.sum(window, cell, at).saturating_sub(here);
             count = count.min(here);
             reach = reach.min(here.max(limits.influence.saturating_sub(others)));
         }
@@ -94,15 +95,28 @@ impl<'a> ClientDraft<'a> {
         held.map_or(0, |held| held.filter.get(cell))
     }
 
-    /// The same over all windows that are not over.
-    fn sum(&self, cell: usize, at: u64) -> u32 {
+    /// The same over all windows like this one that are not over.
+    fn sum(&self, like: Window, cell: usize, at: u64) -> u32 {
         let known = self.layer.into_iter().flat_map(|layer| layer.windows.keys());
         let new = self
             .windows
             .keys()
             .filter(|window| self.layer.is_none_or(|layer| !layer.windows.contains_key(window)));
-        let held = known.chain(new).filter(|window| !self.calendar.is_over(**window, at));
+        let is_like = |window: Window| window.is_of_people() == like.is_of_people();
+        let is_held = |window: Window| is_like(window) && !self.calendar.is_over(window, at);
+        let held = known.chain(new).filter(|window| is_held(**window));
         held.fold(0, |sum, &window| sum.saturating_add(self.get(window, cell)))
+    }
+
+    /// By how much a signature's count grows, window by window.
+    pub(super) fn growth(&self, signature: Signature) -> impl Iterator<Item = Share> {
+        let cells = self.shape.cells_of(signature.bits());
+        self.windows.keys().filter(move |window| window.takes(signature)).map(move |&window| {
+            let least = |of: &dyn Fn(usize) -> u32| cells.iter().map(|&cell| of(cell)).min().unwrap_or(0);
+            let (before, after) =
+                (least(&|cell| self.before(window, cell)), least(&|cell| self.get(window, cell)));
+            Share { window: window.start, count: after.saturating_sub(before) }
+        })
     }
 
     /// What all windows grow by.
@@ -156,7 +170,7 @@ mod tests {
                 prop_assert!(layer.count(calendar, Signature::from_bytes(victim), now) <= LIMITS.influence);
             }
             for cell in 0..40 * 10 {
-                prop_assert!(layer.sum(calendar, cell, now) <= LIMITS.influence);
+                prop_assert!(layer.sum(calendar, calendar.at(now), cell, now) <= LIMITS.influence);
             }
         }
 

@@ -4,10 +4,11 @@
 //! Nobody notes how many signatures a merged slice holds. Its cells tell: see [`estimate`].
 
 use crate::ledger::history::update::{MAX_SLICES, Part};
-use crate::ledger::history::window::Window;
+use crate::ledger::history::window::{Window, capacity_of, share_of};
 use crate::ledger::state::merged::MergedCounts;
+use crate::ledger::state::shares::Share;
 use crate::signature::Signature;
-use bulkmark_filter::{CELLS_PER_BLOCK, Draft, ParameterError, Refined, Scaling};
+use bulkmark_filter::{CELLS_PER_BLOCK, Draft, Merged, ParameterError, Refined, Scaling};
 use std::collections::BTreeMap;
 
 /// Cells of an element in each of its two blocks.
@@ -65,12 +66,13 @@ impl<'a> CommunityDraft<'a> {
         if !self.rows.contains_key(&window) {
             self.rows.insert(window, self.begin(window)?);
         }
+        let capacity = capacity_of(window, self.capacity);
         let Some(row) = self.rows.get_mut(&window) else { return Ok(()) };
         let next = row.first + u32::try_from(row.slices.len()).unwrap_or(MAX_SLICES);
         if row.room == 0 && next < MAX_SLICES {
-            let (room, blocks) = Scaling::<Refined>::shape(self.capacity, next);
+            let (room, blocks) = Scaling::<Refined>::shape(capacity, next);
             row.slices.push(Draft::new(blocks)?);
-            row.room = room.into();
+            row.room = (room / share_of(window)).into();
         }
         if let Some(newest) = row.slices.last_mut() {
             if newest.count(signature.bits()) == 0 {
@@ -81,16 +83,35 @@ impl<'a> CommunityDraft<'a> {
         Ok(())
     }
 
+    /// The slices of a window as the merged counts have them.
+    fn slices(&self, window: Window) -> &'a [Merged] {
+        self.merged.of_size(window, capacity_of(window, self.capacity)).map_or(&[], |held| &held.slices)
+    }
+
     /// The newest slice of a window; none yet where there is nothing.
     fn begin(&self, window: Window) -> Result<Row<'a>, ParameterError> {
-        let slices = self.merged.of_size(window, self.capacity).map_or(&[][..], |held| &held.slices);
+        let slices = self.slices(window);
         let Some(newest) = slices.last() else {
             return Ok(Row { first: 0, slices: Vec::new(), room: 0 });
         };
         let first = u32::try_from(slices.len() - 1).unwrap_or(MAX_SLICES);
-        let (capacity, blocks) = Scaling::<Refined>::shape(self.capacity, first);
-        let room = u64::from(capacity).saturating_sub(estimate(newest.gauge(1).fill, blocks));
+        let (capacity, blocks) = Scaling::<Refined>::shape(capacity_of(window, self.capacity), first);
+        let room =
+            u64::from(capacity / share_of(window)).saturating_sub(estimate(newest.gauge(1).fill, blocks));
         Ok(Row { first, slices: vec![Draft::of(newest)], room })
+    }
+
+    /// By how much a signature's count grows, window by window.
+    pub(super) fn growth(&self, signature: Signature) -> impl Iterator<Item = Share> {
+        let bits = signature.bits();
+        let rows = self.rows.iter().filter(move |(window, _)| window.takes(signature));
+        rows.map(move |(&window, row)| {
+            let slices = self.slices(window);
+            let before = slices.get(row.first as usize).map_or(0, |slice| slice.count(bits));
+            let counts = row.slices.iter().map(|slice| slice.count(bits));
+            let count = counts.fold(0, u32::saturating_add).saturating_sub(before);
+            Share { window: window.start, count }
+        })
     }
 
     /// What all of them grow by.
@@ -98,7 +119,8 @@ impl<'a> CommunityDraft<'a> {
         let of = |(&window, row): (&Window, &Row<'a>)| -> Vec<Part> {
             let deltas = (row.first..).zip(row.slices.iter().map(Draft::delta));
             let deltas = deltas.filter(|(_, delta)| !delta.is_empty());
-            deltas.map(|(slice, delta)| Part { window, capacity: self.capacity, slice, delta }).collect()
+            let capacity = capacity_of(window, self.capacity);
+            deltas.map(|(slice, delta)| Part { window, capacity, slice, delta }).collect()
         };
         self.rows.iter().flat_map(of).collect()
     }
@@ -108,7 +130,7 @@ impl<'a> CommunityDraft<'a> {
 mod tests {
     use super::*;
     use crate::ledger::state::oddity::tests::element;
-    use bulkmark_filter::{CELLS_AT_CAPACITY, Counting, Merged};
+    use bulkmark_filter::{CELLS_AT_CAPACITY, Counting};
 
     /// The estimate is within a twentieth, from a tenth of the capacity to twice it.
     #[test]

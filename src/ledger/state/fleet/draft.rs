@@ -2,19 +2,25 @@
 //! The next step of a fleet's chain, as this aggregator would make it. Nothing is changed by it: it counts when the log has it, and
 //! delivers it to everybody, its maker included.
 
-use crate::ledger::history::carried::Carried;
+use crate::ledger::history::carried::{Carried, why_not};
 use crate::ledger::history::fleet::{is_name, origin_of_client};
 use crate::ledger::history::spool_mark::{SpoolMark, Taken};
-use crate::ledger::history::step::{MAX_STEP_CELLS, SpoolMarks, Step, StepHead};
+use crate::ledger::history::step::{MAX_STEP, MAX_STEP_CELLS, SpoolMarks, Step, StepHead};
 use crate::ledger::history::update::{Part, Scope, Update};
 use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::history::window::Calendar;
 use crate::ledger::settings::Settings;
+use crate::ledger::state::counts::Counts;
+use crate::ledger::state::fleet::bulk::{Reported, counts_before, halve};
 use crate::ledger::state::fleet::client::ClientDraft;
 use crate::ledger::state::fleet::community::CommunityDraft;
 use crate::ledger::state::fleet::fold::Fleet;
+use crate::ledger::state::held::Held;
 use crate::ledger::state::limited::Limits;
 use crate::ledger::state::merged::MergedCounts;
+use crate::ledger::state::shares::Share;
+use crate::ledger::state::teller::LEAST_BOUND;
+use crate::signature::Signature;
 use bulkmark_filter::{CELLS_PER_ELEMENT, ParameterError};
 use std::collections::BTreeMap;
 
@@ -43,6 +49,8 @@ pub struct Terms {
     pub epoch: u64,
     /// Which place for batches it counts on.
     pub made: u64,
+    /// Batches up to this place are not kept any more: whoever waits for them to be counted waits no longer.
+    pub gone: u64,
     /// Clients whose counts were taken back, and how often.
     pub withdrawn: Vec<(String, u32)>,
     /// Bytes of the step at most.
@@ -62,6 +70,8 @@ pub struct Drafted {
     pub signatures: usize,
     /// Batches of these that cannot be read.
     pub junk: u64,
+    /// The first of these: whose it is, where it is, and why.
+    pub unread: Option<String>,
     /// Those that were counted before.
     pub repeated: u64,
     /// Those whose number is too far ahead of what is open of their spool. They are passed over, and come again.
@@ -93,7 +103,12 @@ impl Outline {
         for (update, bytes) in &mut self.step.updates {
             *bytes = update.encode();
         }
-        let bytes = self.step.encode();
+        let mut bytes = self.step.encode();
+        while bytes.len() > MAX_STEP && self.drafted.batches <= 1 && !self.step.bulk.is_empty() {
+            // One batch of which all is bulk in many windows.
+            halve(&mut self.step.bulk);
+            bytes = self.step.encode();
+        }
         (self.step, Drafted { bytes, ..self.drafted })
     }
 }
@@ -108,6 +123,7 @@ struct Drafting<'a> {
     marks: SpoolMarks,
     community: CommunityDraft<'a>,
     clients: BTreeMap<Origin, ClientDraft<'a>>,
+    reported: Reported,
     drafted: Drafted,
     covers: u64,
     time: u64,
@@ -119,14 +135,13 @@ struct Drafting<'a> {
 /// # Errors
 /// When there can be no filter of the configured size.
 pub(crate) fn draft(
-    fleet: &Fleet,
-    merged: &MergedCounts,
-    settings: &Settings,
+    counts: &Counts,
     batches: &[Batched],
     terms: &Terms,
     most: usize,
     new: Origin,
 ) -> Result<Option<Outline>, ParameterError> {
+    let Counts { fleet, merged, settings, .. } = counts;
     let mark = fleet.mark;
     let same = terms.epoch == mark.epoch && terms.made == mark.made;
     if mark.version > 0 && !same && terms.epoch <= mark.epoch {
@@ -141,20 +156,22 @@ pub(crate) fn draft(
         marks: SpoolMarks::new(),
         community: CommunityDraft::new(merged, settings.capacity.get()),
         clients: BTreeMap::new(),
+        reported: Reported::new(fleet.bound),
         drafted: Drafted {
             version: mark.version + 1,
             bytes: Vec::new(),
             batches: 0,
             signatures: 0,
             junk: 0,
+            unread: None,
             repeated: 0,
             early: 0,
         },
-        covers: if same { mark.covers } else { 0 },
+        covers: if same { mark.covers.max(terms.gone) } else { terms.gone },
         time: 0,
     };
     drafting.take_all(batches, terms.most_bytes, most)?;
-    Ok(drafting.finish(terms, same))
+    Ok(drafting.finish(&counts.held, terms, same))
 }
 
 impl Drafting<'_> {
@@ -166,10 +183,7 @@ impl Drafting<'_> {
     ) -> Result<(), ParameterError> {
         let mut bytes = 0;
         for batch in batches.iter().take(most) {
-            let ours = |carried: &Carried| {
-                carried.key_id == self.settings.federation.key_id && is_name(&batch.client)
-            };
-            let carried = Carried::decode(&batch.bytes).filter(ours);
+            let carried = self.read(batch);
             let signatures = carried.as_ref().map_or(0, |carried| carried.reports.len());
             bytes += signatures * BYTES_PER_SIGNATURE + BYTES_PER_BATCH;
             let full = bytes > most_bytes || self.drafted.signatures + signatures > MAX_SIGNATURES;
@@ -177,14 +191,33 @@ impl Drafting<'_> {
                 break;
             }
             match carried {
-                Some(carried) => self.take(batch, &carried)?,
-                None => self.drafted.junk += 1,
+                Ok(carried) => self.take(batch, &carried)?,
+                Err(why) => {
+                    self.drafted.junk += 1;
+                    let told = || format!("a batch of {:?} at place {}: {why}", batch.client, batch.place);
+                    self.drafted.unread.get_or_insert_with(told);
+                }
             }
             self.drafted.batches += 1;
             self.covers = self.covers.max(batch.place);
             self.time = self.time.max(batch.at);
         }
         Ok(())
+    }
+
+    /// What a batch says, or why it is passed over.
+    fn read(&self, batch: &Batched) -> Result<Carried, String> {
+        if batch.bytes.is_empty() {
+            return Err("it is empty, or of nobody that the log knows".to_owned());
+        }
+        let carried = Carried::decode(&batch.bytes).ok_or_else(|| why_not(&batch.bytes))?;
+        let (ours, theirs) = (self.settings.federation.key_id, carried.key_id);
+        if ours != theirs {
+            return Err(format!(
+                "it is of a machine whose federation key id is {theirs:016x}, and here it is {ours:016x}"
+            ));
+        }
+        if is_name(&batch.client) { Ok(carried) } else { Err("nobody can have this name".to_owned()) }
     }
 
     fn take(&mut self, batch: &Batched, carried: &Carried) -> Result<(), ParameterError> {
@@ -202,9 +235,15 @@ impl Drafting<'_> {
 
     fn count(&mut self, batch: &Batched, carried: &Carried) -> Result<(), ParameterError> {
         self.drafted.signatures += carried.reports.len();
-        let window = self.calendar.at(batch.at);
+        let window = |signature| self.calendar.of(signature, batch.at);
         let Some(limits) = batch.limits else {
+            // Partners hear what is told, but have nothing begun: a list takes memory of all who make steps.
+            if carried.bulk_from > 0 {
+                self.reported.ask(carried.bulk_from.max(LEAST_BOUND));
+            }
+            carried.reports.iter().for_each(|&(signature, _)| self.reported.add(signature));
             for &(signature, times) in &carried.reports {
+                let window = window(signature);
                 self.community.add(window, signature, times)?;
             }
             return Ok(());
@@ -218,7 +257,8 @@ impl Drafting<'_> {
             }
         };
         for &(signature, times) in &carried.reports {
-            client.add(window, signature, times, limits, batch.at);
+            client.add(window(signature), signature, times, limits, batch.at);
+            self.reported.add(signature);
         }
         Ok(())
     }
@@ -235,11 +275,25 @@ impl Drafting<'_> {
         all
     }
 
-    fn finish(self, terms: &Terms, same: bool) -> Option<Outline> {
+    /// What a signature's counts will be.
+    fn by_window(&self, signature: Signature) -> Vec<Share> {
+        let before = counts_before(self.merged, self.calendar, signature, self.time);
+        let by_clients = self.clients.values().flat_map(|client| client.growth(signature));
+        before.chain(self.community.growth(signature)).chain(by_clients).collect()
+    }
+
+    fn finish(self, held: &Held, terms: &Terms, same: bool) -> Option<Outline> {
         let withdrawn = self.withdrawn(terms);
-        if self.drafted.batches == 0 && withdrawn.is_empty() && same {
+        if self.drafted.batches == 0 && withdrawn.is_empty() && same && self.covers == self.fleet.mark.covers
+        {
             return None;
         }
+        // What is taken back is in any count: the list begins anew, and tells what is reported from then on.
+        let bulk = if withdrawn.is_empty() {
+            self.reported.sections(held, self.calendar, |signature| self.by_window(signature))
+        } else {
+            Vec::new()
+        };
         let mut parts = vec![(self.origin, Scope::Community, self.community.parts())];
         let clients = self.clients.iter().filter(|(origin, _)| !withdrawn.contains(origin));
         parts.extend(clients.map(|(&origin, client)| (origin, Scope::Client, client.parts())));
@@ -257,8 +311,9 @@ impl Drafting<'_> {
             made: terms.made,
             covers: self.covers,
             time: if self.drafted.batches > 0 { self.time } else { self.fleet.time },
+            bound: self.reported.bound,
         };
-        Some(Outline { step: Step { head, marks: self.marks, updates }, drafted: self.drafted })
+        Some(Outline { step: Step { head, marks: self.marks, bulk, updates }, drafted: self.drafted })
     }
 }
 

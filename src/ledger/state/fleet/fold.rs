@@ -8,7 +8,9 @@ use crate::ledger::history::step::{Step, StepHead};
 use crate::ledger::history::update::{Scope, Update};
 use crate::ledger::history::vector::{Chain, Origin};
 use crate::ledger::settings::Settings;
+use crate::ledger::state::fleet::keeps::Kept;
 use crate::ledger::state::fleet::marks::Marks;
+use crate::ledger::state::held::Held;
 use crate::ledger::state::merged::{Applied, MergedCounts};
 
 /// Where the chain stands, and which batches are in it. The cells are the merged ones, which nobody else writes then.
@@ -19,6 +21,8 @@ pub(crate) struct Fleet {
     pub(crate) origin: Origin,
     /// When the newest batch of the last step came.
     pub(crate) time: u64,
+    /// The count from which on bulk is told apart; 0 while it is not.
+    pub(crate) bound: u32,
     pub(crate) marks: Marks,
 }
 
@@ -27,18 +31,19 @@ fn junk(what: &(impl ToString + ?Sized)) -> StepRefusal {
 }
 
 impl Fleet {
-    /// Applies the step with these bytes to `merged`, if it is the next one. One that is in already changes nothing.
+    /// Applies the step with these bytes to what is kept, if it is the next one. One that is in already changes nothing.
     ///
     /// # Errors
     /// [`StepRefusal`]; nothing is changed then.
     pub(crate) fn apply(
         &mut self,
-        merged: &mut MergedCounts,
+        Kept { merged, held, keeps }: Kept<'_>,
         step: &Step,
         bytes: &[u8],
         place: u64,
+        settings: &Settings,
     ) -> Result<Applied, StepRefusal> {
-        let StepHead { origin, version, epoch, made, covers, time, .. } = step.head;
+        let StepHead { origin, version, epoch, made, covers, time, bound, .. } = step.head;
         if version <= self.mark.version {
             return Ok(Applied::Known);
         }
@@ -46,9 +51,12 @@ impl Fleet {
         if !self.marks.are_followed_by(&step.marks) {
             return Err(junk("the step counts batches again that are counted"));
         }
-        self.apply_updates(merged, step, time)?;
+        self.apply_updates(merged, step, time, keeps.cells)?;
+        if keeps.list {
+            self.apply_bulk(held, step, settings);
+        }
         self.marks.set_all(&step.marks, version);
-        (self.origin, self.time) = (origin, time);
+        (self.origin, self.time, self.bound) = (origin, time, bound);
         self.mark = FleetMark { version, chain: Chain::of(bytes), epoch, made, covers, place };
         Ok(Applied::New)
     }
@@ -69,11 +77,31 @@ impl Fleet {
         if version > 1 && !goes_on && head.epoch <= mark.epoch {
             return Err(junk("the step covers less than the one before it"));
         }
+        if self.bound > 0 && !(1..=self.bound).contains(&head.bound) {
+            return Err(junk("the step does not tell all of bulk that the one before it told"));
+        }
         Ok(())
     }
 
-    /// All of the updates, or none: what can be refused is looked at before anything is changed.
-    fn apply_updates(&self, merged: &mut MergedCounts, step: &Step, time: u64) -> Result<(), StepRefusal> {
+    /// What a partner brought is in any count of the list, and leaves it with all others: then it begins anew, as it does where bulk is
+    /// told for the first time.
+    fn apply_bulk(&self, held: &mut Held, step: &Step, settings: &Settings) {
+        let is_withdrawn = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
+        if is_withdrawn || self.bound == 0 && step.head.bound > 0 {
+            *held = Held::new(settings);
+        }
+        step.bulk.iter().for_each(|section| held.raise(section, step.head.time, |_, _, _| ()));
+    }
+
+    /// All of the updates, or none: what can be refused is looked at before anything is changed. Whoever keeps no cells follows the
+    /// versions alone; should all others refuse a step that it took, it is on a branch, and hears so by the next one.
+    fn apply_updates(
+        &self,
+        merged: &mut MergedCounts,
+        step: &Step,
+        time: u64,
+        cells: bool,
+    ) -> Result<(), StepRefusal> {
         let updates = || step.updates.iter().map(|(update, _)| update);
         for update in updates() {
             let known = merged.vector().get(update.origin);
@@ -85,6 +113,12 @@ impl Fleet {
             }
         }
         let refused = |refusal: Refusal| junk(&refusal);
+        if !cells {
+            for (update, bytes) in &step.updates {
+                merged.vector_mut().set(update.origin, update.mark(bytes));
+            }
+            return Ok(());
+        }
         merged
             .layers()
             .check_all(updates().filter(|update| update.scope == Scope::Client), time)

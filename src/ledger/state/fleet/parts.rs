@@ -2,11 +2,12 @@
 //! A fleet's snapshot as it travels: one stream of entries, cut into parts that an engine of a log takes in one piece. Described in
 //! docs/protocol.md.
 
+use crate::ledger::history::bulk::{MAX_ENTRIES, Section};
 use crate::ledger::history::chunks::{MAX_CHUNK_BYTES, MAX_LAYER_BYTES};
 use crate::ledger::history::fields::{CutOff, Fields};
 use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::row::Row;
-use crate::ledger::history::sealed::{seal, unseal};
+use crate::ledger::history::sealed::{OtherForm, seal, unseal};
 use crate::ledger::history::spool_mark::SpoolMark;
 use crate::ledger::history::step::{MAX_STEP, take_name};
 use crate::ledger::history::vector::{Chain, Origin, Vector};
@@ -14,6 +15,11 @@ use crate::ledger::state::fleet::marks::Known;
 
 /// The kind of a part, and the version of its form.
 const MAGIC: &[u8; 5] = b"BMFP\x01";
+
+/// What bytes in the place of a part are, if a program of another version made them.
+pub(crate) fn other_part(bytes: &[u8]) -> Option<OtherForm> {
+    OtherForm::of(&[MAGIC], "a snapshot", bytes)
+}
 
 /// Bytes of a part's head, its number, and its checksum.
 const OVERHEAD: usize = 5 + 4 + 4;
@@ -33,7 +39,7 @@ pub(crate) struct Head {
     pub(crate) vector: Vector,
 }
 
-/// What a snapshot is made up of: first its head, at last its end.
+/// What a snapshot is made up of: first its head, then what all need, then the cells, at last its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
     Head(Head),
@@ -42,6 +48,15 @@ pub(crate) enum Entry {
         client: String,
         spool: u64,
         known: Known,
+    },
+    /// A part of the list of bulk.
+    Bulk(Section),
+    /// All came that somebody needs who keeps no cells: so many marks, and so many parts of the list, which tells bulk from this count
+    /// on (0 where nothing is told).
+    Thin {
+        marks: u64,
+        sections: u64,
+        bound: u32,
     },
     /// How many rows and marks there are.
     End {
@@ -63,6 +78,15 @@ impl Entry {
                 known.mark.encode(&mut bytes);
                 (2, bytes)
             }
+            Self::Bulk(section) => {
+                let mut bytes = Vec::new();
+                section.encode(&mut bytes);
+                (4, bytes)
+            }
+            Self::Thin { marks, sections, bound } => {
+                let numbers = [marks.to_le_bytes(), sections.to_le_bytes()].concat();
+                (5, [&numbers[..], &bound.to_le_bytes()].concat())
+            }
             Self::End { rows, marks } => (3, [rows.to_le_bytes(), marks.to_le_bytes()].concat()),
         }
     }
@@ -80,6 +104,11 @@ impl Entry {
                 Self::Mark { client, spool, known: Known { at, mark } }
             }
             3 => Self::End { rows: fields.u64()?, marks: fields.u64()? },
+            4 => match Section::decode(&mut fields.0, MAX_ENTRIES) {
+                Some(section) => Self::Bulk(section),
+                None => return Ok(None),
+            },
+            5 => Self::Thin { marks: fields.u64()?, sections: fields.u64()?, bound: fields.u32()? },
             _ => return Ok(None),
         };
         Ok(fields.0.is_empty().then_some(entry))
@@ -182,6 +211,7 @@ impl Unpacker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::history::bulk::Print;
     use crate::ledger::history::window::Window;
 
     fn row(chunk: u32, length: usize) -> Entry {
@@ -197,12 +227,18 @@ mod tests {
         vector.set(Origin(5), crate::ledger::history::vector::Mark { version: 2, chain: Chain([9; 16]) });
         let at = FleetMark { version: 7, chain: Chain([1; 16]), epoch: 2, made: 3, covers: 4, place: 5 };
         let head = Head { mark: at, origin: Origin(5), time: 6, key_id: 7, window: 60, vector };
+        let section = Section {
+            window: Window { start: 0, length: 60 },
+            entries: vec![(Print::from_bits(77).unwrap(), 12)],
+        };
         vec![
             Entry::Head(head),
+            Entry::Mark { client: "mx1".to_owned(), spool: 8, known: Known { at: 7, mark } },
+            Entry::Bulk(section),
+            Entry::Thin { marks: 1, sections: 1, bound: 10 },
             row(0, 100),
             row(1, 3 * MAX_STEP),
             row(2, 0),
-            Entry::Mark { client: "mx1".to_owned(), spool: 8, known: Known { at: 7, mark } },
             Entry::End { rows: 3, marks: 1 },
         ]
     }

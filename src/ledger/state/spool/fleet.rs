@@ -5,10 +5,11 @@
 //! that spool tells which of them are counted, and also whether this file is an old copy: then a number was counted that is still to
 //! be given here.
 
-use super::{DROPPED, Spool};
+use super::{DROPPED, Spool, Stored, id_of};
 use crate::ledger::history::spool_mark::SpoolMark;
 use crate::ledger::history::vector::Vector;
 use crate::ledger::state::inherited::Inherited;
+use std::collections::BTreeSet;
 
 /// A batch for a fleet's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,34 @@ fn place(client: &str, spool: u64) -> String {
 fn spool_of(upstream: &str, client: &str) -> Option<u64> {
     let rest = upstream.strip_prefix("fleet ")?.strip_prefix(client)?.strip_prefix(' ')?;
     u64::from_str_radix(rest, 16).ok()
+}
+
+impl Stored {
+    /// Of a machine that has left its fleet, whose counts this server has: its open batches are for that, which knows what is counted of
+    /// them. Returns their numbers.
+    pub(super) fn readdress(&mut self, upstream: &str) -> BTreeSet<u64> {
+        let mut moved = BTreeSet::new();
+        let spool = |place: &str| -> Option<u64> {
+            let (_, spool) = place.strip_prefix("fleet ")?.split_once(' ')?;
+            u64::from_str_radix(spool, 16).ok()
+        };
+        for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
+            // Under another number nobody would know it.
+            if spool(&batch.upstream) == Some(id_of(self.id, self.before, batch.number)) {
+                upstream.clone_into(&mut batch.upstream);
+                moved.insert(batch.number);
+            }
+        }
+        if let Some(last_sent) = &mut self.last_sent {
+            let of_fleet = last_sent.to.iter().filter(|(place, _)| spool(place) == Some(self.id));
+            if let Some(last) = of_fleet.map(|(_, &last)| last).max()
+                && !last_sent.to.contains_key(upstream)
+            {
+                last_sent.to.insert(upstream.to_owned(), last);
+            }
+        }
+        moved
+    }
 }
 
 impl Spool {
@@ -83,11 +112,24 @@ impl Spool {
         new: u64,
     ) -> Heard {
         let mut heard = Heard::default();
+        let (id, before, sent) = (self.id, self.before, &mut self.last_sent.to);
         for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
-            let Some(spool) = spool_of(&batch.upstream, client) else { continue };
-            if marks(spool).is_some_and(|mark| mark.has(batch.number)) {
+            let sent_here = spool_of(&batch.upstream, client);
+            let spool = sent_here.unwrap_or_else(|| id_of(id, before, batch.number));
+            let here = place(client, spool);
+            // What a server had is decided by its own list, before this spool sends anything: then numbers tell nothing of it.
+            if sent_here.is_none() && (batch.upstream.is_empty() || sent.contains_key(&here)) {
+                continue;
+            }
+            let Some(mark) = marks(spool) else { continue };
+            if mark.has(batch.number) {
                 // Whatever the vector says: these counts came with the marks.
                 batch.receipt = Some(DROPPED);
+                heard.settled.push(batch.number);
+            } else if sent_here.is_none() && mark.is_before(batch.number) {
+                // The server's counts are the fleet's now, and this is the first batch that it did not count.
+                sent.insert(here.clone(), batch.number);
+                batch.upstream = here;
                 heard.settled.push(batch.number);
             }
         }
@@ -113,6 +155,8 @@ mod tests {
     use super::super::{Spool, Waiting};
     use super::*;
     use crate::ledger::history::spool_mark::Taken;
+    use crate::ledger::history::vector::Origin;
+    use crate::ledger::state::receipts::Receipt;
     use crate::signature::Signature;
 
     fn push(spool: &mut Spool, reports: std::ops::Range<u8>) {
@@ -152,6 +196,63 @@ mod tests {
         let mut spool = reopened(&spool, &[]);
         assert_eq!(hear(&mut spool, 7, &mark([1, 2, 3, 4])), Heard { settled: vec![2, 4], renewed: None });
         assert_eq!((spool.len(), spool.batches().count()), (0, 0));
+    }
+
+    /// A server's list of batches moved into the fleet: what it counted is settled, the first that it did not count is sent, and of
+    /// others nothing is known.
+    #[test]
+    fn what_a_server_did_not_count_is_sent() {
+        let mut spool = Spool::new(7);
+        for n in 0..3 {
+            push(&mut spool, n..n + 1);
+            assert!(spool.begin(&format!("http://server{n}")).is_some());
+        }
+        let mut spool = reopened(&spool, &[]);
+        assert_eq!(hear(&mut spool, 8, &mark([1])), Heard::default(), "of another spool");
+        assert_eq!(hear(&mut spool, 7, &mark([1])).settled, [1, 2]);
+        let (sent, _) = spool.for_fleet("mx1", 0, 64, false);
+        assert_eq!(numbers(&sent), [(7, 2, 2)]);
+        // What the fleet counts of this spool tells nothing of the third, which somebody else may have counted.
+        let mut spool = reopened(&spool, &[]);
+        assert_eq!(hear(&mut spool, 7, &mark([1, 2])).settled, [2]);
+        assert!(hear(&mut spool, 7, &mark([1, 2, 3])).settled.is_empty());
+        assert_eq!((spool.for_fleet("mx1", 0, 64, false).0, spool.len()), (vec![], 1));
+    }
+
+    /// A machine leaves the fleet, and the server has the fleet's counts: it knows the last batch that was counted, and all before it
+    /// are, too. What came later is sent, and nothing is given up.
+    #[test]
+    fn a_server_goes_on_where_a_fleet_ended() {
+        let mut spool = Spool::new(7);
+        for n in 0..4 {
+            push(&mut spool, n..n + 1);
+            spool.for_fleet("mx1", n.into(), 64, true);
+        }
+        push(&mut spool, 4..6);
+        let server = "http://server";
+        let mut spool = reopened(&spool, &[server.to_owned()]);
+        let counted = Receipt { origin: Origin(3), version: 9 };
+        // It has counted three, and refuses those before the last one.
+        for number in [1, 2] {
+            assert_eq!(spool.open(server).map(|batch| batch.number), Some(number));
+            assert_eq!(spool.is_counted(server), Some(number));
+        }
+        assert_eq!(spool.open(server).map(|batch| batch.number), Some(3));
+        assert!(spool.acknowledge(server, 3, counted));
+        assert_eq!(spool.open(server).map(|batch| batch.number), Some(4));
+        assert!(spool.acknowledge(server, 4, counted));
+        assert_eq!(spool.question(server), None, "it said that it knows no later one");
+        let waited = spool.begin(server).unwrap();
+        assert_eq!((waited.number, waited.reports.len()), (5, 2));
+        assert_eq!(spool.is_counted(server), None, "this one was never for the fleet");
+        // Without anything open the server is asked under the last number of the fleet's.
+        let mut spool = Spool::new(7);
+        push(&mut spool, 0..1);
+        spool.for_fleet("mx1", 0, 64, true);
+        hear(&mut spool, 7, &mark([1]));
+        push(&mut spool, 1..2);
+        let spool = reopened(&spool, &[server.to_owned()]);
+        assert_eq!(spool.question(server).map(|question| question.number), Some(1));
     }
 
     /// An old copy was put back. It has an open batch, which is known by its number, and reports that waited. What is reported since

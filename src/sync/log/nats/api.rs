@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 /// Codes of errors that mean something here.
 const NO_SUCH_STREAM: u64 = 10059;
 const NOT_ENABLED: [u64; 2] = [10039, 10076];
+const FULL: [u64; 2] = [10023, 10047];
 const WRONG_LAST: [u64; 2] = [10071, 10164];
 const REPEAT_IN_PROCESS: u64 = 10158;
 
@@ -38,8 +39,12 @@ impl From<Failure> for LogError {
             NO_SUCH_STREAM => {
                 Self::NotSetUp(format!("the log is not set up: {what}; see bulkmark fleet setup"))
             }
-            code if NOT_ENABLED.contains(&code) => {
-                Self::NotSetUp(format!("{what}; nats-server needs jetstream {{ }} in its configuration"))
+            code if NOT_ENABLED.contains(&code) => Self::NotSetUp(format!(
+                "{what}: nats-server needs jetstream {{ }} in its configuration; where it has it, its disk was full, and it is to \
+                     be restarted when there is space"
+            )),
+            code if FULL.contains(&code) || what.contains("no space left") => {
+                Self::Full(format!("{what} ({code})"))
             }
             code => Self::Unavailable(format!("{what} ({code})")),
         }

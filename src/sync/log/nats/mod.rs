@@ -32,7 +32,7 @@ use connection::Connection;
 use names::{ANSWER, BATCHES, CLIENTS, STEPS};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 
 /// A fleet's log in NATS.
@@ -87,12 +87,17 @@ impl Log for Nats {
                 names::VERSION
             )));
         }
+        self.link().has_clock(seconds(steps.now));
         Ok(Ends {
             made: batches.made,
             batches: Place(batches.last),
             steps: Place(steps.last),
             first_step: Place(steps.first),
         })
+    }
+
+    async fn first_batch(&self) -> Result<Place, LogError> {
+        Ok(Place(api::state(&self.connection, BATCHES.name, None).await?.first))
     }
 
     async fn append(&self, id: Appending, bytes: Vec<u8>) -> Result<Place, LogError> {
@@ -144,11 +149,15 @@ impl Log for Nats {
     }
 }
 
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 /// A message of the batches' stream; none whose subject names no client.
 fn batch(stored: Stored) -> Option<Batch> {
     let client = stored.subject.strip_prefix("bulkmark.reports.")?.to_owned();
     check_name(&client).ok()?;
-    let at = stored.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let at = seconds(stored.at);
     Some(Batch { place: stored.place, client, at, bytes: stored.payload.into() })
 }
 

@@ -11,17 +11,26 @@ use tokio_postgres::types::Type;
 
 /// See [`crate::sync::log::Log::ends`].
 pub(super) async fn ends(database: &Database) -> Result<Ends, LogError> {
-    let sql = "select l.made, b.last, s.last, coalesce((select min(place) from bulkmark.steps), s.last + 1)
+    let sql = "select l.made, b.last, s.last, coalesce((select min(place) from bulkmark.steps), s.last + 1),
+        extract(epoch from now())::bigint
         from bulkmark.log l, bulkmark.ends b, bulkmark.ends s where b.name = 'batches' and s.name = 'steps'";
     let rows = database.ask(sql, &[]).await?;
     let missing = || LogError::NotSetUp("the log has no ends: bulkmark fleet setup makes them".to_owned());
     let row = rows.first().ok_or_else(missing)?;
+    database.link.has_clock(unsigned(row.get(4)));
     Ok(Ends {
         made: unsigned(row.get(0)),
         batches: Place(unsigned(row.get(1))),
         steps: Place(unsigned(row.get(2))),
         first_step: Place(unsigned(row.get(3))),
     })
+}
+
+/// See [`crate::sync::log::Log::first_batch`].
+pub(super) async fn first_batch(database: &Database) -> Result<Place, LogError> {
+    let sql = "select coalesce((select min(place) from bulkmark.batches), b.last + 1) from bulkmark.ends b where b.name = 'batches'";
+    let rows = database.ask(sql, &[]).await?;
+    Ok(Place(rows.first().map_or(0, |row| unsigned(row.get(0)))))
 }
 
 /// See [`crate::sync::log::Log::append_step`].

@@ -25,6 +25,9 @@ pub(super) fn meaning(error: &Error) -> LogError {
     if missing.contains(code) {
         return LogError::NotSetUp(format!("{text}: bulkmark fleet setup makes it"));
     }
+    if *code == SqlState::DISK_FULL {
+        return LogError::Full(text);
+    }
     LogError::Unavailable(text)
 }
 

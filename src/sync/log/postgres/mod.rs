@@ -68,6 +68,10 @@ impl Log for Postgres {
         Batches::after(&self.database, after).await
     }
 
+    async fn first_batch(&self) -> Result<Place, LogError> {
+        engine::first_batch(&self.database).await
+    }
+
     async fn steps(&self, after: Place) -> Result<Steps, LogError> {
         Steps::after(&self.database, after).await
     }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! One mailing, and what was said of it.
+
+use bulkmark::trust::{Case, Heard, Judgement, ReporterId, Settings, Side, Standing, Voice};
+
+/// A message that many get.
+#[derive(Debug)]
+pub(super) struct Mailing {
+    /// What it is.
+    pub(super) truth: Side,
+    voices: Vec<Voice>,
+    /// What speaks for spam, less what speaks against it, in units.
+    net: i64,
+    heard: bool,
+    /// Copies that came.
+    pub(super) seen: u32,
+}
+
+impl Mailing {
+    pub(super) const fn new(truth: Side) -> Self {
+        Self { truth, voices: Vec::new(), net: 0, heard: false, seen: 0 }
+    }
+
+    pub(super) fn is_spam(&self, settings: &Settings) -> bool {
+        self.net >= i64::from(settings.threshold())
+    }
+
+    pub(super) fn was_spam(&self) -> bool {
+        self.voices.iter().any(|voice| voice.spam_after)
+    }
+
+    /// Hears somebody; true for the first word.
+    pub(super) fn says(
+        &mut self,
+        person: u32,
+        side: Side,
+        standing: &Standing,
+        settings: (&Settings, u32),
+        now: u64,
+    ) -> bool {
+        let who = id(person);
+        let (voice, change) = match self.case().hear((who, side), standing, settings, now) {
+            Heard::Again => return false,
+            Heard::Counts(voice) => (voice, i64::from(voice.units)),
+            Heard::TakesBack(voice, units) => (voice, i64::from(units)),
+        };
+        match side {
+            Side::Spam => self.net += change,
+            Side::NotSpam => self.net -= change,
+        }
+        match self.voices.iter_mut().find(|known| known.who == who) {
+            Some(known) => *known = voice,
+            // What weighs nothing changes nothing, now or later.
+            None if voice.units == 0 => (),
+            None => self.voices.push(voice),
+        }
+        !std::mem::replace(&mut self.heard, true)
+    }
+
+    const fn case(&self) -> Case<'_> {
+        Case { voices: self.voices.as_slice(), elsewhere: 0, seen: self.seen }
+    }
+
+    /// Judges those who spoke.
+    pub(super) fn judge(&self) -> Vec<Judgement> {
+        self.case().judge().1
+    }
+}
+
+/// People are numbered.
+pub(super) const fn id(person: u32) -> ReporterId {
+    (person as u128).to_le_bytes()
+}

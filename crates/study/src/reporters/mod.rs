@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Whether trust keeps liars from deciding what is spam: a site's mail of some weeks, with and without it. docs/trust.md.
+
+mod mailing;
+mod people;
+mod plot;
+mod scenario;
+mod world;
+
+pub use people::{Lie, TURN};
+pub use plot::{Outcomes, PlotError, plot};
+pub use scenario::{Runs, Scenario};
+pub use world::{Accounts, Day, World};

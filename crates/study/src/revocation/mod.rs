@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What it costs that nominations can be revoked: the paper's two Bloom filters against counting ones. docs/filter.md.
+
+mod forms;
+mod measure;
+
+pub use forms::Form;
+pub use measure::{Law, Measured, measure};

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Traps that get mail which somebody wants: these are no traps. And how correspondents are known.
+
+use super::report::Report;
+use crate::config::MilterFile;
+use crate::control::DaemonStatus;
+use crate::policy::Authenticate;
+use crate::text::told;
+
+/// Says which traps got mail that a white list wants.
+pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
+    const CHECK: &str = "traps";
+    let wanted = status.traps.iter().flat_map(|traps| &traps.wanted);
+    let mut is_well = true;
+    for (trap, wanted) in wanted {
+        is_well = false;
+        let (trap, entry, messages) = (told(trap), told(&wanted.entry), wanted.messages);
+        report.warning(
+            CHECK,
+            format!("{trap} gets mail from white-listed senders: {messages} messages, the last wanted by {entry}; these are not nominated"),
+            "take it out of traps.recipients if people use it, or the sender off the white list",
+        );
+    }
+    if is_well && !file.traps.recipients.is_empty() {
+        report.ok(CHECK, "none of them gets mail from white-listed senders");
+    }
+}
+
+/// Says by what mail is known to be from those to whom users wrote.
+pub(super) fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
+    let Some(pairs) = status.correspondents.filter(|&pairs| pairs > 0) else { return };
+    let by = match file.authentication.authenticate {
+        Authenticate::No => {
+            "known by the names of their mail servers alone, since authentication.authenticate is \"no\""
+        }
+        Authenticate::Header | Authenticate::Here => "known by what is verified",
+    };
+    report.ok("correspondents", format!("{pairs} pairs of a user and somebody that user wrote to; {by}"));
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark fleet export`
+
+use super::last_step;
+use crate::command::output::{failed, output};
+use crate::config::{self, SERVER_PATH};
+use crate::ledger::Harvest;
+use crate::sync::Link;
+use crate::sync::log::nats::Nats;
+use crate::sync::log::postgres::Postgres;
+use crate::sync::log::{Engine, Log, Settings};
+use anyhow::{Context, bail};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Write what a fleet counted as the ledger of a new server.
+///
+/// Run it on an aggregator that is stopped, after all others. It asks the log whether this one has counted all that is in it. Exit code 0:
+/// the ledger is written; 2: error.
+#[derive(Debug, clap::Args)]
+pub(in crate::command) struct Args {
+    /// The state directory of the new server, in which there is no ledger yet.
+    #[arg(value_name = "STATE-DIR")]
+    to: PathBuf,
+    /// The configuration of the aggregator.
+    #[arg(long, value_name = "FILE", default_value = SERVER_PATH)]
+    config: PathBuf,
+    /// Do not ask the log, which is lost, and leave out what milters may still have of batches that were overtaken.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match export(args) {
+        Ok(path) => {
+            writeln!(output(), "the fleet's counts are in {}", path.display())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(e) => Ok(failed(&e, 2)),
+    }
+}
+
+fn export(args: &Args) -> anyhow::Result<PathBuf> {
+    let (file, key) = config::load_server(&args.config)?;
+    let shown = args.config.display();
+    let settings = file.fleet.with_context(|| format!("{shown}: expected [fleet], found none"))?;
+    let harvest = Harvest::read(&file.state_dir)?;
+    if harvest.key_id() != key.id() {
+        bail!(
+            "{}: its federation key id is {:016x}, and that of {shown} is {:016x}",
+            file.state_dir.display(),
+            harvest.key_id(),
+            key.id()
+        );
+    }
+    if !args.force {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        runtime.block_on(open(&settings, &harvest)).with_context(|| settings.log.clone())?;
+        if !harvest.gaps().is_empty() {
+            bail!(
+                "batches of {} are not counted although later ones are; start an aggregator once more, and wait until bulkmark status on \
+                 these machines says that nothing waits (--force gives them up)",
+                harvest.gaps().join(", ")
+            );
+        }
+    }
+    Ok(harvest.write(&args.to)?)
+}
+
+async fn open(settings: &Settings, harvest: &Harvest) -> anyhow::Result<()> {
+    let link = Arc::new(Link::new(&settings.log));
+    match settings.address()?.engine {
+        Engine::Nats => compare(&Nats::new(settings, link).await?, harvest).await,
+        Engine::Postgres => compare(&Postgres::new(settings, link)?, harvest).await,
+    }
+}
+
+/// Whether all that is in the log is counted.
+async fn compare<L: Log>(log: &L, harvest: &Harvest) -> anyhow::Result<()> {
+    let (ends, mark) = (log.ends().await?, harvest.mark());
+    let last = last_step(log, ends).await?.map_or(0, |last| last.version);
+    if last != mark.version {
+        bail!(
+            "this aggregator has counted {} steps, and the log has {last}: take the one that bulkmark fleet status --server calls in step",
+            mark.version
+        );
+    }
+    if mark.made != ends.made || mark.covers < ends.batches.0 {
+        bail!(
+            "batches wait in the log that nobody has counted: start an aggregator, until bulkmark fleet status says that none do"
+        );
+    }
+    Ok(())
+}

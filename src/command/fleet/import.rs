@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark fleet import`
+
+use crate::command::output::{failed, output};
+use crate::config::{self, SERVER_PATH};
+use crate::ledger::{Seed, StepHead};
+use crate::sync::Link;
+use crate::sync::log::nats::Nats;
+use crate::sync::log::postgres::Postgres;
+use crate::sync::log::{Engine, Log, LogError, Place, Reader as _, Settings};
+use anyhow::{Context, bail};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long the log may take to answer, and to bring one step.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Parts of the snapshot on their way to the log.
+const PARTS: usize = 4;
+
+/// Begin a fleet with what a server counted, in a log that is set up and empty.
+///
+/// The server is stopped, and for good: what it counts later is not in the fleet. Run it where an aggregator is configured. It may be
+/// run again when it was interrupted. Exit code 0: the counts are in the log; 2: error.
+#[derive(Debug, clap::Args)]
+pub(in crate::command) struct Args {
+    /// The state directory of the server, or of a milter that had none; or the ledger's file in it, or a backup of that.
+    #[arg(value_name = "STATE-DIR")]
+    from: PathBuf,
+    /// The configuration of an aggregator of this fleet.
+    #[arg(long, value_name = "FILE", default_value = SERVER_PATH)]
+    config: PathBuf,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match import(args) {
+        Ok(line) => {
+            writeln!(output(), "{line}")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(e) => Ok(failed(&e, 2)),
+    }
+}
+
+fn import(args: &Args) -> anyhow::Result<String> {
+    let (file, key) = config::load_server(&args.config)?;
+    let settings =
+        file.fleet.with_context(|| format!("{}: expected [fleet], found none", args.config.display()))?;
+    let seed = Arc::new(Seed::read(&args.from, key.id(), file.ledger.window.as_secs())?);
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let done = runtime.block_on(open(&settings, seed, args.dry_run));
+    done.with_context(|| settings.log.clone())
+}
+
+async fn open(settings: &Settings, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<String> {
+    let link = Arc::new(Link::new(&settings.log));
+    match settings.address()?.engine {
+        Engine::Nats => put(&Nats::new(settings, link).await?, seed, dry_run).await,
+        Engine::Postgres => put(&Postgres::new(settings, link)?, seed, dry_run).await,
+    }
+}
+
+/// Puts the first step and the snapshot, or what is missing of them.
+async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<String> {
+    let ends = log.ends().await?;
+    let step = seed.step(ends.made);
+    let place = match first_step(log).await? {
+        Some((place, first)) if first == step => Some(place),
+        Some((_, first)) => {
+            let which = StepHead::of(&first).map_or("something else", |_| "other counts");
+            bail!(
+                "the fleet has begun already, with {which}; a server's counts can be moved into a log without steps only (bulkmark \
+                 fleet status shows it)"
+            );
+        }
+        None if ends.steps > Place(0) => bail!(
+            "the fleet has begun already, at step {}; a server's counts can be moved into a log without steps only",
+            ends.steps.0
+        ),
+        None => None,
+    };
+    let is_there = match log.snapshot().await {
+        Ok(_) => true,
+        Err(LogError::Gone(_)) => false,
+        Err(e) => return Err(e.into()),
+    };
+    if place.is_some() && is_there {
+        return Ok("the counts are in the log already".to_owned());
+    }
+    if is_there {
+        bail!(
+            "the log has no steps, and a snapshot of some: a fleet was there before; see bulkmark fleet setup"
+        );
+    }
+    if dry_run {
+        return Ok("the counts would be put into the log".to_owned());
+    }
+    let place = match place {
+        Some(place) => place,
+        None => log.append_step(Place(0), step).await?.context(
+            "the fleet began meanwhile, without these counts; stop its aggregators, and see docs/fleet.md",
+        )?,
+    };
+    let (sender, parts) = mpsc::channel(PARTS);
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut bytes = 0;
+        let mut all = true;
+        seed.parts(ends.made, place.0, |part| {
+            bytes += part.len();
+            all = sender.blocking_send(Some(part)).is_ok();
+            all
+        });
+        if all {
+            let _ = sender.blocking_send(None);
+        }
+        bytes
+    });
+    log.put_snapshot(parts).await.context("what was begun goes on when this is run again")?;
+    Ok(format!("the counts are in the log: {} bytes", reading.await?))
+}
+
+/// The first step that the log has, if that is the first there ever was.
+async fn first_step<L: Log>(log: &L) -> anyhow::Result<Option<(Place, Vec<u8>)>> {
+    if log.ends().await?.steps == Place(0) {
+        return Ok(None);
+    }
+    let mut steps = match log.steps(Place(0)).await {
+        Err(LogError::Gone(_)) => return Ok(None),
+        steps => steps?,
+    };
+    let first = tokio::time::timeout(PATIENCE, steps.next()).await;
+    let first = first.context("the log does not bring its first step")??;
+    Ok(Some((first.place, first.bytes)))
+}

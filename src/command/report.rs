@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark report`
+
+use super::output::{complain, failed, output};
+use crate::config::{self, DEFAULT_PATH};
+use crate::control::{self, MAX_REPORTED, MAX_REPORTER, Report, Reported};
+use crate::mail::mbox::{self, SEPARATOR, Shape, delivered};
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Say of messages that they are spam, or that they are not.
+///
+/// Tells the running milter, over its control socket, whose group may use it. FILE is a message, an mbox, or a Maildir; without one, a
+/// message or an mbox on standard input. One user counts once for each message, and takes back what they said by the opposite.
+/// Exit code 0: all of it is counted, or was before; 1: some was refused, with the reason; 75: try again later.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// They are spam; the default.
+    #[arg(long, conflicts_with = "not_spam")]
+    spam: bool,
+    /// They are no spam.
+    #[arg(long)]
+    not_spam: bool,
+    /// Who says so; the default is the user who runs the command.
+    #[arg(long, value_name = "NAME")]
+    user: Option<OsString>,
+    /// Report mail of one's own domains, too.
+    #[arg(long)]
+    force: bool,
+    /// Take back what this user said of them, and say nothing else.
+    #[arg(long, conflicts_with_all = ["spam", "not_spam"])]
+    forget: bool,
+    /// The milter's configuration, which names the control socket.
+    #[arg(long, default_value = DEFAULT_PATH)]
+    config: PathBuf,
+    /// The control socket; then no configuration is read.
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
+    /// Print one JSON object for each message.
+    #[arg(long)]
+    json: bool,
+    /// Messages, mboxes and Maildirs; "-" is standard input.
+    files: Vec<PathBuf>,
+}
+
+/// `EX_TEMPFAIL` of sysexits(3).
+const TRY_AGAIN: u8 = 75;
+
+/// What became of all messages.
+#[derive(Default)]
+struct Sum {
+    messages: u64,
+    refused: u64,
+    later: u64,
+}
+
+/// Who tells the milter.
+struct Teller<'a> {
+    args: &'a Args,
+    socket: PathBuf,
+    user: Vec<u8>,
+    runtime: tokio::runtime::Runtime,
+    sum: Sum,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let socket = match &args.control {
+        Some(socket) => socket.clone(),
+        None => config::load_parts(&args.config)?.file.control,
+    };
+    let user = user(args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut teller = Teller { args, socket, user, runtime, sum: Sum::default() };
+    let files = if args.files.is_empty() { &[PathBuf::from("-")][..] } else { &args.files };
+    for file in files {
+        if let Err(e) = teller.path(file) {
+            return Ok(failed(&e.context(format!("{}", file.display())), TRY_AGAIN));
+        }
+    }
+    let Sum { messages, refused, later } = teller.sum;
+    if messages == 0 {
+        bail!("no message was found");
+    }
+    Ok(match (refused, later) {
+        (_, 1..) => ExitCode::from(TRY_AGAIN),
+        (1.., 0) => ExitCode::FAILURE,
+        (0, 0) => ExitCode::SUCCESS,
+    })
+}
+
+/// The name of whoever says it.
+fn user(args: &Args) -> anyhow::Result<Vec<u8>> {
+    let own = || format!("uid {}", rustix::process::getuid().as_raw()).into();
+    let user = args.user.clone().unwrap_or_else(own).into_vec();
+    if user.is_empty() || user.len() > MAX_REPORTER {
+        bail!("--user: found {} bytes, expected a name of 1 to {MAX_REPORTER}", user.len());
+    }
+    Ok(user)
+}
+
+impl Teller<'_> {
+    fn path(&mut self, path: &Path) -> anyhow::Result<()> {
+        if path == Path::new("-") {
+            return self.standard_input();
+        }
+        if !path.is_dir() {
+            return self.file(path);
+        }
+        // Of a Maildir what is delivered; below any directory, all files.
+        let is_maildir = path.join("cur").is_dir() && path.join("new").is_dir();
+        let mut below: Vec<PathBuf> = if is_maildir {
+            ["cur", "new"].map(|name| path.join(name)).to_vec()
+        } else {
+            fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?
+        };
+        below.sort_unstable();
+        // Links to directories may lead round in a circle.
+        below.iter().filter(|path| !(path.is_symlink() && path.is_dir())).try_for_each(|path| self.path(path))
+    }
+
+    fn standard_input(&mut self) -> anyhow::Result<()> {
+        let mut bytes = Vec::new();
+        io::stdin().lock().take(MAX_REPORTED + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_REPORTED {
+            bail!("it has more than {MAX_REPORTED} bytes; report an mbox as a file");
+        }
+        let mut places = Vec::new();
+        let shape = mbox::scan(&mut &bytes[..], bytes.len() as u64, &mut |found| {
+            places.push((found.at, found.length));
+        })?;
+        if shape == Shape::Other || shape == Shape::Compressed {
+            bail!("it is no mail");
+        }
+        for (at, length) in places {
+            let (at, length) = (usize::try_from(at)?, usize::try_from(length)?);
+            let message = bytes.get(at..at.saturating_add(length)).unwrap_or_default();
+            self.message("-", message)?;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path) -> anyhow::Result<()> {
+        let file = File::open(path)?;
+        let size = file.metadata()?.len();
+        let mut places = Vec::new();
+        let shape = mbox::scan(&mut BufReader::new(&file), size, &mut |found| {
+            places.push((found.at, found.length));
+        })?;
+        if shape == Shape::Other || shape == Shape::Compressed {
+            self.sum.refused += 1;
+            complain(format_args!("{}: it is no mail", path.display()));
+            return Ok(());
+        }
+        let several = places.len() > 1;
+        for (number, (at, length)) in (1..).zip(places) {
+            let name = path.display();
+            let name = if several { format!("{name}, message {number}") } else { name.to_string() };
+            if length > MAX_REPORTED {
+                self.sum.refused += 1;
+                complain(format_args!("{name}: it has {length} bytes, expected at most {MAX_REPORTED}"));
+                continue;
+            }
+            let mut message = vec![0; usize::try_from(length)?];
+            file.read_exact_at(&mut message, at)?;
+            self.message(&name, &message)?;
+        }
+        Ok(())
+    }
+
+    /// Reports one message as its mbox has it.
+    fn message(&mut self, name: &str, raw: &[u8]) -> anyhow::Result<()> {
+        let message = delivered(raw);
+        let head = if message.starts_with(SEPARATOR) {
+            memchr::memchr(b'\n', &message).map_or(message.len(), |end| end + 1)
+        } else {
+            0
+        };
+        let message = &message[head..];
+        let Self { args, socket, user, runtime, sum } = self;
+        let report = Report {
+            user: user.clone(),
+            // What is taken back may be either; the milter looks which.
+            spam: !args.not_spam,
+            force: args.force,
+            forget: args.forget,
+            length: message.len() as u64,
+        };
+        let reported = runtime.block_on(control::report(socket, &report, message));
+        let reported =
+            reported.with_context(|| format!("the milter at {} does not answer", socket.display()))?;
+        sum.messages += 1;
+        sum.later += u64::from(reported.later);
+        sum.refused += u64::from(reported.refused.is_some() || reported.too_often > 0);
+        if args.json {
+            writeln!(output(), "{}", serde_json::to_string(&reported)?)?;
+        } else {
+            writeln!(output(), "{name}: {}", sentence(args, &reported))?;
+        }
+        Ok(())
+    }
+}
+
+/// What became of a message, for people.
+fn sentence(args: &Args, reported: &Reported) -> String {
+    if let Some(why) = &reported.refused {
+        return format!("refused: {why}");
+    }
+    let what = if args.not_spam { "not spam" } else { "spam" };
+    let Reported {
+        signatures,
+        counted,
+        taken_back,
+        known,
+        too_often,
+        no_room,
+        shared,
+        weightless,
+        weight,
+        ..
+    } = reported;
+    let mut parts = Vec::new();
+    if *taken_back > 0 {
+        parts.push(format!(
+            "what this user said before of {taken_back} signatures is taken back by the opposite"
+        ));
+    }
+    if *counted > 0 {
+        let weight = if *weight < 1.0 { format!(", with the weight {weight:.3}") } else { String::new() };
+        parts.push(format!("counted as {what} by {counted} of {signatures} signatures{weight}"));
+    }
+    if parts.is_empty() && *known > 0 {
+        parts.push(if args.forget {
+            "this user said nothing of it that counts".to_owned()
+        } else {
+            format!("counted as {what} before")
+        });
+    }
+    if *too_often > 0 {
+        parts.push(format!(
+            "{too_often} not counted, since this user changed their mind about them too often"
+        ));
+    }
+    if *no_room > 0 {
+        parts.push(format!("{no_room} not counted, since there is no room for more of what users say"));
+    }
+    if *weightless > 0 {
+        let why = if args.not_spam {
+            "nobody called them spam, or this user is not trusted"
+        } else {
+            "new users said as much as they may, or this user is not trusted"
+        };
+        parts.push(format!("{weightless} not counted, since {why}"));
+    }
+    let where_to = if *shared && *counted + *taken_back > 0 { "; other servers are told" } else { "" };
+    format!("{}{where_to}", parts.join("; "))
+}

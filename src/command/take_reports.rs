@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From what is reported on the control socket to the milter that counts it.
+
+use crate::control::{NameReporter, Report, Reported, TakeReport};
+use crate::ledger::{Said, Side};
+use crate::milter::{Refused, Service, Taken, Word, take_report};
+use crate::signature::{ReporterId, UNIT};
+use std::sync::Arc;
+
+/// Who counts what users say.
+pub(super) fn reports(service: Arc<Service>) -> TakeReport {
+    Box::new(move |report, message| {
+        let service = Arc::clone(&service);
+        Box::pin(async move { told(take_report(&service, message, word(&report)).await) })
+    })
+}
+
+/// Who knows users by their names.
+pub(super) fn reporter(service: Arc<Service>) -> NameReporter {
+    Box::new(move |name| ReporterId::of(&service.rules.load().key, name))
+}
+
+fn word(report: &Report) -> Word {
+    let side = if report.spam { Side::Spam } else { Side::NotSpam };
+    // A trap of the same name is somebody else.
+    let reporter = [b"user:", &report.user[..]].concat();
+    Word { reporter, side, force: report.force, only_back: report.forget }
+}
+
+/// What the word weighs for a signature, on average of those for which it was counted.
+fn weight(said: Said) -> f64 {
+    let counted = said.counted + said.taken_back;
+    if counted == 0 { 0.0 } else { f64::from(said.units) / f64::from(UNIT) / counted as f64 }
+}
+
+fn told(taken: Result<Taken, Refused>) -> Reported {
+    match taken {
+        Ok(Taken { said, signatures, is_shared }) => Reported {
+            signatures,
+            counted: said.counted,
+            taken_back: said.taken_back,
+            known: said.known,
+            too_often: said.too_often,
+            no_room: said.no_room,
+            weightless: said.weightless,
+            weight: weight(said),
+            shared: is_shared,
+            refused: None,
+            later: said.no_room > 0,
+        },
+        Err(why) => {
+            log::info!("a report was refused: {why}");
+            Reported {
+                later: matches!(why, Refused::Ledger(_) | Refused::TooMany | Refused::Unreadable),
+                refused: Some(why.to_string()),
+                ..Reported::default()
+            }
+        }
+    }
+}

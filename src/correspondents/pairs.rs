@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Pairs of a user and a correspondent, and when the user wrote last. Pure: the time is told.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// Pairs that are kept, at about 24 bytes each. Beyond that those leave that are the oldest.
+pub const MOST: usize = 1 << 20;
+
+/// New correspondents of one user in a day. A person has fewer; of an account that was taken over no more than these are believed.
+pub const MOST_A_DAY: u32 = 500;
+
+/// Days after which a pair is forgotten.
+const AGE: u32 = 365;
+
+/// Days after which it is noted again that a user still writes: one write to disk in a week is enough.
+const REFRESH: u32 = 7;
+
+/// Users whose new correspondents of today are counted; beyond these nobody gets new ones before tomorrow.
+const MOST_USERS: usize = 1 << 16;
+
+const DAY: u64 = 86_400;
+
+/// That a user wrote to somebody, as keyed hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// The user.
+    pub user: u64,
+    /// The user and the correspondent together.
+    pub pair: u64,
+}
+
+/// All pairs.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    /// The day, since 1970, on which the user wrote.
+    days: HashMap<u64, u32>,
+    /// What is not on disk yet, or still there and gone here.
+    changed: BTreeSet<u64>,
+    today: u32,
+    /// New pairs of users today.
+    new: HashMap<u64, u32>,
+}
+
+impl Pairs {
+    /// Puts a pair back that was read from disk.
+    pub fn restore(&mut self, pair: u64, day: u32) {
+        self.days.insert(pair, day);
+    }
+
+    /// Notes that a user wrote to somebody, at a time in seconds since 1970. Whether that is worth keeping on disk.
+    pub fn write(&mut self, written: Written, now: u64) -> bool {
+        let today = day(now);
+        let Written { user, pair } = written;
+        match self.days.get(&pair).copied() {
+            // A clock that was set back takes nothing away.
+            Some(day) if today < day.saturating_add(REFRESH) => return false,
+            Some(_) => (),
+            None if !self.admits(user, today) => return false,
+            None => {
+                if self.days.len() >= MOST {
+                    self.make_room(today);
+                }
+            }
+        }
+        self.days.insert(pair, today);
+        self.changed.insert(pair);
+        true
+    }
+
+    /// Forgets a pair. Whether there was one.
+    pub fn forget(&mut self, pair: u64) -> bool {
+        let was_known = self.days.remove(&pair).is_some();
+        if was_known {
+            self.changed.insert(pair);
+        }
+        was_known
+    }
+
+    /// Whether this user may have one more correspondent today.
+    fn admits(&mut self, user: u64, today: u32) -> bool {
+        if self.today != today {
+            (self.today, self.new) = (today, HashMap::new());
+        }
+        if self.new.len() >= MOST_USERS && !self.new.contains_key(&user) {
+            return false;
+        }
+        let new = self.new.entry(user).or_default();
+        *new += 1;
+        *new <= MOST_A_DAY
+    }
+
+    /// Forgets those that are too old, and if that is not enough, the oldest sixteenth.
+    fn make_room(&mut self, today: u32) {
+        self.forget_old(today);
+        if self.days.len() < MOST {
+            return;
+        }
+        let mut days: Vec<u32> = self.days.values().copied().collect();
+        let place = days.len() / 16;
+        let (_, &mut oldest, _) = days.select_nth_unstable(place);
+        let mut left = place + 1;
+        self.retain(|day| {
+            let leaves = left > 0 && day <= oldest;
+            left -= usize::from(leaves);
+            !leaves
+        });
+    }
+
+    fn forget_old(&mut self, today: u32) {
+        self.retain(|day| !is_old(day, today));
+    }
+
+    /// Forgets what is too old at this time.
+    pub fn sweep(&mut self, now: u64) {
+        self.forget_old(day(now));
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        let changed = &mut self.changed;
+        self.days.retain(|&pair, day| {
+            let stays = keep(*day);
+            if !stays {
+                changed.insert(pair);
+            }
+            stays
+        });
+    }
+
+    /// Whether the user of this pair wrote to the other within the year.
+    #[must_use]
+    pub fn has(&self, pair: u64, now: u64) -> bool {
+        self.days.get(&pair).is_some_and(|&then| !is_old(then, day(now)))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.days.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.days.is_empty()
+    }
+
+    /// What the disk has to be told: pairs with their days, and none for those that are gone.
+    pub fn take_changed(&mut self) -> Vec<(u64, Option<u32>)> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().map(|pair| (pair, self.days.get(&pair).copied())).collect()
+    }
+
+    /// Has the disk told of these again, since it did not take them.
+    pub fn put_back(&mut self, changed: &[(u64, Option<u32>)]) {
+        self.changed.extend(changed.iter().map(|(pair, _)| pair));
+    }
+}
+
+const fn is_old(then: u32, today: u32) -> bool {
+    today.saturating_sub(then) > AGE
+}
+
+fn day(now: u64) -> u32 {
+    u32::try_from(now / DAY).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 20_000 * DAY;
+
+    fn written(user: u64, pair: u64) -> Written {
+        Written { user, pair }
+    }
+
+    #[test]
+    fn a_pair_is_kept_for_a_year_and_noted_once_a_week() {
+        let mut pairs = Pairs::default();
+        assert!(!pairs.has(7, NOW));
+        assert!(pairs.write(written(1, 7), NOW));
+        assert!(!pairs.write(written(1, 7), NOW + 6 * DAY), "it is on disk already");
+        assert!(!pairs.write(written(1, 7), NOW - DAY), "the clock was set back");
+        assert_eq!(pairs.take_changed(), [(7, Some(20_000))]);
+        assert!(pairs.has(7, NOW + 365 * DAY) && !pairs.has(7, NOW + 366 * DAY));
+        assert!(pairs.write(written(1, 7), NOW + 7 * DAY));
+        assert!(pairs.has(7, NOW + 366 * DAY));
+        pairs.take_changed();
+        pairs.sweep(NOW + 400 * DAY);
+        assert_eq!((pairs.len(), pairs.take_changed()), (0, vec![(7, None)]), "it leaves the disk, too");
+    }
+
+    #[test]
+    fn the_oldest_leave_when_there_is_no_room() {
+        let mut pairs = Pairs::default();
+        for pair in 0..MOST as u64 {
+            pairs.restore(pair, if pair < 100_000 { 19_990 } else { 19_999 });
+        }
+        assert!(pairs.write(written(1, u64::MAX), NOW));
+        assert!(pairs.len() <= MOST && pairs.len() > MOST - MOST / 15);
+        assert!(pairs.has(u64::MAX, NOW));
+        let gone = pairs.take_changed().into_iter().filter(|(_, day)| day.is_none()).collect::<Vec<_>>();
+        assert!(gone.len() >= MOST / 16 && gone.iter().all(|(pair, _)| *pair < 100_000));
+    }
+
+    #[test]
+    fn an_account_that_was_taken_over_makes_few_friends() {
+        let mut pairs = Pairs::default();
+        let made = (0..10_000).filter(|&pair| pairs.write(written(1, pair), NOW)).count();
+        assert_eq!(made, MOST_A_DAY as usize);
+        assert!(pairs.write(written(2, 20_000), NOW), "another account does not pay for that");
+        assert!(pairs.write(written(1, 9_999), NOW + DAY));
+    }
+
+    #[test]
+    fn what_the_disk_did_not_take_is_told_again() {
+        let mut pairs = Pairs::default();
+        pairs.write(written(1, 7), NOW);
+        let changed = pairs.take_changed();
+        pairs.put_back(&changed);
+        assert_eq!(pairs.take_changed(), changed);
+    }
+}

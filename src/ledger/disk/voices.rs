@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Rows of what somebody said: of each word the beginning of the window, the weight, and whether others were told.
+
+use crate::ledger::disk::errors::{Fault, damaged};
+use crate::ledger::disk::rows::{seal, unseal};
+use crate::ledger::disk::schema::VOICES;
+use crate::ledger::history::fields::Fields;
+use crate::ledger::state::changes::Changes;
+use crate::ledger::state::counts::Counts;
+use crate::ledger::state::voices::{VoiceKey, Voices, Word};
+use crate::signature::{ReporterId, Signature};
+use redb::{ReadableTable, WriteTransaction};
+
+/// Of the table, in checksums.
+pub(crate) const NAME: &str = "voices";
+
+/// Bytes of a word.
+const WORD: usize = 8 + 1 + 1;
+
+fn key_of((reporter, nomination): &VoiceKey) -> [u8; 32] {
+    let mut key = [0; 32];
+    key[..16].copy_from_slice(reporter.bytes());
+    key[16..].copy_from_slice(&nomination.to_bytes());
+    key
+}
+
+/// Writes the rows that changed.
+pub(crate) fn write(txn: &WriteTransaction, counts: &Counts, changes: &Changes) -> Result<(), redb::Error> {
+    if changes.voices.is_empty() {
+        return Ok(());
+    }
+    let mut table = txn.open_table(VOICES)?;
+    for voice in &changes.voices {
+        let key = key_of(voice);
+        let Some(words) = counts.voices.row(voice) else {
+            drop(table.remove(&key)?);
+            continue;
+        };
+        let mut row = Vec::with_capacity(words.len() * WORD);
+        for word in words {
+            row.extend_from_slice(&word.window.to_le_bytes());
+            row.extend_from_slice(&word.units.to_le_bytes());
+            row.push(word.shared.into());
+        }
+        drop(table.insert(&key, &*seal(NAME, &key, &row))?);
+    }
+    Ok(())
+}
+
+/// Reads all rows.
+pub(crate) fn load(txn: &WriteTransaction, voices: &mut Voices) -> Result<(), Fault> {
+    for row in txn.open_table(VOICES)?.range::<&[u8; 32]>(..)? {
+        let (key, row) = row?;
+        let (reporter, nomination): ([u8; 16], [u8; 16]) = halves(key.value());
+        let (words, []) = unseal(NAME, key.value(), row.value())?.as_chunks::<WORD>() else {
+            return Err(damaged("what somebody said has an odd length"));
+        };
+        let word = |bytes: &[u8; WORD]| {
+            let mut fields = Fields(bytes);
+            let (window, units, shared) = (fields.u64()?, i8::from_le_bytes(fields.take()?), fields.take()?);
+            Ok(Word { window, units, shared: shared != [0] })
+        };
+        let words = words.iter().map(word).collect::<Result<Vec<_>, Fault>>()?;
+        voices.restore((ReporterId::from_bytes(reporter), Signature::from_bytes(nomination)), words);
+    }
+    Ok(())
+}
+
+fn halves(key: &[u8; 32]) -> ([u8; 16], [u8; 16]) {
+    (std::array::from_fn(|i| key[i]), std::array::from_fn(|i| key[16 + i]))
+}

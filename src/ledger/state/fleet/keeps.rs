@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a member of a fleet keeps of what the steps tell: cells, of which any count can be asked; or the list of bulk, which is small. An
+//! aggregator keeps both: of the cells it makes the next step, and by the list it knows what of bulk was told.
+
+use crate::ledger::settings::{Hold, Settings};
+use crate::ledger::state::held::Held;
+use crate::ledger::state::merged::MergedCounts;
+
+/// Which of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Keeps {
+    pub(crate) cells: bool,
+    pub(crate) list: bool,
+}
+
+impl Keeps {
+    /// What a ledger with these settings keeps. Only a milter has a client under which it reports.
+    pub(crate) const fn of(settings: &Settings) -> Self {
+        let federation = &settings.federation;
+        let (is_milter, is_thin) = (federation.fleet_client.is_some(), matches!(federation.hold, Hold::Bulk));
+        Self { cells: !(is_milter && is_thin), list: !is_milter || is_thin }
+    }
+
+    /// As a number, on disk.
+    pub(crate) fn number(self) -> u8 {
+        u8::from(self.cells) + 2 * u8::from(self.list)
+    }
+
+    /// None of any other number.
+    pub(crate) const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1..=3 => Some(Self { cells: number & 1 > 0, list: number & 2 > 0 }),
+            _ => None,
+        }
+    }
+}
+
+/// The counts that steps are added to.
+pub(crate) struct Kept<'a> {
+    pub(crate) merged: &'a mut MergedCounts,
+    pub(crate) held: &'a mut Held,
+    pub(crate) keeps: Keeps,
+}

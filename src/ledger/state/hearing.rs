@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What somebody says, and what becomes of it: from the word to the counts; later, from what others said to whom to believe.
+
+use crate::ledger::state::cases::Case;
+use crate::ledger::state::changes::Changes;
+use crate::ledger::state::counts::Counts;
+use crate::ledger::state::roles::{State, WrongRole};
+use crate::ledger::state::trusted::{Known, taken_back, weigh_new};
+use crate::ledger::state::voices::{Nominated, Said, Saying, Wanted};
+use crate::signature::{ReporterId, Signature, revocation, weigh};
+
+/// Signatures that are judged at a time; what is left follows soon.
+const AT_A_TIME: usize = 2000;
+
+/// Rows of one reporter that are taken back at a time.
+const FORGOTTEN_AT_A_TIME: usize = 5000;
+
+const DAY: u64 = 86_400;
+
+/// What was taken back of all that somebody said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Signatures for which something stood.
+    pub taken_back: usize,
+    /// Whether there is more to take back.
+    pub more: bool,
+}
+
+impl State {
+    pub(crate) fn known(&self, of: Signature, nomination: Signature, thousandths: u32, now: u64) -> Known {
+        let own = |signature| self.counts().voices.own(signature).units;
+        let weight = |signature| i64::from(weigh(self.count(signature, now), own(signature), thousandths));
+        Known { seen: self.count(of, now), net: weight(nomination) - weight(revocation(nomination)) }
+    }
+
+    /// Counts what somebody says of a message.
+    ///
+    /// # Errors
+    /// A server has no users.
+    pub(crate) fn say(&mut self, saying: &Saying) -> Result<Said, WrongRole> {
+        self.judge(saying.now);
+        let thousandths = saying.weighing.thousandths;
+        let known: Vec<Known> = (saying.nominations.iter())
+            .map(|said| self.known(said.of, said.nomination, thousandths, saying.now))
+            .collect();
+        match self {
+            Self::Site(site) => Ok(site.say(saying, &known)),
+            Self::Cache(cache) => Ok(cache.say(saying, &known)),
+            Self::Server(_) => Err(WrongRole),
+        }
+    }
+
+    /// Judges those who spoke of what has been known for long enough, and forgets who is forgotten.
+    pub(crate) fn judge(&mut self, now: u64) {
+        let thousandths = self.counts().trust.weighing.thousandths;
+        for nomination in self.counts().cases.due(now, AT_A_TIME) {
+            let Some(of) = self.counts().cases.get(nomination).map(|case| case.of) else { continue };
+            let known = self.known(of, nomination, thousandths, now);
+            self.counts_mut().judge(nomination, known, now);
+        }
+        let Counts { trust, changes, .. } = self.counts_mut();
+        if trust.swept != now / DAY {
+            trust.swept = now / DAY;
+            let gone = trust.standings.sweep(&trust.weighing.settings, now);
+            changes.standings.extend(gone.into_iter().map(ReporterId::from_bytes));
+        }
+    }
+
+    /// Takes back what a reporter said, of whatever; and it is a newcomer again.
+    ///
+    /// # Errors
+    /// A server has no users.
+    pub(crate) fn forget(&mut self, reporter: ReporterId, now: u64) -> Result<Forgotten, WrongRole> {
+        let counts = self.counts();
+        let rows = counts.voices.of_reporter(reporter, now);
+        let nominated = |nomination: Signature| Nominated {
+            of: counts.cases.get(nomination).map_or(nomination, |case| case.of),
+            nomination,
+            // As it was told, so it is taken back.
+            shared: false,
+        };
+        let nominations: Vec<_> = rows.iter().take(FORGOTTEN_AT_A_TIME).map(|&of| nominated(of)).collect();
+        let more = rows.len() > nominations.len();
+        let weighing = counts.trust.weighing;
+        let saying = Saying { reporter, nominations, weighing, only_back: true, now, ..Saying::default() };
+        let said = self.say(&saying)?;
+        let Counts { trust, changes, .. } = self.counts_mut();
+        if !more && trust.standings.forget(reporter.bytes(), &trust.weighing.settings, now) {
+            changes.standings.insert(reporter);
+        }
+        Ok(Forgotten { taken_back: said.taken_back, more })
+    }
+}
+
+impl Counts {
+    /// Notes what somebody says, of whose signatures so much is known, and returns what is to be counted for it: tagged signatures, by
+    /// how much, and whether others are told.
+    pub(crate) fn hear(&mut self, saying: &Saying, known: &[Known]) -> (Said, Vec<(Signature, u32, bool)>) {
+        self.clock = saying.now;
+        let Self { voices, cases, trust, changes, .. } = self;
+        trust.weighing = saying.weighing;
+        let Changes { voices: changed, cases: changed_cases, .. } = changes;
+        // A near-replica has some of its signatures in common with what was reported before.
+        let mut mailing = saying.nominations.iter().find_map(|said| cases.get(said.nomination));
+        let mailing = mailing.take().map(|case| case.mailing);
+        let parts = u8::try_from(saying.nominations.len()).unwrap_or(u8::MAX);
+        let first = mailing.or_else(|| saying.nominations.first().map(|said| said.nomination));
+        voices.say(saying, changed, |at, wanted| {
+            let (said, known) = (&saying.nominations[at], known.get(at).copied().unwrap_or_default());
+            let begin = || Case {
+                of: said.of,
+                mailing: first.unwrap_or(said.nomination),
+                first: saying.now,
+                last: saying.now,
+                parts,
+                judged: false,
+                subject: String::new(),
+                voices: Vec::new(),
+            };
+            let of_before = cases.get(said.nomination).map_or(&[][..], |case| &case.voices);
+            let (units, voice) = match wanted {
+                Wanted::Back(units) => (units, taken_back(known, of_before, saying, units)),
+                Wanted::New(side, most) => weigh_new(trust, known, of_before, saying, (side, most)),
+            };
+            if units > 0 {
+                let case = cases.entry(said.nomination, begin);
+                case.last = saying.now;
+                if Some(said.nomination) == first && case.subject.is_empty() {
+                    case.subject = saying.subject.chars().take(120).collect();
+                }
+                if let Some(voice) = voice {
+                    case.voices.retain(|known| known.who != voice.who);
+                    case.voices.push(voice);
+                }
+                changed_cases.insert(said.nomination);
+            }
+            units
+        })
+    }
+
+    fn judge(&mut self, nomination: Signature, known: Known, now: u64) {
+        let Self { cases, trust, changes, .. } = self;
+        let Some(case) = cases.get(nomination) else { return };
+        let (_, judgements) = known.case(&case.voices).judge();
+        let changed = trust.standings.apply(&judgements, case.parts.into(), &trust.weighing.settings, now);
+        changes.standings.extend(changed.into_iter().map(|(who, _)| ReporterId::from_bytes(who)));
+        cases.close(nomination);
+        changes.cases.insert(nomination);
+    }
+
+    /// Takes out what nobody's word counts for any more.
+    pub(crate) fn take_expired_words(&mut self, now: u64) {
+        let gone = self.voices.take_expired(now);
+        for &(who, nomination) in gone.iter().filter(|key| self.voices.row(key).is_none()) {
+            let is_last = !self.voices.is_spoken_of(nomination);
+            self.cases.leave(who, nomination, is_last);
+            self.changes.cases.insert(nomination);
+        }
+        self.changes.voices.extend(gone);
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What somebody's word weighs: from what the ledger knows to the rules of trust.
+
+use crate::ledger::state::cases::MAX_VOICES;
+use crate::ledger::state::voices::{Saying, Side, Weighing};
+use crate::signature::UNIT;
+use crate::trust::{self, Heard, Standings, Voice};
+
+/// Whom to believe, and by which rules.
+#[derive(Default)]
+pub(crate) struct Trust {
+    pub(crate) standings: Standings,
+    /// As somebody spoke last.
+    pub(crate) weighing: Weighing,
+    /// The day on which it was last swept.
+    pub(crate) swept: u64,
+}
+
+/// What is known of a signature before somebody speaks of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Known {
+    /// How often it was counted, as mail.
+    pub(crate) seen: u32,
+    /// Nominations less revocations, as they weigh here.
+    pub(crate) net: i64,
+}
+
+impl Known {
+    /// As a case of trust: whatever its voices did not say was said elsewhere.
+    pub(crate) fn case(self, voices: &[Voice]) -> trust::Case<'_> {
+        let alone = trust::Case { voices, elsewhere: 0, seen: self.seen };
+        trust::Case { elsewhere: self.net - alone.net(), ..alone }
+    }
+}
+
+/// What a new word weighs, and how it is remembered; nothing is remembered of those whose weight is fixed.
+pub(crate) fn weigh_new(
+    trust: &Trust,
+    known: Known,
+    voices: &[Voice],
+    saying: &Saying,
+    (side, most): (Side, u32),
+) -> (u32, Option<Voice>) {
+    if let Some(fixed) = saying.fixed {
+        // What nobody nominated cannot be revoked, in advance least of all.
+        let net = u32::try_from(known.net.max(0)).unwrap_or(UNIT);
+        let units = fixed.clamp(1, UNIT).min(most);
+        return (if side == Side::NotSpam { units.min(net) } else { units }, None);
+    }
+    let who = *saying.reporter.bytes();
+    // What it said before is over, or came to nothing.
+    let others: Vec<Voice> = voices.iter().filter(|voice| voice.who != who).copied().collect();
+    let standing = trust.standings.of(&who);
+    let rules = (&saying.weighing.settings, trust.standings.established());
+    let Heard::Counts(voice) = known.case(&others).hear((who, side), &standing, rules, saying.now) else {
+        return (0, None);
+    };
+    let units = u32::from(voice.units).min(most);
+    if others.len() < MAX_VOICES {
+        let units = u8::try_from(units).unwrap_or(voice.units);
+        return (units.into(), Some(Voice { units, ..voice }));
+    }
+    (if voice.newcomer { 0 } else { units }, None)
+}
+
+/// How it is remembered that somebody took so much back.
+pub(crate) fn taken_back(known: Known, voices: &[Voice], saying: &Saying, units: u32) -> Option<Voice> {
+    let voice = voices.iter().find(|voice| voice.who == *saying.reporter.bytes())?;
+    let signed = if voice.side? == Side::Spam { -i64::from(units) } else { i64::from(units) };
+    let spam_after = known.net + signed >= i64::from(saying.weighing.settings.threshold());
+    Some(Voice { side: None, units: 0, seen: known.seen, spam_after, ..*voice })
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Whom one's own users write to, as their mail passes; and whether somebody to whom a recipient wrote may have sent a message.
+
+use super::service::Service;
+use super::session::Message;
+use crate::correspondents::Correspondents;
+use crate::policy::{Action, Authenticate, Correspondence};
+use crate::verdict::{Content, Envelope, Finding, Outcome, Rules};
+use std::sync::Arc;
+use tokio::time::{Instant, timeout_at};
+
+/// Recipients of a message to whom its sender is said to write. Who writes to more at once writes a newsletter.
+const MOST_WRITTEN: usize = 20;
+
+/// Remembers to whom an own user wrote this message, if it is such mail and goes on; on disk when this returns, or at the deadline.
+pub(super) async fn remember(
+    service: &Service,
+    message: &Message,
+    (finding, outcome): (&Finding, &Outcome),
+    deadline: Instant,
+) {
+    let (rules, envelope) = (&message.rules, &message.envelope);
+    let is_own = envelope.authenticated || rules.is_outbound(envelope);
+    let is_over = outcome.account.is_some_and(|standing| standing.is_over);
+    let is_letter =
+        !outcome.verdict.is_unwanted() && !message.is_automatic && !matches!(finding, Finding::Canary(_));
+    let recipients = &envelope.recipients;
+    let is_sent = outcome.action == Action::Mark && (1..=MOST_WRITTEN).contains(&recipients.len());
+    if !(is_own && is_letter && is_sent && !is_over && rules.spares_correspondents()) {
+        return;
+    }
+    let Some(sender) = envelope.sender.as_deref().filter(|sender| sender.contains('@')) else { return };
+    let user = rules.mailboxes.mailbox(sender);
+    let others: Vec<String> = recipients.iter().map(|to| rules.mailboxes.mailbox(to)).collect();
+    let is_new = service.correspondents.write(&user, others.iter().map(|to| &**to), crate::ledger::now());
+    if is_new {
+        let correspondents = Arc::clone(&service.correspondents);
+        let keep = tokio::task::spawn_blocking(move || correspondents.keep());
+        if timeout_at(deadline, keep).await.is_err() {
+            log::warn!("{}: to whom it was written is not on disk yet, which does not answer", envelope.id());
+        }
+    }
+}
+
+/// Of a message of which somebody says that it is spam: the pairs by which that ends a correspondence, since a recipient says so.
+///
+/// # Errors
+/// The address to which a recipient wrote, if somebody else says it: that is somebody's correspondent, as far as it can be told.
+pub(super) fn ended(
+    service: &Service,
+    rules: &Rules,
+    (content, envelope): (&Content, &Envelope),
+    reporter: &str,
+) -> Result<Vec<u64>, String> {
+    let is_reporter = |recipient: &str| {
+        let (mailbox, name) = (rules.mailboxes.mailbox(recipient), rules.mailboxes.mailbox(reporter));
+        mailbox == name || mailbox.rsplit_once('@').is_some_and(|(user, _)| user == name)
+    };
+    let mut envelope = envelope.clone();
+    if reporter.contains('@') && !envelope.recipients.iter().any(|recipient| is_reporter(recipient)) {
+        envelope.recipients.push(reporter.to_owned());
+    }
+    // What a verifier wrote into the header is still there; nothing else is.
+    let verified = rules.authentication.authenticate == Authenticate::Header;
+    let facts = content.facts(&envelope, rules);
+    let mut all = correspondences(&service.correspondents, rules, &envelope, content);
+    all.retain(|of| !verified || of.is_proven(&facts, false));
+    match all.iter().find(|of| !is_reporter(&of.recipient)) {
+        Some(of) => Err(of.address.clone()),
+        None => Ok(all.iter().map(|of| rules.correspondence(of)).collect()),
+    }
+}
+
+/// Forgets these pairs.
+pub(super) async fn forget(service: &Service, pairs: &[u64]) {
+    if service.correspondents.forget(pairs) {
+        let correspondents = Arc::clone(&service.correspondents);
+        // A panic there has told of itself.
+        let _ = tokio::task::spawn_blocking(move || correspondents.keep()).await;
+    }
+}
+
+/// By which of a message's addresses a recipient wrote to it. Whether it really comes from there is not known yet.
+pub(super) fn correspondences(
+    correspondents: &Correspondents,
+    rules: &Rules,
+    envelope: &Envelope,
+    content: &Content,
+) -> Vec<Correspondence> {
+    if correspondents.is_empty() || rules.is_outbound(envelope) || !rules.spares_correspondents() {
+        return Vec::new();
+    }
+    let all = content.possible_correspondences(envelope);
+    let pairs: Vec<u64> = all.iter().map(|of| rules.correspondence(of)).collect();
+    let known = correspondents.know(&pairs, crate::ledger::now());
+    all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What people say of a message: told by further signatures, which are counted like all others, so that a whole federation knows.
+//! docs/people.md says what they are made of, and why.
+
+use super::key::FederationKey;
+use super::types::Signature;
+use std::fmt;
+
+/// What the word of somebody who is fully trusted weighs. Weights are counted as reports are, so this is a number; it fits into the
+/// smallest cells.
+pub const UNIT: u32 = 8;
+
+/// The signature that counts by how much people called messages with `of` spam.
+#[must_use]
+pub fn nomination(key: &FederationKey, of: Signature) -> Signature {
+    key.nomination(of)
+}
+
+/// The signature that counts by how much people said that it is no spam, of what this nomination is about; and the other way round.
+#[must_use]
+pub const fn revocation(nomination: Signature) -> Signature {
+    nomination.turned()
+}
+
+/// What a count of `total` weighs of which one's own users said `own`, where the word of others' users weighs so many thousandths.
+#[must_use]
+pub fn weigh(total: u32, own: u32, thousandths: u32) -> u32 {
+    let own = own.min(total);
+    let others = u64::from(total - own) * u64::from(thousandths) / 1000;
+    own.saturating_add(u32::try_from(others).unwrap_or(u32::MAX))
+}
+
+/// The number that stands for a user's mailbox and somebody that user writes to, and tells neither to anybody who does not have the key.
+#[must_use]
+pub fn correspondence(key: &FederationKey, user: &str, other: &str) -> u64 {
+    key.correspondence(user, other)
+}
+
+/// Who says something of a message: 128 bits that stand for a name, and tell it to nobody who does not have the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReporterId([u8; 16]);
+
+impl ReporterId {
+    /// Whoever has this name, which may be any bytes. A user `a` and a trap `a` are two.
+    #[must_use]
+    pub fn of(key: &FederationKey, name: &[u8]) -> Self {
+        Self(key.reporter(name))
+    }
+
+    /// From its bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ReporterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Signatures of people are told from all others without the key, and none is another.
+    #[test]
+    fn what_people_say_is_told_by_its_tag() {
+        let keys = [FederationKey::public(), FederationKey::from_bytes(b"0123456789abcdef").unwrap()];
+        let mut all = std::collections::HashSet::new();
+        for key in &keys {
+            for n in 0..100 {
+                let of = Signature::from_bytes([n; 16]);
+                assert!(!of.is_of_people());
+                let made = [nomination(key, of), revocation(nomination(key, of))];
+                assert!(made.iter().all(|signature| signature.is_of_people()));
+                all.extend(made);
+            }
+        }
+        assert_eq!(all.len(), 400);
+    }
+
+    #[test]
+    fn the_own_word_weighs_whole_and_that_of_others_in_part() {
+        assert_eq!(weigh(24, 8, 500), 16);
+        assert_eq!(weigh(24, 24, 0), 24);
+        assert_eq!(weigh(24, 0, 1000), 24);
+        assert_eq!(weigh(7, 8, 500), 7, "what left with its window was said by somebody here");
+        assert_eq!(weigh(u32::MAX, 0, 1000), u32::MAX);
+    }
+
+    #[test]
+    fn a_name_is_told_to_nobody_without_the_key() {
+        let other = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
+        let of = |key: &FederationKey, name: &str| ReporterId::of(key, name.as_bytes());
+        let key = FederationKey::public();
+        assert_eq!(of(&key, "user:anna"), of(&key, "user:anna"));
+        assert_ne!(of(&key, "user:anna"), of(&other, "user:anna"));
+        assert_ne!(of(&key, "user:anna"), of(&key, "trap:anna"));
+    }
+}

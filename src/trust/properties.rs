@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What always holds of trust, whoever says what in which order.
+
+use super::standing::EVIDENCE;
+use super::{
+    Case, Heard, MAX_STANDINGS, Outcome, ReporterId, Settings, Side, Standing, Standings, UNIT, Voice,
+};
+use proptest::prelude::*;
+
+const DAY: u64 = 86_400;
+
+/// Some noon.
+const NOW: u64 = 20_000 * DAY + DAY / 2;
+
+/// What others may do to a standing: bear it out or contradict it with some evidence, after some days.
+fn history() -> impl Strategy<Value = Vec<(bool, u32, u64)>> {
+    let days = prop_oneof![3 => Just(0u64), 2 => 1u64..4, 1 => 0u64..3_000];
+    prop::collection::vec((any::<bool>(), 0..=2 * EVIDENCE, days), 0..60)
+}
+
+/// The standing after all of it, and the time.
+fn after(history: &[(bool, u32, u64)]) -> (Standing, u64) {
+    let (mut standing, mut now) = (Standing::default(), NOW);
+    for &(agreed, evidence, days) in history {
+        now += days * DAY;
+        if agreed { standing.agree(evidence, now) } else { standing.contradict(evidence, now) }
+    }
+    (standing, now)
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    (1u32..=8, 1u32..=80, 1u32..=100).prop_map(|(new, most, threshold)| {
+        Settings::new(f64::from(new) / 8.0, f64::from(most) / 8.0, threshold).unwrap()
+    })
+}
+
+const fn id(n: u8) -> ReporterId {
+    [n; 16]
+}
+
+/// A standing that was borne out on so many days.
+fn borne_out(days: u64) -> Standing {
+    let mut standing = Standing::default();
+    (0..days).for_each(|day| standing.agree(EVIDENCE, NOW - (days - day) * DAY));
+    standing
+}
+
+/// What is heard one after the other, as a ledger keeps it.
+#[derive(Default)]
+struct Told {
+    voices: Vec<Voice>,
+    seen: u32,
+}
+
+impl Told {
+    fn case(&self) -> Case<'_> {
+        Case { voices: &self.voices, elsewhere: 0, seen: self.seen }
+    }
+
+    fn say(
+        &mut self,
+        who: ReporterId,
+        side: Side,
+        standing: &Standing,
+        settings: &Settings,
+        established: u32,
+    ) -> Heard {
+        let heard = self.case().hear((who, side), standing, (settings, established), NOW);
+        if let Heard::Counts(voice) | Heard::TakesBack(voice, _) = heard {
+            self.voices.retain(|known| known.who != who);
+            self.voices.push(voice);
+        }
+        heard
+    }
+
+    fn copies(&mut self, number: u32) -> &mut Self {
+        self.seen += number;
+        self
+    }
+}
+
+fn sides() -> impl Strategy<Value = Side> {
+    prop_oneof![Just(Side::Spam), Just(Side::NotSpam)]
+}
+
+proptest! {
+    /// Trust is within 0 and 1, weight within 0 and one report, whatever happened; and what is kept can be read again.
+    #[test]
+    fn trust_has_bounds(history in history(), settings in settings(), later in 0u64..10_000) {
+        let (standing, now) = after(&history);
+        let now = now + later * DAY;
+        prop_assert!(standing.trust(&settings, now) <= 1 << 16);
+        prop_assert!(standing.units(&settings, now) <= UNIT);
+        prop_assert_eq!(Standing::decode(&standing.encode()), Some(standing));
+    }
+
+    /// Whoever is borne out is trusted no less than before, and whoever is contradicted no more.
+    #[test]
+    fn trust_follows_evidence(history in history(), settings in settings(), evidence in 1..=EVIDENCE) {
+        let (standing, now) = after(&history);
+        let before = standing.trust(&settings, now);
+        let (mut more, mut less) = (standing, standing);
+        more.agree(evidence, now);
+        less.contradict(evidence, now);
+        prop_assert!(more.trust(&settings, now) >= before);
+        prop_assert!(less.trust(&settings, now) <= before);
+    }
+
+    /// In time everybody is a newcomer again.
+    #[test]
+    fn evidence_ages(history in history(), settings in settings()) {
+        let (standing, now) = after(&history);
+        let later = now + 3_000 * DAY;
+        prop_assert!(standing.is_forgotten(later));
+        prop_assert_eq!(standing.trust(&settings, later), Standing::default().trust(&settings, later));
+    }
+
+    /// All who are not established weigh no more on a side than newcomers may, in whatever order they and others speak.
+    #[test]
+    fn newcomers_have_a_bound_whatever_the_order(
+        words in prop::collection::vec((0u8..40, sides(), 0u64..6), 0..120),
+        settings in settings(),
+        established in 10u32..50,
+    ) {
+        let mut told = Told::default();
+        for (who, side, days) in words {
+            // The same number is always the same standing.
+            let standing = borne_out(if who % 4 == 0 { days } else { 0 });
+            told.say(id(who), side, &standing, &settings, established);
+            for side in [Side::Spam, Side::NotSpam] {
+                let new = told.voices.iter().filter(|voice| voice.newcomer && voice.side == Some(side));
+                let units: u32 = new.map(|voice| u32::from(voice.units)).sum();
+                prop_assert!(units <= settings.newcomers(established));
+            }
+        }
+    }
+
+    /// One reporter counts once, however often it says it and in whatever order: never more than one whole report.
+    #[test]
+    fn one_reporter_counts_once(words in prop::collection::vec(sides(), 1..30), settings in settings()) {
+        let mut told = Told::default();
+        let (mut spam, mut not_spam) = (0i64, 0i64);
+        for side in words {
+            let change = match told.say(id(1), side, &borne_out(5), &settings, 10) {
+                Heard::Counts(voice) => i64::from(voice.units),
+                Heard::TakesBack(_, units) => i64::from(units),
+                Heard::Again => 0,
+            };
+            *(if side == Side::Spam { &mut spam } else { &mut not_spam }) += change;
+            prop_assert!((0..=UNIT.into()).contains(&(spam - not_spam)), "what the ledger adds up");
+            prop_assert_eq!(told.case().net(), spam - not_spam);
+        }
+    }
+
+    /// Judging takes whatever was kept, credits nobody on one side and charges nobody on the other, and nobody twice.
+    #[test]
+    fn judgements_are_of_those_who_spoke(
+        bytes in prop::collection::vec((0u8..30, any::<[u8; 6]>()), 0..60),
+        elsewhere in any::<i32>(),
+        seen: u32,
+    ) {
+        let mut voices: Vec<Voice> = bytes.iter().filter_map(|(who, bytes)| Voice::decode(id(*who), bytes)).collect();
+        voices.sort_by_key(|voice| voice.who);
+        voices.dedup_by_key(|voice| voice.who);
+        let (outcome, judgements) = Case { voices: &voices, elsewhere: elsewhere.into(), seen }.judge();
+        for judgement in &judgements {
+            let voice = voices.iter().find(|voice| voice.who == judgement.who).unwrap();
+            let right = voice.side == Some(if outcome == Outcome::Spam { Side::Spam } else { Side::NotSpam });
+            prop_assert_eq!(judgement.agreed, right);
+        }
+        prop_assert!(judgements.len() <= voices.len());
+        prop_assert!(outcome != Outcome::Open || judgements.is_empty());
+    }
+
+    /// What is kept comes back; what no voice or standing can be is refused.
+    #[test]
+    fn bytes_are_read_as_they_are_written(bytes: [u8; 6], standing: [u8; 16]) {
+        if let Some(voice) = Voice::decode(id(1), &bytes) {
+            prop_assert_eq!(voice.encode(), bytes);
+        }
+        if let Some(standing_) = Standing::decode(&standing) {
+            prop_assert_eq!(standing_.encode(), standing);
+            prop_assert!(standing_.trust(&Settings::default(), NOW) <= 1 << 16);
+        }
+    }
+}
+
+#[test]
+fn a_thousand_new_accounts_weigh_no_more_than_an_old_one() {
+    let (settings, mut told) = (Settings::default(), Told::default());
+    for n in 0..1_000u16 {
+        let who = std::array::from_fn(|i| n.to_le_bytes()[i % 2]);
+        told.say(who, Side::Spam, &Standing::default(), &settings, 10);
+    }
+    assert_eq!(told.case().net(), i64::from(UNIT));
+    assert_eq!(borne_out(3).units(&settings, NOW), UNIT);
+}
+
+/// What is spam by the word of three, was shown as such, and was not taken back, bears them out; a newcomer among them is less
+/// of one. What most who could took back falls back on those who nominated it.
+#[test]
+fn what_came_out_falls_back_on_who_spoke() {
+    let settings = Settings::default();
+    let (old, new) = (borne_out(5), Standing::default());
+    let nominated = || {
+        let mut told = Told::default();
+        told.copies(100).say(id(1), Side::Spam, &new, &settings, 10);
+        for who in 2..=4 {
+            told.copies(100).say(id(who), Side::Spam, &old, &settings, 10);
+        }
+        assert_eq!(told.case().net(), 26);
+        told
+    };
+    let judged = |told: &Told| {
+        let (outcome, judgements) = told.case().judge();
+        let mut standings = Standings::new([2, 3, 4].map(|n| (id(n), old)), &settings, NOW);
+        standings.apply(&judgements, 1, &settings, NOW);
+        (outcome, [1, 2, 9].map(|n| standings.of(&id(n)).trust(&settings, NOW)))
+    };
+    let before = [&new, &old, &new].map(|standing| standing.trust(&settings, NOW));
+    let mut told = nominated();
+    assert_eq!(judged(&told), (Outcome::Open, before), "nobody could object");
+    told.copies(50);
+    // Who says what the verdict says already has no merit of it.
+    told.say(id(9), Side::Spam, &new, &settings, 10);
+    let (outcome, [first, second, late]) = judged(&told);
+    assert_eq!((outcome, late), (Outcome::Spam, before[2]));
+    assert!(first > 2 * before[0] && second >= before[1], "{first} {second} of {before:?}");
+
+    let mut told = nominated();
+    told.say(id(5), Side::Spam, &old, &settings, 10);
+    for who in 9..=10 {
+        told.copies(10).say(id(who), Side::NotSpam, &old, &settings, 10);
+    }
+    let (outcome, [first, second, revoked]) = judged(&told);
+    assert_eq!(outcome, Outcome::NotSpam);
+    assert!(first < before[0] / 2 && second < before[1] && revoked > before[2]);
+}
+
+/// Whoever makes spam alone, to which nobody objects, is borne out by nobody.
+#[test]
+fn nobodys_own_word_speaks_for_him() {
+    let (settings, mut told) = (Settings::new(1.0, 1.0, UNIT.into()).unwrap(), Told::default());
+    told.copies(10).say(id(1), Side::Spam, &Standing::default(), &settings, 10);
+    let (outcome, judgements) = told.copies(50).case().judge();
+    assert_eq!(outcome, Outcome::Spam);
+    assert_eq!(judgements[0].apply(Standing::default(), 1, NOW).encode()[..4], [0; 4]);
+}
+
+/// A revocation takes back what is there: it is no store against nominations to come.
+#[test]
+fn nothing_is_revoked_in_advance() {
+    let (settings, mut told) = (Settings::default(), Told::default());
+    let old = borne_out(5);
+    told.say(id(1), Side::NotSpam, &old, &settings, 10);
+    assert_eq!(told.case().net(), 0);
+    told.say(id(2), Side::Spam, &old, &settings, 10);
+    told.say(id(3), Side::NotSpam, &old, &settings, 10);
+    told.say(id(4), Side::NotSpam, &old, &settings, 10);
+    assert_eq!(told.case().net(), 0);
+}
+
+/// A day's messages earn a day's trust, and half of all evidence is gone after 88 days.
+#[test]
+fn trust_takes_its_time() {
+    let (mut once, mut often) = (Standing::default(), Standing::default());
+    (0..3).for_each(|_| once.agree(EVIDENCE, NOW));
+    (0..1_000).for_each(|_| often.agree(EVIDENCE, NOW));
+    assert_eq!(once.encode(), often.encode());
+    let settings = Settings::default();
+    let mut doubted = Standing::default();
+    doubted.contradict(EVIDENCE, NOW);
+    let [soon, later] = [NOW, NOW + 88 * DAY].map(|now| doubted.trust(&settings, now));
+    assert_eq!([soon, later].map(|trust| trust / 100), [30, 49], "0.1875 of 4 pieces, and of 2.5");
+}
+
+/// However long somebody was right, ten lies that were found out make it weigh less than a newcomer.
+#[test]
+fn merit_is_spent_soon() {
+    let settings = Settings::default();
+    let mut liar = borne_out(300);
+    assert_eq!(liar.units(&settings, NOW), UNIT);
+    (0..10).for_each(|_| liar.contradict(EVIDENCE, NOW));
+    assert!(liar.units(&settings, NOW) < Standing::default().units(&settings, NOW));
+}
+
+/// Ten who are established make a site old; with fewer, newcomers count, or nobody ever could be believed.
+#[test]
+fn a_young_site_listens_to_newcomers() {
+    let (settings, mut told) = (Settings::default(), Told::default());
+    for who in 0..12 {
+        told.say(id(who), Side::Spam, &Standing::default(), &settings, 9);
+    }
+    assert_eq!(told.case().net(), i64::from(settings.threshold()));
+}
+
+/// What is known of reporters does not grow without bound, and who was forgotten makes room.
+#[test]
+fn standings_are_bounded_and_swept() {
+    let settings = Settings::default();
+    let mut standings = Standings::new([(id(1), borne_out(5)), (id(2), Standing::default())], &settings, NOW);
+    assert_eq!((standings.iter().len(), standings.established()), (1, 1));
+    assert_eq!(standings.sweep(&settings, NOW + 3_000 * DAY), [id(1)]);
+    assert_eq!((standings.iter().len(), standings.established()), (0, 0));
+    let full = (0..MAX_STANDINGS as u128 + 1).map(|n| (n.to_le_bytes(), borne_out(1)));
+    let mut standings = Standings::new(full, &settings, NOW);
+    let mut told = Told::default();
+    for n in [u128::MAX, 1, 2, 3] {
+        told.copies(9).say(n.to_le_bytes(), Side::Spam, &borne_out(5), &settings, 10);
+    }
+    let judgements = told.copies(100).case().judge().1;
+    let changed = standings.apply(&judgements, 1, &settings, NOW);
+    assert_eq!((judgements.len(), changed.len(), standings.iter().len()), (3, 2, MAX_STANDINGS));
+    let mut standings = Standings::new([(id(1), borne_out(5))], &settings, NOW);
+    assert!(standings.forget(&id(1), &settings, NOW) && !standings.forget(&id(1), &settings, NOW));
+    assert_eq!(standings.established(), 0);
+}
+
+#[test]
+fn settings_have_bounds() {
+    let refused = |new, most| Settings::new(new, most, 24).unwrap_err().to_string();
+    assert!(refused(0.1, 1.0).starts_with("new-reporter is 0.1, expected 0.125 to 1"));
+    assert!(refused(f64::NAN, 1.0).starts_with("new-reporter is NaN"));
+    assert!(refused(1.0, 0.0).starts_with("max-newcomers is 0, expected 0.125 to 1000"));
+    assert_eq!(Settings::new(0.25, 1.0, 24).unwrap(), Settings::default());
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is known of one reporter: a beta reputation.
+
+use super::settings::Settings;
+use super::voice::UNIT;
+
+/// One full piece of evidence: others of great weight said the same of a message.
+pub(super) const EVIDENCE: u32 = 1 << 16;
+
+/// Trust of 1.
+const ONE: u64 = 1 << 16;
+
+/// New evidence pushes out old one, so that there are never more than so many pieces: what was earned long ago cannot be
+/// spent all at once.
+const MEMORY: u32 = 10;
+
+/// Evidence that a reporter is supposed to bring along: that of a newcomer whom nobody knows.
+const PRIOR: u64 = 1;
+
+/// What a contradiction weighs against an agreement.
+const PENALTY: u64 = 3;
+
+/// Evidence that counts in a reporter's favour on one day: trust takes days to earn, whatever the number of messages.
+const DAILY: u32 = 3 * EVIDENCE;
+
+/// Each day takes one part of so many away from all evidence: a half in 88 days.
+const AGEING: u32 = 128;
+
+/// After so many days nothing of any evidence is left.
+const FORGOTTEN: u32 = 2_000;
+
+/// Trust that makes a reporter weigh in full; weights below are in proportion.
+const FULL: u64 = ONE * 3 / 4;
+
+/// What others said of the same messages as this reporter, for and against it. [`Standing::default`] is a newcomer's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Pieces of evidence in its favour, in parts of [`EVIDENCE`].
+    agreed: u32,
+    /// Pieces of evidence against it.
+    contradicted: u32,
+    /// The day to which both are aged, since 1970.
+    day: u32,
+    /// What of [`DAILY`] was earned on this day.
+    earned: u32,
+}
+
+impl Standing {
+    /// The bytes of [`encode`](Self::encode).
+    pub const BYTES: usize = 16;
+
+    /// Trust in parts of 65,536, 0 to 1: (r + a W) / (r + P s + W), with r and s the evidence for and against, W = 1
+    /// piece that a newcomer brings along and of which the share a speaks for it, and a contradiction that weighs P = 3
+    /// agreements.
+    #[must_use]
+    pub fn trust(&self, settings: &Settings, now: u64) -> u32 {
+        let aged = self.aged(day(now));
+        let (agreed, contradicted) = (u64::from(aged.agreed), u64::from(aged.contradicted));
+        let prior = PRIOR * u64::from(EVIDENCE);
+        // A newcomer's trust is what makes it weigh what is configured, rounded up so that it does.
+        let brought = prior * FULL * u64::from(settings.new_reporter_units());
+        let brought = brought.div_ceil(ONE * u64::from(UNIT)) + 1;
+        let parts = (agreed + brought) * ONE / (agreed + PENALTY * contradicted + prior);
+        u32::try_from(parts.min(ONE)).unwrap_or(u32::MAX)
+    }
+
+    /// What this reporter's word weighs, 0 to 8 units ([`UNIT`]): in proportion to its trust, and in full from 0.75 on.
+    #[must_use]
+    pub fn units(&self, settings: &Settings, now: u64) -> u8 {
+        let units = u64::from(self.trust(settings, now)) * u64::from(UNIT) / FULL;
+        u8::try_from(units).unwrap_or(UNIT).min(UNIT)
+    }
+
+    /// Whether its trust is a half or more: it is no newcomer, and nobody who lost its trust.
+    #[must_use]
+    pub fn is_established(&self, settings: &Settings, now: u64) -> bool {
+        u64::from(self.trust(settings, now)) * 2 >= ONE
+    }
+
+    /// After others bore it out, with so much evidence (at most [`EVIDENCE`]).
+    pub(super) fn agree(&mut self, evidence: u32, now: u64) {
+        *self = self.aged(day(now));
+        let evidence = evidence.min(EVIDENCE).min(DAILY.saturating_sub(self.earned));
+        self.earned += evidence;
+        self.push_out(evidence);
+        self.agreed += evidence;
+    }
+
+    /// After others contradicted it.
+    pub(super) fn contradict(&mut self, evidence: u32, now: u64) {
+        *self = self.aged(day(now));
+        let evidence = evidence.min(EVIDENCE);
+        self.push_out(evidence);
+        self.contradicted += evidence;
+    }
+
+    /// Old evidence makes room for new one: the forgetting of Jøsang and Ismail, 1 - 1/[`MEMORY`] for each whole piece. So neither
+    /// kind ever exceeds [`MEMORY`] pieces.
+    fn push_out(&mut self, evidence: u32) {
+        let part = |old: u32| u64::from(old) * u64::from(evidence) / u64::from(EVIDENCE * MEMORY);
+        let less = |old: u32| old - u32::try_from(part(old)).unwrap_or(old).min(old);
+        (self.agreed, self.contradicted) = (less(self.agreed), less(self.contradicted));
+    }
+
+    /// As it is on a day. A clock that goes back changes nothing.
+    fn aged(&self, day: u32) -> Self {
+        let days = day.saturating_sub(self.day);
+        if days == 0 {
+            return *self;
+        }
+        let aged = |evidence: u32| match days {
+            FORGOTTEN.. => 0,
+            days => (0..days).fold(evidence, |left, _| left - left.div_ceil(AGEING)),
+        };
+        Self { agreed: aged(self.agreed), contradicted: aged(self.contradicted), day, earned: 0 }
+    }
+
+    /// Whether nothing is left that tells it from a newcomer: it need not be kept.
+    #[must_use]
+    pub fn is_forgotten(&self, now: u64) -> bool {
+        let aged = self.aged(day(now));
+        (aged.agreed, aged.contradicted) == (0, 0)
+    }
+
+    /// Its bytes: four numbers of 32 bits, the least significant byte first.
+    #[must_use]
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let fields = [self.agreed, self.contradicted, self.day, self.earned];
+        for (bytes, field) in bytes.chunks_exact_mut(4).zip(fields) {
+            bytes.copy_from_slice(&field.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// From its bytes; `None` for what no standing can be.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
+        let mut fields = bytes.as_chunks::<4>().0.iter().map(|field| u32::from_le_bytes(*field));
+        let mut field = || fields.next();
+        let found = Self { agreed: field()?, contradicted: field()?, day: field()?, earned: field()? };
+        let most = MEMORY * EVIDENCE;
+        (found.agreed <= most && found.contradicted <= most && found.earned <= DAILY).then_some(found)
+    }
+}
+
+/// The day of a time in seconds since 1970.
+fn day(now: u64) -> u32 {
+    u32::try_from(now / 86_400).unwrap_or(u32::MAX)
+}

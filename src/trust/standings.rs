@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The standings of all reporters, within a bound.
+
+use super::ReporterId;
+use super::outcome::Judgement;
+use super::settings::Settings;
+use super::standing::Standing;
+use std::collections::BTreeMap;
+
+/// The most reporters that are remembered: 32 bytes each, and as much again for the tree. Who has no place stays a newcomer.
+pub const MAX_STANDINGS: usize = 100_000;
+
+/// Who is not in it is a newcomer: whoever only ever spoke takes no place, only who was borne out or contradicted.
+#[derive(Debug, Clone, Default)]
+pub struct Standings {
+    known: BTreeMap<ReporterId, Standing>,
+    established: u32,
+}
+
+impl Standings {
+    /// From what was kept.
+    #[must_use]
+    pub fn new(
+        known: impl IntoIterator<Item = (ReporterId, Standing)>,
+        settings: &Settings,
+        now: u64,
+    ) -> Self {
+        let mut standings = Self { known: known.into_iter().take(MAX_STANDINGS).collect(), established: 0 };
+        standings.sweep(settings, now);
+        standings
+    }
+
+    /// The standing of a reporter; a newcomer's when nothing is known of it.
+    #[must_use]
+    pub fn of(&self, who: &ReporterId) -> Standing {
+        self.known.get(who).copied().unwrap_or_default()
+    }
+
+    /// All that are remembered.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ReporterId, &Standing)> {
+        self.known.iter()
+    }
+
+    /// How many have a trust of a half or more, as of the last judgement or sweep.
+    #[must_use]
+    pub const fn established(&self) -> u32 {
+        self.established
+    }
+
+    /// Applies what was judged of one signature of a message with so many `parts`; returns what changed, to be kept.
+    pub fn apply(
+        &mut self,
+        judgements: &[Judgement],
+        parts: u32,
+        settings: &Settings,
+        now: u64,
+    ) -> Vec<(ReporterId, Standing)> {
+        let mut changed = Vec::with_capacity(judgements.len());
+        for judgement in judgements {
+            if self.known.len() >= MAX_STANDINGS && !self.known.contains_key(&judgement.who) {
+                continue;
+            }
+            let before = self.of(&judgement.who);
+            let after = judgement.apply(before, parts, now);
+            let [was, is] = [before, after].map(|standing| standing.is_established(settings, now));
+            self.established = (self.established + u32::from(is)).saturating_sub(u32::from(was));
+            self.known.insert(judgement.who, after);
+            changed.push((judgement.who, after));
+        }
+        changed
+    }
+
+    /// Drops a reporter's standing: it is a newcomer again.
+    pub fn forget(&mut self, who: &ReporterId, settings: &Settings, now: u64) -> bool {
+        let known = self.known.remove(who);
+        let counted = known.is_some_and(|standing| standing.is_established(settings, now));
+        self.established = self.established.saturating_sub(u32::from(counted));
+        known.is_some()
+    }
+
+    /// Drops those of whom nothing is left, and counts who is established; to be called once a day. Returns who left.
+    pub fn sweep(&mut self, settings: &Settings, now: u64) -> Vec<ReporterId> {
+        let gone =
+            self.known.extract_if(.., |_, standing| standing.is_forgotten(now)).map(|(who, _)| who).collect();
+        let established = self.known.values().filter(|standing| standing.is_established(settings, now));
+        self.established = u32::try_from(established.count()).unwrap_or(u32::MAX);
+        gone
+    }
+}

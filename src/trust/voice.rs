@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What somebody said of a message, and what it weighed.
+
+use super::ReporterId;
+
+/// The weight of somebody who is fully trusted. Weights are counted in eighths.
+pub const UNIT: u8 = 8;
+
+/// What is said of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// It is spam: a nomination.
+    Spam,
+    /// It is not: a revocation.
+    NotSpam,
+}
+
+/// What one reporter said of one signature in one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Voice {
+    /// Who.
+    pub who: ReporterId,
+    /// What; `None` when it was taken back.
+    pub side: Option<Side>,
+    /// What it weighed when it was said, 0 to [`UNIT`].
+    pub units: u8,
+    /// Whether it said what was not known: spam of what was not yet spam, or not spam of what was.
+    pub told: bool,
+    /// Whether its reporter was not established then.
+    pub newcomer: bool,
+    /// How often the signature had been counted, as mail.
+    pub seen: u32,
+    /// Whether the message was spam after this had been said.
+    pub spam_after: bool,
+}
+
+/// Bits of the first byte of a voice.
+const SPAM: u8 = 1;
+const NOT_SPAM: u8 = 2;
+const TOLD: u8 = 4;
+const NEWCOMER: u8 = 8;
+const SPAM_AFTER: u8 = 16;
+
+impl Voice {
+    /// The bytes of [`encode`](Self::encode).
+    pub const BYTES: usize = 6;
+
+    /// Its bytes, without who said it: bits, units, and what was seen with the least significant byte first.
+    #[must_use]
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let side = match self.side {
+            Some(Side::Spam) => SPAM,
+            Some(Side::NotSpam) => NOT_SPAM,
+            None => 0,
+        };
+        let bit = |holds: bool, bit: u8| if holds { bit } else { 0 };
+        let bits =
+            side | bit(self.told, TOLD) | bit(self.newcomer, NEWCOMER) | bit(self.spam_after, SPAM_AFTER);
+        let [a, b, c, d] = self.seen.to_le_bytes();
+        [bits, self.units, a, b, c, d]
+    }
+
+    /// From its bytes and who said it; `None` for what no voice can be.
+    #[must_use]
+    pub fn decode(who: ReporterId, bytes: &[u8]) -> Option<Self> {
+        let &[bits, units, a, b, c, d] = <&[u8; Self::BYTES]>::try_from(bytes).ok()?;
+        let side = match bits & (SPAM | NOT_SPAM) {
+            0 => None,
+            SPAM => Some(Side::Spam),
+            NOT_SPAM => Some(Side::NotSpam),
+            _ => return None,
+        };
+        let known = bits < 2 * SPAM_AFTER && units <= UNIT && (side.is_some() || units == 0);
+        known.then_some(Self {
+            who,
+            side,
+            units,
+            told: bits & TOLD != 0,
+            newcomer: bits & NEWCOMER != 0,
+            seen: u32::from_le_bytes([a, b, c, d]),
+            spam_after: bits & SPAM_AFTER != 0,
+        })
+    }
+}

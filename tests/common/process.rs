@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the system knows of a process.
+
+use super::Daemon;
+use std::fs;
+
+/// Ticks of the kernel's accounts in a second.
+const TICKS: f64 = 100.0;
+
+/// Seconds of a processor that it took so far, in user and in system mode; 0 where it is gone.
+pub fn processor(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let Some((_, rest)) = stat.rsplit_once(')') else { return 0.0 };
+    let ticks = rest.split_whitespace().skip(11).take(2);
+    ticks.map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / TICKS
+}
+
+/// Kilobytes that a line of its status tells: `VmRSS` is what it has in memory, `VmHWM` the most that it ever had.
+pub fn kilobytes(pid: u32, line: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let value = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':'));
+    value.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Kilobytes of a daemon in memory.
+pub fn resident(daemon: &Daemon) -> u64 {
+    kilobytes(daemon.pid(), "VmRSS")
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! docs/dovecot.md, done with a real Dovecot and two users over IMAP: what they move into Junk and out of it.
+
+mod common;
+
+use common::mta::{free_port, skip, wait_until};
+use common::rig::{NEWS, message};
+use common::{BULKMARK, PATIENCE, Site};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Whose mail it is, and as whom the program runs: users of every machine.
+const MAILS: &str = "nobody";
+const PROGRAMS: &str = "daemon";
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// A Dovecot with the guide's configuration, in a directory of its own.
+struct Dovecot {
+    place: tempfile::TempDir,
+    port: u16,
+    child: Child,
+}
+
+impl Dovecot {
+    /// In front of this site's milter; none where something is missing.
+    fn start(site: &Site) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            skip("Dovecot needs root, since it changes to other users");
+            return None;
+        }
+        if Command::new("sievec").arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+            skip("dovecot-sieve is missing; run tests/mta/install as root");
+            return None;
+        }
+        let place = tempfile::Builder::new().prefix("bulkmark-dovecot-").tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        for directory in [place.path(), site.directory.path()] {
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for name in ["run", "mail", "sieve"] {
+            fs::create_dir(path(name)).unwrap();
+        }
+        let (mails, _) = ids(MAILS);
+        chown(path("mail"), Some(mails), None).unwrap();
+        // The program as it is shipped, beside the one that is tested.
+        let program = read("packaging/dovecot/bulkmark-report")
+            .replace("/run/bulkmark/milter.sock", site.path("control.sock").to_str().unwrap())
+            .replace("bulkmark report", &format!("{} report", path("bulkmark").display()));
+        fs::write(path("bulkmark-report"), program).unwrap();
+        fs::set_permissions(path("bulkmark-report"), fs::Permissions::from_mode(0o755)).unwrap();
+        if fs::hard_link(BULKMARK, path("bulkmark")).is_err() {
+            fs::copy(BULKMARK, path("bulkmark")).unwrap();
+        }
+        let port = free_port();
+        fs::write(path("dovecot.conf"), config(place.path(), port)).unwrap();
+        for name in ["report-spam.sieve", "report-not-spam.sieve"] {
+            fs::write(path("sieve").join(name), read(&format!("packaging/dovecot/{name}"))).unwrap();
+            let done = Command::new("sievec")
+                .arg("-c")
+                .arg(path("dovecot.conf"))
+                .arg(path("sieve").join(name))
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{done:?}");
+        }
+        let child = Command::new("dovecot")
+            .args(["-F", "-c"])
+            .arg(path("dovecot.conf"))
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let dovecot = Self { place, port, child };
+        wait_until("Dovecot", || TcpStream::connect(("127.0.0.1", port)).ok());
+        Some(dovecot)
+    }
+
+    fn user(&self, name: &str) -> Imap {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut imap = Imap { stream: BufReader::new(stream), number: 0 };
+        imap.line();
+        imap.command(&format!("LOGIN \"{name}\" secret"));
+        imap
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.place.path().join("dovecot.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Dovecot {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
+
+/// The guide's block with what the machine of the guide has besides.
+fn config(place: &Path, port: u16) -> String {
+    let guide = read("docs/dovecot.md");
+    let block = guide.split_once("```dovecot\n").unwrap().1.split_once("```").unwrap().0;
+    let changed = [
+        ("/etc/dovecot/sieve/", format!("{}/sieve/", place.display())),
+        ("/usr/lib/bulkmark/bulkmark-report", format!("{}/bulkmark-report", place.display())),
+        ("user = bulkmark", format!("user = {PROGRAMS}")),
+        ("user = vmail", format!("user = {MAILS}")),
+    ];
+    let mut block = block.to_owned();
+    for (old, new) in changed {
+        assert!(block.contains(old), "the guide has no {old}");
+        block = block.replace(old, &new);
+    }
+    let place = place.display();
+    format!(
+        "base_dir = {place}/run\nstate_dir = {place}/run\nlog_path = {place}/dovecot.log\nprotocols = imap\nlisten = 127.0.0.1\n\
+         ssl = no\ndisable_plaintext_auth = no\nmail_location = maildir:{place}/mail/%u\nfirst_valid_uid = 1\n\
+         passdb {{\n  driver = static\n  args = password=secret\n}}\n\
+         userdb {{\n  driver = static\n  args = uid={MAILS} gid=nogroup home={place}/mail/%u\n}}\n\
+         service imap-login {{\n  inet_listener imap {{\n    port = {port}\n  }}\n  inet_listener imaps {{\n    port = 0\n  }}\n}}\n\
+         namespace inbox {{\n  inbox = yes\n  mailbox Junk {{\n    auto = create\n  }}\n  mailbox Trash {{\n    auto = create\n  }}\n}}\n\
+         {block}"
+    )
+}
+
+fn ids(name: &str) -> (u32, u32) {
+    let passwd = fs::read_to_string("/etc/passwd").unwrap();
+    let line = passwd.lines().find(|line| line.starts_with(&format!("{name}:"))).unwrap();
+    let number = |n: usize| line.split(':').nth(n).unwrap().parse().unwrap();
+    (number(2), number(3))
+}
+
+/// A user who reads mail.
+struct Imap {
+    stream: BufReader<TcpStream>,
+    number: u32,
+}
+
+impl Imap {
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).expect("Dovecot does not answer");
+        line
+    }
+
+    fn say(&mut self, text: &str) {
+        self.stream.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Says something that must be done.
+    #[track_caller]
+    fn command(&mut self, command: &str) {
+        self.number += 1;
+        self.say(&format!("{} {command}\r\n", self.number));
+        self.expect_done(command);
+    }
+
+    #[track_caller]
+    fn expect_done(&mut self, command: &str) {
+        let tag = format!("{} ", self.number);
+        loop {
+            let line = self.line();
+            if let Some(answer) = line.strip_prefix(&tag) {
+                assert!(answer.starts_with("OK"), "{command}: {answer}");
+                return;
+            }
+            assert!(!line.is_empty(), "{command}: Dovecot hung up");
+        }
+    }
+
+    /// Puts a message into a folder.
+    fn append(&mut self, folder: &str, message: &[u8]) {
+        self.number += 1;
+        self.say(&format!("{} APPEND {folder} {{{}}}\r\n", self.number, message.len()));
+        assert!(self.line().starts_with('+'));
+        self.stream.get_mut().write_all(message).unwrap();
+        self.say("\r\n");
+        self.expect_done("APPEND");
+    }
+
+    /// Moves all that is in a folder into another.
+    #[track_caller]
+    fn move_all(&mut self, from: &str, to: &str) {
+        self.command(&format!("SELECT {from}"));
+        self.command(&format!("MOVE 1:* {to}"));
+    }
+}
+
+/// A milter whose control socket the program's group may use, and nobody else.
+fn milter(site: &Site) -> common::Daemon {
+    let daemon = site.start();
+    let socket: PathBuf = site.path("control.sock");
+    let (_, group) = ids(PROGRAMS);
+    chown(&socket, None, Some(group)).unwrap();
+    assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o660);
+    daemon
+}
+
+fn spam(site: &Site, message: &[u8]) -> Value {
+    let (_, answer) = site.check(message);
+    serde_json::from_str::<Value>(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"))["spam"]["weight"]
+        .clone()
+}
+
+#[test]
+fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
+    let mut site = Site::new("[thresholds]\nspam = 2\n[people]\nnew-reporter = 1.0\n");
+    site.listen = format!("inet:127.0.0.1:{}", free_port());
+    let daemon = milter(&site);
+    let Some(dovecot) = Dovecot::start(&site) else { return };
+    let news = message("", NEWS);
+    let (mut anna, mut ben) = (dovecot.user("anna@box.test"), dovecot.user("ben"));
+    for user in [&mut anna, &mut ben] {
+        user.append("INBOX", &news);
+        user.move_all("INBOX", "Junk");
+    }
+    assert_eq!(spam(&site, &news), "2", "{}", dovecot.log());
+    // Through a crash; who says it again says nothing new.
+    drop(daemon);
+    let daemon = milter(&site);
+    anna.append("Junk", &news);
+    assert_eq!(spam(&site, &news), "2");
+    daemon.log.wait_for(0, "reported: spam by=");
+    // Who throws it away does not speak for it, and who takes it back does.
+    anna.move_all("Junk", "Trash");
+    assert_eq!(spam(&site, &news), "2");
+    ben.move_all("Junk", "INBOX");
+    assert_eq!(spam(&site, &news), "1");
+    daemon.log.wait_for(0, "reported: not-spam by=");
+    // What cannot be counted is moved all the same, without an error.
+    anna.append("INBOX", b"From: a@b.test\r\nSubject: x\r\n\r\n\r\n");
+    anna.move_all("INBOX", "Junk");
+    assert!(!dovecot.log().contains("Error"), "{}", dovecot.log());
+    // Neither does a milter that is away hold anybody up; Dovecot's log says it.
+    drop(daemon);
+    ben.move_all("INBOX", "Junk");
+    wait_until("the reason in Dovecot's log", || dovecot.log().contains("does not answer").then_some(()));
+}

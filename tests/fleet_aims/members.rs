@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The machines of a fleet: eight milters and two aggregators with default settings, any of which may be killed.
+
+use crate::common::fleet::{AGGREGATORS, Engine, Fleet, MILTERS};
+use crate::common::holders::{body_of, counts, told, verify};
+use crate::common::process::processor;
+use crate::common::server::Server;
+use crate::common::{Daemon, Site, wait_longer};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How long everything may take to become whole again.
+pub(crate) const HEALING: Duration = Duration::from_secs(300);
+
+/// How many milters there are: all but the partner.
+pub(crate) const COUNT: usize = MILTERS.len() - 1;
+
+/// One machine.
+pub(crate) struct Member {
+    name: &'static str,
+    home: Home,
+    running: Mutex<Option<Daemon>>,
+}
+
+enum Home {
+    Milter(Site),
+    Aggregator(Server),
+}
+
+impl Member {
+    fn site(&self) -> &Site {
+        match &self.home {
+            Home::Milter(site) => site,
+            Home::Aggregator(server) => &server.site,
+        }
+    }
+
+    pub(crate) fn control(&self) -> PathBuf {
+        self.site().path(match self.home {
+            Home::Milter(_) => "control.sock",
+            Home::Aggregator(_) => "server.sock",
+        })
+    }
+
+    /// Starts it, if it does not run, and waits until it listens.
+    pub(crate) fn start(&self) {
+        let mut running = self.running.lock().unwrap();
+        if running.is_none() {
+            *running = Some(match &self.home {
+                Home::Milter(site) => site.start(),
+                Home::Aggregator(server) => server.start(),
+            });
+        }
+    }
+
+    /// Kills it, with SIGKILL.
+    pub(crate) fn kill(&self) {
+        let daemon = self.running.lock().unwrap().take();
+        if let Some(daemon) = daemon {
+            self.look_for_panics(&daemon);
+            daemon.kill();
+        }
+    }
+
+    fn terminate(&self) {
+        let daemon = self.running.lock().unwrap().take();
+        if let Some(daemon) = daemon {
+            self.look_for_panics(&daemon);
+            assert!(daemon.terminate().success(), "{} did not end well", self.name);
+        }
+    }
+
+    fn look_for_panics(&self, daemon: &Daemon) {
+        let panicked = daemon.log.lines().into_iter().find(|line| line.contains("panicked"));
+        assert_eq!(panicked, None, "{}", self.name);
+    }
+
+    /// Where it listens; none while it does not run.
+    pub(crate) fn address(&self) -> Option<String> {
+        self.running.lock().unwrap().as_ref().map(|daemon| daemon.address.clone())
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.running.lock().unwrap().as_ref().map(Daemon::pid)
+    }
+
+    /// What it counts of these letters.
+    pub(crate) fn counts(&self, letters: impl Iterator<Item = usize>) -> Result<Vec<u32>, String> {
+        let signatures: Vec<_> = letters.map(body_of).collect();
+        counts(&self.control(), &signatures).map_err(|e| format!("{}: {e}", self.name))
+    }
+
+    /// Steps of its own that became one of the chain.
+    pub(crate) fn steps_won(&self) -> u64 {
+        told(&self.control()).ok().and_then(|status| status.fleet).map_or(0, |fleet| fleet.steps_won)
+    }
+}
+
+/// All of them.
+pub(crate) struct Members {
+    pub(crate) milters: Vec<Member>,
+    pub(crate) aggregators: Vec<Member>,
+    pub(crate) fleet: Fleet,
+}
+
+impl Members {
+    /// Starts all.
+    pub(crate) fn start(fleet: Fleet) -> Self {
+        let member = |name, home| Member { name, home, running: Mutex::default() };
+        let milter = |name: &&'static str| {
+            member(name, Home::Milter(Site::new(&format!("exempt-loopback = false\n{}", fleet.table(name)))))
+        };
+        let aggregator = |name: &&'static str| {
+            let server = Server { sync: String::new(), ..Server::new(&fleet.table(name)) };
+            member(name, Home::Aggregator(server))
+        };
+        let milters = MILTERS[..COUNT].iter().map(milter).collect();
+        let aggregators = AGGREGATORS.iter().map(aggregator).collect();
+        let new = Self { milters, aggregators, fleet };
+        new.all().for_each(Member::start);
+        new.settle();
+        new
+    }
+
+    /// Starts what was killed, and waits until all is well.
+    pub(crate) fn revive(&self) {
+        self.fleet.start_log();
+        if let Engine::Nats(cluster, ..) = &self.fleet.log {
+            cluster.wait_until_well();
+        }
+        self.all().for_each(Member::start);
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Member> {
+        self.milters.iter().chain(&self.aggregators)
+    }
+
+    /// Waits until each report is in a step and all have that step. What is wrong, if that does not come.
+    pub(crate) fn settle(&self) {
+        let mut version = None;
+        for member in self.all() {
+            wait_longer(HEALING, member.name, || {
+                let status = told(&member.control()).map_err(|e| e.to_string())?;
+                let fleet = status.fleet.ok_or("it is of no fleet")?;
+                let good = status.ledger.spool == 0 && fleet.in_step;
+                if good { Ok(()) } else { Err(format!("spool {}: {fleet:?}", status.ledger.spool)) }
+            });
+        }
+        // The last of the steps may have come meanwhile.
+        wait_longer(HEALING, "all", || {
+            for member in self.all() {
+                let status = told(&member.control()).map_err(|e| e.to_string())?;
+                let here = status.fleet.map(|fleet| fleet.version);
+                if version != here {
+                    let why = format!("{} is at step {here:?}, and another at {version:?}", member.name);
+                    version = here;
+                    return Err(why);
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Ends all, and compares all cells of all of them.
+    pub(crate) fn compare(&self) -> Result<String, String> {
+        self.all().for_each(Member::terminate);
+        verify(self.all().map(Member::site))
+    }
+
+    /// Seconds of processors that machines and the log's servers took so far, each by its number.
+    pub(crate) fn processors(&self) -> [BTreeMap<u32, f64>; 2] {
+        let log = match &self.fleet.log {
+            Engine::Nats(cluster, ..) => cluster.nodes.iter().map(|node| node.pid()).collect(),
+            Engine::Postgres(server) => server.processes(),
+        };
+        let machines: Vec<_> = self.all().filter_map(Member::pid).collect();
+        [machines, log].map(|pids| pids.into_iter().map(|pid| (pid, processor(pid))).collect())
+    }
+}
+
+/// What went wrong is easier to find with what the daemons said of it.
+impl Drop for Members {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        for member in self.all() {
+            let Ok(running) = member.running.lock() else { continue };
+            let lines = running.as_ref().map(|daemon| daemon.log.lines()).unwrap_or_default();
+            let told: Vec<_> = lines.iter().filter(|line| !line.contains("verdict=")).collect();
+            let last = told.iter().skip(told.len().saturating_sub(40));
+            println!("{}:", member.name);
+            last.for_each(|line| println!("  {line}"));
+        }
+    }
+}
