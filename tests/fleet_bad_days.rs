@@ -59,7 +59,7 @@ fn a_certificate_runs_out(fleet: &Fleet, authority: &Authority) {
     members.wait_for(1, 3);
     certify(fleet, authority, true);
     members.send(0, 1, 4);
-    members.wait_for_status(0, "xpired");
+    members.wait_for_status(0, &["xpired"]);
     assert_eq!(count(&members.sites[0], &letter(1)), 7, "mail flows");
     members.wait_for_server_status(0, "xpired");
     certify(fleet, authority, false);
@@ -114,7 +114,7 @@ fn not_a_member(fleet: &Fleet) {
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx3"]);
     members.send(1, 2, 4);
     members
-        .wait_for_status(1, "is it in the file of members, under this name and with this key or password?");
+        .wait_for_status(1, &["is it in the file of members, under this name and with this key or password?"]);
     assert_eq!(count(&members.sites[1], &letter(2)), 4);
     members.send(0, 2, 3);
     wait_for(&members.sites[0], &letter(2), 3);
@@ -147,7 +147,7 @@ fn clocks_are_off(fleet: &Fleet, offset: &str, side: &str) {
         format!("other clock: this machine's is 2 days {side} the log's; at most 5 minutes are tolerated");
     members.milter(0).log.wait_for(0, &told);
     members.aggregator(0).log.wait_for(0, &told);
-    members.wait_for_status(0, &told);
+    members.wait_for_status(0, &[&told]);
     members.wait_for_server_status(0, &told);
     members.send(0, 3, 4);
     wait_for(&members.sites[1], &letter(3), 4);

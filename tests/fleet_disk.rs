@@ -6,6 +6,7 @@
 
 mod common;
 
+use common::Daemon;
 use common::fleet::{Engine, Fleet};
 use common::letters::{count, letter};
 use common::members::Members;
@@ -42,25 +43,32 @@ fn send_until(members: &Members, first: usize, mut done: impl FnMut() -> bool) -
     sent
 }
 
-fn says(daemon: &common::Daemon, text: &str) -> bool {
+fn says(daemon: &Daemon, text: &str) -> bool {
     daemon.log.lines().iter().any(|line| line.contains(text))
 }
 
-/// What is the same with both engines, from a full disk on.
-fn go_through(fleet: &Fleet, disks: &[PathBuf], told: &str) {
+/// Whether a nats-server noticed that it has no space.
+fn is_full(cluster: &Cluster, node: usize) -> bool {
+    let log = fs::read_to_string(cluster.directory.join(format!("n{node}.log"))).unwrap();
+    log.to_lowercase().contains("no space left")
+}
+
+/// What is the same with both engines, from a full disk on. `notices` says whether that was noticed, at the log or at a milter, and then
+/// `bulkmark status` of a milter tells one of `told`. `mend` is what an administrator does once there is space.
+fn go_through(fleet: &Fleet, disks: &[PathBuf], told: &[&str], notices: impl Fn(&Daemon) -> bool, mend: impl Fn()) {
     let members = Members::start(fleet, &["agg1", "agg2"], &["mx1", "mx2"]);
     members.send(0, 0, 3);
     members.wait_for(0, 3);
     members.settle();
     let fillers: Vec<_> = disks.iter().map(|disk| fill(disk)).collect();
-    let sent = send_until(&members, 100, || says(members.milter(0), told));
+    let sent = send_until(&members, 100, || notices(members.milter(0)));
     // Mail flows, and each machine counts for itself.
     members.send(0, 0, 4);
     assert_eq!(count(&members.sites[0], &letter(0)), 7);
     members.wait_for_status(0, told);
 
     fillers.iter().for_each(|filler| fs::remove_file(filler).unwrap());
-    fleet.start_log();
+    mend();
     members.wait_for(0, 7);
     members.send(1, 0, 2);
     members.wait_for(0, 9);
@@ -77,7 +85,14 @@ fn postgres_without_space() {
     log.wait_until_ready();
     let Some(fleet) = Fleet::on_postgres(log) else { return };
     let Engine::Postgres(log) = &fleet.log else { unreachable!() };
-    go_through(&fleet, &[log.cluster()], "the log's disk is full");
+    // PostgreSQL that cannot write its journal ends.
+    let told = ["the log's disk is full", "refused", "does not answer"];
+    let anew = || {
+        log.kill_all();
+        log.run();
+        log.wait_until_ready();
+    };
+    go_through(&fleet, &[log.cluster()], &told, |milter| says(milter, told[0]), anew);
 }
 
 #[test]
@@ -85,7 +100,9 @@ fn all_nodes_without_space() {
     let Some(fleet) = Fleet::on_nats(|| Cluster::start_on(3, "", Some(NATS))) else { return };
     let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
     let disks: Vec<_> = (0..3).map(|node| cluster.store(node)).collect();
-    go_through(&fleet, &disks, "the log's disk is full");
+    // A nats-server without space says so, or turns JetStream off, or its group has no leader for want of a place to write a vote.
+    let told = ["the log's disk is full", "its disk was full", "does not answer", "nobody answers"];
+    go_through(&fleet, &disks, &told, |_| (0..3).any(|node| is_full(cluster, node)), || cluster.start_anew());
 }
 
 /// Two of three nodes go on, and the third catches up when it has space.
@@ -97,9 +114,7 @@ fn one_node_without_space() {
     members.send(0, 0, 3);
     members.wait_for(0, 3);
     let filler = fill(&cluster.store(1));
-    let log = cluster.directory.join("n1.log");
-    let is_full = || fs::read_to_string(&log).unwrap().to_lowercase().contains("no space left");
-    let sent = send_until(&members, 100, is_full);
+    let sent = send_until(&members, 100, || is_full(cluster, 1));
     members.send(0, 0, 4);
     members.wait_for(0, 7);
     members.settle();

@@ -58,23 +58,23 @@ impl Members {
         }
     }
 
-    /// Waits until `bulkmark status` of a milter says this to people.
-    pub fn wait_for_status(&self, milter: usize, text: &str) {
-        wait_for_status(&["status", "--config"], &self.sites[milter].config(), text);
+    /// Waits until `bulkmark status` of a milter says one of these to people.
+    pub fn wait_for_status(&self, milter: usize, texts: &[&str]) {
+        wait_for_status(&["status", "--config"], &self.sites[milter].config(), texts);
     }
 
     /// Waits until `bulkmark status --server` says this.
     pub fn wait_for_server_status(&self, aggregator: usize, text: &str) {
-        wait_for_status(&["status", "--server", "--config"], &self.servers[aggregator].config(), text);
+        wait_for_status(&["status", "--server", "--config"], &self.servers[aggregator].config(), &[text]);
     }
 }
 
-/// Waits until a command says this.
-fn wait_for_status(command: &[&str], config: &std::path::Path, text: &str) {
+/// Waits until a command says one of these.
+fn wait_for_status(command: &[&str], config: &std::path::Path, texts: &[&str]) {
     wait_until("a line of status", || {
         let output = Command::new(BULKMARK).args(command).arg(config).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        if told.contains(text) { Ok(()) } else { Err(format!("no {text:?} in\n{told}")) }
+        if texts.iter().any(|text| told.contains(text)) { Ok(()) } else { Err(format!("none of {texts:?} in\n{told}")) }
     });
 }
 
