@@ -53,7 +53,9 @@ fn milter_of_partner(server: &Server) -> Site {
 
 fn there_and_back(fleet: &Fleet) {
     // mx1 and mx2 report to a server, under the names that they have in the fleet; so does a partner.
-    let server = Server::new("");
+    let mut server = Server::new("");
+    // Another than the fleet's, and than that of the server to which all of them go back.
+    server.ledger = "capacity = 300000".to_owned();
     let mut sites = ["mx1", "mx2"].map(|name| milter(&[server.entry(name, "report")]));
     let daemon = server.start();
     let running = sites.each_ref().map(Site::start);
@@ -206,7 +208,8 @@ fn what_was_begun_is_gone_on_with() {
     });
     let members = Members::start(&fleet, &["agg1"], &["mx2"]);
     members.send(0, 3, 2);
-    members.wait_for_status(0, &["a server's counts are being moved into this log, and are not all there yet"]);
+    members
+        .wait_for_status(0, &["a server's counts are being moved into this log, and are not all there yet"]);
     assert_eq!(count(&members.sites[0], &letter(3)), 2);
     says(&import(&members.servers[0].config(), &from, &[]), "the counts are in the log: ");
     members.wait_for(3, 8);

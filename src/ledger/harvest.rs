@@ -5,16 +5,15 @@
 //! is missing in between must get it counted first.
 
 use crate::ledger::clock::now;
-use crate::ledger::disk::commit;
-use crate::ledger::disk::errors::{Fault, OpenError};
+use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::load::Loaded;
-use crate::ledger::disk::{open, schema};
+use crate::ledger::disk::open;
 use crate::ledger::history::fleet::{FleetMark, origin_of_client};
 use crate::ledger::history::vector::{Mark, Origin, Vector};
 use crate::ledger::image::file_of;
+use crate::ledger::new_ledger::{self, NewLedgerError};
 use crate::ledger::random::random;
 use crate::ledger::settings::Role;
-use crate::ledger::state::changes::Expired;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::limited::Member;
 use crate::ledger::state::merged::MergedCounts;
@@ -37,22 +36,26 @@ pub struct Harvest {
     batches: Vec<(Reporter, u64)>,
     /// Spools of which a batch is missing before one that is counted.
     gaps: Vec<String>,
-    /// Partners, and under which origin the fleet has what they brought.
-    partners: Vec<(String, Origin)>,
+    partners: Vec<Partner>,
 }
 
-/// A fleet's counts cannot be read, or not be written.
+/// A partner of whom something is counted.
+struct Partner {
+    name: String,
+    /// Under which the fleet has what it brought.
+    origin: Origin,
+    capacity: u32,
+}
+
+/// A fleet's counts cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HarvestError {
-    /// The ledger cannot be opened, or not be made.
+    /// The ledger cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// It is none of a fleet.
     #[error("{0}: no step of a fleet is counted in it; expected the ledger of an aggregator")]
     NoFleet(PathBuf),
-    /// There is a ledger already.
-    #[error("{0} already exists")]
-    Exists(PathBuf),
 }
 
 impl Harvest {
@@ -71,7 +74,8 @@ impl Harvest {
         if fleet.mark.version == 0 {
             return Err(HarvestError::NoFleet(path));
         }
-        let (mut batches, mut gaps, mut partners) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut batches, mut gaps, mut partners, mut last_client) =
+            (Vec::new(), Vec::new(), Vec::new(), None);
         for (client, spool, known) in fleet.marks.iter() {
             let (last, is_whole) = known.mark.last();
             if !is_whole {
@@ -80,11 +84,8 @@ impl Harvest {
             if last > 0 {
                 batches.push((Reporter { client: client.to_owned(), spool }, last));
             }
-            if partners.last().is_none_or(|(name, _)| name != client) {
-                let mut origins =
-                    (0..MAX_WITHDRAWN).map(|times| origin_of_client(fleet.origin, client, times));
-                let brought = origins.rfind(|&origin| merged.layers().get(origin).is_some());
-                partners.extend(brought.map(|origin| (client.to_owned(), origin)));
+            if last_client.replace(client).is_none_or(|name| name != client) {
+                partners.extend(brought(fleet.origin, client, &merged));
             }
         }
         gaps.dedup();
@@ -114,38 +115,29 @@ impl Harvest {
     ///
     /// # Errors
     /// When there is a ledger already, or it cannot be written.
-    pub fn write(self, directory: &Path) -> Result<PathBuf, HarvestError> {
-        let path = directory.join(schema::FILE_NAME);
-        if path.exists() {
-            return Err(HarvestError::Exists(path));
-        }
-        let at = |fault: Fault| HarvestError::Open(fault.at(path.clone()));
-        let io = |e| at(Fault::Io(e));
-        schema::create(&path, Role::Server, self.key_id).map_err(at)?;
-        let ids = [random().map_err(io)?, random().map_err(io)?];
-        let (Loaded { db, mut state, .. }, _) = open::open_any(&path, ids)?;
-        let State::Server(server) = &mut state else {
-            return Err(at(Fault::Io(io::Error::other("it was made for a server, and is none"))));
-        };
+    pub fn write(self, directory: &Path) -> Result<PathBuf, NewLedgerError> {
         let receipt = Receipt { origin: self.origin, version: self.vector.get(self.origin).version };
-        let counts = &mut server.counts;
-        for (reporter, number) in self.batches {
-            counts.changes.receipts.insert(reporter, Some((number, receipt)));
-        }
-        let capacity = counts.settings.capacity.get();
-        for (name, former) in self.partners {
-            let member = Member::new(Origin(random().map_err(io)?), Mark::default(), vec![former], capacity);
-            counts.changes.clients.insert(name.clone());
-            server.limited.restore(name, member);
-        }
-        counts.merged = self.merged;
-        counts.merged.mark_dirty();
-        for (origin, mark) in self.vector.iter() {
-            counts.merged.vector_mut().set(origin, mark);
-        }
-        (counts.adopted, counts.replaced) = (true, true);
-        let result = commit::checkpoint(&db, &mut state, &Expired::default());
-        result.map_err(|e| io(io::Error::other(e.to_string())))?;
-        Ok(path)
+        new_ledger::write(directory, (Role::Server, self.key_id), (self.merged, &self.vector), |state| {
+            let State::Server(server) = state else {
+                return Err(io::Error::other("it was made for a server, and is none"));
+            };
+            let changes = &mut server.counts.changes;
+            let batches = self.batches.into_iter();
+            changes.receipts.extend(batches.map(|(reporter, number)| (reporter, Some((number, receipt)))));
+            for Partner { name, origin, capacity } in self.partners {
+                let member = Member::new(Origin(random()?), Mark::default(), vec![origin], capacity);
+                changes.clients.insert(name.clone());
+                server.limited.restore(name, member);
+            }
+            Ok(())
+        })
     }
+}
+
+/// The last origin of a client under which something is counted, and the size of its filters: another would take other cells.
+fn brought(fleet: Origin, name: &str, merged: &MergedCounts) -> Option<Partner> {
+    let mut origins = (0..MAX_WITHDRAWN).map(|times| origin_of_client(fleet, name, times));
+    let origin = origins.rfind(|&origin| merged.layers().get(origin).is_some())?;
+    let capacity = merged.layers().get(origin)?.windows.values().next_back()?.capacity;
+    Some(Partner { name: name.to_owned(), origin, capacity })
 }

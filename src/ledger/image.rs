@@ -2,17 +2,16 @@
 //! What a ledger holds as a whole, its own counts and those of others together: to look at, to compare, to merge.
 
 use crate::ledger::clock::now;
-use crate::ledger::disk::commit;
-use crate::ledger::disk::errors::{Fault, OpenError};
+use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::load::Loaded;
 use crate::ledger::disk::open;
-use crate::ledger::disk::schema::{self, FILE_NAME};
+use crate::ledger::disk::schema::FILE_NAME;
 use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::history::window::Window;
+use crate::ledger::new_ledger::{self, NewLedgerError};
 use crate::ledger::random::random;
 use crate::ledger::settings::Role;
 use crate::ledger::state::assembly::Assembly;
-use crate::ledger::state::changes::Expired;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::merged::MergedCounts;
 use crate::ledger::state::merged_window::MergedWindow;
@@ -20,7 +19,6 @@ use crate::ledger::state::roles::State;
 use crate::ledger::status::Status;
 use bulkmark_filter::{Merged, ParameterError};
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// All counts of one ledger.
@@ -54,7 +52,7 @@ impl Difference {
     }
 }
 
-/// Holdings cannot be added up, or the sum cannot be written.
+/// Holdings cannot be added up.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// They would count something twice.
@@ -73,12 +71,6 @@ pub enum MergeError {
     /// Their filters do not fit.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// There is a ledger already.
-    #[error("{0} already exists")]
-    Exists(PathBuf),
-    /// The sum cannot be written.
-    #[error(transparent)]
-    Open(#[from] OpenError),
 }
 
 fn unlike(name: &'static str, ours: String, theirs: String) -> Result<(), MergeError> {
@@ -230,26 +222,8 @@ impl Image {
     ///
     /// # Errors
     /// When there is one already, or it cannot be written.
-    pub fn write(self, directory: &Path) -> Result<PathBuf, MergeError> {
-        let path = directory.join(FILE_NAME);
-        if path.exists() {
-            return Err(MergeError::Exists(path));
-        }
-        let at = |fault: Fault| MergeError::Open(fault.at(path.clone()));
-        schema::create(&path, self.role, self.key_id).map_err(at)?;
-        let io = |e| at(Fault::Io(e));
-        let random = [random().map_err(io)?, random().map_err(io)?];
-        let (Loaded { db, mut state, .. }, _) = open::open_any(&path, random)?;
-        let counts = state.counts_mut();
-        counts.merged = self.merged;
-        counts.merged.mark_dirty();
-        for (origin, mark) in self.vector.iter() {
-            counts.merged.vector_mut().set(origin, mark);
-        }
-        (counts.adopted, counts.replaced) = (true, true);
-        let result = commit::checkpoint(&db, &mut state, &Expired::default());
-        result.map_err(|e| at(Fault::Io(io::Error::other(e.to_string()))))?;
-        Ok(path)
+    pub fn write(self, directory: &Path) -> Result<PathBuf, NewLedgerError> {
+        new_ledger::write(directory, (self.role, self.key_id), (self.merged, &self.vector), |_| Ok(()))
     }
 }
 

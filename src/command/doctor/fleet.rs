@@ -99,7 +99,7 @@ async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
     let first = log.ends().await?;
     loop {
         let ends = log.ends().await?;
-        let last = last_step(log, ends).await?;
+        let last = last_step(log, ends).await?.map(|(last, _)| last);
         let covers = last.filter(|last| last.made == ends.made).map_or(0, |last| last.covers);
         // What came since this began may take its time.
         let waits = covers < first.batches.0;

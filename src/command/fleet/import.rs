@@ -3,7 +3,7 @@
 
 use crate::command::output::{failed, output};
 use crate::config::{self, SERVER_PATH};
-use crate::ledger::{Seed, StepHead};
+use crate::ledger::{Seed, step_head};
 use crate::sync::Link;
 use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
@@ -75,7 +75,7 @@ async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<
     let place = match first_step(log).await? {
         Some((place, first)) if first == step => Some(place),
         Some((_, first)) => {
-            let which = StepHead::of(&first).map_or("something else", |_| "other counts");
+            let which = step_head(&first).map_or("something else", |_| "other counts");
             bail!(
                 "the fleet has begun already, with {which}; a server's counts can be moved into a log without steps only (bulkmark \
                  fleet status shows it)"

@@ -5,7 +5,7 @@ use crate::command::output::{failed, output};
 use crate::command::show::{THRESHOLD, ago, time};
 use crate::config::{self, DEFAULT_PATH, Kind};
 use crate::control::{self, DaemonStatus};
-use crate::ledger::{StepHead, now};
+use crate::ledger::{Mark, StepHead, now, step_head};
 use crate::server::Quota;
 use crate::sync::Link;
 use crate::sync::fleet::{FleetStatus, ReporterStatus};
@@ -171,7 +171,7 @@ impl Found {
         let ends = log.ends().await?;
         let Ends { made, batches, steps, first_step } = ends;
         self.ends = Some(EndsFound { made, batches: batches.0, steps: steps.0, first_step: first_step.0 });
-        self.last_step = last_step(log, ends).await?.map(|last| last.version);
+        self.last_step = last_step(log, ends).await?.map(|(last, _)| last.version);
         let reported = match log.batches(Place(batches.0.saturating_sub(BATCHES))).await {
             // A milter may not.
             Err(LogError::Denied(_)) => None,
@@ -281,14 +281,17 @@ impl ClientFound {
 }
 
 /// What the last step says, if it can be read; none when there is none.
-pub(in crate::command) async fn last_step<L: Log>(log: &L, ends: Ends) -> Result<Option<StepHead>, LogError> {
+pub(in crate::command) async fn last_step<L: Log>(
+    log: &L,
+    ends: Ends,
+) -> Result<Option<(StepHead, Mark)>, LogError> {
     if ends.steps == Place(0) || ends.first_step > ends.steps {
         return Ok(None);
     }
     let before = ends.steps.0.saturating_sub(1).max(ends.first_step.0.saturating_sub(1));
     let mut steps = log.steps(Place(before)).await?;
     let last = tokio::time::timeout(READING, steps.next()).await;
-    Ok(last.ok().transpose()?.and_then(|step| StepHead::of(&step.bytes)))
+    Ok(last.ok().transpose()?.and_then(|step| step_head(&step.bytes)))
 }
 
 /// Who reported the last batches, up to this place: how many, and when the newest came.

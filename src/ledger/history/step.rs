@@ -7,7 +7,7 @@ use super::fleet::is_name;
 use super::sealed::{OtherForm, seal, unseal};
 use super::spool_mark::SpoolMark;
 use super::update::{FREE_CELLS, Scope, Update};
-use super::vector::{Chain, Origin};
+use super::vector::{Chain, Mark, Origin};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a step at most: what the engines of a log take in one piece.
@@ -133,15 +133,12 @@ impl Step {
     }
 }
 
-/// What a step's bytes say of its place in the chain: its version, the hash of the one before it, and its own. None when they are no
-/// step's; whether all else is right is not looked at.
+/// What a step's bytes say first, without the count from which on it tells bulk, and the place in the chain that it makes. None when
+/// they are no step's; whether all else is right is not looked at.
 #[must_use]
-pub fn step_head(bytes: &[u8]) -> Option<(u64, Chain, Chain)> {
-    let mut fields = Fields(content(bytes)?.0);
-    // Behind the fleet's origin.
-    let mut read = || -> Result<_, CutOff> { Ok((fields.u64()?, fields.u64()?, Chain(fields.take()?))) };
-    let (_, version, before) = read().ok()?;
-    (version > 0).then(|| (version, before, Chain::of(bytes)))
+pub fn step_head(bytes: &[u8]) -> Option<(StepHead, Mark)> {
+    let head = StepHead::take(&mut Fields(content(bytes)?.0)).ok()?;
+    (head.version > 0).then(|| (head, Mark { version: head.version, chain: Chain::of(bytes) }))
 }
 
 /// What is between kind and checksum, and whether it tells bulk apart.
@@ -165,12 +162,6 @@ impl StepHead {
             time: fields.u64()?,
             bound: 0,
         })
-    }
-
-    /// What a step with these bytes says first, without the count from which on it tells bulk; none when they are none.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        Self::take(&mut Fields(content(bytes)?.0)).ok()
     }
 }
 
@@ -310,8 +301,8 @@ mod tests {
         let plain = Step { head: StepHead { bound: 0, ..step.head }, bulk: Vec::new(), ..step };
         assert_eq!(Step::decode(&plain.encode()), Ok(plain.clone()));
         assert_eq!(
-            step_head(&plain.encode()).map(|(version, before, _)| (version, before)),
-            Some((2, Chain([1; 16])))
+            step_head(&plain.encode()),
+            Some((plain.head, Mark { version: 2, chain: Chain::of(&plain.encode()) }))
         );
     }
 

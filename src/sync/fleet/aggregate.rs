@@ -238,18 +238,18 @@ impl<L: Log> Aggregator<L> {
         }
         self.withdrawn = terms.withdrawn;
         let Some(drafted) = drafted else { return Ok(()) };
-        let Some((version, _, chain)) = step_head(&drafted.bytes) else { return Ok(()) };
+        let Some((_, made)) = step_head(&drafted.bytes) else { return Ok(()) };
         let bytes = drafted.bytes.len();
         let appended = self.log.append_step(cursor.place, drafted.bytes).await;
         // It may be there although the log did not say so.
         let wait = if appended.is_ok() { DELIVERY } else { AGAIN };
-        self.waits = Some((Mark { version, chain }, Instant::now() + wait));
+        self.waits = Some((made, Instant::now() + wait));
         match appended {
             Ok(Some(_)) => {
                 self.fleet.count(Count::JunkBatches, drafted.junk);
                 drafted.unread.iter().for_each(|what| self.fleet.meets_batch(what));
                 self.snapshots.made(bytes);
-                log::debug!("step {version} of {} batches, {bytes} bytes", drafted.batches);
+                log::debug!("step {} of {} batches, {bytes} bytes", made.version, drafted.batches);
             }
             // Another was first; it comes.
             Ok(None) => (),
@@ -306,15 +306,13 @@ impl<L: Log> Aggregator<L> {
     async fn heal(&mut self, cursor: Cursor, here: Mark) -> Result<bool, Stopped> {
         let tip = cursor.tip.unwrap_or_default();
         let kept = self.ledger.steps_since(tip.version, HEALED)?;
-        let first = kept.first().and_then(|(_, bytes)| step_head(bytes));
+        let first = kept.first().and_then(|(_, bytes)| step_head(bytes)).map(|(head, _)| head);
         match first {
-            Some((version, before, _))
-                if version == tip.version + 1 && before != tip.chain && tip.version > 0 =>
-            {
+            Some(next) if next.version == tip.version + 1 && next.before != tip.chain && tip.version > 0 => {
                 self.fleet.forks();
                 Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()))
             }
-            Some((version, before, _)) if version == tip.version + 1 && before == tip.chain => {
+            Some(next) if next.version == tip.version + 1 && next.before == tip.chain => {
                 log::warn!(
                     "the log lost its steps behind {}; {} are appended again",
                     tip.version,

@@ -6,8 +6,7 @@ use super::cursor::{Cursor, Head, Seen};
 use super::snapshot;
 use super::state::{Count, Fleet, Stopped};
 use crate::ledger::{
-    Applied, Chain, FleetMark, Ledger, LedgerError, Mark, Settings, StepHead, StepRefusal, now, other_step,
-    step_head,
+    Applied, FleetMark, Ledger, LedgerError, Mark, Settings, StepRefusal, now, other_step, step_head,
 };
 use crate::sync::backoff::Backoff;
 use crate::sync::log::{Ends, Log, LogError, Place, Reader as _, Step};
@@ -75,12 +74,6 @@ struct Follower<L> {
 /// How far a ledger is in the chain.
 pub(super) fn own(mark: FleetMark) -> Mark {
     Mark { version: mark.version, chain: mark.chain }
-}
-
-/// What a step says of its place in the chain.
-fn head_of(bytes: &[u8]) -> Option<Head> {
-    let (version, before, chain) = step_head(bytes)?;
-    Some(Head { version, before, chain })
 }
 
 impl<L: Log> Follower<L> {
@@ -200,9 +193,11 @@ impl<L: Log> Follower<L> {
     /// Takes a step; false when reading is to go on from elsewhere.
     async fn take(&mut self, step: Step, cursor: &mut Cursor) -> Result<bool, Stopped> {
         let Step { place, bytes } = step;
-        let seen = cursor.see(place, head_of(&bytes), own(self.ledger.fleet()));
-        if let (Seen::Known | Seen::Next, Some(head)) = (seen, StepHead::of(&bytes)) {
-            let mark = Mark { version: head.version, chain: Chain::of(&bytes) };
+        let told = step_head(&bytes);
+        let head =
+            told.map(|(head, mark)| Head { version: mark.version, before: head.before, chain: mark.chain });
+        let seen = cursor.see(place, head, own(self.ledger.fleet()));
+        if let (Seen::Known | Seen::Next, Some((head, mark))) = (seen, told) {
             self.tip = Some(Tip { mark, made: head.made, covers: head.covers });
         }
         match seen {

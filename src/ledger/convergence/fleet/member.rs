@@ -106,7 +106,7 @@ impl Member {
     pub(super) fn give_up(&mut self, log: &Log) {
         let Some((_, last)) = log.steps.last() else { return };
         if step_head(last)
-            .is_some_and(|(version, _, chain)| version <= self.mark().version && chain != self.mark().chain)
+            .is_some_and(|(_, last)| last.version <= self.mark().version && last.chain != self.mark().chain)
         {
             (self.forked, self.taken) = (true, None);
             self.adopt(log);

@@ -33,10 +33,15 @@ fn place(client: &str, spool: u64) -> String {
     format!("fleet {client} {spool:016x}")
 }
 
+/// The client and the number of the spool under which a batch is sent; none where it goes elsewhere. The opposite of [`place`].
+fn sender(upstream: &str) -> Option<(&str, u64)> {
+    let (client, spool) = upstream.strip_prefix("fleet ")?.split_once(' ')?;
+    Some((client, u64::from_str_radix(spool, 16).ok()?))
+}
+
 /// The number of the spool of this client under which a batch is sent; none where it goes elsewhere.
 fn spool_of(upstream: &str, client: &str) -> Option<u64> {
-    let rest = upstream.strip_prefix("fleet ")?.strip_prefix(client)?.strip_prefix(' ')?;
-    u64::from_str_radix(rest, 16).ok()
+    sender(upstream).filter(|(of, _)| *of == client).map(|(_, spool)| spool)
 }
 
 impl Stored {
@@ -44,10 +49,7 @@ impl Stored {
     /// them. Returns their numbers.
     pub(super) fn readdress(&mut self, upstream: &str) -> BTreeSet<u64> {
         let mut moved = BTreeSet::new();
-        let spool = |place: &str| -> Option<u64> {
-            let (_, spool) = place.strip_prefix("fleet ")?.split_once(' ')?;
-            u64::from_str_radix(spool, 16).ok()
-        };
+        let spool = |place: &str| sender(place).map(|(_, spool)| spool);
         for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
             // Under another number nobody would know it.
             if spool(&batch.upstream) == Some(id_of(self.id, self.before, batch.number)) {
