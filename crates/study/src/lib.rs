@@ -12,6 +12,7 @@ pub mod layouts;
 pub mod near;
 pub mod paper;
 pub mod partners;
+pub mod plot;
 mod random;
 pub mod reporters;
 pub mod revocation;

@@ -4,7 +4,7 @@
 use super::last_step;
 use crate::command::output::{failed, output};
 use crate::config::{self, SERVER_PATH};
-use crate::ledger::{Harvest, Mark};
+use crate::ledger::Harvest;
 use crate::sync::Link;
 use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
@@ -81,7 +81,7 @@ async fn open(settings: &Settings, harvest: &Harvest) -> anyhow::Result<()> {
 /// Whether all that is in the log is counted.
 async fn compare<L: Log>(log: &L, harvest: &Harvest) -> anyhow::Result<()> {
     let (ends, mark) = (log.ends().await?, harvest.mark());
-    let last = last_step(log, ends).await?.map_or(Mark::default(), |(_, last)| last);
+    let last = last_step(log, ends).await?.map(|(_, last)| last).unwrap_or_default();
     if last.version != mark.version {
         bail!(
             "this aggregator has counted {} steps, and the log has {}: take the one that bulkmark fleet status --server calls in step",

@@ -15,7 +15,7 @@ mod wide;
 
 pub use compare::{Comparison, compare};
 pub use experiment::{Experiment, FILTER_SIZES, HASH_NUMBERS, KEYS};
-pub use plot::{PlotError, plot};
+pub use plot::plot;
 pub use published::{Published, published};
 pub use round::{Extension, Rates, round};
 pub use run::{Configuration, Outcome, run};

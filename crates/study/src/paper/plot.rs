@@ -4,18 +4,9 @@
 use super::experiment::Experiment;
 use super::round::Extension;
 use super::run::Outcome;
+use crate::plot::{COLOURS, PlotError, failed};
 use plotters::prelude::*;
 use std::path::{Path, PathBuf};
-
-/// A figure cannot be drawn.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot draw {path}: {reason}")]
-pub struct PlotError {
-    path: PathBuf,
-    reason: String,
-}
-
-const COLOURS: [RGBColor; 3] = [RGBColor(0, 90, 181), RGBColor(220, 50, 32), RGBColor(30, 130, 60)];
 
 /// Draws one figure an experiment into `directory`: the mean rate against m on logarithmic scales, a colour for each k,
 /// dashed with the intuitive extension and solid with the refined one. Means of zero are left out. Returns the files.
@@ -29,9 +20,7 @@ pub fn plot(outcomes: &[Outcome], directory: &Path) -> Result<Vec<PathBuf>, Plot
         .map(|experiment| {
             let path = directory.join(format!("experiment-{experiment}.svg"));
             let chosen: Vec<_> = of(experiment).copied().collect();
-            draw(&path, experiment, &chosen)
-                .map_err(|e| PlotError { path: path.clone(), reason: e.to_string() })
-                .map(|()| path)
+            draw(&path, experiment, &chosen).map_err(failed(&path)).map(|()| path)
         })
         .collect()
 }

@@ -8,6 +8,6 @@ mod scenario;
 mod world;
 
 pub use people::{Lie, TURN};
-pub use plot::{Outcomes, PlotError, plot};
+pub use plot::{Outcomes, plot};
 pub use scenario::{Runs, Scenario};
 pub use world::{Accounts, Day, World};

@@ -3,20 +3,10 @@
 
 use super::scenario::Scenario;
 use super::world::Day;
+use crate::plot::{COLOURS, PlotError, failed};
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use std::path::{Path, PathBuf};
-
-/// The figure cannot be drawn.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot draw {path}: {reason}")]
-pub struct PlotError {
-    path: PathBuf,
-    reason: String,
-}
-
-const COLOURS: [RGBColor; 4] =
-    [RGBColor(90, 90, 90), RGBColor(0, 90, 181), RGBColor(220, 50, 32), RGBColor(30, 130, 60)];
+use std::path::Path;
 
 /// Days over which a point is the mean: mailings differ much in size.
 const MEAN: usize = 5;
@@ -29,7 +19,7 @@ pub type Outcomes = (Scenario, Vec<Day>, Vec<Day>);
 /// # Errors
 /// When the file cannot be written.
 pub fn plot(outcomes: &[Outcomes], path: &Path) -> Result<(), PlotError> {
-    draw(outcomes, path).map_err(|e| PlotError { path: path.to_owned(), reason: e.to_string() })
+    draw(outcomes, path).map_err(failed(path))
 }
 
 fn draw(outcomes: &[Outcomes], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
@@ -75,7 +65,8 @@ fn half(
         .y_label_formatter(&|share| format!("{share:.0}"))
         .light_line_style(WHITE)
         .draw()?;
-    for ((who, plain, trust), colour) in lines.into_iter().zip(COLOURS.iter().cycle()) {
+    // The first, without liars, is grey.
+    for ((who, plain, trust), colour) in lines.into_iter().zip(COLOURS.iter().cycle().skip(3)) {
         let style = colour.stroke_width(2);
         chart.draw_series(DashedLineSeries::new(plain, 6, 4, style))?;
         chart

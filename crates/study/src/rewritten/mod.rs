@@ -10,5 +10,5 @@ mod rewrite;
 mod texts;
 
 pub use curve::{Curve, False, Mail, Point};
-pub use plot::{PlotError, plot};
+pub use plot::plot;
 pub use rewrite::Way;

@@ -2,19 +2,9 @@
 //! The curves, as SVG.
 
 use super::curve::{Curve, Point};
+use crate::plot::{COLOURS, PlotError, failed};
 use plotters::prelude::*;
-use std::path::{Path, PathBuf};
-
-/// The figure cannot be drawn.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot draw {path}: {reason}")]
-pub struct PlotError {
-    path: PathBuf,
-    reason: String,
-}
-
-const COLOURS: [RGBColor; 4] =
-    [RGBColor(0, 90, 181), RGBColor(220, 50, 32), RGBColor(30, 130, 60), RGBColor(90, 90, 90)];
+use std::path::Path;
 
 /// Draws the share of copies against the share of replaced words, a colour for each way: dashed those that are joined, solid
 /// those that reach the threshold.
@@ -22,7 +12,7 @@ const COLOURS: [RGBColor; 4] =
 /// # Errors
 /// When the file cannot be written.
 pub fn plot(curves: &[Curve], path: &Path) -> Result<(), PlotError> {
-    draw(curves, path).map_err(|e| PlotError { path: path.to_owned(), reason: e.to_string() })
+    draw(curves, path).map_err(failed(path))
 }
 
 fn draw(curves: &[Curve], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
