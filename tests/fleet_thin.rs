@@ -5,6 +5,7 @@ mod common;
 
 use common::fleet::Fleet;
 use common::held::{from, held, lonely, told, wait_for_held};
+use common::holders::verify;
 use common::letters::{letter, send};
 use common::milter::{Mail, session};
 use common::networks::strangers;
@@ -99,6 +100,13 @@ fn hold_bulk(fleet: &Fleet) {
     }
     assert_eq!(cells(&late), Some(0));
     drop(at_late);
+    // Whoever looks at the files sees what they hold, though nobody says whether they are of thin ones.
+    settle(&[&full, &thin]);
+    for daemon in [at_thin.take().unwrap(), aggregators[0].take().unwrap(), at_full] {
+        assert!(daemon.terminate().success());
+    }
+    let told = verify([&full, &servers[0].site].into_iter()).unwrap();
+    assert!(told.contains("all cells of 1 windows are equal"), "{told}");
 }
 
 /// A milter's `hold` may change, both ways: it begins anew by the log's snapshot, or by its steps.
