@@ -129,7 +129,10 @@ impl Rig {
     pub(crate) fn start_again(&self) {
         match self.log.as_ref().map(|fleet| &fleet.log) {
             None => self.start_counting(),
-            Some(Log::Postgres(log)) => log.run(),
+            Some(Log::Postgres(log)) => {
+                log.run();
+                log.wait_until_ready();
+            }
             Some(Log::Nats(cluster, ..)) => {
                 cluster.start_all();
                 cluster.wait_until_well();
