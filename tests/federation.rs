@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Servers and milters together: real processes, real sockets, kill -9.
+//! Servers and milters together: real processes, real sockets, kill -9. What holds for fleets as well is in `tests/engines`.
 
 mod common;
 
@@ -25,30 +25,6 @@ fn what_one_saw_the_other_knows() {
     assert!(at_b.terminate().success());
     let _at_b = b.start();
     assert_eq!(count(&b, &letter(1)), 21);
-}
-
-/// The server dies again and again, and so does a milter: nothing is lost, and nothing is counted twice.
-#[test]
-fn kills_lose_nothing_and_double_nothing() {
-    let server = Server::new("");
-    let mut daemon = server.start();
-    let (a, b) = (milter(&[server.entry("a", "report")]), milter(&[server.entry("b", "report")]));
-    let (mut at_a, _at_b) = (a.start(), b.start());
-    let rounds = 6;
-    for round in 0..rounds {
-        send(&at_a, &letter(2), 10);
-        if round % 3 == 2 {
-            at_a.kill();
-            at_a = a.start();
-        } else {
-            daemon.kill();
-            send(&at_a, &letter(2), 5);
-            daemon = server.start();
-        }
-    }
-    let expected = rounds * 10 + 4 * 5;
-    wait_for(&b, &letter(2), expected);
-    wait_for(&a, &letter(2), expected);
 }
 
 /// Two servers that are peers of one another, each with a milter; one is away for a while.
@@ -192,23 +168,6 @@ fn what_a_client_is_must_be_said() {
     assert!(!refused.status.success() && text.contains("cannot be told apart"), "{text}");
     assert!(run(&["remove", "mx"]).status.success());
     assert!(run(&["add", "--role", "read", "reader"]).status.success());
-}
-
-/// A milter that comes late gets all counts.
-#[test]
-fn a_late_comer_is_up_to_date() {
-    let server = Server::new("");
-    let daemon = server.start();
-    let a = milter(&[server.entry("a", "report")]);
-    let at_a = a.start();
-    send(&at_a, &letter(7), 40);
-    wait_for(&a, &letter(7), 40);
-    // The end of a server is a checkpoint: from now on there are counts that are in no update any more that is needed.
-    assert!(daemon.terminate().success());
-    let _daemon = server.start();
-    let late = milter(&[server.entry("late", "read")]);
-    let _at_late = late.start();
-    wait_for(&late, &letter(7), 40);
 }
 
 /// A server's directory as it is now, put back by the function that is returned.

@@ -4,36 +4,12 @@
 
 mod common;
 
-use bulkmark::signature::Signature;
-use bulkmark::sync::wire::Reports;
-use bulkmark::sync::{Link, Remote, Upstream};
 use common::clock::Clock;
 use common::letters::{letter, send, wait_for};
 use common::server::{Server, milter, wait_until_equal};
 use common::{Daemon, Site, status, wait_until};
-use std::sync::Arc;
-
-/// After so many reports a server writes a checkpoint, and keeps no updates that it need not keep.
-const CHECKPOINT_AFTER: u64 = 1_000_000;
 
 const NO_WORD: &str = "since the start, who may know that this ledger is an old copy";
-
-/// Reports to a server until it has written a checkpoint. They are of a few signatures, again and again.
-fn report_until_checkpoint(server: &Server, name: &str) {
-    server.entry(name, "report");
-    let token_file = Some(server.site.path(name));
-    let upstream = Upstream { url: server.url(), token_file, ca_file: None };
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let remote = Remote::new(&upstream, None, Arc::new(Link::new(&server.url()))).unwrap();
-    let signature = |n: u64| Signature::from_bytes([n.to_le_bytes(), [7; 8]].concat().try_into().unwrap());
-    let reports: Vec<_> = (0..8192).map(|n| (signature(n), 1)).collect();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    // The last one is answered when the checkpoint is over.
-    for number in 1..=CHECKPOINT_AFTER / 8192 + 2 {
-        let reports = Reports { spool: 1, number, reports: reports.clone() };
-        runtime.block_on(remote.report(&reports)).unwrap();
-    }
-}
 
 /// Waits until the server of a site has counted all that was seen there.
 fn wait_until_told(site: &Site) {
@@ -113,13 +89,13 @@ fn servers_that_were_apart_for_longer_than_updates_are_kept() {
     two_runs.kill();
     send(&at_a, &letter(2), 4);
     wait_for(&a, &letter(2), 8);
-    report_until_checkpoint(&one, "many");
+    one.report_until_checkpoint("many");
     one_runs.kill();
     let two_runs = two.start();
     two_runs.log.wait_for(0, NO_WORD);
     send(&at_b, &letter(2), 5);
     wait_for(&b, &letter(2), 9);
-    report_until_checkpoint(&two, "many");
+    two.report_until_checkpoint("many");
 
     let one_runs = one.start();
     for site in [&a, &b] {
@@ -150,7 +126,7 @@ fn a_server_that_was_away_for_longer_than_anything_counts() {
     }
     wait_until_told(&a);
     clocks.iter().for_each(|clock| clock.set("+9d"));
-    report_until_checkpoint(&one, "many");
+    one.report_until_checkpoint("many");
 
     let two_runs = two.start();
     two_runs.log.wait_for(0, "were missed while it was away; all that they counted is over");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A fleet: real milters and aggregators on a real log, and kill -9.
+//! A fleet: real milters and aggregators on a real log, and kill -9. What holds for a server as well is in `tests/engines`.
 
 mod common;
 
@@ -106,53 +106,6 @@ fn others_know(fleet: &Fleet) {
     let again = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
     let text = String::from_utf8_lossy(&again.stdout).into_owned();
     assert_eq!(text, "all is as it should be: 11 members\n");
-}
-
-#[test]
-fn kills_lose_nothing_and_double_nothing() {
-    Fleet::postgres().iter().for_each(kill_all_kinds);
-}
-
-#[test]
-fn on_nats_kills_lose_nothing_and_double_nothing() {
-    Fleet::nats().iter().for_each(kill_all_kinds);
-}
-
-/// Aggregators, milters and the log's servers die again and again: nothing is lost, and nothing is counted twice.
-fn kill_all_kinds(fleet: &Fleet) {
-    let mut running = Running::start(fleet);
-    let mut expected = 0;
-    for round in 0..6 {
-        for milter in 0..3 {
-            running.send(milter, &letter(2), 5);
-            expected += 5;
-        }
-        let i = round / 3;
-        match round % 3 {
-            0 => {
-                running.aggregators[i].take().unwrap().kill();
-                running.send(0, &letter(2), 5);
-                running.aggregators[i] = Some(running.servers[i].start());
-            }
-            1 => {
-                running.milters[i].take().unwrap().kill();
-                running.milters[i] = Some(running.sites[i].start());
-                running.send(1, &letter(2), 5);
-            }
-            _ => {
-                fleet.kill_log();
-                running.send(2, &letter(2), 5);
-                fleet.start_log();
-            }
-        }
-        expected += 5;
-    }
-    running.wait_for(&letter(2), expected);
-    // Whoever is new has it by the snapshot and the steps behind it.
-    let new = fleet.milter("isp");
-    let _new = new.start();
-    wait_for(&new, &letter(2), expected);
-    assert_eq!(count(&running.sites[0], &letter(2)), expected);
 }
 
 /// The log is put back to an older copy, while aggregators run and while none does: what it lost of steps comes back, what it lost of
@@ -343,23 +296,4 @@ fn an_aggregator_takes_reports_from_the_log_only() {
     send(&daemon, &letter(6), 3);
     daemon.log.wait_for(0, "403 Forbidden: this is an aggregator of a fleet");
     assert_eq!(count(&site, &letter(6)), 3, "own reports count at once");
-}
-
-/// Without its log a milter counts for itself, and says what is wrong; when it is there, nothing is missing.
-#[test]
-fn without_the_log_mail_flows() {
-    let Some(fleet) = Fleet::postgres() else { return };
-    let running = Running::start(&fleet);
-    running.send(0, &letter(7), 2);
-    running.wait_for(&letter(7), 2);
-    fleet.kill_log();
-    running.send(0, &letter(7), 3);
-    assert_eq!(count(&running.sites[0], &letter(7)), 5);
-    running.send(1, &letter(7), 4);
-    wait_until("an error", || {
-        let status = status(&running.sites[0]);
-        if status["links"][0]["error"].is_string() { Ok(()) } else { Err(status.to_string()) }
-    });
-    fleet.start_log();
-    running.wait_for(&letter(7), 9);
 }

@@ -5,6 +5,7 @@ mod common;
 
 use common::fleet::Fleet;
 use common::held::{from, held, lonely, told, wait_for_held};
+use common::holders::verify;
 use common::letters::{letter, send};
 use common::milter::{Mail, session};
 use common::networks::strangers;
@@ -99,6 +100,16 @@ fn hold_bulk(fleet: &Fleet) {
     }
     assert_eq!(cells(&late), Some(0));
     drop(at_late);
+    // Whoever looks at the files sees what they hold, though nobody tells which of both kinds they are of.
+    assert!(at_thin.take().unwrap().terminate().success());
+    send(&at_full, &letter(20), 1);
+    settle(&[&full]);
+    wait_until_alike(&servers[0], &full);
+    for daemon in [aggregators[0].take().unwrap(), at_full] {
+        assert!(daemon.terminate().success());
+    }
+    let told = verify([&full, &servers[0].site].into_iter()).unwrap();
+    assert!(told.contains("all cells of 1 windows are equal"), "{told}");
 }
 
 /// A milter's `hold` may change, both ways: it begins anew by the log's snapshot, or by its steps.
@@ -139,6 +150,14 @@ fn steps_at(server: &Server) -> serde_json::Value {
     status["fleet"]["version"].clone()
 }
 
+/// Waits until an aggregator and a milter have counted the same steps.
+fn wait_until_alike(server: &Server, site: &Site) {
+    wait_until("the aggregator", || {
+        let (theirs, ours) = (steps_at(server), status(site)["fleet"]["version"].clone());
+        if theirs == ours { Ok(()) } else { Err(format!("{theirs} {ours}")) }
+    });
+}
+
 /// A mailing from many networks is refused by a thin milter that may ask an aggregator at the same copy as by one that holds all; while
 /// the aggregator says nothing it is only marked, and mail flows.
 #[test]
@@ -157,10 +176,7 @@ fn refusals_are_those_of_a_full_milter() {
     wait_until_told(&thin);
     let settle_all = || {
         settle(&[&full, &thin]);
-        wait_until("the aggregator", || {
-            let (theirs, ours) = (steps_at(&server), status(&thin)["fleet"]["version"].clone());
-            if theirs == ours { Ok(()) } else { Err(format!("{theirs} {ours}")) }
-        });
+        wait_until_alike(&server, &thin);
     };
     let hosts = strangers(20, |n| format!("198.51.{n}.7"));
     for (n, host) in hosts.iter().enumerate() {

@@ -27,11 +27,16 @@ const AT_A_TIME: usize = 256;
 
 /// What the daemon behind a control socket counts of these signatures.
 pub fn counts(control: &Path, signatures: &[Signature]) -> io::Result<Vec<u32>> {
-    let mut counts = Vec::new();
+    Ok(shares(control, signatures, false)?.iter().map(Shares::total).collect())
+}
+
+/// Of what these counts are made up. With `may_ask` it may ask others for what it does not hold.
+pub fn shares(control: &Path, signatures: &[Signature], may_ask: bool) -> io::Result<Vec<Shares>> {
+    let mut shares = Vec::new();
     for some in signatures.chunks(AT_A_TIME) {
-        counts.extend(wait(control::counts(control, some, false))?.iter().map(Shares::total));
+        shares.extend(wait(control::counts(control, some, may_ask))?);
     }
-    Ok(counts)
+    Ok(shares)
 }
 
 /// What the daemon behind a control socket says of itself.

@@ -11,6 +11,7 @@ pub mod dns;
 pub mod encode;
 pub mod fleet;
 pub mod frozen;
+pub mod gate;
 pub mod held;
 pub mod holders;
 pub mod http;

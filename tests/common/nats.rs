@@ -1,14 +1,15 @@
 //! Real nats-servers, private to one test program: a cluster whose nodes are killed and started again, and which is reached by
 //! proxies that cut connections off.
 
+use super::gate::Gate;
 use super::mount::Mount;
 use super::mta::{free_port, skip, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Fetches nats-server and runs it.
@@ -34,7 +35,7 @@ pub struct Node {
     pub port: u16,
     monitor: u16,
     /// In front of the port.
-    pub proxy: Proxy,
+    pub proxy: Gate,
     running: Mutex<Option<(Child, String)>>,
 }
 
@@ -217,7 +218,7 @@ impl Node {
              accounts {{\n  $SYS {{ users: [ {{ user: system, password: system }} ] }}\n  OTHERS {{ users: [ {{ user: other, password: other }} ] }}\n  include \"accounts.conf\"\n}}\n{extra}\n"
         );
         fs::write(&config, text).unwrap();
-        Self { config, port, monitor, proxy: Proxy::new(port), running: Mutex::default() }
+        Self { config, port, monitor, proxy: Gate::new(port), running: Mutex::default() }
     }
 
     pub fn start(&self) {
@@ -303,49 +304,4 @@ impl Drop for Broom {
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
-}
-
-/// Hands connections on to a port, until they are cut off.
-pub struct Proxy {
-    pub port: u16,
-    streams: Arc<Mutex<Vec<TcpStream>>>,
-}
-
-impl Proxy {
-    fn new(target: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let streams = Arc::<Mutex<Vec<TcpStream>>>::default();
-        let all = Arc::clone(&streams);
-        std::thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", target)) else { continue };
-                let _ = (client.set_nodelay(true), server.set_nodelay(true));
-                for stream in [&client, &server] {
-                    all.lock().unwrap().push(stream.try_clone().unwrap());
-                }
-                let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || pass(&from, &to));
-                std::thread::spawn(move || pass(&server, &client));
-            }
-        });
-        Self { port, streams }
-    }
-
-    pub fn cut(&self) {
-        for stream in self.streams.lock().unwrap().drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-}
-
-fn pass(mut from: &TcpStream, mut to: &TcpStream) {
-    let mut piece = vec![0; 1 << 16];
-    while let Ok(n) = from.read(&mut piece) {
-        if n == 0 || to.write_all(&piece[..n]).is_err() {
-            break;
-        }
-    }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
 }

@@ -3,10 +3,15 @@
 use super::mta::free_port;
 use super::{BULKMARK, Daemon, Site, program, wait_until};
 use bulkmark::ledger::Settings;
-use bulkmark::signature::FederationKey;
-use bulkmark::sync::Parameters;
+use bulkmark::signature::{FederationKey, Signature};
+use bulkmark::sync::wire::Reports;
+use bulkmark::sync::{Link, Parameters, Remote, Upstream};
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::Arc;
+
+/// After so many reports a server writes a checkpoint, and keeps no updates that it need not keep.
+const CHECKPOINT_AFTER: u64 = 1_000_000;
 
 /// A signature server in a directory of its own, on the same port at each start.
 pub struct Server {
@@ -94,6 +99,24 @@ impl Server {
     pub fn try_client(&self, arguments: &[&str]) -> Output {
         let config = self.config();
         Command::new(program()).arg("client").args(arguments).arg("--config").arg(config).output().unwrap()
+    }
+
+    /// Reports to it under this name until it has written a checkpoint. They are of a few signatures, again and again.
+    pub fn report_until_checkpoint(&self, name: &str) {
+        self.entry(name, "report");
+        let token_file = Some(self.site.path(name));
+        let upstream = Upstream { url: self.url(), token_file, ca_file: None };
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let remote = Remote::new(&upstream, None, Arc::new(Link::new(&self.url()))).unwrap();
+        let signature =
+            |n: u64| Signature::from_bytes([n.to_le_bytes(), [7; 8]].concat().try_into().unwrap());
+        let reports: Vec<_> = (0..8192).map(|n| (signature(n), 1)).collect();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        // The last one is answered when the checkpoint is over.
+        for number in 1..=CHECKPOINT_AFTER / 8192 + 2 {
+            let reports = Reports { spool: 1, number, reports: reports.clone() };
+            runtime.block_on(remote.report(&reports)).unwrap();
+        }
     }
 
     /// An entry of a list of servers, with a new token.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Something dies every two seconds, while mail flows: in the end every holder counts every letter exactly.
+//! Something dies every two seconds, while mail flows: in the end every holder counts every letter exactly, and who holds bulk alone knows
+//! what it promises to know.
 
 use super::members::Members;
 use super::traffic::Traffic;
@@ -11,6 +12,9 @@ use std::time::Instant;
 
 /// Messages between two kills, where there is time for so many.
 const MESSAGES: usize = 2000;
+
+/// Milters that hold bulk alone; any of them may be killed, too.
+const THIN: usize = 2;
 
 /// Parts of the time between two kills, in each of which the same number of messages begins: some are on their way when it comes.
 const PARTS: usize = 100;
@@ -63,8 +67,8 @@ pub(crate) fn on_postgres(scale: &Scale) -> Vec<Line> {
 fn under_fire(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     let what = format!("{} messages, something killed every {:?}: {log}", scale.messages, scale.pause);
     let Some(fleet) = fleet else { return vec![Line::skipped(what)] };
-    let members = Members::start(fleet);
-    let traffic = Traffic::new();
+    let members = Members::start(fleet, THIN);
+    let traffic = Traffic::new(scale.messages);
     let began = Instant::now();
     let killed = fire(&members, &traffic, scale);
     let fired = began.elapsed();
@@ -86,12 +90,14 @@ fn under_fire(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     }
     let healed = healing.elapsed();
     let cells = members.compare();
-    let aim = "every count exact at all holders";
+    let aim = "every count exact at all holders, full and thin";
     let Some(found) = found else { return vec![Line::new(what, aim, why, Kept::Wrong)] };
+    let thin = found.thin.map(|known| format!("; {known}")).unwrap_or_default();
     let measured = format!(
-        "{} answered and counted once each at {} holders, {} not answered of which {} count; {killed} in {:.0} s; equal {:.1} s after the last \
-         message; slowest message {} ms",
+        "{} of {} letters answered and counted once each at {} full holders, {} not answered of which {} count{thin}; {killed} in {:.0} s; \
+         equal {:.1} s after the last message; slowest message {} ms",
         found.certain,
+        found.letters,
         found.holders,
         found.perhaps,
         found.counted,
@@ -103,7 +109,12 @@ fn under_fire(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
         Ok(_) => Kept::Yes,
         Err(difference) => {
             println!("{difference}");
-            return vec![Line::new(what, aim, format!("{measured}; BUT their cells differ"), Kept::Wrong)];
+            return vec![Line::new(
+                what,
+                aim,
+                format!("{measured}; BUT the cells of full ones differ"),
+                Kept::Wrong,
+            )];
         }
     };
     let mut lines = vec![Line::new(what, aim, measured, kept)];

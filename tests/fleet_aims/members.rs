@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The machines of a fleet: eight milters and two aggregators with default settings, any of which may be killed.
+//! The machines of a fleet: eight milters, of which some may hold bulk alone, and two aggregators, with default settings; any of them may
+//! be killed.
 
+use super::traffic::{LETTERS, probe};
 use crate::common::fleet::{AGGREGATORS, Engine, Fleet, MILTERS};
-use crate::common::holders::{body_of, counts, told, verify};
+use crate::common::holders::{body_of, shares, told, verify};
+use crate::common::letters::letter;
+use crate::common::milter::{Mail, try_session};
 use crate::common::process::processor;
 use crate::common::server::Server;
 use crate::common::{Daemon, Site, wait_longer};
+use bulkmark::ledger::Shares;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -17,10 +22,15 @@ pub(crate) const HEALING: Duration = Duration::from_secs(300);
 /// How many milters there are: all but the partner.
 pub(crate) const COUNT: usize = MILTERS.len() - 1;
 
+/// The count from which on a thin milter of default settings holds bulk: half of its threshold.
+pub(crate) const BOUND: u32 = 10;
+
 /// One machine.
 pub(crate) struct Member {
-    name: &'static str,
+    pub(crate) name: &'static str,
     home: Home,
+    /// Whether it holds bulk alone.
+    pub(crate) is_thin: bool,
     running: Mutex<Option<Daemon>>,
 }
 
@@ -86,10 +96,22 @@ impl Member {
         self.running.lock().unwrap().as_ref().map(Daemon::pid)
     }
 
-    /// What it counts of these letters.
+    /// What it counts of these letters by what it holds.
     pub(crate) fn counts(&self, letters: impl Iterator<Item = usize>) -> Result<Vec<u32>, String> {
+        let shares = self.shares(letters, false)?;
+        Ok(shares.iter().map(Shares::total).collect())
+    }
+
+    /// What it is told of these letters by an aggregator, which `bulkmark check` has it ask, too.
+    pub(crate) fn asked(&self, letters: impl Iterator<Item = usize>) -> Result<Vec<u32>, String> {
+        let shares = self.shares(letters, true)?;
+        let asked: Option<_> = shares.iter().map(|shares| shares.asked).collect();
+        asked.ok_or_else(|| format!("{}: no aggregator answered", self.name))
+    }
+
+    fn shares(&self, letters: impl Iterator<Item = usize>, may_ask: bool) -> Result<Vec<Shares>, String> {
         let signatures: Vec<_> = letters.map(body_of).collect();
-        counts(&self.control(), &signatures).map_err(|e| format!("{}: {e}", self.name))
+        shares(&self.control(), &signatures, may_ask).map_err(|e| format!("{}: {e}", self.name))
     }
 
     /// Steps of its own that became one of the chain.
@@ -106,22 +128,44 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Starts all.
-    pub(crate) fn start(fleet: Fleet) -> Self {
-        let member = |name, home| Member { name, home, running: Mutex::default() };
-        let milter = |name: &&'static str| {
-            member(name, Home::Milter(Site::new(&format!("exempt-loopback = false\n{}", fleet.table(name)))))
+    /// Starts all. The last `thin` of the milters hold bulk alone, and ask the aggregators for the rest.
+    pub(crate) fn start(fleet: Fleet, thin: usize) -> Self {
+        let member = |name, home, is_thin| Member { name, home, is_thin, running: Mutex::default() };
+        let servers =
+            AGGREGATORS.map(|name| Server { sync: String::new(), ..Server::new(&fleet.table(name)) });
+        let milter = |(i, name): (usize, &&'static str)| {
+            let is_thin = i >= COUNT - thin;
+            let mut config = format!("exempt-loopback = false\n{}", fleet.table(name));
+            if is_thin {
+                let entries = servers.each_ref().map(|server| server.entry(name, "read"));
+                config += &format!("ask = [{}]\n[sync]\nhold = \"bulk\"\n", entries.join(", "));
+            }
+            member(name, Home::Milter(Site::new(&config)), is_thin)
         };
-        let aggregator = |name: &&'static str| {
-            let server = Server { sync: String::new(), ..Server::new(&fleet.table(name)) };
-            member(name, Home::Aggregator(server))
-        };
-        let milters = MILTERS[..COUNT].iter().map(milter).collect();
-        let aggregators = AGGREGATORS.iter().map(aggregator).collect();
+        let milters = MILTERS[..COUNT].iter().enumerate().map(milter).collect();
+        let aggregators = AGGREGATORS.iter().zip(servers);
+        let aggregators =
+            aggregators.map(|(name, server)| member(name, Home::Aggregator(server), false)).collect();
         let new = Self { milters, aggregators, fleet };
         new.all().for_each(Member::start);
+        new.thin().for_each(Self::have_bulk_told);
         new.settle();
         new
+    }
+
+    /// Waits until steps tell bulk apart, which the first report of one who needs that asks for. Its letter is none of those that are
+    /// counted.
+    fn have_bulk_told(thin: &Member) {
+        let address = thin.address().expect("it runs");
+        try_session(&address).expect("it runs").message(&Mail::raw(&letter(2 * LETTERS)));
+        wait_longer(HEALING, "bulk that is told apart", || {
+            let status = told(&thin.control()).map_err(|e| e.to_string())?;
+            if status.ledger.bulk.is_some_and(|bulk| bulk.bound == BOUND) {
+                Ok(())
+            } else {
+                Err(thin.name.to_owned())
+            }
+        });
     }
 
     /// Starts what was killed, and waits until all is well.
@@ -137,10 +181,24 @@ impl Members {
         self.milters.iter().chain(&self.aggregators)
     }
 
+    /// Those that hold all counts.
+    pub(crate) fn full(&self) -> impl Iterator<Item = &Member> {
+        self.all().filter(|member| !member.is_thin)
+    }
+
+    /// Those that hold bulk alone.
+    pub(crate) fn thin(&self) -> impl Iterator<Item = &Member> {
+        self.all().filter(|member| member.is_thin)
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Member> {
+        self.all().filter(|member| member.pid().is_some())
+    }
+
     /// Waits until each report is in a step and all have that step. What is wrong, if that does not come.
     pub(crate) fn settle(&self) {
         let mut version = None;
-        for member in self.all() {
+        for member in self.running() {
             wait_longer(HEALING, member.name, || {
                 let status = told(&member.control()).map_err(|e| e.to_string())?;
                 let fleet = status.fleet.ok_or("it is of no fleet")?;
@@ -150,7 +208,7 @@ impl Members {
         }
         // The last of the steps may have come meanwhile.
         wait_longer(HEALING, "all", || {
-            for member in self.all() {
+            for member in self.running() {
                 let status = told(&member.control()).map_err(|e| e.to_string())?;
                 let here = status.fleet.map(|fleet| fleet.version);
                 if version != here {
@@ -163,10 +221,14 @@ impl Members {
         });
     }
 
-    /// Ends all, and compares all cells of all of them.
+    /// Ends all, and compares all cells of those that have all. Thin ones report networks a while after their messages, so they end first;
+    /// when all know what was reported behind that, nothing is on its way any more.
     pub(crate) fn compare(&self) -> Result<String, String> {
-        self.all().for_each(Member::terminate);
-        verify(self.all().map(Member::site))
+        self.thin().for_each(Member::terminate);
+        probe(self, 0, 2 * LETTERS + 1);
+        self.settle();
+        self.full().for_each(Member::terminate);
+        verify(self.full().map(Member::site))
     }
 
     /// Seconds of processors that machines and the log's servers took so far, each by its number.

@@ -29,7 +29,7 @@ pub(crate) fn on_postgres(scale: &Scale) -> Vec<Line> {
 
 fn all(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     let Some(fleet) = fleet else { return vec![Line::skipped(format!("times: {log}"))] };
-    let members = Members::start(fleet);
+    let members = Members::start(fleet, 0);
     let mut random = Random::new(scale.seed);
     let mut probes = Probes { members: &members, next: LETTERS };
     let mut lines = vec![probes.a_to_b(log, &mut random)];
@@ -105,7 +105,7 @@ impl Probes<'_> {
         random: &mut Random,
         mut kill: impl FnMut(&Members, usize) -> Instant,
     ) -> Vec<Line> {
-        let traffic = Traffic::new();
+        let traffic = Traffic::new(usize::MAX);
         let mut times = Vec::new();
         let mut slowest = Duration::ZERO;
         std::thread::scope(|scope| {

@@ -3,6 +3,7 @@
 //! since whoever was to answer was killed before it did.
 
 use super::members::{HEALING, Member, Members};
+use super::thin::{self, Known};
 use crate::common::letters::letter;
 use crate::common::milter::{Mail, try_session};
 use crate::common::random::Random;
@@ -11,8 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-/// Different letters; so few that their counts are exact in filters for a million signatures.
+/// Different letters at most; so few that their counts are exact in filters for a million signatures.
 pub(crate) const LETTERS: usize = 2000;
+
+/// Messages for each letter at least, where these are fewer: so that some are seen by far more often than bulk is, and some hardly ever.
+const COPIES: usize = 40;
 
 /// SMTP sessions at a time at each milter, and messages in each of them.
 const SESSIONS: u64 = 3;
@@ -37,8 +41,10 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    pub(crate) fn new() -> Self {
-        let none = || (0..LETTERS).map(|_| AtomicU32::new(0)).collect();
+    /// For so many messages.
+    pub(crate) fn new(messages: usize) -> Self {
+        let letters = (messages / COPIES).clamp(1, LETTERS);
+        let none = || (0..letters).map(|_| AtomicU32::new(0)).collect();
         Self {
             allowed: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
@@ -109,7 +115,8 @@ impl Traffic {
                 return;
             }
             // Some come often, and many seldom.
-            let n = random.below(LETTERS) * random.below(LETTERS) / LETTERS;
+            let letters = self.certain.len();
+            let n = random.below(letters) * random.below(letters) / letters;
             let began = Instant::now();
             let Some(answer) = client.try_message(&Mail::raw(&letter(n))) else {
                 self.perhaps[n].fetch_add(1, Ordering::Relaxed);
@@ -131,9 +138,9 @@ impl Traffic {
         let all = |of: &[AtomicU32]| of.iter().map(|n| n.load(Ordering::Relaxed)).collect::<Vec<_>>();
         let (certain, perhaps) = (all(&self.certain), all(&self.perhaps));
         let mut first: Option<Vec<u32>> = None;
-        for member in members.all() {
-            let counts = member.counts(0..LETTERS)?;
-            let wrong: Vec<_> = (0..LETTERS)
+        for member in members.full() {
+            let counts = member.counts(0..certain.len())?;
+            let wrong: Vec<_> = (0..counts.len())
                 .filter(|&n| counts[n] < certain[n] || counts[n] > certain[n] + perhaps[n])
                 .map(|n| format!("letter {n}: {} instead of {} (+{})", counts[n], certain[n], perhaps[n]))
                 .collect();
@@ -145,19 +152,24 @@ impl Traffic {
             }
             first = Some(counts);
         }
+        let counts = first.ok_or("nobody holds all counts")?;
         let sum = |of: &[u32]| of.iter().map(|&n| u64::from(n)).sum::<u64>();
         Ok(Found {
+            letters: counts.len(),
             certain: sum(&certain),
             perhaps: sum(&perhaps),
-            counted: sum(&first.unwrap_or_default()) - sum(&certain),
+            counted: sum(&counts) - sum(&certain),
             uncounted: self.uncounted.load(Ordering::Relaxed),
-            holders: members.all().count(),
+            holders: members.full().count(),
+            thin: thin::check(members.thin(), &counts)?,
         })
     }
 }
 
 /// What came of it.
 pub(crate) struct Found {
+    /// Different letters.
+    pub(crate) letters: usize,
     /// Messages that were answered with a count: each was counted once.
     pub(crate) certain: u64,
     /// Those that were not, and how many of these were counted.
@@ -165,17 +177,19 @@ pub(crate) struct Found {
     pub(crate) counted: u64,
     /// Of these, answers without a count.
     pub(crate) uncounted: u64,
-    /// How many hold these counts.
+    /// How many hold all counts, and these.
     pub(crate) holders: usize,
+    /// What the others know of them.
+    pub(crate) thin: Option<Known>,
 }
 
-/// Sends a letter of its own by one milter, and waits until all others count it.
+/// Sends a letter of its own by one milter, and waits until all others that hold all count it.
 pub(crate) fn probe(members: &Members, from: usize, n: usize) {
     let address = members.milters[from].address().expect("it runs");
     let mut client = try_session(&address).expect("it runs");
     client.message(&Mail::raw(&letter(n)));
     for (i, milter) in members.milters.iter().enumerate() {
-        if i != from {
+        if i != from && !milter.is_thin {
             wait_longer(HEALING, "a probe", || match milter.counts([n].into_iter())?[..] {
                 [1] => Ok(()),
                 ref other => Err(format!("counted {other:?}")),

@@ -124,6 +124,14 @@ pub(crate) fn decode_mark(client: &str, spool: u64, row: &[u8]) -> Result<Known,
     Ok(Known { at, mark })
 }
 
+/// What the member of a fleet whose ledger this is keeps; none of another ledger.
+pub(crate) fn keeps(db: &Database) -> Result<Option<Keeps>, Fault> {
+    let txn = db.begin_write()?;
+    let row = get_meta(&txn, FLEET)?;
+    txn.abort()?;
+    row.map(|row| decode(&row).map(|(_, keeps)| keeps)).transpose()
+}
+
 /// Where the chain stands in what is read of the cells and of the list; then the steps since are added to them.
 pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fault> {
     if !is_of_fleet(txn)? {

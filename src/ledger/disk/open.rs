@@ -2,6 +2,7 @@
 //! Opening the ledger's file, for good or to be looked at.
 
 use crate::ledger::disk::errors::{Fault, OpenError, damaged};
+use crate::ledger::disk::fleet;
 use crate::ledger::disk::load::{Loaded, load};
 use crate::ledger::disk::rows::SliceKey;
 use crate::ledger::disk::schema::{self, FILE_NAME, LOCAL, MERGED};
@@ -72,7 +73,10 @@ pub(crate) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), O
     let load_any = || {
         let (db, role, key) = schema::open_any(path)?;
         let window = Duration::from_secs(window_length(&db)?);
-        let settings = Settings { window, retention: window.saturating_mul(366), ..Settings::default() };
+        let mut settings = Settings { window, retention: window.saturating_mul(366), ..Settings::default() };
+        if let Some(keeps) = fleet::keeps(&db)?.filter(|_| role == Role::Site) {
+            keeps.put_into(&mut settings.federation);
+        }
         Ok((load(db, role, &settings, random)?, key))
     };
     catch_unwind(AssertUnwindSafe(load_any))

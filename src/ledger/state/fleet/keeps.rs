@@ -2,7 +2,7 @@
 //! What a member of a fleet keeps of what the steps tell: cells, of which any count can be asked; or the list of bulk, which is small. An
 //! aggregator keeps both: of the cells it makes the next step, and by the list it knows what of bulk was told.
 
-use crate::ledger::settings::{Hold, Settings};
+use crate::ledger::settings::{Federation, Hold, Settings};
 use crate::ledger::state::held::Held;
 use crate::ledger::state::merged::MergedCounts;
 
@@ -19,6 +19,13 @@ impl Keeps {
         let federation = &settings.federation;
         let (is_milter, is_thin) = (federation.fleet_client.is_some(), matches!(federation.hold, Hold::Bulk));
         Self { cells: !(is_milter && is_thin), list: !is_milter || is_thin }
+    }
+
+    /// Has settings keep this, for whoever reads a milter's ledger and was not told how it is configured.
+    pub(crate) fn put_into(self, federation: &mut Federation) {
+        // What it is called matters to what is sent, and nothing is.
+        federation.fleet_client = (!self.cells || !self.list).then(String::new);
+        federation.hold = if self.cells { Hold::All } else { Hold::Bulk };
     }
 
     /// As a number, on disk.
