@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -212,6 +212,11 @@ package-test: lint-packages
 # docs/federation.md and docs/availability.md, done by their lines on four machines; see tests/machines/run.
 federation-test: deb
 	tests/machines/run $(PACKAGES)
+
+# docs/fleet-postgres.md and docs/fleet-nats.md, done by their lines on five machines each; see tests/fleet_machines/run.
+fleet-test: deb
+	tests/fleet_machines/run postgres $(PACKAGES)
+	tests/fleet_machines/run nats $(PACKAGES)
 
 # The packages for arm64: built, and the program run by qemu. Where neither rustup nor Debian has a Rust for it, this says so.
 arm64-test:

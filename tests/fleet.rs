@@ -99,6 +99,8 @@ fn others_know(fleet: &Fleet) {
     };
     let text = told(&["status"], running.sites[0].config());
     assert!(text.contains("fleet: a milter, in step with the log"), "{text}");
+    let text = told(&["fleet", "status"], running.sites[0].config());
+    assert!(text.contains("; the last one is number ") && !text.contains("error"), "{text}");
     let text = told(&["fleet", "status", "--server"], running.servers[0].config());
     let expected =
         ["mx1 (own): ", "isp (partner: at most 5 to any count, quota 6.25%): none", "an aggregator, in step"];

@@ -133,9 +133,10 @@ fn what_is_pasted_as_the_text_says_works() {
                 );
             };
             // Where to listen, and who verifies, are choices of which one excludes the others.
-            let choices = ["listen = ", "[authentication]", "[fleet]"];
-            let is_choice =
-                piece.starts_with("milter.d/") && choices.iter().any(|choice| block.text.starts_with(choice));
+            let choices = ["listen = ", "[authentication]"];
+            let is_choice = block.text.starts_with("[fleet]")
+                || piece.starts_with("milter.d/")
+                    && choices.iter().any(|choice| block.text.starts_with(choice));
             let alone = Machine::new();
             let machines = [("alone", &alone), ("after all others", &machine)];
             for (who, machine) in machines.into_iter().take(if is_choice { 1 } else { 2 }) {

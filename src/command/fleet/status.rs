@@ -150,8 +150,9 @@ fn find(args: &Args) -> anyhow::Result<Found> {
 async fn ask(settings: &Settings, found: &mut Found) -> Result<(), LogError> {
     let link = Arc::new(Link::new(&settings.log));
     match settings.address()?.engine {
-        Engine::Nats => found.ask(&Nats::new(settings, link).await?).await,
-        Engine::Postgres => found.ask(&Postgres::new(settings, link)?).await,
+        // A milter's account of NATS imports neither batches nor the list of clients, so nobody would answer.
+        Engine::Nats => found.ask(&Nats::new(settings, link).await?, settings.client.is_none()).await,
+        Engine::Postgres => found.ask(&Postgres::new(settings, link)?, true).await,
     }
 }
 
@@ -167,11 +168,14 @@ impl Found {
         }
     }
 
-    async fn ask<L: Log>(&mut self, log: &L) -> Result<(), LogError> {
+    async fn ask<L: Log>(&mut self, log: &L, tells_of_clients: bool) -> Result<(), LogError> {
         let ends = log.ends().await?;
         let Ends { made, batches, steps, first_step } = ends;
         self.ends = Some(EndsFound { made, batches: batches.0, steps: steps.0, first_step: first_step.0 });
         self.last_step = last_step(log, ends).await?.map(|(last, _)| last.version);
+        if !tells_of_clients {
+            return Ok(());
+        }
         let reported = match log.batches(Place(batches.0.saturating_sub(BATCHES))).await {
             // A milter may not.
             Err(LogError::Denied(_)) => None,
