@@ -3,7 +3,7 @@
 
 use crate::control::{NameReporter, Report, Reported, TakeReport};
 use crate::ledger::{Said, Side};
-use crate::milter::{Refused, Service, Taken, Word, take_report};
+use crate::judging::{Refused, Service, Taken, Word, take_report};
 use crate::signature::{ReporterId, UNIT};
 use std::sync::Arc;
 

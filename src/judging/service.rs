@@ -25,7 +25,8 @@ pub struct Service {
     pub ledger: Ledger,
     /// The connections to upstream servers.
     pub links: Arc<Links>,
-    pub(super) activity: Arc<Activity>,
+    /// What was done.
+    pub activity: Arc<Activity>,
     pub(super) budget: Budget,
     pub(super) readers: Readers,
     /// The tables that white lists ask.
@@ -76,7 +77,8 @@ impl Service {
     }
 
     /// The number of messages that are being received, as it changes.
-    pub(super) fn in_flight(&self) -> watch::Receiver<usize> {
+    #[must_use]
+    pub fn in_flight(&self) -> watch::Receiver<usize> {
         self.in_flight.subscribe()
     }
 

@@ -9,9 +9,10 @@ use super::people::hear;
 use super::proofs::prove;
 use super::record::record;
 use super::service::Service;
-use super::session::Message;
+use super::message::Message;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
+use crate::activity::Door;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Counts, Limits, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight};
@@ -42,6 +43,9 @@ const fn target(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The target of that line where a message was only asked about.
+const ASKED: &str = "bulkmark::asked";
+
 /// A message that is judged, and what that takes.
 struct Case<'a> {
     rules: &'a Arc<Rules>,
@@ -50,6 +54,8 @@ struct Case<'a> {
     service: &'a Service,
     /// Its Subject field, where somebody wants to see it.
     subject: Option<&'a [u8]>,
+    /// Whether it is only asked about.
+    is_asked: bool,
     /// The time at its end, in seconds since 1970.
     now: u64,
     /// When there must be a verdict.
@@ -73,20 +79,24 @@ enum Uncounted {
 }
 
 /// Judges a complete message. `mta` is the MTA's host name.
-pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&str>) -> Outcome {
+pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) -> Judgement {
     let began = Instant::now();
     let rules = Arc::clone(&message.rules);
     let deadline = began + rules.deadline;
     let (raw, account) = message.take_raw();
-    let (envelope, now) = (&message.envelope, crate::ledger::now());
+    let message = &*message;
+    let (envelope, now, is_asked) = (&message.envelope, crate::ledger::now(), message.is_asked);
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
-    let case = Case { rules: &rules, envelope, parties, service, subject, now, deadline };
-    let (finding, content, reported) = match case.unread(&message, &raw) {
+    let case = Case { rules: &rules, envelope, parties, service, subject, is_asked, now, deadline };
+    let (finding, content, reported) = match case.unread(message, &raw) {
         Some(finding) => (finding, None, 0),
         None => case.read_and_count(raw, account).await,
     };
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut outcome = Outcome::new(&rules, &message.envelope, &finding, host);
+    if is_asked {
+        return case.answered(message, Judgement { finding, outcome, content, reported });
+    }
     if let Some(standing) = case.account(&finding, outcome.verdict) {
         outcome = outcome.of_account(&rules, &message.envelope, standing, host);
     }
@@ -99,7 +109,7 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
         service.activity.trap_sprung(sprung);
         outcome = outcome.of_traps(&rules, &message.envelope, &traps, sprung);
     }
-    remember(service, &message, (&finding, &outcome), deadline).await;
+    remember(service, message, (&finding, &outcome), deadline).await;
     let judgement = Judgement { finding, outcome, content, reported };
     record(
         &service.activity,
@@ -109,19 +119,32 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
         &judgement,
         began.elapsed(),
     );
-    let Judgement { finding, outcome, .. } = judgement;
-    let target = target(outcome.verdict);
-    let level = if matches!(finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
+    let level = if matches!(judgement.finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
+    tell(&rules, message, &judgement, (target(judgement.outcome.verdict), level));
+    judgement
+}
+
+/// Writes the one line of a message.
+fn tell(rules: &Rules, message: &Message, judgement: &Judgement, (target, level): (&'static str, Level)) {
     if !log::log_enabled!(target: target, level) {
-        return outcome;
+        return;
     }
-    let fields = fields(&rules, &message.envelope, &finding, &outcome, message.started.elapsed());
+    let Judgement { finding, outcome, .. } = judgement;
+    let mut fields = fields(rules, &message.envelope, finding, outcome, message.started.elapsed());
+    if message.door != Door::Milter {
+        fields.push(("door", message.door.as_str().to_owned()));
+    }
     let line = log_line(&message.envelope, &fields);
     log::log!(target: target, level, "{line}");
-    outcome
 }
 
 impl Case<'_> {
+    /// A message that was only asked about: nobody counts it, and the log has it for whoever looks closely.
+    fn answered(&self, message: &Message, judgement: Judgement) -> Judgement {
+        tell(self.rules, message, &judgement, (ASKED, Level::Debug));
+        judgement
+    }
+
     /// What is found of a message that is not even read, if that is so.
     fn unread(&self, message: &Message, raw: &RawMessage) -> Option<Finding> {
         if let Some(reason) = message.exempt {
@@ -187,15 +210,15 @@ impl Case<'_> {
         let now = *now;
         let ledger = &self.service.ledger;
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
-        let is_retried = rules.has_tempfail() || ledger.remembers_refused();
+        let is_retried = !self.is_asked && (rules.has_tempfail() || ledger.remembers_refused());
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
-        let mode = Mode::Report(rules.times(&self.parties));
+        let mode = if self.is_asked { Mode::Ask } else { Mode::Report(rules.times(&self.parties)) };
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
         let inquiry = rules.about(inquiry, envelope);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let shared = shared(rules, envelope, content);
         let (asked, hearing) = self.ask_and_hear(&mut inquiry, &content.signatures, &keys, shared).await;
-        if inquiry.unknown_below().is_some() && shared == Shared::All {
+        if inquiry.unknown_below().is_some() && shared == Shared::All && !self.is_asked {
             self.look_back(content);
         }
         let reported = inquiry.reported();
@@ -208,7 +231,7 @@ impl Case<'_> {
                 return (Finding::Unknown(Unknown::LedgerUnavailable, e.to_string()), reported);
             }
             Err(Uncounted::Timeout) => {
-                if rules.on_failure == OnFailure::Tempfail {
+                if rules.on_failure == OnFailure::Tempfail && !self.is_asked {
                     // The report may still be counted, and the message comes again. The ledger takes one after the other.
                     let ledger = ledger.clone();
                     tokio::spawn(async move { ledger.refused(keys, now).await });
@@ -216,7 +239,7 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let traps = trapped(rules, envelope);
+        let traps = if self.is_asked { Vec::new() } else { trapped(rules, envelope) };
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
@@ -237,7 +260,7 @@ impl Case<'_> {
             let (of, traps) = ((&*content, self.subject), (&traps[..], is_said));
             counted.trap = Some(spring(self.service, rules, to, of, traps, self.deadline).await);
         }
-        if counted.decision.action == Action::Tempfail {
+        if counted.decision.action == Action::Tempfail && !self.is_asked {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
@@ -324,9 +347,16 @@ impl Case<'_> {
             };
             let (keys, now) = (keys.to_vec(), self.now);
             let Question { reported, once, also, also_exact, asked, times, .. } = question.clone();
-            let report =
-                Report { signatures: reported, once, also, also_exact, asked, times, keys, shared, now };
-            let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
+            let ledger = &self.service.ledger;
+            let answer = async {
+                if self.is_asked {
+                    return ledger.counts(asked, now).await;
+                }
+                let report =
+                    Report { signatures: reported, once, also, also_exact, asked, times, keys, shared, now };
+                ledger.report(report).await
+            };
+            let uncounted = match timeout_at(self.deadline, answer).await {
                 Ok(Ok(counts)) => {
                     match (&elsewhere, &asking) {
                         (Known::Elsewhere(elsewhere), _) => {
