@@ -113,8 +113,10 @@ fn not_a_member(fleet: &Fleet) {
     set_up(&without);
     let members = Members::start(fleet, &["agg1"], &["mx1", "mx3"]);
     members.send(1, 2, 4);
-    members
-        .wait_for_status(1, &["is it in the file of members, under this name and with this key or password?"]);
+    members.wait_for_status(
+        1,
+        &["is it in the file of members, under this name and with this key or password?"],
+    );
     assert_eq!(count(&members.sites[1], &letter(2)), 4);
     members.send(0, 2, 3);
     wait_for(&members.sites[0], &letter(2), 3);

@@ -55,7 +55,13 @@ fn is_full(cluster: &Cluster, node: usize) -> bool {
 
 /// What is the same with both engines, from a full disk on. `notices` says whether that was noticed, at the log or at a milter, and then
 /// `bulkmark status` of a milter tells one of `told`. `mend` is what an administrator does once there is space.
-fn go_through(fleet: &Fleet, disks: &[PathBuf], told: &[&str], notices: impl Fn(&Daemon) -> bool, mend: impl Fn()) {
+fn go_through(
+    fleet: &Fleet,
+    disks: &[PathBuf],
+    told: &[&str],
+    notices: impl Fn(&Daemon) -> bool,
+    mend: impl Fn(),
+) {
     let members = Members::start(fleet, &["agg1", "agg2"], &["mx1", "mx2"]);
     members.send(0, 0, 3);
     members.wait_for(0, 3);

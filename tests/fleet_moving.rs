@@ -206,7 +206,8 @@ fn what_was_begun_is_gone_on_with() {
     });
     let members = Members::start(&fleet, &["agg1"], &["mx2"]);
     members.send(0, 3, 2);
-    members.wait_for_status(0, &["a server's counts are being moved into this log, and are not all there yet"]);
+    members
+        .wait_for_status(0, &["a server's counts are being moved into this log, and are not all there yet"]);
     assert_eq!(count(&members.sites[0], &letter(3)), 2);
     says(&import(&members.servers[0].config(), &from, &[]), "the counts are in the log: ");
     members.wait_for(3, 8);

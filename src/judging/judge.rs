@@ -5,13 +5,15 @@ use super::budget::Account;
 use super::correspondents::{correspondences, remember};
 use super::judgement::Judgement;
 use super::later::Judged;
+use super::line::{ASKED, target, tell};
+use super::message::Message;
 use super::people::hear;
 use super::proofs::prove;
 use super::record::record;
 use super::service::Service;
-use super::message::Message;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
+use super::twice::Names;
 use crate::activity::Door;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
@@ -31,21 +33,6 @@ use tokio::time::{Instant, timeout_at};
 /// milliseconds at worst, and most mail is below it.
 const LARGE: usize = 16 << 10;
 
-/// The target of the one line of a message, by which the logger knows it and its verdict.
-const fn target(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Clean => "bulkmark::message::clean",
-        Verdict::Bulk => "bulkmark::message::bulk",
-        Verdict::Spam => "bulkmark::message::spam",
-        Verdict::Whitelisted => "bulkmark::message::whitelisted",
-        Verdict::Exempt => "bulkmark::message::exempt",
-        Verdict::Unknown => "bulkmark::message::unknown",
-    }
-}
-
-/// The target of that line where a message was only asked about.
-const ASKED: &str = "bulkmark::asked";
-
 /// A message that is judged, and what that takes.
 struct Case<'a> {
     rules: &'a Arc<Rules>,
@@ -56,6 +43,8 @@ struct Case<'a> {
     subject: Option<&'a [u8]>,
     /// Whether it is only asked about.
     is_asked: bool,
+    /// By which way it came.
+    door: Door,
     /// The time at its end, in seconds since 1970.
     now: u64,
     /// When there must be a verdict.
@@ -87,14 +76,25 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     let message = &*message;
     let (envelope, now, is_asked) = (&message.envelope, crate::ledger::now(), message.is_asked);
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
-    let case = Case { rules: &rules, envelope, parties, service, subject, is_asked, now, deadline };
+    let case = Case {
+        rules: &rules,
+        envelope,
+        parties,
+        service,
+        subject,
+        is_asked,
+        door: message.door,
+        now,
+        deadline,
+    };
     let (finding, content, reported) = match case.unread(message, &raw) {
         Some(finding) => (finding, None, 0),
         None => case.read_and_count(raw, account).await,
     };
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut outcome = Outcome::new(&rules, &message.envelope, &finding, host);
-    if is_asked {
+    // What was counted as it came through another door is asked about, too.
+    if is_asked || reported == 0 && matches!(finding, Finding::Counted(_)) {
         return case.answered(message, Judgement { finding, outcome, content, reported });
     }
     if let Some(standing) = case.account(&finding, outcome.verdict) {
@@ -122,20 +122,6 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     let level = if matches!(judgement.finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
     tell(&rules, message, &judgement, (target(judgement.outcome.verdict), level));
     judgement
-}
-
-/// Writes the one line of a message.
-fn tell(rules: &Rules, message: &Message, judgement: &Judgement, (target, level): (&'static str, Level)) {
-    if !log::log_enabled!(target: target, level) {
-        return;
-    }
-    let Judgement { finding, outcome, .. } = judgement;
-    let mut fields = fields(rules, &message.envelope, finding, outcome, message.started.elapsed());
-    if message.door != Door::Milter {
-        fields.push(("door", message.door.as_str().to_owned()));
-    }
-    let line = log_line(&message.envelope, &fields);
-    log::log!(target: target, level, "{line}");
 }
 
 impl Case<'_> {
@@ -210,16 +196,18 @@ impl Case<'_> {
         let now = *now;
         let ledger = &self.service.ledger;
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
-        let is_retried = !self.is_asked && (rules.has_tempfail() || ledger.remembers_refused());
+        let times = self.times(content);
+        let is_asked = times == 0;
+        let is_retried = !is_asked && (rules.has_tempfail() || ledger.remembers_refused());
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
-        let mode = if self.is_asked { Mode::Ask } else { Mode::Report(rules.times(&self.parties)) };
+        let mode = if is_asked { Mode::Ask } else { Mode::Report(times) };
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
         let inquiry = rules.about(inquiry, envelope);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let shared = shared(rules, envelope, content);
         let (asked, hearing) = self.ask_and_hear(&mut inquiry, &content.signatures, &keys, shared).await;
-        if inquiry.unknown_below().is_some() && shared == Shared::All && !self.is_asked {
-            self.look_back(content);
+        if inquiry.unknown_below().is_some() && shared == Shared::All && !is_asked {
+            self.look_back(content, times);
         }
         let reported = inquiry.reported();
         let known = match asked {
@@ -231,7 +219,7 @@ impl Case<'_> {
                 return (Finding::Unknown(Unknown::LedgerUnavailable, e.to_string()), reported);
             }
             Err(Uncounted::Timeout) => {
-                if rules.on_failure == OnFailure::Tempfail && !self.is_asked {
+                if rules.on_failure == OnFailure::Tempfail && !is_asked {
                     // The report may still be counted, and the message comes again. The ledger takes one after the other.
                     let ledger = ledger.clone();
                     tokio::spawn(async move { ledger.refused(keys, now).await });
@@ -239,7 +227,7 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let traps = if self.is_asked { Vec::new() } else { trapped(rules, envelope) };
+        let traps = if is_asked { Vec::new() } else { trapped(rules, envelope) };
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
@@ -260,16 +248,30 @@ impl Case<'_> {
             let (of, traps) = ((&*content, self.subject), (&traps[..], is_said));
             counted.trap = Some(spring(self.service, rules, to, of, traps, self.deadline).await);
         }
-        if counted.decision.action == Action::Tempfail && !self.is_asked {
+        if counted.decision.action == Action::Tempfail && !is_asked {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
     }
 
+    /// How often it is reported: not at all if it is only asked about, or was counted as it came through another door.
+    fn times(&self, content: &Content) -> u32 {
+        let Self { rules, envelope, .. } = self;
+        if self.is_asked {
+            return 0;
+        }
+        let names = Names {
+            queue_id: envelope.id.as_deref(),
+            message_id: envelope.message_id.as_deref(),
+            body: content.signatures.body.ok(),
+        };
+        self.service.twice.left(self.door, names, rules.times(&self.parties), self.now)
+    }
+
     /// Has it looked at again once the rest of its counts is known.
-    fn look_back(&self, content: &Content) {
+    fn look_back(&self, content: &Content, times: u32) {
         let (signatures, range) = (content.signatures.clone(), self.rules.range());
-        let (network, times) = (self.envelope.network(), self.rules.times(&self.parties));
+        let network = self.envelope.network();
         let judged = Judged { signatures, network, range, times, at: std::time::Instant::now() };
         self.service.later.put(judged);
     }
@@ -349,7 +351,7 @@ impl Case<'_> {
             let Question { reported, once, also, also_exact, asked, times, .. } = question.clone();
             let ledger = &self.service.ledger;
             let answer = async {
-                if self.is_asked {
+                if inquiry.only_asks() {
                     return ledger.counts(asked, now).await;
                 }
                 let report =

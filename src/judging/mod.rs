@@ -11,6 +11,7 @@ mod daily;
 mod judge;
 mod judgement;
 mod later;
+mod line;
 mod look_back;
 mod message;
 mod people;
@@ -21,7 +22,9 @@ mod report;
 mod service;
 mod thin;
 mod traps;
+mod twice;
 
+pub use budget::Account as Hold;
 pub use judge::judge;
 pub use judgement::Judgement;
 pub use look_back::look_back;

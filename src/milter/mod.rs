@@ -12,6 +12,6 @@ mod serve;
 mod session;
 mod stream;
 
-pub use listen::{BindError, Mode, Socket};
+pub use listen::{BindError, Socket};
 pub use listeners::{ListenerSettings, Listeners, MAX_LISTENERS};
 pub use serve::{Bounds, serve};

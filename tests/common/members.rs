@@ -74,7 +74,11 @@ fn wait_for_status(command: &[&str], config: &std::path::Path, texts: &[&str]) {
     wait_until("a line of status", || {
         let output = Command::new(BULKMARK).args(command).arg(config).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        if texts.iter().any(|text| told.contains(text)) { Ok(()) } else { Err(format!("none of {texts:?} in\n{told}")) }
+        if texts.iter().any(|text| told.contains(text)) {
+            Ok(())
+        } else {
+            Err(format!("none of {texts:?} in\n{told}"))
+        }
     });
 }
 
