@@ -21,7 +21,7 @@ use crate::policy::{Action, Counts, Limits, OnFailure, Party, Per, Sent, Sprung,
 use crate::signature::Signatures;
 use crate::verdict::{
     Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Outcome, Question, Rules, Unknown,
-    account_line, fields, log_line, questions,
+    account_line, questions,
 };
 use crate::verify::Evidence;
 use log::Level;
