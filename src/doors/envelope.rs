@@ -5,27 +5,28 @@
 use crate::judging::address;
 use crate::verdict::Envelope;
 use axum::extract::Query;
-use axum::http::{HeaderMap, Uri};
+use axum::http::Uri;
 use std::net::IpAddr;
 
 /// What somebody asks.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub struct Asked {
     /// Without recipients.
-    pub(super) envelope: Envelope,
-    pub(super) recipients: Vec<String>,
+    pub envelope: Envelope,
+    /// The recipients, as they are told.
+    pub recipients: Vec<String>,
     /// Whether the message is counted.
-    pub(super) counts: bool,
+    pub counts: bool,
 }
 
 /// The parts of an envelope, by their names in a query.
 const NAMES: [&str; 7] = ["ip", "hostname", "helo", "from", "rcpt", "user", "queue-id"];
 
-/// Reads a query and header fields.
+/// Reads a query and, by their names, header fields.
 ///
 /// # Errors
 /// What is wrong with them.
-pub(super) fn asked(query: &str, fields: &HeaderMap) -> Result<Asked, String> {
+pub fn asked(query: &str, fields: impl Fn(&str) -> Vec<String>) -> Result<Asked, String> {
     let uri: Uri = format!("/?{query}").parse().map_err(|e| format!("the query cannot be read: {e}"))?;
     let Query(told) = Query::<Vec<(String, String)>>::try_from_uri(&uri).map_err(|e| e.to_string())?;
     let mut asked = Asked { counts: true, ..Asked::default() };
@@ -43,8 +44,8 @@ pub(super) fn asked(query: &str, fields: &HeaderMap) -> Result<Asked, String> {
         if told.iter().any(|(other, _)| other == name) {
             continue;
         }
-        for value in fields.get_all(name) {
-            set(&mut asked, name, &String::from_utf8_lossy(value.as_bytes()))?;
+        for value in fields(name) {
+            set(&mut asked, name, &value)?;
         }
     }
     Ok(asked)
@@ -83,19 +84,17 @@ fn set(Asked { envelope, recipients, .. }: &mut Asked, name: &str, value: &str) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderValue;
 
     #[test]
     fn a_query_goes_before_fields() {
-        let mut fields = HeaderMap::new();
-        for (name, value) in [("IP", "198.51.100.1"), ("Rcpt", "u@box.test"), ("Helo", "me"), ("User", "")] {
-            fields.append(
-                axum::http::HeaderName::from_bytes(name.as_bytes()).unwrap(),
-                HeaderValue::from_static(value),
-            );
-        }
-        fields.append("rcpt", HeaderValue::from_static("<v@box.test>"));
-        let asked = asked("ip=::ffff:192.0.2.7&from=%3C%3E&queue-id=4A&count=no", &fields).unwrap();
+        let fields = |name: &str| match name {
+            "ip" => vec!["198.51.100.1".to_owned()],
+            "rcpt" => vec!["u@box.test".to_owned(), "<v@box.test>".to_owned()],
+            "helo" => vec!["me".to_owned()],
+            "user" => vec![String::new()],
+            _ => Vec::new(),
+        };
+        let asked = asked("ip=::ffff:192.0.2.7&from=%3C%3E&queue-id=4A&count=no", fields).unwrap();
         let envelope = asked.envelope;
         assert_eq!(envelope.client, "192.0.2.7".parse().ok());
         assert_eq!(
@@ -103,15 +102,15 @@ mod tests {
             (Some(""), Some("me"), "4A")
         );
         assert_eq!(
-            (asked.recipients, asked.counts),
-            (vec!["u@box.test".to_owned(), "<v@box.test>".to_owned()], false)
+            (&*asked.recipients, asked.counts),
+            (&["u@box.test".to_owned(), "<v@box.test>".to_owned()][..], false)
         );
         assert!(!envelope.authenticated);
     }
 
     #[test]
     fn what_is_wrong_is_told() {
-        let error = |query: &str| asked(query, &HeaderMap::new()).unwrap_err();
+        let error = |query: &str| asked(query, |_| Vec::new()).unwrap_err();
         assert_eq!(error("ip=x"), "found ip=\"x\", expected an IP address");
         assert_eq!(error("count=maybe"), "found count=\"maybe\", expected yes or no");
         assert!(error("rcp=x").starts_with("found \"rcp\" in the query, expected count, or one of ip, "));

@@ -10,18 +10,18 @@ pub(super) const MOST: usize = 256 << 10;
 
 /// A header as it comes.
 #[derive(Debug, Default)]
-pub(super) struct Head {
+pub struct Head {
     bytes: Vec<u8>,
     /// Where the line begins that is not whole yet.
     line: usize,
     /// Whether all of it is there.
-    pub(super) is_whole: bool,
+    is_whole: bool,
     is_over: bool,
 }
 
 impl Head {
     /// Takes bytes of a message; returns those that belong to its body.
-    pub(super) fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+    pub fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         if self.is_whole {
             return bytes;
         }
@@ -49,6 +49,12 @@ impl Head {
         }
         self.add(rest);
         &[]
+    }
+
+    /// Whether all of it is there.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     fn add(&mut self, bytes: &[u8]) {

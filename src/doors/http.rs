@@ -113,7 +113,11 @@ async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
         ),
     })?;
     check_type(&parts.headers)?;
-    let asked = asked(parts.uri.query().unwrap_or_default(), &parts.headers);
+    let fields = |name: &str| -> Vec<String> {
+        let values = parts.headers.get_all(name).iter();
+        values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+    };
+    let asked = asked(parts.uri.query().unwrap_or_default(), fields);
     let Asked { envelope, recipients, counts } =
         asked.map_err(|why| Failure(StatusCode::BAD_REQUEST, why))?;
     let mut message = Message::new(&context.service, envelope, Door::Http);
@@ -154,7 +158,7 @@ async fn read(message: &mut Message, mut body: Body) -> Result<(), Failure> {
             return Err(Failure(StatusCode::PAYLOAD_TOO_LARGE, why));
         }
         let rest = head.take(&bytes);
-        if head.is_whole && !is_filled {
+        if head.is_whole() && !is_filled {
             is_filled = true;
             head.fill(message);
         }

@@ -13,5 +13,7 @@ mod http;
 mod open;
 mod settings;
 
+pub use envelope::{Asked, asked};
+pub use head::Head;
 pub use open::{DoorError, OpenDoors};
 pub use settings::{DccifdSettings, HttpSettings, Many, Settings};

@@ -4,6 +4,7 @@
 use crate::net::{Address, Mode};
 use crate::policy::Network;
 use serde::Deserialize;
+use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,6 +20,12 @@ impl TryFrom<String> for Listen {
 
     fn try_from(text: String) -> Result<Self, String> {
         if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|address| Self(Some(address))) }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |address| address.fmt(f))
     }
 }
 
@@ -91,6 +98,8 @@ pub struct DccifdSettings {
     pub listen_mode: Mode,
     /// Clients beside this machine's that may ask by TCP.
     pub networks: Vec<Network>,
+    /// Whether messages are counted. Otherwise all are only asked about.
+    pub count: bool,
     /// The name in `X-DCC-NAME-Metrics`.
     pub name: String,
     /// From when on counts are shown as `many`.
@@ -108,6 +117,7 @@ impl Default for DccifdSettings {
             listen: Listen::default(),
             listen_mode: Mode::default(),
             networks: Vec::new(),
+            count: true,
             name: "bulkmark".to_owned(),
             many: Many::default(),
             max_connections: CONNECTIONS,
@@ -143,12 +153,18 @@ impl Settings {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let Self { http, dccifd } = self;
         if http.listen.is_outside() && http.token_file.is_none() {
-            let why = "other machines can reach this address: expected a token-file, a loopback address or unix:/PATH";
-            return Err(("http.listen", why.to_owned()));
+            let why = format!(
+                "found \"{}\", expected a loopback address or unix:/PATH, or a token-file: other machines can reach this address",
+                http.listen
+            );
+            return Err(("http.listen", why));
         }
         if dccifd.listen.is_outside() && dccifd.networks.is_empty() {
-            let why = "other machines can reach this address: expected networks that may, a loopback address or unix:/PATH";
-            return Err(("dccifd.listen", why.to_owned()));
+            let why = format!(
+                "found \"{}\", expected a loopback address or unix:/PATH, or networks that may ask: other machines can reach this address",
+                dccifd.listen
+            );
+            return Err(("dccifd.listen", why));
         }
         for (key, timeout) in [("http.timeout", http.timeout), ("dccifd.timeout", dccifd.timeout)] {
             if timeout.is_zero() {

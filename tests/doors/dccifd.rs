@@ -55,6 +55,18 @@ fn what_counts() {
     assert_eq!(count(&site, &letter(1)), 4);
 }
 
+/// Where the milter counts, the door can be one that only asks, whatever its clients say.
+#[test]
+fn a_door_that_only_asks() {
+    let site = site("", "", "count = false\n");
+    let daemon = start(&site);
+    for _ in 0..2 {
+        assert_eq!(counts(&metrics(&site, "", &letter(1))), "Body=0 Fuz1=0 Fuz2=0");
+    }
+    session(&daemon).message(&Mail::raw(&letter(1)));
+    assert_eq!(counts(&metrics(&site, "", &letter(1))), "Body=1 Fuz1=1 Fuz2=1");
+}
+
 /// Every message has, by the milter of one site and by this door of another, the same counts and the same letter.
 #[test]
 fn the_same_as_by_the_milter_line_by_line() {

@@ -6,6 +6,7 @@ mod common;
 
 mod asking;
 mod dccifd;
+mod guide;
 mod http;
 mod malformed;
 mod once;

@@ -130,7 +130,7 @@ async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failur
             copy.add(&rest)?;
         }
         let body = head.take(&rest);
-        if head.is_whole {
+        if head.is_whole() {
             let message = message.get_or_insert_with(|| begin(context, &request, &head));
             if !body.is_empty() {
                 message.body(body);
@@ -172,7 +172,8 @@ fn begin(context: &Context, request: &Request, head: &Head) -> Message {
     let mut message = Message::new(&context.service, envelope, Door::Dccifd);
     request.recipients.iter().for_each(|recipient| message.rcpt(recipient));
     // DCC counts recipients: to none, nothing is counted. What is called spam was counted as it came.
-    if request.query || request.spam || request.recipients.is_empty() {
+    let is_asked = request.query || request.spam || request.recipients.is_empty();
+    if is_asked || !context.settings.count {
         message.only_ask();
     }
     head.fill(&mut message);
