@@ -28,6 +28,8 @@ pub mod config;
 pub mod control;
 pub mod correspondents;
 pub mod directory;
+pub mod doors;
+pub mod judging;
 pub mod ledger;
 pub mod mail;
 pub mod milter;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 22] = [
+const ROOMS: [(&str, &[&str]); 24] = [
     ("text", &[]),
     ("trust", &[]),
     ("net", &[]),
@@ -28,14 +28,13 @@ const ROOMS: [(&str, &[&str]); 22] = [
     ("verify", &["mail", "policy"]),
     ("verdict", &["text", "mail", "signature", "policy"]),
     (
-        "milter",
+        "judging",
         &[
             "mail",
             "signature",
             "ledger",
             "correspondents",
             "policy",
-            "net",
             "verdict",
             "sync",
             "activity",
@@ -43,6 +42,8 @@ const ROOMS: [(&str, &[&str]); 22] = [
             "verify",
         ],
     ),
+    ("milter", &["policy", "net", "verdict", "judging", "activity"]),
+    ("doors", &["mail", "ledger", "policy", "net", "verdict", "judging", "activity"]),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",
@@ -54,6 +55,7 @@ const ROOMS: [(&str, &[&str]); 22] = [
             "net",
             "verdict",
             "milter",
+            "doors",
             "sync",
             "server",
             "page",
@@ -72,7 +74,9 @@ const ROOMS: [(&str, &[&str]); 22] = [
             "net",
             "directory",
             "verdict",
+            "judging",
             "milter",
+            "doors",
             "config",
             "sync",
             "control",

@@ -3,6 +3,7 @@
 
 use super::bulk::{Mailing, Seen, StoredMailing, Table};
 use super::connections::Connections;
+use super::doors::Doors;
 use super::histogram::Histogram;
 use super::load::Load;
 use super::recent::{Recent, Record, Ring};
@@ -43,6 +44,8 @@ pub struct Judged {
 pub struct Activity {
     /// Of the MTA to a milter, of clients to a server.
     pub connections: Arc<Connections>,
+    /// What others ask of a milter.
+    pub doors: Doors,
     /// What a server's readers take.
     pub load: Arc<Load>,
     /// What the daemon does all the time, and how often that ended.
@@ -83,6 +86,7 @@ impl Activity {
     pub fn new(log_lines_dropped: fn() -> u64, record: Record) -> Arc<Self> {
         Arc::new(Self {
             connections: Arc::default(),
+            doors: Doors::default(),
             load: Arc::default(),
             tasks: Arc::default(),
             judging: Histogram::default(),

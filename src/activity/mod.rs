@@ -7,6 +7,7 @@
 mod bulk;
 mod connections;
 mod counters;
+mod doors;
 mod histogram;
 mod load;
 mod recent;
@@ -18,6 +19,7 @@ pub use crate::policy::AccountStatus;
 pub use bulk::{Mailing, Seen, StoredMailing};
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged};
+pub use doors::{Door, Doors, Request};
 pub use histogram::Histogram;
 pub use load::Load;
 pub use recent::{Recent, Record};

@@ -139,14 +139,7 @@ impl Asker {
     /// Why the milter would not even read the message, as far as that is known: the client is told by --ip and --login.
     pub(super) fn exempt(&self) -> Option<Exempt> {
         let Self { rules, envelope, .. } = self;
-        let is_told = envelope.client.is_some() || envelope.authenticated;
-        let client = match rules.exempt(envelope) {
-            // That there is no client only means that nobody said which.
-            Some(Exempt::Loopback) if envelope.client.is_none() => {
-                (rules.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
-            }
-            exempt => exempt.filter(|_| is_told),
-        };
+        let client = rules.exempt_as_told(envelope);
         client.or_else(|| (!rules.judges_any(&rules.parties(envelope))).then_some(Exempt::Policy))
     }
 

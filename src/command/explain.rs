@@ -2,16 +2,15 @@
 //! `bulkmark explain`
 
 use super::asker::{Asker, Judged, MessageArgs};
-use super::from_where::FromWhere;
 use super::output::{output, print};
-use super::proofs::{Missed, Statement};
+use super::proofs::Statement;
 use super::show::time;
 use crate::ledger::Shares;
 use crate::mail::{File, RawMessage, Text, Visitor};
-use crate::policy::{Counts, Held, Verdict, Weight};
+use crate::policy::{Held, Verdict, Weight};
+use crate::signature::Signature;
 use crate::signature::near::{self, Bound, Judgement, Known, Passage, Position, Scheme, Thing};
-use crate::signature::{LowInformation, Signature};
-use crate::verdict::{Content, Exempt, Finding};
+use crate::verdict::{Content, Finding, FromWhere, Missed, because};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -122,7 +121,7 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
     let limits = asker.rules.terms(by).thresholds;
     let (body, near, spam) = (limits.body.get(), limits.near.get(), limits.spam.get());
     let thresholds = Thresholds { body, near, spam };
-    let (verdict, mut because) = sentence(&finding, &thresholds, signatures.body.err());
+    let (verdict, mut because) = because(&finding, limits, signatures.body.err());
     if verdict == Verdict::Clean {
         let why = match judged {
             Some(judged) => judged.bound.map(why),
@@ -135,8 +134,9 @@ fn explain(asker: &Asker, message: &RawMessage) -> anyhow::Result<Explanation> {
         Finding::Canary(_) | Finding::Exempt(_) | Finding::Unknown(..) => None,
     };
     let whitelist = decision.and_then(|decision| decision.whitelist.as_ref()).map(ToString::to_string);
-    let missed = if whitelist.is_none() { Missed::all(asker, &proven) } else { Vec::new() };
-    let sources = decision.and_then(|decision| FromWhere::of(asker, decision));
+    let missed =
+        if whitelist.is_none() { Missed::all(&asker.rules, &asker.envelope, &proven) } else { Vec::new() };
+    let sources = decision.and_then(|decision| FromWhere::of(&asker.rules, &asker.envelope, decision));
     let body = match signatures.body {
         Ok(signature) => {
             let known = Known { count: counts.body.unwrap_or(0), strays: 0 };
@@ -229,49 +229,6 @@ fn words(passage: &Passage, positions: &[Position]) -> String {
         (Some(first), _) => format!("part {}, from line {} on: {text}", first.part, first.line),
         _ => text,
     }
-}
-
-/// The verdict, and why.
-fn sentence(finding: &Finding, thresholds: &Thresholds, low: Option<LowInformation>) -> (Verdict, String) {
-    let counted = match finding {
-        Finding::Canary(_) => {
-            return (Verdict::Bulk, "it is the canary, which is always bulk and never counted".to_owned());
-        }
-        Finding::Exempt(Exempt::Policy) => {
-            return (Verdict::Exempt, "its policy has it neither judged nor counted".to_owned());
-        }
-        Finding::Exempt(reason) if *reason != Exempt::LowInformation => {
-            return (Verdict::Exempt, format!("the milter does not judge such mail: {reason}"));
-        }
-        Finding::Exempt(reason) => {
-            let why = low.map_or_else(|| reason.to_string(), |low| low.to_string());
-            return (Verdict::Exempt, format!("it says too little to be distinguished from others: {why}"));
-        }
-        Finding::Unknown(reason, detail) => return (Verdict::Unknown, format!("{reason} {detail}")),
-        Finding::Counted(counted) => counted,
-    };
-    let Counts { body, near, spam } = counted.counts;
-    let spam = spam.filter(|_| counted.decision.verdict == Verdict::Spam);
-    let least = |count: u32| if counted.shown(count).ends_with('+') { "at least " } else { "" };
-    let kinds = [("body", body, thresholds.body), ("near", near, thresholds.near)];
-    let told = |reached: bool| {
-        let kinds = kinds.iter().filter_map(|&(kind, count, threshold)| {
-            let count = count.filter(|&count| (count >= threshold) == reached)?;
-            Some(format!("its {kind} count is {}{count}, the threshold {threshold}", least(count)))
-        });
-        kinds.collect::<Vec<_>>().join(", and ")
-    };
-    let verdict = counted.decision.verdict;
-    let because = match (verdict, &counted.decision.whitelist) {
-        (Verdict::Whitelisted, Some(entry)) => format!("the white list wants it: {entry}"),
-        (Verdict::Spam, _) => {
-            let spam = spam.unwrap_or_default();
-            format!("people call it spam with the weight {spam}, the threshold {}", thresholds.spam)
-        }
-        (Verdict::Bulk, _) => told(true),
-        _ => told(false),
-    };
-    (verdict, because)
 }
 
 fn for_people(explanation: &Explanation) -> String {

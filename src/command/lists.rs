@@ -2,7 +2,7 @@
 //! Reads white lists and their tables again when their files change.
 
 use crate::config::read_bounded;
-use crate::milter::Service;
+use crate::judging::Service;
 use crate::policy::{Traps, WhiteList};
 use crate::verdict::Rules;
 use std::path::PathBuf;

@@ -15,9 +15,11 @@ use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, DEFAULT_PATH, MILTER_EXAMPLE, MilterFile};
 use crate::control::{Daemon, Parts};
 use crate::correspondents::Correspondents;
+use crate::doors::{self, OpenDoors};
+use crate::judging::{Service, look_back, weighing};
 use crate::ledger::{self, Hold, Ledger, Role};
-use crate::milter::{Bounds, ListenerSettings, Mode, Service, Socket, look_back, serve, weighing};
-use crate::net::{Activation, Endpoint};
+use crate::milter::{Bounds, ListenerSettings, Socket, serve};
+use crate::net::{Activation, Endpoint, Mode};
 use crate::policy::Name;
 use crate::sync::fleet::Fleet;
 use crate::sync::{Asks, BulkBound, Links, Parameters, Remote, Upstream, Way, follow, push, trim};
@@ -74,7 +76,14 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let sync = start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks).await?;
     let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
     let correspondents = Arc::new(Correspondents::open(&file.state_dir, &rules.key, ledger::now()));
-    let service = Service::new(rules, (ledger.clone(), correspondents), links, asks, Arc::clone(&activity));
+    let service = Service::new(
+        rules,
+        (ledger.clone(), correspondents),
+        file.doors.are_open(),
+        links,
+        asks,
+        Arc::clone(&activity),
+    );
     // Where the ledger fails it says so itself; the next word brings the rules along.
     let _ = ledger.weigh_by(weighing(&service.rules.load())).await;
     let daemon = told_of(role, addresses.clone(), parameters, &service, &file, sync, &activity);
@@ -90,7 +99,9 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let (kept_in, of_activity) = (state_dir.clone(), Arc::clone(&activity));
     tasks.run("keep", move || kept::keep(kept_in.clone(), Arc::clone(&of_activity)));
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
-    let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), ending));
+    let end = at_end(ending);
+    open_doors(&file.doors, &service, &end, &mut tasks).await;
+    let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), end));
     let reloads = async {
         let mut in_force = file;
         while hangup.recv().await.is_some() {
@@ -107,6 +118,31 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     ledger.close().await.context("the last reports could not be written")?;
     log::info!("bulkmark ended");
     Ok(())
+}
+
+/// Opens the doors for others. The mail server's mail does not depend on them, so where they cannot be had the log says so and the daemon goes on
+/// without.
+async fn open_doors(
+    settings: &doors::Settings,
+    service: &Arc<Service>,
+    end: &watch::Receiver<bool>,
+    tasks: &mut Supervisor,
+) {
+    if !settings.are_open() {
+        return;
+    }
+    let open = match OpenDoors::bind(settings, service).await {
+        Ok(open) => Arc::new(open),
+        Err(e) => return log::error!("{e}; no door is open but the milter's"),
+    };
+    for (door, address) in open.addresses() {
+        log::info!("the door {} is at {address}", door.as_str());
+        let (open, service, end) = (Arc::clone(&open), Arc::clone(service), end.clone());
+        tasks.run(door.as_str(), move || {
+            let (open, service, end) = (Arc::clone(&open), Arc::clone(&service), end.clone());
+            async move { open.serve(door, &service, end).await }
+        });
+    }
 }
 
 /// What the ledger is for.
@@ -196,18 +232,23 @@ async fn listen(
     Ok(sockets)
 }
 
-/// Runs sessions on all listeners until the daemon is told to end.
-async fn serve_all(
-    sockets: Vec<(Option<Arc<str>>, Socket)>,
-    bounds: Bounds,
-    service: Arc<Service>,
-    ending: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
+/// True when the daemon is told to end.
+fn at_end(ending: impl Future<Output = ()> + Send + 'static) -> watch::Receiver<bool> {
     let (ended, end) = watch::channel(false);
     tokio::spawn(async move {
         ending.await;
         ended.send_replace(true);
     });
+    end
+}
+
+/// Runs sessions on all listeners until the daemon is told to end.
+async fn serve_all(
+    sockets: Vec<(Option<Arc<str>>, Socket)>,
+    bounds: Bounds,
+    service: Arc<Service>,
+    end: watch::Receiver<bool>,
+) -> std::io::Result<()> {
     let mut sessions = JoinSet::new();
     for (name, socket) in sockets {
         let mut end = end.clone();
@@ -365,6 +406,7 @@ fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
         "sync.max-spool-age": sync.max_spool_age;
         "sync.hold": sync.hold;
         "[status]": status;
+        "[doors]": doors;
         "log.target": log.target;
         "log.facility": log.facility;
         "log.socket": log.socket;

@@ -15,7 +15,6 @@ mod exit;
 mod explain;
 mod fleet;
 mod fleet_tasks;
-mod from_where;
 mod kept;
 mod ledger;
 mod ledger_own;

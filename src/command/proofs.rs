@@ -4,7 +4,6 @@
 use super::asker::Asker;
 use crate::mail::RawMessage;
 use crate::policy::Authenticate;
-use crate::verdict::Content;
 use crate::verify::Found;
 use serde::Serialize;
 use std::fmt;
@@ -67,28 +66,5 @@ impl fmt::Display for Statement {
             Some(why) => write!(f, ": ignored, since {why}"),
             None => f.write_str(": counts"),
         }
-    }
-}
-
-/// An entry of the white list that some condition keeps from matching.
-#[derive(Serialize)]
-pub(super) struct Missed {
-    /// Its file and line.
-    entry: String,
-    /// The conditions that do not hold.
-    missing: String,
-}
-
-impl Missed {
-    /// Those of which other conditions do hold.
-    pub(super) fn all(asker: &Asker, content: &Content) -> Vec<Self> {
-        let nearly = asker.rules.whitelist.nearly(&content.facts(&asker.envelope, &asker.rules));
-        nearly.into_iter().map(|(entry, missing)| Self { entry: entry.to_string(), missing }).collect()
-    }
-}
-
-impl fmt::Display for Missed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not wanted by the white list entry {}: this does not hold: {}", self.entry, self.missing)
     }
 }

@@ -2,8 +2,8 @@
 //! From what is reported on the control socket to the milter that counts it.
 
 use crate::control::{NameReporter, Report, Reported, TakeReport};
+use crate::judging::{Refused, Service, Taken, Word, take_report};
 use crate::ledger::{Said, Side};
-use crate::milter::{Refused, Service, Taken, Word, take_report};
 use crate::signature::{ReporterId, UNIT};
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@ use super::bounded::read_bounded;
 use super::error::ConfigError;
 use super::policies;
 use super::source::Source;
-use crate::milter::{Listeners, Mode};
-use crate::net::Endpoint;
+use crate::milter::Listeners;
+use crate::net::{Endpoint, Mode};
 use crate::policy::{
     Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
     Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList, WhiteListError,
@@ -15,7 +15,7 @@ use crate::policy::{
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream, log};
 use crate::verdict::{HeaderName, Rules};
-use crate::{ledger, page, signature, telemetry};
+use crate::{doors, ledger, page, signature, telemetry};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -82,6 +82,7 @@ pub struct MilterFile {
     pub fleet: Option<log::Settings>,
     pub sync: sync::Settings,
     pub status: page::Settings,
+    pub doors: doors::Settings,
     pub log: telemetry::Settings,
 }
 
@@ -117,6 +118,7 @@ impl Default for MilterFile {
             fleet: None,
             sync: sync::Settings::default(),
             status: page::Settings::default(),
+            doors: doors::Settings::default(),
             log: telemetry::Settings::default(),
         }
     }
@@ -214,6 +216,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     source.check_fleet(file.fleet.as_ref(), ("upstream", &file.upstream), true)?;
     policies::check(&source, &file.listen, &file.policy, &file.outbound)?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
+    file.doors.check().map_err(|(key, message)| source.error(&format!("doors.{key}"), message))?;
     let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a daemon says of itself to Prometheus; docs/metrics.md has all of it as a table.
 
+use super::door_metrics::door_metrics;
 use super::exposition::Text;
 use super::fleet_metrics::fleet_metrics;
 use super::process::process_metrics;
@@ -44,6 +45,7 @@ impl Daemon {
             );
         } else {
             message_metrics(&self.activity, &mut text);
+            door_metrics(&self.activity, &mut text);
         }
         let status = self.status(Some(threshold)).await.ok();
         let available = status.is_some() && self.ailment().is_none();

@@ -7,6 +7,7 @@
 mod ask;
 mod backup;
 mod disk;
+mod door_metrics;
 mod exposition;
 mod fleet_metrics;
 mod metrics;

@@ -91,6 +91,16 @@ pub(super) fn exact_fields_of(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// The fields of a header block: each with its name and, behind the colon, its value with folds and without its final line end.
+pub fn header_fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    exact_fields_of(head).filter_map(|field| {
+        let field = field.strip_suffix(b"\n").unwrap_or(field);
+        let field = field.strip_suffix(b"\r").unwrap_or(field);
+        let colon = memchr::memchr(b':', field)?;
+        Some((&field[..colon], &field[colon + 1..]))
+    })
+}
+
 /// Splits a field at its colon; neither side is trimmed of inner folds.
 pub(super) fn name_and_value(field: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = memchr::memchr(b':', field)?;

@@ -25,7 +25,7 @@ mod style;
 mod transfer;
 
 pub use authres::{AuthenticationResults, MethodResult};
-pub use decode::{Fields, subject};
+pub use decode::{Fields, header_fields, subject};
 pub use html::{Piece, pieces};
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
 pub use part::{File, Text};

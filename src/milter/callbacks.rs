@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The milter protocol: translates between `indymilter` and a [`Session`], and decides what the MTA is asked for.
 
-use super::judge::judge;
-use super::service::Service;
-use super::session::{MAX_FORGED, Session};
+use super::session::Session;
+use crate::judging::{MAX_FORGED, Service, judge};
 use crate::policy::Action;
 use crate::verdict::{Exempt, Outcome, Reply};
 use indymilter::{
@@ -174,7 +173,7 @@ async fn eom(cx: &mut EomContext<State>) -> Status {
     // What a network of our own marked stays; whoever else wrote our header forged it.
     let forged = if message.exempt.is_some_and(Exempt::is_our_own) { 0 } else { message.forged };
     let name = message.rules.header.as_str().to_owned();
-    let outcome = judge(message, &state.session.service, host.as_deref()).await;
+    let outcome = judge(&mut message, &state.session.service, host.as_deref()).await.outcome;
     match outcome.action {
         Action::Discard => return Status::Discard,
         Action::Reject | Action::Tempfail => return refuse(&mut cx.reply, outcome),

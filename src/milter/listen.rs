@@ -4,32 +4,11 @@
 use super::crowd::Crowd;
 use super::stream::Coalescing;
 use crate::activity::Connections;
-use crate::net::{self, Acceptor, Activation, ActivationError, Address, Stream};
+use crate::net::{self, Acceptor, Activation, ActivationError, Address, Mode, Stream};
 use indymilter::Listener;
-use serde::Deserialize;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-
-/// The permissions of a Unix socket, written in octal: "0660".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Mode(u32);
-
-impl Default for Mode {
-    fn default() -> Self {
-        Self(0o660)
-    }
-}
-
-impl TryFrom<String> for Mode {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| *mode <= 0o777);
-        mode.map(Self).ok_or_else(|| format!("found \"{text}\", expected an octal mode such as \"0660\""))
-    }
-}
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +36,7 @@ impl Socket {
         mode: Mode,
         connections: Arc<Connections>,
     ) -> Result<Self, BindError> {
-        match net::Socket::bind(address, mode.0).await {
+        match net::Socket::bind(address, mode.bits()).await {
             Ok(socket) => Ok(Self::new(socket, connections)),
             Err(reason) => Err(BindError { address: address.in_postfix(), reason }),
         }
@@ -106,16 +85,5 @@ impl Listener for Socket {
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Io>> {
         let accepted = ready!(self.acceptor.poll_accept(cx));
         Poll::Ready(Ok(Coalescing::new(accepted.stream, self.connections.begin(), self.crowd.enter())))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modes_are_read() {
-        assert_eq!(Mode::try_from("0640".to_owned()).unwrap().0, 0o640);
-        assert!(Mode::try_from("abc".to_owned()).is_err() && Mode::try_from("7777".to_owned()).is_err());
     }
 }

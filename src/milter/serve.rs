@@ -4,7 +4,7 @@
 use super::callbacks::callbacks;
 use super::crowd::Crowd;
 use super::listen::Socket;
-use super::service::Service;
+use crate::judging::Service;
 use indymilter::Listener;
 use std::io;
 use std::pin::Pin;

@@ -216,7 +216,8 @@ impl Member {
     }
 
     /// Notes that a request is being answered, until that is dropped: whoever is being answered is not sent away.
-    pub(super) fn busy(&self) -> Busy {
+    #[must_use]
+    pub fn busy(&self) -> Busy {
         let mut inside = self.crowd.inside.lock();
         if let Some(entry) = inside.open.get_mut(&self.id) {
             entry.busy += 1;
@@ -227,7 +228,8 @@ impl Member {
 }
 
 /// See [`Member::busy`].
-pub(super) struct Busy(Member);
+#[derive(Debug)]
+pub struct Busy(Member);
 
 impl Drop for Busy {
     fn drop(&mut self) {

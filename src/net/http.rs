@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! HTTP on a socket, and the life of a connection.
 
-use super::accept::{Accepted, Acceptor, Stream};
+use super::accept::{Accepted, Stream};
 use super::address::Address;
-use super::crowd::{Busy, Crowd, Member, Seat};
+use super::crowd::{Busy, Crowd, Member};
+use super::seated::serve_seated;
 use super::socket::Socket;
 use super::tls::TlsKeys;
 use axum::body::{Body, Bytes};
@@ -83,31 +84,18 @@ impl HttpListener {
         begin: impl Fn() -> G,
         end: impl Future<Output = ()>,
     ) -> Open {
-        let (graceful, mut acceptor) = (GracefulShutdown::new(), Acceptor::new(Arc::clone(&self.socket)));
-        let mut end = std::pin::pin!(end);
-        loop {
-            let next = async {
-                crowd.room().await;
-                std::future::poll_fn(|cx| acceptor.poll_accept(cx)).await
-            };
-            let accepted = tokio::select! {
-                accepted = next => accepted,
-                () = &mut end => return Open(graceful),
-            };
-            let Some(seat) = crowd.enter(accepted.ip) else {
-                log::debug!("no room for one more connection of {:?}", accepted.ip);
-                continue;
-            };
+        let graceful = GracefulShutdown::new();
+        let socket = Arc::clone(&self.socket);
+        serve_seated(socket, crowd, end, |accepted, member| {
             let (router, watcher, tls) = (router.clone(), graceful.watcher(), self.tls.clone());
             let open = begin();
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = connection(accepted, &seat, tls, router, watcher) => (),
-                    () = seat.sent_away() => (),
-                }
-                drop((seat, open));
-            });
-        }
+            async move {
+                connection(accepted, member, tls, router, watcher).await;
+                drop(open);
+            }
+        })
+        .await;
+        Open(graceful)
     }
 }
 
@@ -123,7 +111,7 @@ impl Open {
 
 async fn connection(
     Accepted { stream, ip }: Accepted,
-    seat: &Seat,
+    member: Member,
     tls: Option<Arc<TlsKeys>>,
     router: Router,
     watcher: Watcher,
@@ -137,7 +125,6 @@ async fn connection(
             Err(_) => return,
         },
     };
-    let member = seat.member();
     let router = router.layer(Extension(Caller { ip, connection: member.clone() }));
     let answer = TowerToHyperService::new(router);
     let service = service_fn(move |request| {

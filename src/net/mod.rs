@@ -3,7 +3,7 @@
 //!
 //! `address` is where to listen, as configurations write it; `socket` binds it, and `activation` takes a socket that systemd opened.
 //! `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain, and `body` is an
-//! answer that is made while it is sent. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when there are too many.
+//! answer that is made while it is sent. `seated` takes connections for whom there is a place, and `host` knows by which names one is asked. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when there are too many.
 
 mod accept;
 mod activation;
@@ -11,8 +11,11 @@ mod address;
 mod body;
 mod certificate;
 mod crowd;
+mod host;
 mod http;
+mod mode;
 mod network;
+mod seated;
 mod socket;
 mod tls;
 
@@ -21,8 +24,11 @@ pub use activation::{Activation, ActivationError};
 pub use address::{Address, Endpoint};
 pub use body::{Budget, Gone, Sender, streamed};
 pub use certificate::{Certificate, CertificateError};
-pub use crowd::{Bounds, Crowd, Member, TooMany};
+pub use crowd::{Bounds, Busy, Crowd, Member, TooMany};
+pub use host::is_ours;
 pub use http::{Caller, HttpListener, Open};
+pub use mode::Mode;
 pub use network::network_of;
+pub use seated::serve_seated;
 pub use socket::Socket;
 pub use tls::{TlsError, TlsFiles, TlsKeys};

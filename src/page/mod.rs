@@ -7,7 +7,6 @@
 
 mod events;
 mod history;
-mod host;
 mod serve;
 mod settings;
 mod snapshot;

@@ -2,11 +2,10 @@
 //! The listener, and what is asked of it.
 
 use super::events::events;
-use super::host::is_ours;
 use super::settings::Settings;
 use super::snapshot::Snapshots;
 use crate::control::{Daemon, METRICS_TYPE};
-use crate::net::{Address, Bounds, Crowd, HttpListener};
+use crate::net::{Address, Bounds, Crowd, HttpListener, is_ours};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{Request, State};

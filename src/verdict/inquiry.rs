@@ -283,6 +283,12 @@ impl<'a> Inquiry<'a> {
         !self.signatures.near.unsure.is_empty()
     }
 
+    /// Whether nothing is reported.
+    #[must_use]
+    pub fn only_asks(&self) -> bool {
+        self.mode == Mode::Ask
+    }
+
     /// Whether its first question was asked, and has no answer yet.
     #[must_use]
     pub fn is_first(&self) -> bool {

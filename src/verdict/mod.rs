@@ -9,11 +9,14 @@
 //! ledger and what to ask it, in a few steps, so that the caller may wait for the answers as it likes. Pure: no clock, no
 //! file, no socket.
 
+mod answer;
+mod because;
 mod content;
 mod elsewhere;
 mod envelope;
 mod fields;
 mod finding;
+mod from_where;
 mod header;
 mod hearing;
 mod inquiry;
@@ -28,11 +31,14 @@ mod rules;
 mod settled;
 mod trail;
 
+pub use answer::{Answer, BodyCount, Missed, NearCount, SpamWeight};
+pub use because::because;
 pub use content::Content;
 pub use elsewhere::{questions, to_verify, wanted_by};
 pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};
+pub use from_where::FromWhere;
 pub use header::HeaderName;
 pub use hearing::Hearing;
 pub use inquiry::{Inquiry, Mode};

@@ -167,6 +167,18 @@ impl Rules {
         (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
     }
 
+    /// The same of a message of whose client somebody tells: that there is none only means that nobody said which.
+    #[must_use]
+    pub fn exempt_as_told(&self, envelope: &Envelope) -> Option<Exempt> {
+        let is_told = envelope.client.is_some() || envelope.authenticated;
+        match self.exempt(envelope) {
+            Some(Exempt::Loopback) if envelope.client.is_none() => {
+                (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
+            }
+            exempt => exempt.filter(|_| is_told),
+        }
+    }
+
     /// The recipients of a message by the policies that decide for them; those who are not known are one party.
     #[must_use]
     pub fn parties<'a>(&self, envelope: &'a Envelope) -> Vec<Party<'a>> {

@@ -5,20 +5,23 @@ use super::budget::Account;
 use super::correspondents::{correspondences, remember};
 use super::judgement::Judgement;
 use super::later::Judged;
+use super::line::{ASKED, target, tell};
+use super::message::Message;
 use super::people::hear;
 use super::proofs::prove;
 use super::record::record;
 use super::service::Service;
-use super::session::Message;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
+use super::twice::Names;
+use crate::activity::Door;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
 use crate::policy::{Action, Counts, Limits, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight};
 use crate::signature::Signatures;
 use crate::verdict::{
     Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Outcome, Question, Rules, Unknown,
-    account_line, fields, log_line, questions,
+    account_line, questions,
 };
 use crate::verify::Evidence;
 use log::Level;
@@ -30,18 +33,6 @@ use tokio::time::{Instant, timeout_at};
 /// milliseconds at worst, and most mail is below it.
 const LARGE: usize = 16 << 10;
 
-/// The target of the one line of a message, by which the logger knows it and its verdict.
-const fn target(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Clean => "bulkmark::message::clean",
-        Verdict::Bulk => "bulkmark::message::bulk",
-        Verdict::Spam => "bulkmark::message::spam",
-        Verdict::Whitelisted => "bulkmark::message::whitelisted",
-        Verdict::Exempt => "bulkmark::message::exempt",
-        Verdict::Unknown => "bulkmark::message::unknown",
-    }
-}
-
 /// A message that is judged, and what that takes.
 struct Case<'a> {
     rules: &'a Arc<Rules>,
@@ -50,6 +41,10 @@ struct Case<'a> {
     service: &'a Service,
     /// Its Subject field, where somebody wants to see it.
     subject: Option<&'a [u8]>,
+    /// Whether it is only asked about.
+    is_asked: bool,
+    /// By which way it came.
+    door: Door,
     /// The time at its end, in seconds since 1970.
     now: u64,
     /// When there must be a verdict.
@@ -73,20 +68,35 @@ enum Uncounted {
 }
 
 /// Judges a complete message. `mta` is the MTA's host name.
-pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&str>) -> Outcome {
+pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) -> Judgement {
     let began = Instant::now();
     let rules = Arc::clone(&message.rules);
     let deadline = began + rules.deadline;
     let (raw, account) = message.take_raw();
-    let (envelope, now) = (&message.envelope, crate::ledger::now());
+    let message = &*message;
+    let (envelope, now, is_asked) = (&message.envelope, crate::ledger::now(), message.is_asked);
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
-    let case = Case { rules: &rules, envelope, parties, service, subject, now, deadline };
-    let (finding, content, reported) = match case.unread(&message, &raw) {
+    let case = Case {
+        rules: &rules,
+        envelope,
+        parties,
+        service,
+        subject,
+        is_asked,
+        door: message.door,
+        now,
+        deadline,
+    };
+    let (finding, content, reported) = match case.unread(message, &raw) {
         Some(finding) => (finding, None, 0),
         None => case.read_and_count(raw, account).await,
     };
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut outcome = Outcome::new(&rules, &message.envelope, &finding, host);
+    // What was counted as it came through another door is asked about, too.
+    if is_asked || reported == 0 && matches!(finding, Finding::Counted(_)) {
+        return case.answered(message, Judgement { finding, outcome, content, reported });
+    }
     if let Some(standing) = case.account(&finding, outcome.verdict) {
         outcome = outcome.of_account(&rules, &message.envelope, standing, host);
     }
@@ -99,7 +109,7 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
         service.activity.trap_sprung(sprung);
         outcome = outcome.of_traps(&rules, &message.envelope, &traps, sprung);
     }
-    remember(service, &message, (&finding, &outcome), deadline).await;
+    remember(service, message, (&finding, &outcome), deadline).await;
     let judgement = Judgement { finding, outcome, content, reported };
     record(
         &service.activity,
@@ -109,19 +119,18 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
         &judgement,
         began.elapsed(),
     );
-    let Judgement { finding, outcome, .. } = judgement;
-    let target = target(outcome.verdict);
-    let level = if matches!(finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
-    if !log::log_enabled!(target: target, level) {
-        return outcome;
-    }
-    let fields = fields(&rules, &message.envelope, &finding, &outcome, message.started.elapsed());
-    let line = log_line(&message.envelope, &fields);
-    log::log!(target: target, level, "{line}");
-    outcome
+    let level = if matches!(judgement.finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
+    tell(&rules, message, &judgement, (target(judgement.outcome.verdict), level));
+    judgement
 }
 
 impl Case<'_> {
+    /// A message that was only asked about: nobody counts it, and the log has it for whoever looks closely.
+    fn answered(&self, message: &Message, judgement: Judgement) -> Judgement {
+        tell(self.rules, message, &judgement, (ASKED, Level::Debug));
+        judgement
+    }
+
     /// What is found of a message that is not even read, if that is so.
     fn unread(&self, message: &Message, raw: &RawMessage) -> Option<Finding> {
         if let Some(reason) = message.exempt {
@@ -187,16 +196,18 @@ impl Case<'_> {
         let now = *now;
         let ledger = &self.service.ledger;
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
-        let is_retried = rules.has_tempfail() || ledger.remembers_refused();
+        let times = self.times(content);
+        let is_asked = times == 0;
+        let is_retried = !is_asked && (rules.has_tempfail() || ledger.remembers_refused());
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
-        let mode = Mode::Report(rules.times(&self.parties));
+        let mode = if is_asked { Mode::Ask } else { Mode::Report(times) };
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
         let inquiry = rules.about(inquiry, envelope);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let shared = shared(rules, envelope, content);
         let (asked, hearing) = self.ask_and_hear(&mut inquiry, &content.signatures, &keys, shared).await;
-        if inquiry.unknown_below().is_some() && shared == Shared::All {
-            self.look_back(content);
+        if inquiry.unknown_below().is_some() && shared == Shared::All && !is_asked {
+            self.look_back(content, times);
         }
         let reported = inquiry.reported();
         let known = match asked {
@@ -208,7 +219,7 @@ impl Case<'_> {
                 return (Finding::Unknown(Unknown::LedgerUnavailable, e.to_string()), reported);
             }
             Err(Uncounted::Timeout) => {
-                if rules.on_failure == OnFailure::Tempfail {
+                if rules.on_failure == OnFailure::Tempfail && !is_asked {
                     // The report may still be counted, and the message comes again. The ledger takes one after the other.
                     let ledger = ledger.clone();
                     tokio::spawn(async move { ledger.refused(keys, now).await });
@@ -216,7 +227,7 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let traps = trapped(rules, envelope);
+        let traps = if is_asked { Vec::new() } else { trapped(rules, envelope) };
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
@@ -237,16 +248,30 @@ impl Case<'_> {
             let (of, traps) = ((&*content, self.subject), (&traps[..], is_said));
             counted.trap = Some(spring(self.service, rules, to, of, traps, self.deadline).await);
         }
-        if counted.decision.action == Action::Tempfail {
+        if counted.decision.action == Action::Tempfail && !is_asked {
             self.remember_refused(keys, ledger.clone()).await;
         }
         (Finding::Counted(counted), reported)
     }
 
+    /// How often it is reported: not at all if it is only asked about, or was counted as it came through another door.
+    fn times(&self, content: &Content) -> u32 {
+        let Self { rules, envelope, .. } = self;
+        if self.is_asked {
+            return 0;
+        }
+        let names = Names {
+            queue_id: envelope.id.as_deref(),
+            message_id: envelope.message_id.as_deref(),
+            body: content.signatures.body.ok(),
+        };
+        self.service.twice.left(self.door, names, rules.times(&self.parties), self.now)
+    }
+
     /// Has it looked at again once the rest of its counts is known.
-    fn look_back(&self, content: &Content) {
+    fn look_back(&self, content: &Content, times: u32) {
         let (signatures, range) = (content.signatures.clone(), self.rules.range());
-        let (network, times) = (self.envelope.network(), self.rules.times(&self.parties));
+        let network = self.envelope.network();
         let judged = Judged { signatures, network, range, times, at: std::time::Instant::now() };
         self.service.later.put(judged);
     }
@@ -324,9 +349,16 @@ impl Case<'_> {
             };
             let (keys, now) = (keys.to_vec(), self.now);
             let Question { reported, once, also, also_exact, asked, times, .. } = question.clone();
-            let report =
-                Report { signatures: reported, once, also, also_exact, asked, times, keys, shared, now };
-            let uncounted = match timeout_at(self.deadline, self.service.ledger.report(report)).await {
+            let ledger = &self.service.ledger;
+            let answer = async {
+                if inquiry.only_asks() {
+                    return ledger.counts(asked, now).await;
+                }
+                let report =
+                    Report { signatures: reported, once, also, also_exact, asked, times, keys, shared, now };
+                ledger.report(report).await
+            };
+            let uncounted = match timeout_at(self.deadline, answer).await {
                 Ok(Ok(counts)) => {
                     match (&elsewhere, &asking) {
                         (Known::Elsewhere(elsewhere), _) => {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whom one's own users write to, as their mail passes; and whether somebody to whom a recipient wrote may have sent a message.
 
+use super::message::Message;
 use super::service::Service;
-use super::session::Message;
 use crate::correspondents::Correspondents;
 use crate::policy::{Action, Authenticate, Correspondence};
 use crate::verdict::{Content, Envelope, Finding, Outcome, Rules};

@@ -4,11 +4,14 @@
 use crate::verdict::{Content, Finding, Outcome};
 
 /// What became of a message.
-pub(super) struct Judgement {
-    pub(super) finding: Finding,
-    pub(super) outcome: Outcome,
+#[derive(Debug)]
+pub struct Judgement {
+    /// How far the judging came.
+    pub finding: Finding,
+    /// What is to be done, and said.
+    pub outcome: Outcome,
     /// What it says, where it was read.
-    pub(super) content: Option<Content>,
+    pub content: Option<Content>,
     /// Signatures that were reported for it.
-    pub(super) reported: usize,
+    pub reported: usize,
 }

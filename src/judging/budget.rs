@@ -27,14 +27,15 @@ impl Budget {
 
 /// What one message took; given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Account {
+pub struct Account {
     left: Budget,
     taken: usize,
 }
 
 impl Account {
     /// Takes `bytes` more; false, and nothing is taken, when they are not there.
-    pub(super) fn take(&mut self, bytes: usize) -> bool {
+    #[must_use]
+    pub fn take(&mut self, bytes: usize) -> bool {
         let taken = self
             .left
             .0

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The service: what all sessions share.
 
-use super::budget::Budget;
+use super::budget::{Account, Budget};
 use super::daily::Daily;
 use super::later::Later;
 use super::readers::Readers;
 use super::record::expect;
+use super::twice::Twice;
 use crate::activity::Activity;
 use crate::correspondents::Correspondents;
 use crate::ledger::Ledger;
@@ -25,7 +26,8 @@ pub struct Service {
     pub ledger: Ledger,
     /// The connections to upstream servers.
     pub links: Arc<Links>,
-    pub(super) activity: Arc<Activity>,
+    /// What was done.
+    pub activity: Arc<Activity>,
     pub(super) budget: Budget,
     pub(super) readers: Readers,
     /// The tables that white lists ask.
@@ -42,16 +44,19 @@ pub struct Service {
     pub(super) daily: Daily,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
+    /// What came through several doors.
+    pub(super) twice: Twice,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
 }
 
 impl Service {
-    /// A service with these rules on this ledger and these correspondents, which tells what it does to `activity`. With `asks` it holds only bulk of others' counts.
+    /// A service with these rules on this ledger and these correspondents, which tells what it does to `activity`. Messages may come through several doors where it `has_doors`. With `asks` it holds only bulk of others' counts.
     #[must_use]
     pub fn new(
         rules: Rules,
         (ledger, correspondents): (Ledger, Arc<Correspondents>),
+        has_doors: bool,
         links: Arc<Links>,
         asks: Option<Arc<Asks>>,
         activity: Arc<Activity>,
@@ -71,13 +76,21 @@ impl Service {
             correspondents,
             daily: Daily::default(),
             settled: Settled::default(),
+            twice: if has_doors { Twice::watching() } else { Twice::default() },
             in_flight: watch::Sender::new(0),
         })
     }
 
     /// The number of messages that are being received, as it changes.
-    pub(super) fn in_flight(&self) -> watch::Receiver<usize> {
+    #[must_use]
+    pub fn in_flight(&self) -> watch::Receiver<usize> {
         self.in_flight.subscribe()
+    }
+
+    /// Memory for one message more, none of it taken yet, of what all messages may take together.
+    #[must_use]
+    pub fn hold(&self) -> Account {
+        self.budget.account()
     }
 
     pub(super) fn begin_message(self: &Arc<Self>) -> InFlight {

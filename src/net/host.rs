@@ -6,8 +6,9 @@
 
 use std::net::IpAddr;
 
-/// Whether the page may be asked for by this `Host` field. `names` are those of the configuration.
-pub(super) fn is_ours(host: Option<&str>, names: &[String]) -> bool {
+/// Whether a service of this machine may be asked for by this `Host` field. `names` are those of the configuration.
+#[must_use]
+pub fn is_ours(host: Option<&str>, names: &[String]) -> bool {
     let Some(host) = host else { return false };
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or(rest, |(ip, _)| ip),

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What commands say of the networks that a count came from.
+//! What is said of the networks that a count came from.
 
-use super::asker::Asker;
+use super::envelope::Envelope;
+use super::rules::Rules;
 use crate::policy::{Backing, Decision, Held, Sources};
 use serde::Serialize;
 
 /// The networks of a message that is bulk.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct FromWhere {
+pub struct FromWhere {
     /// Networks beside its own.
     others: u32,
     /// Its own one, where it was told.
@@ -25,19 +26,21 @@ pub(super) struct FromWhere {
 
 impl FromWhere {
     /// What there is to say, if it is bulk and networks matter.
-    pub(super) fn of(asker: &Asker, decision: &Decision) -> Option<Self> {
+    #[must_use]
+    pub fn of(rules: &Rules, envelope: &Envelope, decision: &Decision) -> Option<Self> {
         let Backing::Known(Sources { others, own }) = decision.backing else { return None };
         Some(Self {
             others,
-            network: asker.envelope.network().map(|network| network.to_string()),
+            network: envelope.network().map(|network| network.to_string()),
             own,
-            min_sources: asker.rules.terms(decision.by).thresholds.min_sources.get(),
+            min_sources: rules.terms(decision.by).thresholds.min_sources.get(),
             held: decision.held == Some(Held::Sources),
         })
     }
 
     /// The same for people.
-    pub(super) fn sentence(&self) -> String {
+    #[must_use]
+    pub fn sentence(&self) -> String {
         let Self { others, network, own, min_sources, held } = self;
         let own = match (network, own) {
             (Some(network), Some(own)) => format!("its own network, {network}, sent it {own} times"),

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Who may ask by HTTP.
+
+use crate::net::is_ours;
+use axum::http::{HeaderMap, header};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use subtle::ConstantTimeEq;
+
+/// Bytes of a token at most, and at least.
+const LENGTHS: std::ops::RangeInclusive<usize> = 16..=256;
+
+/// What whoever asks must have.
+#[derive(Debug)]
+pub(super) struct Access {
+    /// SHA-256 of the token.
+    token: Option<[u8; 32]>,
+    /// Names of this machine; none where nobody can have come by another.
+    names: Option<Vec<String>>,
+}
+
+/// Why somebody may not ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Denied {
+    /// Without the token.
+    Token,
+    /// By a name that is not ours.
+    Host,
+}
+
+impl Access {
+    /// With the token in this file, if there is one; by these names, if they matter.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub(super) fn new(token_file: Option<&Path>, names: Option<Vec<String>>) -> Result<Self, String> {
+        let read = |path: &Path| {
+            let text =
+                std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+            let token = text.trim();
+            if !LENGTHS.contains(&token.len()) || !token.bytes().all(|b| b.is_ascii_graphic()) {
+                let (least, most) = (LENGTHS.start(), LENGTHS.end());
+                return Err(format!(
+                    "{}: expected one line with a token of {least} to {most} visible characters",
+                    path.display()
+                ));
+            }
+            Ok(Sha256::digest(token.as_bytes()).into())
+        };
+        Ok(Self { token: token_file.map(read).transpose()?, names })
+    }
+
+    /// Whether somebody may ask with these fields.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn check(&self, fields: &HeaderMap) -> Result<(), Denied> {
+        let text = |name| fields.get(name).and_then(|value| value.to_str().ok());
+        if let Some(token) = &self.token {
+            let told = text(header::AUTHORIZATION).and_then(|value| value.split_once(' '));
+            let told = told.filter(|(scheme, told)| {
+                scheme.eq_ignore_ascii_case("bearer") && LENGTHS.contains(&told.trim().len())
+            });
+            // Hashes are compared in constant time.
+            let is_right = told.is_some_and(|(_, told)| {
+                let hash: [u8; 32] = Sha256::digest(told.trim().as_bytes()).into();
+                bool::from(hash.ct_eq(token))
+            });
+            return if is_right { Ok(()) } else { Err(Denied::Token) };
+        }
+        match &self.names {
+            Some(names) if !is_ours(text(header::HOST), names) => Err(Denied::Host),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn who_has_the_token_may_ask() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        std::fs::write(&path, "0123456789abcdef\n").unwrap();
+        let access = Access::new(Some(&path), Some(Vec::new())).unwrap();
+        let check = |value: &str| {
+            let mut fields = HeaderMap::new();
+            fields.insert(header::AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+            access.check(&fields)
+        };
+        assert_eq!(check("Bearer 0123456789abcdef"), Ok(()));
+        for bad in ["Bearer 0123456789abcdeg", "Basic 0123456789abcdef", "0123456789abcdef", "Bearer "] {
+            assert_eq!(check(bad), Err(Denied::Token), "{bad}");
+        }
+        assert_eq!(access.check(&HeaderMap::new()), Err(Denied::Token));
+        std::fs::write(&path, "short\n").unwrap();
+        assert!(Access::new(Some(&path), None).unwrap_err().contains("16 to 256 visible characters"));
+    }
+
+    #[test]
+    fn without_a_token_only_our_names_pass() {
+        let access = Access::new(None, Some(vec!["mx.example.org".to_owned()])).unwrap();
+        let check = |host: &'static str| {
+            let mut fields = HeaderMap::new();
+            fields.insert(header::HOST, HeaderValue::from_static(host));
+            access.check(&fields)
+        };
+        assert_eq!((check("127.0.0.1:8725"), check("mx.example.org")), (Ok(()), Ok(())));
+        assert_eq!(check("evil.example"), Err(Denied::Host));
+        assert_eq!(Access::new(None, None).unwrap().check(&HeaderMap::new()), Ok(()));
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The envelope of a message that comes by HTTP, from the request's query and header fields. They have the names that rspamd's protocol
+//! gives them; a query goes first.
+
+use crate::judging::address;
+use crate::verdict::Envelope;
+use axum::extract::Query;
+use axum::http::Uri;
+use std::net::IpAddr;
+
+/// What somebody asks.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// Without recipients.
+    pub envelope: Envelope,
+    /// The recipients, as they are told.
+    pub recipients: Vec<String>,
+    /// Whether the message is counted.
+    pub counts: bool,
+}
+
+/// The parts of an envelope, by their names in a query.
+const NAMES: [&str; 7] = ["ip", "hostname", "helo", "from", "rcpt", "user", "queue-id"];
+
+/// Reads a query and, by their names, header fields.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn asked(query: &str, fields: impl Fn(&str) -> Vec<String>) -> Result<Asked, String> {
+    let uri: Uri = format!("/?{query}").parse().map_err(|e| format!("the query cannot be read: {e}"))?;
+    let Query(told) = Query::<Vec<(String, String)>>::try_from_uri(&uri).map_err(|e| e.to_string())?;
+    let mut asked = Asked { counts: true, ..Asked::default() };
+    for (name, value) in &told {
+        match &**name {
+            "count" => asked.counts = yes_or_no(value)?,
+            name if NAMES.contains(&name) => set(&mut asked, name, value)?,
+            _ => {
+                let known = NAMES.join(", ");
+                return Err(format!("found {name:?} in the query, expected count, or one of {known}"));
+            }
+        }
+    }
+    for name in NAMES {
+        if told.iter().any(|(other, _)| other == name) {
+            continue;
+        }
+        for value in fields(name) {
+            set(&mut asked, name, &value)?;
+        }
+    }
+    Ok(asked)
+}
+
+fn yes_or_no(value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("found count={value:?}, expected yes or no")),
+    }
+}
+
+fn set(Asked { envelope, recipients, .. }: &mut Asked, name: &str, value: &str) -> Result<(), String> {
+    let value = value.trim();
+    let text = || Some(value.to_owned()).filter(|value| !value.is_empty());
+    match name {
+        "ip" => {
+            let ip: IpAddr =
+                value.parse().map_err(|_| format!("found ip={value:?}, expected an IP address"))?;
+            envelope.client = Some(ip.to_canonical());
+        }
+        "hostname" => envelope.host = text().filter(|host| !host.eq_ignore_ascii_case("unknown")),
+        "helo" => envelope.helo = text(),
+        "from" => envelope.sender = Some(address(value).to_owned()),
+        "rcpt" => recipients.push(value.to_owned()),
+        "user" => {
+            envelope.login = text();
+            envelope.authenticated = envelope.login.is_some();
+        }
+        _ => envelope.id = text(),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_goes_before_fields() {
+        let fields = |name: &str| match name {
+            "ip" => vec!["198.51.100.1".to_owned()],
+            "rcpt" => vec!["u@box.test".to_owned(), "<v@box.test>".to_owned()],
+            "helo" => vec!["me".to_owned()],
+            "user" => vec![String::new()],
+            _ => Vec::new(),
+        };
+        let asked = asked("ip=::ffff:192.0.2.7&from=%3C%3E&queue-id=4A&count=no", fields).unwrap();
+        let envelope = asked.envelope;
+        assert_eq!(envelope.client, "192.0.2.7".parse().ok());
+        assert_eq!(
+            (envelope.sender.as_deref(), envelope.helo.as_deref(), envelope.id()),
+            (Some(""), Some("me"), "4A")
+        );
+        assert_eq!(
+            (&*asked.recipients, asked.counts),
+            (&["u@box.test".to_owned(), "<v@box.test>".to_owned()][..], false)
+        );
+        assert!(!envelope.authenticated);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let error = |query: &str| asked(query, |_| Vec::new()).unwrap_err();
+        assert_eq!(error("ip=x"), "found ip=\"x\", expected an IP address");
+        assert_eq!(error("count=maybe"), "found count=\"maybe\", expected yes or no");
+        assert!(error("rcp=x").starts_with("found \"rcp\" in the query, expected count, or one of ip, "));
+    }
+}

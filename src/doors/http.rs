@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The HTTP door: a message comes as the body of a request, and what is found of it goes back as JSON.
+
+use super::access::{Access, Denied};
+use super::envelope::{Asked, asked};
+use super::head::Head;
+use crate::activity::{Door, Request as Done};
+use crate::judging::{Judgement, Message, Service, judge};
+use crate::mail::MAX_BODY;
+use crate::verdict::{Answer, because};
+use axum::Router;
+use axum::body::{Body, HttpBody as _};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::post;
+use serde::Serialize;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What all requests share.
+pub(super) struct Context {
+    pub(super) service: Arc<Service>,
+    pub(super) access: Access,
+    /// How long a message may take.
+    pub(super) timeout: Duration,
+}
+
+/// Why there is no answer.
+struct Failure(StatusCode, String);
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Told {
+            error: String,
+        }
+        let Self(status, error) = self;
+        let mut response = (status, Json(Told { error })).into_response();
+        let fields = response.headers_mut();
+        if status == StatusCode::UNAUTHORIZED {
+            fields.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        // What is left of the message is not read.
+        fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+}
+
+/// What is answered.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    answer: Answer,
+    /// Why, as a sentence.
+    because: String,
+    /// Whether the message was counted by this request.
+    counted: bool,
+    header: Field,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<Reply>,
+}
+
+/// The header field that the milter would add.
+#[derive(Serialize)]
+struct Field {
+    name: String,
+    value: String,
+}
+
+/// What the sender of a refused message is to be answered.
+#[derive(Serialize)]
+struct Reply {
+    code: String,
+    status: String,
+    text: String,
+}
+
+/// What is asked at this door.
+pub(super) fn router(context: Arc<Context>) -> Router {
+    // The body is bounded as it is read.
+    Router::new().route("/v1/judge", post(answer)).layer(DefaultBodyLimit::disable()).with_state(context)
+}
+
+async fn answer(State(context): State<Arc<Context>>, request: Request) -> Response {
+    let doors = &context.service.activity.doors;
+    match told(&context, request).await {
+        Ok(told) => {
+            doors.add(Door::Http, if told.counted { Done::Counted } else { Done::Asked });
+            Json(told).into_response()
+        }
+        Err(failure) => {
+            let is_late = failure.0 == StatusCode::REQUEST_TIMEOUT;
+            doors.add(Door::Http, if is_late { Done::TimedOut } else { Done::Refused });
+            log::debug!("http: a request was refused: {} {}", failure.0, failure.1);
+            failure.into_response()
+        }
+    }
+}
+
+async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
+    let (parts, body) = request.into_parts();
+    context.access.check(&parts.headers).map_err(|denied| match denied {
+        Denied::Token => {
+            Failure(StatusCode::UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN".to_owned())
+        }
+        Denied::Host => Failure(
+            StatusCode::MISDIRECTED_REQUEST,
+            "this machine does not have that name; use its address, or add the name to hosts in [doors.http]"
+                .to_owned(),
+        ),
+    })?;
+    check_type(&parts.headers)?;
+    let fields = |name: &str| -> Vec<String> {
+        let values = parts.headers.get_all(name).iter();
+        values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+    };
+    let asked = asked(parts.uri.query().unwrap_or_default(), fields);
+    let Asked { envelope, recipients, counts } =
+        asked.map_err(|why| Failure(StatusCode::BAD_REQUEST, why))?;
+    let mut message = Message::new(&context.service, envelope, Door::Http);
+    recipients.iter().for_each(|recipient| message.rcpt(recipient));
+    if !counts {
+        message.only_ask();
+    }
+    timeout(context.timeout, read(&mut message, body)).await.map_err(|_| {
+        let seconds = context.timeout.as_secs_f64();
+        Failure(StatusCode::REQUEST_TIMEOUT, format!("the message did not come within {seconds} s"))
+    })??;
+    let judgement = Box::pin(judge(&mut message, &context.service, None)).await;
+    Ok(tell(&message, judgement))
+}
+
+/// No web site can have a browser send this type to this machine without asking for leave first.
+fn check_type(fields: &HeaderMap) -> Result<(), Failure> {
+    let told = fields.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = told.split(';').next().unwrap_or_default().trim();
+    if media.eq_ignore_ascii_case("message/rfc822") {
+        return Ok(());
+    }
+    let why = format!("found Content-Type {told:?}, expected message/rfc822");
+    Err(Failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
+}
+
+/// Takes the message as it comes.
+async fn read(message: &mut Message, mut body: Body) -> Result<(), Failure> {
+    let mut head = Head::default();
+    let (mut is_filled, mut size) = (false, 0usize);
+    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let frame =
+            frame.map_err(|e| Failure(StatusCode::BAD_REQUEST, format!("the message ended early: {e}")))?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        size = size.saturating_add(bytes.len());
+        if size > super::head::MOST + MAX_BODY {
+            let why = format!("the message is longer than {MAX_BODY} bytes");
+            return Err(Failure(StatusCode::PAYLOAD_TOO_LARGE, why));
+        }
+        let rest = head.take(&bytes);
+        if head.is_whole() && !is_filled {
+            is_filled = true;
+            head.fill(message);
+        }
+        if !rest.is_empty() {
+            message.body(rest);
+        }
+    }
+    if !is_filled {
+        head.fill(message);
+    }
+    message.content_begins();
+    Ok(())
+}
+
+fn tell(message: &Message, judgement: Judgement) -> Told {
+    let (rules, envelope) = (&message.rules, &message.envelope);
+    let Judgement { finding, outcome, content, reported } = judgement;
+    let answer = Answer::of(rules, envelope, content.as_ref(), &finding);
+    let by = rules.parties(envelope).first().map(|party| party.by).unwrap_or_default();
+    let low = content.as_ref().and_then(|content| content.signatures.body.err());
+    let (_, because) = because(&finding, rules.terms(by).thresholds, low);
+    Told {
+        answer: Answer { action: Some(outcome.action.to_string()), ..answer },
+        because,
+        counted: reported > 0,
+        header: Field { name: rules.header.as_str().to_owned(), value: outcome.header },
+        reply: outcome.reply.map(|reply| Reply { code: reply.code, status: reply.status, text: reply.text }),
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The doors beside the milter: by which other programs ask the same daemon about a message.
+//!
+//! Each speaks its protocol, and makes a [`Message`](crate::judging::Message) of what it is told, which is judged as the milter's
+//! are. `http` takes a message and answers with JSON; `dccifd` speaks the protocol of DCC's interface daemon, for whose clients are
+//! there. `head` finds the end of a message's header, `settings` is `[doors]` of the configuration. None is open unless it is configured.
+
+mod access;
+pub mod dccifd;
+mod envelope;
+mod head;
+mod http;
+mod open;
+mod settings;
+
+pub use envelope::{Asked, asked};
+pub use head::Head;
+pub use open::{DoorError, OpenDoors};
+pub use settings::{DccifdSettings, HttpSettings, Many, Settings};

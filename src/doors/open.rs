@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Opens the doors of a configuration.
+
+use super::access::Access;
+use super::dccifd;
+use super::http;
+use super::settings::{DccifdSettings, HttpSettings, Settings};
+use crate::activity::Door;
+use crate::judging::Service;
+use crate::net::{Address, Bounds, Crowd, HttpListener, Mode, Socket};
+use std::io;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// A door cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DoorError {
+    /// The address cannot be used.
+    #[error("cannot listen on {address} (doors.{door}.listen): {reason}")]
+    Bind {
+        /// As the configuration has it.
+        address: String,
+        /// Which door.
+        door: &'static str,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// The address leads out of this machine.
+    #[error("{address} (doors.{door}.listen) can be reached from other machines, and {missing} is not set")]
+    Remote {
+        /// As it was bound.
+        address: String,
+        /// Which door.
+        door: &'static str,
+        /// The key that would say who may.
+        missing: &'static str,
+    },
+    /// The token cannot be used.
+    #[error("doors.http.token-file: {0}")]
+    Token(String),
+}
+
+/// Doors that are bound, and do not answer yet.
+pub struct OpenDoors {
+    http: Option<(Arc<HttpListener>, Arc<http::Context>)>,
+    dccifd: Option<(Arc<Socket>, Arc<dccifd::Context>)>,
+    bounds: [Bounds; 2],
+}
+
+const fn bounds(most: usize) -> Bounds {
+    Bounds { all: most, address: most, known: most }
+}
+
+/// Is done when the daemon is to end.
+async fn ended(mut end: watch::Receiver<bool>) {
+    // The sender is dropped only after it sent.
+    let _ = end.wait_for(|ended| *ended).await;
+}
+
+impl OpenDoors {
+    /// Binds the doors that these settings have.
+    ///
+    /// # Errors
+    /// [`DoorError`]
+    pub async fn bind(settings: &Settings, service: &Arc<Service>) -> Result<Self, DoorError> {
+        let Settings { http, dccifd } = settings;
+        let bounds = [bounds(http.max_connections.get()), bounds(dccifd.max_connections.get())];
+        let http = match &http.listen.0 {
+            None => None,
+            Some(address) => Some(bind_http(address, http, service).await?),
+        };
+        let dccifd = match &dccifd.listen.0 {
+            None => None,
+            Some(address) => Some(bind_dccifd(address, dccifd, service).await?),
+        };
+        Ok(Self { http, dccifd, bounds })
+    }
+
+    /// Where they are, for people.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<(Door, String)> {
+        let http = self.http.as_ref().map(|(listener, _)| (Door::Http, listener.address()));
+        let dccifd = self.dccifd.as_ref().map(|(socket, _)| (Door::Dccifd, socket.address()));
+        http.into_iter().chain(dccifd).collect()
+    }
+
+    /// Answers at a door until the end, and then waits for ever.
+    pub async fn serve(&self, door: Door, service: &Arc<Service>, end: watch::Receiver<bool>) {
+        match door {
+            Door::Milter => (),
+            Door::Http => self.serve_http(service, end).await,
+            Door::Dccifd => self.serve_dccifd(end).await,
+        }
+        std::future::pending().await
+    }
+
+    async fn serve_http(&self, service: &Arc<Service>, end: watch::Receiver<bool>) {
+        if let Some((listener, context)) = &self.http {
+            let router = http::router(Arc::clone(context));
+            let connections = service.activity.doors.connections(Door::Http);
+            let crowd = Crowd::new(self.bounds[0]);
+            listener.serve(router, crowd, || connections.begin(), ended(end)).await.closed().await;
+        }
+    }
+
+    async fn serve_dccifd(&self, end: watch::Receiver<bool>) {
+        if let Some((socket, context)) = &self.dccifd {
+            let crowd = Crowd::new(self.bounds[1]);
+            dccifd::serve(Arc::clone(socket), crowd, Arc::clone(context), ended(end)).await;
+        }
+    }
+}
+
+async fn bind(address: &Address, mode: Mode, door: Door) -> Result<Socket, DoorError> {
+    let bound = Socket::bind(address, mode.bits()).await;
+    bound.map_err(|reason| DoorError::Bind { address: address.to_string(), door: door.as_str(), reason })
+}
+
+async fn bind_http(
+    address: &Address,
+    settings: &HttpSettings,
+    service: &Arc<Service>,
+) -> Result<(Arc<HttpListener>, Arc<http::Context>), DoorError> {
+    let names = matches!(address, Address::Tcp(_)).then(|| settings.hosts.clone());
+    let access = Access::new(settings.token_file.as_deref(), names).map_err(DoorError::Token)?;
+    let socket = bind(address, settings.listen_mode, Door::Http).await?;
+    if !socket.is_local() && settings.token_file.is_none() {
+        return Err(DoorError::Remote { address: socket.address(), door: "http", missing: "token-file" });
+    }
+    let context = http::Context { service: Arc::clone(service), access, timeout: settings.timeout };
+    Ok((Arc::new(HttpListener::new(socket, None)), Arc::new(context)))
+}
+
+async fn bind_dccifd(
+    address: &Address,
+    settings: &DccifdSettings,
+    service: &Arc<Service>,
+) -> Result<(Arc<Socket>, Arc<dccifd::Context>), DoorError> {
+    let socket = bind(address, settings.listen_mode, Door::Dccifd).await?;
+    if !socket.is_local() && settings.networks.is_empty() {
+        return Err(DoorError::Remote { address: socket.address(), door: "dccifd", missing: "networks" });
+    }
+    let context = dccifd::Context { service: Arc::clone(service), settings: settings.clone() };
+    Ok((Arc::new(socket), Arc::new(context)))
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `[doors]` of the configuration.
+
+use crate::net::{Address, Mode};
+use crate::policy::Network;
+use serde::Deserialize;
+use std::fmt;
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where a door is: `HOST:PORT`, `unix:/PATH`, or nowhere (empty).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Listen(pub(super) Option<Address>);
+
+impl TryFrom<String> for Listen {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|address| Self(Some(address))) }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |address| address.fmt(f))
+    }
+}
+
+impl Listen {
+    /// Whether it is the address of a network card in so many words. What a name leads to is seen only when it is bound.
+    fn is_outside(&self) -> bool {
+        let Some(Address::Tcp(address)) = &self.0 else { return false };
+        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        ip.is_ok_and(|ip| !ip.is_loopback())
+    }
+}
+
+/// The time that a client gets by default to send a message.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections of a door at a time, by default.
+const CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
+
+/// `[doors.http]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct HttpSettings {
+    /// Where it is.
+    pub listen: Listen,
+    /// Who may connect to a Unix socket.
+    pub listen_mode: Mode,
+    /// The file of the token that is asked for.
+    pub token_file: Option<PathBuf>,
+    /// Names by which it may be asked for, beside addresses and localhost.
+    pub hosts: Vec<String>,
+    /// Connections at a time.
+    pub max_connections: NonZeroUsize,
+    /// How long a client may take to send a message.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::default(),
+            listen_mode: Mode::default(),
+            token_file: None,
+            hosts: Vec::new(),
+            max_connections: CONNECTIONS,
+            timeout: TIMEOUT,
+        }
+    }
+}
+
+/// From when on counts are shown as `many`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Many {
+    /// Where people call the message spam.
+    #[default]
+    Spam,
+    /// Where it is bulk that no white list wants, too.
+    Bulk,
+}
+
+/// `[doors.dccifd]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DccifdSettings {
+    /// Where it is.
+    pub listen: Listen,
+    /// Who may connect to a Unix socket.
+    pub listen_mode: Mode,
+    /// Clients beside this machine's that may ask by TCP.
+    pub networks: Vec<Network>,
+    /// Whether messages are counted. Otherwise all are only asked about.
+    pub count: bool,
+    /// The name in `X-DCC-NAME-Metrics`.
+    pub name: String,
+    /// From when on counts are shown as `many`.
+    pub many: Many,
+    /// Connections at a time.
+    pub max_connections: NonZeroUsize,
+    /// How long a client may take to send a message.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+}
+
+impl Default for DccifdSettings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::default(),
+            listen_mode: Mode::default(),
+            networks: Vec::new(),
+            count: true,
+            name: "bulkmark".to_owned(),
+            many: Many::default(),
+            max_connections: CONNECTIONS,
+            timeout: TIMEOUT,
+        }
+    }
+}
+
+/// `[doors]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Settings {
+    /// HTTP.
+    pub http: HttpSettings,
+    /// DCC's interface daemon.
+    pub dccifd: DccifdSettings,
+}
+
+/// Letters of the name in `X-DCC-NAME-Metrics`, so that the line stays short.
+const LONGEST_NAME: usize = 24;
+
+impl Settings {
+    /// Whether there is any door.
+    #[must_use]
+    pub const fn are_open(&self) -> bool {
+        self.http.listen.0.is_some() || self.dccifd.listen.0.is_some()
+    }
+
+    /// Whether they agree with one another.
+    ///
+    /// # Errors
+    /// A key, and what is to be said of it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let Self { http, dccifd } = self;
+        if http.listen.is_outside() && http.token_file.is_none() {
+            let why = format!(
+                "found \"{}\", expected a loopback address or unix:/PATH, or a token-file: other machines can reach this address",
+                http.listen
+            );
+            return Err(("http.listen", why));
+        }
+        if dccifd.listen.is_outside() && dccifd.networks.is_empty() {
+            let why = format!(
+                "found \"{}\", expected a loopback address or unix:/PATH, or networks that may ask: other machines can reach this address",
+                dccifd.listen
+            );
+            return Err(("dccifd.listen", why));
+        }
+        for (key, timeout) in [("http.timeout", http.timeout), ("dccifd.timeout", dccifd.timeout)] {
+            if timeout.is_zero() {
+                return Err((key, "found 0s, expected a longer time, for example \"10s\"".to_owned()));
+            }
+        }
+        let name = &dccifd.name;
+        let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_token) {
+            let why = format!(
+                "found {name:?}, expected 1 to {LONGEST_NAME} letters, digits, \"-\", \".\" or \"_\""
+            );
+            return Err(("dccifd.name", why));
+        }
+        Ok(())
+    }
+}

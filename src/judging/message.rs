@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A message on its way in. Knows nothing of the protocol by which it comes.
+
+use super::budget::Account;
+use super::service::{InFlight, Service};
+use crate::activity::Door;
+use crate::mail::RawMessage;
+use crate::verdict::{Envelope, Exempt, Rules, Unknown};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Recipients of one message that are kept. Postfix takes 1,000 by default.
+const MAX_RECIPIENTS: usize = 10_000;
+
+/// Bytes of all their addresses: on average 100 for each.
+const MAX_RECIPIENT_BYTES: usize = MAX_RECIPIENTS * 100;
+
+/// Fields of our own name that are removed, far more than mail systems would ever add. Each is a request to the MTA, which
+/// looks for it among all fields.
+pub const MAX_FORGED: usize = 1000;
+
+/// Bytes of a subject, or of a Message-ID, that are kept.
+const MAX_FIELD: usize = 500;
+
+/// Bytes of the line between header and body.
+const EMPTY_LINE: u64 = 2;
+
+/// A message under way.
+pub struct Message {
+    /// Those under which it began.
+    pub rules: Arc<Rules>,
+    /// Who sends it to whom.
+    pub envelope: Envelope,
+    /// By which way it comes.
+    pub(super) door: Door,
+    /// Whether it is only asked about.
+    pub(super) is_asked: bool,
+    recipient_bytes: usize,
+    /// Why the message is neither counted nor judged.
+    pub exempt: Option<Exempt>,
+    /// Why it cannot be judged.
+    pub(super) unjudged: Option<Unknown>,
+    pub(super) raw: RawMessage,
+    /// Header fields of our own name that came with it.
+    pub forged: usize,
+    /// Whether all recipients are known.
+    has_content: bool,
+    pub(super) started: Instant,
+    /// Whether a program answered by itself, as it says: nobody wrote that.
+    pub(super) is_automatic: bool,
+    /// Its Subject field as it came, cut short; where somebody wants to see it.
+    pub(super) subject: Option<Vec<u8>>,
+    wants_subject: bool,
+    account: Account,
+    _in_flight: InFlight,
+}
+
+impl Message {
+    /// One with this envelope, without recipients yet. What comes from the mail server is told whole; what another program does not tell
+    /// of a client is not known.
+    #[must_use]
+    pub fn new(service: &Arc<Service>, envelope: Envelope, door: Door) -> Self {
+        let rules = service.rules.load_full();
+        let exempt = match door {
+            Door::Milter => rules.exempt(&envelope),
+            Door::Http | Door::Dccifd => rules.exempt_as_told(&envelope),
+        };
+        let raw = if rules.verifies() { RawMessage::exact() } else { RawMessage::new() };
+        Self {
+            rules,
+            envelope,
+            door,
+            is_asked: false,
+            recipient_bytes: 0,
+            exempt,
+            unjudged: None,
+            raw,
+            forged: 0,
+            has_content: false,
+            started: Instant::now(),
+            is_automatic: false,
+            subject: None,
+            wants_subject: service.activity.is_recording(),
+            account: service.budget.account(),
+            _in_flight: service.begin_message(),
+        }
+    }
+
+    /// It is judged and not counted, and nothing is remembered of it.
+    pub const fn only_ask(&mut self) {
+        self.is_asked = true;
+    }
+
+    /// It cannot be judged.
+    pub const fn fail(&mut self, why: Unknown) {
+        self.unjudged = Some(why);
+    }
+
+    /// The MTA accepted a recipient.
+    pub fn rcpt(&mut self, recipient: &str) {
+        let recipient = address(recipient);
+        self.recipient_bytes += recipient.len();
+        let recipients = &mut self.envelope.recipients;
+        if recipients.len() < MAX_RECIPIENTS && self.recipient_bytes <= MAX_RECIPIENT_BYTES {
+            recipients.push(recipient.to_owned());
+        } else {
+            self.unjudged = Some(Unknown::TooManyRecipients);
+        }
+    }
+
+    /// All recipients are known: if nobody wants his mail judged, it need not be kept.
+    pub fn content_begins(&mut self) {
+        if !std::mem::replace(&mut self.has_content, true) && self.exempt.is_none() {
+            let parties = self.rules.parties(&self.envelope);
+            self.exempt = (!self.rules.judges_any(&parties)).then_some(Exempt::Policy);
+        }
+    }
+
+    /// A header field, its value with the blank behind the colon.
+    pub fn header(&mut self, name: &[u8], exact: &[u8]) {
+        let value = exact.trim_ascii_start();
+        self.content_begins();
+        if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
+            self.forged += 1;
+            if self.forged > MAX_FORGED {
+                self.unjudged = Some(Unknown::TooManyForged);
+            }
+        }
+        if self.wants_subject && self.subject.is_none() && name.eq_ignore_ascii_case(b"subject") {
+            self.subject = Some(cut(value).to_vec());
+        }
+        if self.envelope.message_id.is_none() && name.eq_ignore_ascii_case(b"message-id") {
+            self.envelope.message_id = Some(String::from_utf8_lossy(cut(value)).into_owned());
+        }
+        // RFC 3834.
+        self.is_automatic |=
+            name.eq_ignore_ascii_case(b"auto-submitted") && !value.trim_ascii().eq_ignore_ascii_case(b"no");
+        // With the colon, a blank and the end of the line.
+        self.grow(name.len() + value.len() + 4);
+        self.collect(|raw| raw.header(name, exact));
+    }
+
+    /// A piece of the body.
+    pub fn body(&mut self, chunk: &[u8]) {
+        self.content_begins();
+        self.grow(chunk.len());
+        self.collect(|raw| raw.body(chunk));
+    }
+
+    /// More bytes of the message came, wanted or not.
+    fn grow(&mut self, bytes: usize) {
+        let size = self.envelope.size.get_or_insert(EMPTY_LINE);
+        *size = size.saturating_add(bytes as u64);
+    }
+
+    /// The message as it came, and the account of its memory.
+    pub(super) fn take_raw(&mut self) -> (RawMessage, Account) {
+        let empty = self.account.of_same();
+        (std::mem::take(&mut self.raw), std::mem::replace(&mut self.account, empty))
+    }
+
+    /// Keeps a piece of a message that will be judged, as long as there is memory for it.
+    fn collect(&mut self, add: impl FnOnce(&mut RawMessage)) {
+        if self.exempt.is_some() || self.unjudged.is_some() || self.raw.over().is_some() {
+            return;
+        }
+        let before = self.raw.len();
+        add(&mut self.raw);
+        if self.raw.over().is_some() {
+            self.account.give_back();
+        } else if !self.account.take(self.raw.len().saturating_sub(before)) {
+            self.unjudged = Some(Unknown::Overloaded);
+            self.raw = RawMessage::new();
+            self.account.give_back();
+        }
+    }
+}
+
+fn cut(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(MAX_FIELD)]
+}
+
+/// An address as SMTP gives it, without its angle brackets.
+#[must_use]
+pub fn address(smtp: &str) -> &str {
+    smtp.strip_prefix('<').and_then(|a| a.strip_suffix('>')).unwrap_or(smtp)
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The one way of a message to its verdict, whoever brings it: the milter, or another door.
+//!
+//! A door collects a [`Message`], within the bounds of all (`budget`). [`judge`] has it read (`readers`), has the ledger asked as
+//! [`verdict`](crate::verdict) says, and tells log, metrics and page of it. What people and traps say of mail goes by
+//! [`take_report`]. [`Service`] is what all have in common.
+
+mod budget;
+mod correspondents;
+mod daily;
+mod judge;
+mod judgement;
+mod later;
+mod line;
+mod look_back;
+mod message;
+mod people;
+mod proofs;
+mod readers;
+mod record;
+mod report;
+mod service;
+mod thin;
+mod traps;
+mod twice;
+
+pub use budget::Account as Hold;
+pub use judge::judge;
+pub use judgement::Judgement;
+pub use look_back::look_back;
+pub use message::{MAX_FORGED, Message, address};
+pub use report::{Refused, Taken, Word, take_report, weighing};
+pub use service::Service;

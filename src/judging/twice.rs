@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A message that comes through several doors is counted once.
+//!
+//! A mail server may ask by the milter protocol, and its content filter by another door a moment later. Of copies of one message, as many
+//! are counted as came through the door that saw most of them; so what comes through one door alone counts in full, whatever
+//! Message-ID it has.
+
+use crate::activity::Door;
+use crate::signature::Signature;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+
+/// How long a message is remembered, in seconds.
+const WINDOW: u64 = 60;
+
+/// Messages that are remembered, in some 10 MB a minute. Of more, those beyond may be counted twice.
+const MOST: usize = 1 << 16;
+
+/// Doors that there may be.
+const DOORS: usize = 3;
+
+/// Messages of the last minute, by what names them.
+#[derive(Default)]
+pub(super) struct Twice {
+    /// None where all messages come through one door.
+    seen: Option<Mutex<Seen>>,
+    hasher: RandomState,
+}
+
+/// Two minutes' messages: those of the older one make way at the end of the newer one.
+#[derive(Default)]
+struct Seen {
+    /// The number of each message, by its names.
+    numbers: [HashMap<u64, u64>; 2],
+    messages: [HashMap<u64, Copies>; 2],
+    /// When the newer minute began, in seconds since 1970.
+    since: u64,
+    next: u64,
+}
+
+/// Copies of one message.
+#[derive(Debug, Clone, Copy, Default)]
+struct Copies {
+    /// Those that came through each door.
+    of: [u32; DOORS],
+    counted: u32,
+    /// When the last one came, in seconds since 1970.
+    at: u64,
+}
+
+/// What names a message: the mail server's queue id, and its Message-ID with the signature of its body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Names<'a> {
+    pub(super) queue_id: Option<&'a str>,
+    pub(super) message_id: Option<&'a str>,
+    pub(super) body: Option<Signature>,
+}
+
+impl Twice {
+    /// For a daemon with several doors.
+    pub(super) fn watching() -> Self {
+        Self { seen: Some(Mutex::default()), hasher: RandomState::new() }
+    }
+
+    /// How many of `times` copies that came through a door are still to be counted.
+    pub(super) fn left(&self, door: Door, names: Names<'_>, times: u32, now: u64) -> u32 {
+        let Some(seen) = &self.seen else { return times };
+        let names = self.names(names);
+        if names.is_empty() {
+            return times;
+        }
+        seen.lock().left(door, &names, times, now)
+    }
+
+    /// Numbers of what names a message; nobody outside can make two that are equal.
+    fn names(&self, Names { queue_id, message_id, body }: Names<'_>) -> Vec<u64> {
+        let is_told = |id: &&str| !id.trim().is_empty();
+        let queue_id = queue_id.filter(is_told).map(|id| self.hasher.hash_one((0u8, id)));
+        let message_id = message_id.filter(is_told).map(|id| {
+            let body = body.map(Signature::to_bytes);
+            self.hasher.hash_one((1u8, id.trim(), body))
+        });
+        queue_id.into_iter().chain(message_id).collect()
+    }
+}
+
+impl Seen {
+    fn left(&mut self, door: Door, names: &[u64], times: u32, now: u64) -> u32 {
+        self.turn(now);
+        let known = names.iter().find_map(|name| self.numbers.iter().find_map(|of| of.get(name)).copied());
+        let is_full = self.numbers[0].len() + names.len() > MOST;
+        if is_full && known.is_none() {
+            return times;
+        }
+        let number = known.unwrap_or(self.next);
+        self.next = self.next.max(number + 1);
+        if !is_full {
+            self.numbers[0].extend(names.iter().map(|&name| (name, number)));
+        }
+        let mut copies = self.messages.iter().find_map(|of| of.get(&number)).copied().unwrap_or_default();
+        if now.saturating_sub(copies.at) > WINDOW {
+            copies = Copies::default();
+        }
+        copies.at = now;
+        let of_door = &mut copies.of[door as usize];
+        *of_door = of_door.saturating_add(times);
+        let left = of_door.saturating_sub(copies.counted);
+        copies.counted += left;
+        self.messages[0].insert(number, copies);
+        left
+    }
+
+    /// Begins another minute, when it is time.
+    fn turn(&mut self, now: u64) {
+        if now.abs_diff(self.since) > WINDOW {
+            self.numbers.swap(0, 1);
+            self.messages.swap(0, 1);
+            self.numbers[0].clear();
+            self.messages[0].clear();
+            self.since = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(message_id: &str) -> Names<'_> {
+        Names { queue_id: None, message_id: Some(message_id), body: None }
+    }
+
+    /// As many copies count as the door saw through which most came, in whatever order they come.
+    #[test]
+    fn a_message_counts_once_however_many_doors_it_comes_through() {
+        let twice = Twice::watching();
+        let left = |door, id, times| twice.left(door, names(id), times, 1000);
+        assert_eq!(left(Door::Milter, "<a>", 3), 3);
+        assert_eq!([left(Door::Dccifd, "<a>", 1), left(Door::Dccifd, "<a>", 1)], [0, 0]);
+        assert_eq!(left(Door::Http, "<a>", 5), 2, "two more recipients than before");
+        assert_eq!(left(Door::Milter, "<b>", 1), 1, "another message");
+        for _ in 0..100 {
+            assert_eq!(left(Door::Milter, "<c>", 1), 1, "what comes through one door counts in full");
+        }
+        assert_eq!(left(Door::Dccifd, "", 1), 1, "nothing names it");
+        assert_eq!(Twice::default().left(Door::Milter, names("<a>"), 2, 1000), 2);
+    }
+
+    #[test]
+    fn either_name_tells_it_and_for_a_minute() {
+        let twice = Twice::watching();
+        let of = |queue_id, message_id| Names { queue_id, message_id, body: None };
+        assert_eq!(twice.left(Door::Milter, of(Some("4A"), Some("<a>")), 1, 1000), 1);
+        assert_eq!(twice.left(Door::Dccifd, of(None, Some("<a>")), 1, 1010), 0);
+        assert_eq!(twice.left(Door::Http, of(Some("4A"), None), 1, 1059), 0);
+        assert_eq!(twice.left(Door::Http, of(Some("4B"), Some("<b>")), 1, 1059), 1);
+        for door in [Door::Dccifd, Door::Milter] {
+            let at = 1120 + u64::from(door == Door::Milter) * 61;
+            assert_eq!(twice.left(door, of(None, Some("<a>")), 1, at), 1, "a minute later it is another");
+        }
+    }
+
+    /// The same Message-ID over another body is another message.
+    #[test]
+    fn a_message_id_alone_names_nothing() {
+        let twice = Twice::watching();
+        let body = |n| Some(Signature::from_bytes([n; 16]));
+        let of = |n| Names { queue_id: None, message_id: Some("<a>"), body: body(n) };
+        assert_eq!(twice.left(Door::Milter, of(1), 1, 1000), 1);
+        assert_eq!(twice.left(Door::Dccifd, of(2), 1, 1000), 1);
+    }
+
+    #[test]
+    fn more_messages_take_no_more_memory() {
+        let twice = Twice::watching();
+        (0..3 * MOST).for_each(|n| _ = twice.left(Door::Milter, names(&n.to_string()), 1, 1000));
+        let seen = twice.seen.as_ref().unwrap().lock();
+        assert!(seen.numbers[0].len() <= MOST && seen.messages[0].len() <= MOST);
+    }
+}

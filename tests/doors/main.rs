@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The doors beside the milter, by the bytes of their protocols and by the programs that speak them.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod asking;
+mod dccifd;
+mod guide;
+mod http;
+mod malformed;
+mod once;
+mod rspamd;
+mod spamassassin;
