@@ -54,6 +54,8 @@ struct Case<'a> {
     now: u64,
     /// When there must be a verdict.
     deadline: Instant,
+    /// Its recipients that are traps.
+    traps: Vec<&'a str>,
 }
 
 /// Where counts are known.
@@ -80,7 +82,8 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
     let (raw, account) = message.take_raw();
     let (envelope, now) = (&message.envelope, crate::ledger::now());
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
-    let case = Case { rules: &rules, envelope, parties, service, subject, now, deadline };
+    let traps = trapped(&rules, envelope);
+    let case = Case { rules: &rules, envelope, parties, service, subject, now, deadline, traps };
     let (finding, content, reported) = match case.unread(&message, &raw) {
         Some(finding) => (finding, None, 0),
         None => case.read_and_count(raw, account).await,
@@ -90,14 +93,13 @@ pub(super) async fn judge(mut message: Message, service: &Service, mta: Option<&
     if let Some(standing) = case.account(&finding, outcome.verdict) {
         outcome = outcome.of_account(&rules, &message.envelope, standing, host);
     }
-    let traps = trapped(&rules, &message.envelope);
-    if !traps.is_empty() {
+    if !case.traps.is_empty() {
         let sprung = match &finding {
             Finding::Counted(Counted { trap, .. }) => trap.unwrap_or(Sprung::Refused),
             _ => Sprung::Refused,
         };
         service.activity.trap_sprung(sprung);
-        outcome = outcome.of_traps(&rules, &message.envelope, &traps, sprung);
+        outcome = outcome.of_traps(&rules, &message.envelope, &case.traps, sprung);
     }
     remember(service, &message, (&finding, &outcome), deadline).await;
     let judgement = Judgement { finding, outcome, content, reported };
@@ -183,7 +185,7 @@ impl Case<'_> {
 
     /// Counts and judges it; also says how many signatures were reported.
     async fn count(&self, content: &mut Content, evidence: Option<&Evidence>) -> (Finding, usize) {
-        let Self { rules, envelope, now, .. } = self;
+        let Self { rules, envelope, now, traps, .. } = self;
         let now = *now;
         let ledger = &self.service.ledger;
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
@@ -216,7 +218,6 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let traps = trapped(rules, envelope);
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
@@ -234,7 +235,7 @@ impl Case<'_> {
             let threshold = rules.terms(counted.decision.by).thresholds.spam;
             let is_said =
                 counted.counts.spam.is_some_and(|spam| Weight::of_units(spam.units() / 2).reaches(threshold));
-            let (of, traps) = ((&*content, self.subject), (&traps[..], is_said));
+            let (of, traps) = ((&*content, self.subject), (&**traps, is_said));
             counted.trap = Some(spring(self.service, rules, to, of, traps, self.deadline).await);
         }
         if counted.decision.action == Action::Tempfail {

@@ -68,6 +68,7 @@ pub(super) fn record(
         reason,
         body: counts.and_then(|counts| counts.body),
         near: counts.and_then(|counts| counts.near),
+        spam: counts.and_then(|counts| counts.spam).filter(|spam| spam.units() > 0).map(|spam| spam.to_string()),
         signature: signature.map(|signature| signature.to_string()),
         mailing: None,
         domain: short(&domain.to_lowercase()),
