@@ -8,7 +8,7 @@ use common::clock::Clock;
 use common::fleet::Fleet;
 use common::letters::{letter, send};
 use common::milter::{Client, Mail, session};
-use common::page::{STATUS, get, port};
+use common::page::{STATUS, get, metrics, port};
 use common::server::{Server, milter};
 use common::{BULKMARK, Daemon, Site, http};
 use serde_json::Value;
@@ -190,7 +190,8 @@ fn changes_stream_in() {
     let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
     let head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
     assert!(head.contains(&"content-type: text/event-stream".to_owned()), "{head:?}");
-    let sections = ["overview", "status", "minutes", "minute", "hours", "hour", "bulk", "recent", "config", "people"];
+    let sections =
+        ["overview", "status", "minutes", "minute", "hours", "hour", "bulk", "recent", "config", "people"];
     for section in sections {
         let name = lines.by_ref().find_map(|line| line.strip_prefix("event: ").map(str::to_owned)).unwrap();
         assert_eq!(name, section);
@@ -397,15 +398,19 @@ fn the_page_shows_what_people_say() {
     let row = "[...document.querySelectorAll('#people tbody tr:first-child td')].slice(0, 4).map(c => c.textContent)";
     let said = serde_json::json!([HOSTILE, "2", "3", "1"]);
     browser.wait_for(&format!("JSON.stringify({row}) === JSON.stringify({said})"));
-    browser.wait_for("document.querySelector('#recent .spam')?.textContent === 'spam (mark, called spam by 2)'");
+    browser
+        .wait_for("document.querySelector('#recent .spam')?.textContent === 'spam (mark, called spam by 2)'");
     browser.wait_for("document.getElementById('tiles').textContent.includes('spam1')");
     let colour = "getComputedStyle(document.querySelector('#recent .spam'), '::before').backgroundColor";
     let soft = "getComputedStyle(document.querySelector('#totals .exempt'), '::before').backgroundColor";
     assert_ne!(browser.value(colour), browser.value(soft));
     let spam = &status(&daemon)["recent"][0];
     assert_eq!((&spam["verdict"], &spam["spam"]), (&"spam".into(), &"2".into()), "{spam}");
+    let counted =
+        metrics(&daemon)["bulkmark_messages_total{verdict=\"spam\",action=\"mark\",reason=\"people\"}"];
+    assert!((counted - 1.0).abs() < f64::EPSILON, "{counted}");
     let told = get(&daemon, "/status.json").1;
-    assert!(!told.contains("anna") && !told.contains("reporter"), "{told}");
+    assert!(!told.contains("anna") && !told.contains("\"reporter"), "somebody is named");
 
     // Who takes it back is counted no more.
     say("ben", "--not-spam");

@@ -102,7 +102,9 @@ impl Counts {
         let Changes { voices: changed, cases: changed_cases, .. } = changes;
         // A near-replica has some of its signatures in common with what was reported before.
         let known_of = saying.nominations.iter().find_map(|said| cases.get(said.nomination));
-        let mailing = known_of.map(|case| case.mailing).or_else(|| saying.nominations.first().map(|said| said.nomination));
+        let mailing = known_of
+            .map(|case| case.mailing)
+            .or_else(|| saying.nominations.first().map(|said| said.nomination));
         let parts = u8::try_from(saying.nominations.len()).unwrap_or(u8::MAX);
         voices.say(saying, changed, |at, wanted| {
             let (said, known) = (&saying.nominations[at], known.get(at).copied().unwrap_or_default());
