@@ -163,6 +163,20 @@ fn a_user_ends_a_correspondence() {
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 550);
 }
 
+/// An account that was taken over makes no friends.
+#[test]
+fn who_is_over_the_limit_writes_to_nobody() {
+    let limit = "[outbound]\nrecipients = 2\n[outbound.match]\nclient = \"192.0.2.10\"\n";
+    let Some(rig) = start(limit) else { return };
+    let web = Origin { ip: "192.0.2.10", ..Origin::default() };
+    let write = |to: &str| {
+        rig.from(web).send("anna@box.test", &[to], &message("", "See you on Monday.\n")).expect(250);
+    };
+    ["x@box.test", "y@box.test", "z@box.test", BEN].into_iter().for_each(write);
+    assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 550);
+    assert_eq!(status(&rig.site)["correspondents"], 1);
+}
+
 /// Mail of an outbound service is judged, so what is bulk there is no letter.
 #[test]
 fn what_the_outbound_rule_names_is_written_by_own_users() {

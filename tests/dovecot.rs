@@ -3,9 +3,11 @@
 
 mod common;
 
+use common::letters::offer;
 use common::mta::{free_port, skip, wait_until};
 use common::rig::{NEWS, message};
-use common::{BULKMARK, PATIENCE, Site};
+use common::server::{self, Server};
+use common::{BULKMARK, Daemon, PATIENCE, Site};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,6 +15,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 /// Whose mail it is, and as whom the program runs: users of every machine.
 const MAILS: &str = "nobody";
@@ -46,7 +49,7 @@ impl Dovecot {
         for directory in [place.path(), site.directory.path()] {
             fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        for name in ["run", "mail", "sieve"] {
+        for name in ["run", "mail"] {
             fs::create_dir(path(name)).unwrap();
         }
         let (mails, _) = ids(MAILS);
@@ -62,16 +65,8 @@ impl Dovecot {
         }
         let port = free_port();
         fs::write(path("dovecot.conf"), config(place.path(), port)).unwrap();
-        for name in ["report-spam.sieve", "report-not-spam.sieve"] {
-            fs::write(path("sieve").join(name), read(&format!("packaging/dovecot/{name}"))).unwrap();
-            let done = Command::new("sievec")
-                .arg("-c")
-                .arg(path("dovecot.conf"))
-                .arg(path("sieve").join(name))
-                .output()
-                .unwrap();
-            assert!(done.status.success(), "{done:?}");
-        }
+        let (before, after) = commands(place.path());
+        before.iter().chain(&after).for_each(|line| run(line));
         let child = Command::new("dovecot")
             .args(["-F", "-c"])
             .arg(path("dovecot.conf"))
@@ -103,6 +98,35 @@ impl Drop for Dovecot {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let _ = self.child.wait();
     }
+}
+
+/// The commands of the guide before its configuration, and after it, as they are done here: the packages' files are those of this tree, and
+/// what is not there yet is not reloaded.
+fn commands(place: &Path) -> (Vec<String>, Vec<String>) {
+    let guide = read("docs/dovecot.md");
+    let section = guide.split_once("\n## Set it up\n").unwrap().1.split_once("\n## ").unwrap().0;
+    let (before, block) = section.split_once("```dovecot\n").unwrap();
+    let after = block.split_once("```\n").unwrap().1;
+    let here = |part: &str| {
+        let lines = part.lines().filter_map(|line| line.strip_prefix("    "));
+        let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/dovecot/");
+        let sievec = format!("sievec -c {}/dovecot.conf ", place.display());
+        let done = lines.filter(|line| *line != "doveadm reload").map(|line| {
+            line.replace("/usr/share/doc/bulkmark/examples/dovecot/", shipped)
+                .replace("/etc/dovecot/sieve", &format!("{}/sieve", place.display()))
+                .replace("sievec ", &sievec)
+        });
+        done.collect::<Vec<_>>()
+    };
+    let (before, after) = (here(before), here(after));
+    assert_eq!((before.len(), after.len()), (2, 2), "the guide says something else");
+    (before, after)
+}
+
+#[track_caller]
+fn run(line: &str) {
+    let done = Command::new("sh").args(["-euc", line]).output().unwrap();
+    assert!(done.status.success(), "{line}: {done:?}");
 }
 
 /// The guide's block with what the machine of the guide has besides.
@@ -196,7 +220,7 @@ impl Imap {
 }
 
 /// A milter whose control socket the program's group may use, and nobody else.
-fn milter(site: &Site) -> common::Daemon {
+fn milter(site: &Site) -> Daemon {
     let daemon = site.start();
     let socket: PathBuf = site.path("control.sock");
     let (_, group) = ids(PROGRAMS);
@@ -244,4 +268,69 @@ fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
     drop(daemon);
     ben.move_all("INBOX", "Junk");
     wait_until("the reason in Dovecot's log", || dovecot.log().contains("does not answer").then_some(()));
+}
+
+/// Waits until a mail server's `check` tells this weight.
+#[track_caller]
+fn wait_for_weight(site: &Site, message: &[u8], expected: &Value) {
+    common::wait_until("what people say", || {
+        let found = spam(site, message);
+        if found == *expected { Ok(()) } else { Err(found.to_string()) }
+    });
+}
+
+/// Two mail servers and a signature server, and Dovecot at the first one: what three of its users move into Junk is spam at the second, as
+/// a near-replica; two move it back, and it is not. The first mail server and the signature server are killed in between.
+#[test]
+fn what_three_users_move_into_junk_is_spam_at_another_mail_server() {
+    let server = Server::new("");
+    let mut daemon = server.start();
+    let [mut near, far] = ["near", "far"].map(|name| {
+        let mut site = server::milter(&[server.entry(name, "report")]);
+        site.extra += "[people]\nnew-reporter = 1.0\nfederation-weight = 1.0\n";
+        site
+    });
+    // A program that is started again listens where it did.
+    near.listen = format!("inet:127.0.0.1:{}", free_port());
+    let mut at_near = milter(&near);
+    let at_far = far.start();
+    let Some(dovecot) = Dovecot::start(&near) else { return };
+    let mut users = [("anna@box.test", "Anna"), ("ben", "Bert"), ("carl", "Carl")]
+        .map(|(login, name)| (name, dovecot.user(login)));
+    for (name, user) in &mut users {
+        user.append("INBOX", &offer(name));
+    }
+    let replica = offer("Dora");
+    for (n, (_, user)) in users.iter_mut().enumerate() {
+        let began = Instant::now();
+        user.move_all("INBOX", "Junk");
+        wait_for_weight(&far, &replica, &(n + 1).to_string().into());
+        println!("the second mail server knew after {:.2} s", began.elapsed().as_secs_f64());
+        match n {
+            // What was moved is on disk.
+            0 => {
+                at_near.kill();
+                at_near = milter(&near);
+            }
+            1 => {
+                daemon.kill();
+                daemon = server.start();
+            }
+            _ => (),
+        }
+    }
+    let verdict =
+        || common::milter::session(&at_far).message(&common::milter::Mail::raw(&replica)).header().to_owned();
+    assert!(verdict().starts_with("spam; "), "{}", verdict());
+    let [anna, ben, _carl] = &mut users;
+    daemon.kill();
+    anna.1.move_all("Junk", "INBOX");
+    at_near.kill();
+    at_near = milter(&near);
+    daemon = server.start();
+    ben.1.move_all("Junk", "INBOX");
+    wait_for_weight(&far, &replica, &"1".into());
+    assert!(verdict().starts_with("clean; "), "{}", verdict());
+    assert!(!dovecot.log().contains("Error"), "{}", dovecot.log());
+    assert!(at_near.terminate().success() && daemon.terminate().success());
 }

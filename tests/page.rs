@@ -8,12 +8,13 @@ use common::clock::Clock;
 use common::fleet::Fleet;
 use common::letters::{letter, send};
 use common::milter::{Client, Mail, session};
-use common::page::{STATUS, get, port};
+use common::page::{STATUS, get, metrics, port};
 use common::server::{Server, milter};
-use common::{Daemon, Site, http};
+use common::{BULKMARK, Daemon, Site, http};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// A milter that counts what the tests send.
 fn site(extra: &str) -> Site {
@@ -189,7 +190,8 @@ fn changes_stream_in() {
     let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
     let head: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
     assert!(head.contains(&"content-type: text/event-stream".to_owned()), "{head:?}");
-    let sections = ["overview", "status", "minutes", "minute", "hours", "hour", "bulk", "recent", "config"];
+    let sections =
+        ["overview", "status", "minutes", "minute", "hours", "hour", "bulk", "recent", "config", "people"];
     for section in sections {
         let name = lines.by_ref().find_map(|line| line.strip_prefix("event: ").map(str::to_owned)).unwrap();
         assert_eq!(name, section);
@@ -365,6 +367,56 @@ fn the_page_of_a_server() {
     assert_eq!(browser.value("document.getElementById('s-recent').hidden"), true);
     assert_eq!(browser.value("document.querySelector('#totals tbody td').textContent"), "signatures");
     tab_through(&mut browser);
+    let told = browser.complaints();
+    assert!(told.is_empty(), "{told:#?}");
+}
+
+/// What users said of a mailing is shown, with its verdict, and never who said it; it is taken from the same mail as all the rest.
+#[test]
+fn the_page_shows_what_people_say() {
+    let Some(mut browser) = Browser::start() else { return };
+    let site = site("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 2\n");
+    let site = Site { extra: format!("{}subjects = true\n", site.extra), ..site };
+    let daemon = site.start();
+    let text = String::from_utf8(letter(1)).unwrap().replace("Subject: x", &format!("Subject: {HOSTILE}"));
+    let say = |user: &str, what: &str| {
+        let mut command = Command::new(BULKMARK);
+        command.args(["report", what, "--user", user, "--control"]).arg(site.path("control.sock"));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    browser.open(&url(&daemon), DESKTOP);
+    browser.wait_for("document.getElementById('state').textContent === 'live'");
+    assert_eq!(browser.value("document.getElementById('s-people').hidden"), true, "nobody said anything");
+    for user in ["anna@box.test", "ben", "carl"] {
+        say(user, "--spam");
+    }
+    say("dora", "--not-spam");
+    mail(&daemon, 1, HOSTILE, "news@shop.example", 1);
+    // Weight, nominations, revocations.
+    let row = "[...document.querySelectorAll('#people tbody tr:first-child td')].slice(0, 4).map(c => c.textContent)";
+    let said = serde_json::json!([HOSTILE, "2", "3", "1"]);
+    browser.wait_for(&format!("JSON.stringify({row}) === JSON.stringify({said})"));
+    browser
+        .wait_for("document.querySelector('#recent .spam')?.textContent === 'spam (mark, called spam by 2)'");
+    browser.wait_for("document.getElementById('tiles').textContent.includes('spam1')");
+    let colour = "getComputedStyle(document.querySelector('#recent .spam'), '::before').backgroundColor";
+    let soft = "getComputedStyle(document.querySelector('#totals .exempt'), '::before').backgroundColor";
+    assert_ne!(browser.value(colour), browser.value(soft));
+    let spam = &status(&daemon)["recent"][0];
+    assert_eq!((&spam["verdict"], &spam["spam"]), (&"spam".into(), &"2".into()), "{spam}");
+    let counted =
+        metrics(&daemon)["bulkmark_messages_total{verdict=\"spam\",action=\"mark\",reason=\"people\"}"];
+    assert!((counted - 1.0).abs() < f64::EPSILON, "{counted}");
+    let told = get(&daemon, "/status.json").1;
+    assert!(!told.contains("anna") && !told.contains("\"reporter"), "somebody is named");
+
+    // Who takes it back is counted no more.
+    say("ben", "--not-spam");
+    say("carl", "--not-spam");
+    let said = serde_json::json!([HOSTILE, "0", "1", "1"]);
+    browser.wait_for(&format!("JSON.stringify({row}) === JSON.stringify({said})"));
     let told = browser.complaints();
     assert!(told.is_empty(), "{told:#?}");
 }

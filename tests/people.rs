@@ -3,28 +3,16 @@
 
 mod common;
 
+use common::letters::offer;
 use common::milter::{Mail, session};
 use common::mount::Mount;
 use common::server::{Server, milter};
 use common::{BULKMARK, Daemon, Site, crlf, wait_until};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Output, Stdio};
-
-/// An offer to somebody: copies are alike, and no two are the same.
-fn offer(name: &str) -> Vec<u8> {
-    let code: String = name.chars().rev().collect();
-    crlf(&format!(
-        "From: Winning House <prize@offers.test>\nSubject: {name}, your parcel waits\n\n\
-         Dear {name},\n\n\
-         our depot at the canal holds a parcel which could not be handed over on Tuesday, since the house number on its label had \
-         become wet in the rain. Please tell us within three working days whether the driver should bring it again between eight \
-         and noon, or whether a neighbour may take it for you. For a second delivery our tariff of this spring asks a fee of one \
-         euro and ninety nine cents, which every larger card and most pocket banks will settle for you in a moment. Parcels that \
-         nobody asks for go back to the sender on Friday evening, together with all vouchers and samples that lie inside of them.\n\n\
-         Number of your parcel: {code}\n"
-    ))
-}
 
 fn command(site: &Site, arguments: &[&str]) -> Command {
     let mut command = Command::new(BULKMARK);
@@ -90,7 +78,7 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     let thin = weighing(server.entry("thin", "report"), "hold = \"bulk\"\n");
     let careful = milter(&[server.entry("careful", "report")]);
     let mut at_near = near.start();
-    let (at_far, at_thin, _at_careful) = (far.start(), thin.start(), careful.start());
+    let (at_far, at_thin, at_careful) = (far.start(), thin.start(), careful.start());
     at_thin.log.wait_for(0, "its list of bulk was taken over");
     assert!(verdict(&at_near, &offer("Anna")).starts_with("clean; body=1; near=1; threshold=20;"));
 
@@ -115,6 +103,8 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     }
     // By default the word of others' users weighs half.
     wait_for(&careful, &offer("Emil"), "clean", Some("1.5"));
+    let header = verdict(&at_careful, &offer("Emil"));
+    assert!(header.starts_with("clean; body=") && header.contains("; spam=1.5; "), "{header}");
 
     let mut explain = Command::new(BULKMARK);
     let explained = run(explain.args(["explain", "--config"]).arg(near.config()), &offer("Anna"));
@@ -138,30 +128,119 @@ fn what_users_of_one_mail_server_say_is_spam_at_another() {
     assert!(daemon.terminate().success());
 }
 
-/// What cannot be counted is refused with a reason, and the exit code says so.
+/// The exit code, and why it was refused.
+#[track_caller]
+fn refused(site: &Site, arguments: &[&str], message: &[u8]) -> (Option<i32>, String) {
+    let output = run(&mut command(site, arguments), message);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    (output.status.code(), answer["refused"].as_str().unwrap_or_default().to_owned())
+}
+
+/// A script that calls spam whatever leaves the house is told why not; whoever means it can force it, and take it back.
 #[test]
-fn what_is_refused() {
+fn mail_of_ones_own_is_refused_unless_forced() {
     let site = Site::new("exempt-loopback = false\n[people]\nown-domains = [\"offers.test\"]\n");
     let milter = site.start();
-    let refused = |arguments: &[&str], message: &[u8]| {
-        let output = run(&mut command(&site, arguments), message);
+    for name in ["Anna", "Bert", "Carl"] {
+        let (code, why) = refused(&site, &["--user", "script"], &offer(name));
+        assert_eq!(code, Some(1));
+        assert!(why.contains("prize@offers.test is in offers.test"), "{why}");
+        assert_eq!(checked(&site, &offer(name))["spam"], Value::Null);
+    }
+    let bounce =
+        String::from_utf8(offer("Anna")).unwrap().replace("prize@offers.test", "prize@elsewhere.test");
+    let bounce = format!("Return-Path: <prize@mail.offers.test>\r\n{bounce}");
+    assert_eq!(refused(&site, &["--user", "script"], bounce.as_bytes()).0, Some(1), "its envelope sender is");
+    assert_eq!(refused(&site, &["--user", "anna", "--force"], &offer("Anna")), (Some(0), String::new()));
+    assert_eq!(refused(&site, &["--user", "anna", "--forget"], &offer("Anna")), (Some(0), String::new()));
+    assert!(milter.terminate().success());
+}
+
+/// Nobody knows which users there are, so each name is a user of whom nothing is known, and all of them are different. No name, whatever
+/// its bytes, breaks a line of the log.
+#[test]
+fn unknown_users_and_names_of_any_bytes_are_newcomers() {
+    let site = Site::new("exempt-loopback = false\n");
+    let milter = site.start();
+    let names: [&[u8]; 5] = [b"nobody-here", b"a b\x1b[0m", b"\xff\xfe\x80", b"two\nlines", b"--spam"];
+    for (name, heard) in names.iter().zip(1..) {
+        let mut command = command(&site, &[]);
+        let mut user = OsStr::new("--user=").to_owned();
+        user.push(OsStr::from_bytes(name));
+        let output = run(command.arg(user), &offer("Anna"));
         let answer: Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
-        (output.status.code(), answer["refused"].as_str().unwrap_or_default().to_owned())
-    };
-    let (code, why) = refused(&[], &crlf("Subject: x\n\nshort\n"));
+        assert_eq!((&answer["weight"], output.status.code()), (&0.25.into(), Some(0)), "{answer}");
+        assert_counted(&answer, "counted");
+        let mailing = &told(&site, &[])["mailings"][0];
+        // Without status.subjects none is kept.
+        assert_eq!((&mailing["spam"], &mailing["subject"]), (&heard.into(), &Value::Null));
+    }
+    for name in ["", &"x".repeat(5000)] {
+        let output = run(&mut command(&site, &["--user", name]), &offer("Anna"));
+        assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    }
+    let unknown = told(&site, &["--user", "somebody-else"]);
+    assert_eq!(
+        (&unknown["mailings"], &unknown["reporters"][0]["weight"]),
+        (&serde_json::json!([]), &0.25.into())
+    );
+    assert_eq!(told(&site, &["forget", "--user", "somebody-else"])["taken-back"], 0);
+    let lines = milter.log.lines().into_iter().filter(|line| line.contains("reported: spam by=")).count();
+    assert_eq!(lines, names.len());
+    assert!(milter.terminate().success());
+}
+
+/// Who says something of thousands of messages at once is heard of as many as may be in a day; what was answered is kept, and nobody
+/// else is held up.
+#[test]
+fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
+    const MOST: usize = 2000;
+    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let milter = site.start();
+    let mut mbox = Vec::new();
+    for n in 0..MOST + 20 {
+        mbox.extend_from_slice(b"From a@b.test Sat Nov 21 10:00:00 2026\n");
+        mbox.extend(common::letters::letter(n).into_iter().filter(|&byte| byte != b'\r'));
+        mbox.push(b'\n');
+    }
+    std::fs::write(site.path("mbox"), mbox).unwrap();
+    let output = command(&site, &["--user", "anna"]).arg(site.path("mbox")).output().unwrap();
+    assert_eq!(output.status.code(), Some(75), "the rest can be said tomorrow");
+    let answers: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let is_heard = |answer: &Value| answer["refused"].is_null() && answer["counted"].as_u64() > Some(0);
+    let heard = answers.iter().take_while(|&answer| is_heard(answer)).count();
+    assert_eq!((heard, answers.len()), (MOST, MOST + 20));
+    for answer in &answers[MOST..] {
+        assert!(answer["refused"].as_str().unwrap().contains("2000 messages today"), "{answer}");
+        assert_eq!(answer["later"], true);
+    }
+    assert_counted(&report(&site, &["--user", "bert"], &offer("Anna")), "counted");
+    milter.kill();
+    let milter = site.start();
+    // All of these letters have passages in common; what somebody says of one of them weighs whole for its body alone.
+    for (n, is_heard) in [(0, true), (MOST - 1, true), (MOST, false)] {
+        assert_eq!(
+            checked(&site, &common::letters::letter(n))["spam"]["weight"] == "1",
+            is_heard,
+            "letter {n}"
+        );
+    }
+    assert!(milter.terminate().success());
+}
+
+/// What cannot be counted is refused with a reason, and the exit code says so.
+#[test]
+fn what_has_no_signature_or_is_no_mail_is_refused() {
+    let site = Site::new("exempt-loopback = false\n");
+    let milter = site.start();
+    let (code, why) = refused(&site, &[], &crlf("Subject: x\n\nshort\n"));
     assert_eq!(code, Some(1));
     assert!(why.starts_with("it has no signature: low information"), "{why}");
-    let (code, why) = refused(&["--user", "anna"], &offer("Anna"));
-    assert_eq!(code, Some(1));
-    assert!(why.contains("prize@offers.test is in offers.test"), "{why}");
-    assert_eq!(refused(&["--user", "anna", "--force"], &offer("Anna")), (Some(0), String::new()));
-    // Taking back needs no force, and a name may be any bytes.
-    assert_eq!(refused(&["--user", "anna", "--forget"], &offer("Anna")), (Some(0), String::new()));
-    assert_eq!(
-        refused(&["--user", "a b\u{1b}[0m\u{e4}", "--force"], &offer("Anna")),
-        (Some(0), String::new())
-    );
     let no_mail = run(&mut command(&site, &[]), b"no mail at all\n");
     assert_eq!(no_mail.status.code(), Some(75));
     assert!(milter.terminate().success());
@@ -288,6 +367,30 @@ fn the_same_word_at_once_counts_once() {
     assert_eq!(counted, signatures);
     assert_eq!(checked(&site, &offer("Anna"))["spam"]["weight"], "1");
     assert!(milter.terminate().success());
+}
+
+/// Two mail servers that are told the same by the same user, many times at once: neither knows who spoke at the other, since no name
+/// leaves it, so each counts it, once; and both take it back.
+#[test]
+fn two_mail_servers_asked_at_once_count_once_each() {
+    let server = Server::new("");
+    let _daemon = server.start();
+    let sites = ["one", "two"].map(|name| weighing(server.entry(name, "report"), ""));
+    let _milters = sites.each_ref().map(Site::start);
+    let at_once = |arguments: &[&str], field: &str| {
+        let counted: Vec<u64> = std::thread::scope(|scope| {
+            let say = |site| move || report(site, arguments, &offer("Anna"))[field].as_u64().unwrap();
+            let all: Vec<_> = (0..12).map(|n| scope.spawn(say(&sites[n % 2]))).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        [0, 1].map(|of| counted.iter().skip(of).step_by(2).sum::<u64>())
+    };
+    let signatures =
+        report(&sites[0], &["--forget", "--user", "anna"], &offer("Anna"))["signatures"].as_u64().unwrap();
+    assert_eq!(at_once(&["--user", "anna"], "counted"), [signatures; 2]);
+    sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", Some("2")));
+    assert_eq!(at_once(&["--user", "anna", "--forget"], "taken-back"), [signatures; 2]);
+    sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", None));
 }
 
 /// What a full disk does not take is not counted, says so, and can be said again.

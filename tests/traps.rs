@@ -7,6 +7,7 @@ use common::milter::{ALL_ACTIONS, ALL_OPTIONS, Client as Milter, Mail};
 use common::mta::Kind;
 use common::page::{STATUS, metrics};
 use common::rig::{NEWS, Rig, message};
+use common::signer::{Form, Signer};
 use common::smtp::Origin;
 use common::{BULKMARK, Site, status};
 use serde_json::Value;
@@ -126,6 +127,44 @@ fn what_is_no_spam_is_not_nominated() {
         told.to_string().contains("old@box.test gets mail from white-listed senders: 1 message"),
         "{told}"
     );
+}
+
+/// What own users send is no stranger's, whether or not it is judged.
+#[test]
+fn what_own_users_send_to_a_trap_is_not_nominated() {
+    let site = Rig::tcp_site("");
+    let own = "[outbound.match]\nclient = \"192.0.2.10\"\n";
+    let extra =
+        format!("exempt-authenticated = false\n{REFUSING}{own}[traps]\nrecipients = [\"old@box.test\"]\n");
+    let Some(rig) = Rig::start_with(Kind::Postfix, Site { extra, ..site }, &[]) else { return };
+    let anna = Origin { login: Some("anna"), ..Origin::default() };
+    let web = Origin { ip: "192.0.2.10", ..Origin::default() };
+    for (origin, about) in [(anna, "login"), (web, "outbound")] {
+        rig.from(origin).send("a@sender.test", &["old@box.test"], &letter(about)).expect(250);
+        assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter(about)), 250, "{about}");
+        assert_eq!(code(&rig, "a@sender.test", &["old@box.test"], &letter(about)), 250, "{about}");
+        assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &letter(about)), 550, "{about}");
+    }
+}
+
+/// Where DNS does not tell whether a white list wants it, a trap says nothing.
+#[test]
+fn a_trap_says_nothing_of_what_may_be_wanted() {
+    let Some(key) = Signer::new(2048) else { return };
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let site = Rig::tcp_site("");
+    fs::write(site.path("wanted"), "dkim friends.test\n").unwrap();
+    let extra = format!(
+        "{REFUSING}[whitelist]\nfiles = [\"{}\"]\n[traps]\nrecipients = [\"old@box.test\"]\n[authentication]\n\
+         authenticate = \"self\"\nnameservers = [\"{}\"]\ndns-timeout = \"200ms\"\n",
+        site.path("wanted").display(),
+        silent.local_addr().unwrap()
+    );
+    let Some(rig) = Rig::start_with(Kind::Postfix, Site { extra, ..site }, &[]) else { return };
+    let signed = key.sign(&letter("signed"), &Form { domain: "friends.test", ..Form::default() });
+    assert_eq!(code(&rig, "a@sender.test", &["old@box.test"], &signed), 250);
+    rig.daemon.log.wait_for(0, "says nothing, since it is not known whether a white list wants it");
+    assert_eq!(code(&rig, "a@sender.test", &["anna@box.test"], &signed), 250);
 }
 
 #[test]

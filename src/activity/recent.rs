@@ -39,6 +39,8 @@ pub struct Recent {
     pub body: Option<u32>,
     /// The count of its `near` signatures.
     pub near: Option<u32>,
+    /// By how much people call it spam, if so.
+    pub spam: Option<String>,
     /// Its `body` signature.
     pub signature: Option<String>,
     /// The name of its mailing, if it is bulk.

@@ -49,6 +49,8 @@ struct Case<'a> {
     now: u64,
     /// When there must be a verdict.
     deadline: Instant,
+    /// Its recipients that are traps.
+    traps: Vec<&'a str>,
 }
 
 /// Where counts are known.
@@ -76,6 +78,8 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     let message = &*message;
     let (envelope, now, is_asked) = (&message.envelope, crate::ledger::now(), message.is_asked);
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
+    // A message that is only asked about springs nothing.
+    let traps = if is_asked { Vec::new() } else { trapped(&rules, envelope) };
     let case = Case {
         rules: &rules,
         envelope,
@@ -86,6 +90,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
         door: message.door,
         now,
         deadline,
+        traps,
     };
     let (finding, content, reported) = match case.unread(message, &raw) {
         Some(finding) => (finding, None, 0),
@@ -100,14 +105,13 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     if let Some(standing) = case.account(&finding, outcome.verdict) {
         outcome = outcome.of_account(&rules, &message.envelope, standing, host);
     }
-    let traps = trapped(&rules, &message.envelope);
-    if !traps.is_empty() {
+    if !case.traps.is_empty() {
         let sprung = match &finding {
             Finding::Counted(Counted { trap, .. }) => trap.unwrap_or(Sprung::Refused),
             _ => Sprung::Refused,
         };
         service.activity.trap_sprung(sprung);
-        outcome = outcome.of_traps(&rules, &message.envelope, &traps, sprung);
+        outcome = outcome.of_traps(&rules, &message.envelope, &case.traps, sprung);
     }
     remember(service, message, (&finding, &outcome), deadline).await;
     let judgement = Judgement { finding, outcome, content, reported };
@@ -192,7 +196,7 @@ impl Case<'_> {
 
     /// Counts and judges it; also says how many signatures were reported.
     async fn count(&self, content: &mut Content, evidence: Option<&Evidence>) -> (Finding, usize) {
-        let Self { rules, envelope, now, .. } = self;
+        let Self { rules, envelope, now, traps, .. } = self;
         let now = *now;
         let ledger = &self.service.ledger;
         // Keys cost a hash for each recipient; they are needed only where something is ever refused temporarily.
@@ -227,7 +231,6 @@ impl Case<'_> {
                 return (self.timeout("the ledger's answer"), reported);
             }
         };
-        let traps = if is_asked { Vec::new() } else { trapped(rules, envelope) };
         // Of what a trap gets it is asked whether it is wanted, even if it is no bulk.
         let most = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
         let asked = if traps.is_empty() { known.0 } else { most };
@@ -245,7 +248,7 @@ impl Case<'_> {
             let threshold = rules.terms(counted.decision.by).thresholds.spam;
             let is_said =
                 counted.counts.spam.is_some_and(|spam| Weight::of_units(spam.units() / 2).reaches(threshold));
-            let (of, traps) = ((&*content, self.subject), (&traps[..], is_said));
+            let (of, traps) = ((&*content, self.subject), (&**traps, is_said));
             counted.trap = Some(spring(self.service, rules, to, of, traps, self.deadline).await);
         }
         if counted.decision.action == Action::Tempfail && !is_asked {

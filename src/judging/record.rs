@@ -5,7 +5,7 @@ use super::judgement::Judgement;
 use crate::activity::{Activity, Judged, Recent, Record, Seen};
 use crate::ledger::now;
 use crate::mail::subject;
-use crate::policy::{Action, Held, Verdict, suggestion};
+use crate::policy::{Action, Counts, Held, Verdict, suggestion};
 use crate::verdict::{Counted, Envelope, Exempt, Finding, Rules, Unknown};
 use std::panic::catch_unwind;
 use std::time::Duration;
@@ -68,6 +68,7 @@ pub(super) fn record(
         reason,
         body: counts.and_then(|counts| counts.body),
         near: counts.and_then(|counts| counts.near),
+        spam: called_spam(counts),
         signature: signature.map(|signature| signature.to_string()),
         mailing: None,
         domain: short(&domain.to_lowercase()),
@@ -114,6 +115,11 @@ fn kind(rules: &Rules, counted: &Counted) -> Option<&'static str> {
         return Some(PEOPLE);
     }
     counted.is_bulk.then_some(if exact { BODY } else { NEAR })
+}
+
+/// By how much people call it spam, if they do.
+fn called_spam(counts: Option<Counts>) -> Option<String> {
+    counts?.spam.filter(|spam| spam.units() > 0).map(|spam| spam.to_string())
 }
 
 /// The client, for people: `mail.example.org [192.0.2.7]`.

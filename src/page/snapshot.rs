@@ -3,7 +3,7 @@
 
 use crate::activity::{Activity, HOURS, MINUTES};
 use crate::control::{Daemon, DaemonStatus};
-use crate::ledger::now;
+use crate::ledger::{Asked, SaidOf, now};
 use crate::policy::Verdict;
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
@@ -14,6 +14,12 @@ use tokio::sync::Mutex;
 /// How old what the ledger and other servers say may be: each time costs the ledger some milliseconds, and other servers a question.
 const STATUS_AGE: Duration = Duration::from_secs(5);
 
+/// The part of the ledger's time that may go into telling what people say, which it looks for among all their words.
+const SHARE: u32 = 100;
+
+/// Of what people said in so many seconds the last mailings are shown.
+const SAID_WITHIN: u64 = 7 * 86_400;
+
 /// Mailings that are shown; the page itself shows the first of them, and all when it is asked.
 const TOP: usize = 50;
 
@@ -23,6 +29,8 @@ pub(super) struct Snapshots {
     pub(super) threshold: Box<dyn Fn() -> u32 + Send + Sync>,
     pub(super) config: Arc<ArcSwap<Value>>,
     status: Mutex<Option<(Instant, Option<DaemonStatus>)>>,
+    /// What people said, and from when on it is asked for again.
+    people: Mutex<Option<(Instant, Value)>>,
 }
 
 impl Snapshots {
@@ -31,7 +39,7 @@ impl Snapshots {
         threshold: Box<dyn Fn() -> u32 + Send + Sync>,
         config: Arc<ArcSwap<Value>>,
     ) -> Self {
-        Self { daemon, threshold, config, status: Mutex::new(None) }
+        Self { daemon, threshold, config, status: Mutex::new(None), people: Mutex::new(None) }
     }
 
     fn activity(&self) -> &Activity {
@@ -39,7 +47,7 @@ impl Snapshots {
     }
 
     /// All sections by name. The present minute is apart from those before it, which change once a minute.
-    pub(super) async fn sections(&self) -> [(&'static str, Value); 9] {
+    pub(super) async fn sections(&self) -> [(&'static str, Value); 10] {
         let now = now();
         [
             ("overview", self.overview()),
@@ -51,6 +59,7 @@ impl Snapshots {
             ("bulk", json!(self.activity().bulk(TOP, now))),
             ("recent", json!(self.activity().recent())),
             ("config", Value::clone(&self.config.load())),
+            ("people", self.people(now).await),
         ]
     }
 
@@ -98,6 +107,25 @@ impl Snapshots {
         }
         let status = known.as_ref().and_then(|(_, status)| status.as_ref());
         json!({ "threshold": (self.threshold)(), "disk": self.daemon.disk(), "daemon": status })
+    }
+
+    /// What users and traps here said of mail, what was spoken of last first; never who. Nothing while the ledger is not available.
+    async fn people(&self, now: u64) -> Value {
+        let ledger = &self.daemon.ledger;
+        if self.daemon.is_server() || !ledger.has_people() {
+            return json!([]);
+        }
+        let mut known = self.people.lock().await;
+        if let Some((_, told)) = known.as_ref().filter(|(until, _)| Instant::now() < *until) {
+            return told.clone();
+        }
+        let began = Instant::now();
+        let asked = Asked { since: now.saturating_sub(SAID_WITHIN), reporter: None, now };
+        let mailings = ledger.overview(asked).await.map(|overview| overview.mailings).unwrap_or_default();
+        let told: Vec<&SaidOf> = mailings.iter().rev().take(TOP).collect();
+        let told = json!(told);
+        *known = Some((began + STATUS_AGE.max(began.elapsed() * SHARE), told.clone()));
+        told
     }
 
     /// The day before the present minute.

@@ -319,6 +319,29 @@ mod tests {
         assert_eq!(action(Some(19), Some(19)), Action::Mark);
     }
 
+    /// From so many people on it is spam, bulk or not, unless a white list wants it; what is done is the harsher of what both would get.
+    #[test]
+    fn what_people_call_spam_is_spam() {
+        let decided = |body, units, list| {
+            let counts = Counts { body: Some(body), near: None, spam: Some(Weight::of_units(units)) };
+            let (verdict, action, _) = decide_on(counts, list, &["x@y.z"]);
+            (verdict, action)
+        };
+        assert_eq!(decided(1, 23, ""), (Verdict::Clean, Action::Mark));
+        assert_eq!(decided(1, 24, ""), (Verdict::Spam, Action::Mark));
+        assert_eq!(decided(20, 24, ""), (Verdict::Spam, Action::Reject));
+        assert_eq!(decided(1, 24, "sender example.org").0, Verdict::Whitelisted);
+        let both = |of_spam, of_bulk| {
+            let counts = Counts { body: Some(20), near: None, spam: Some(Weight::of_units(24)) };
+            let actions = Actions { spam: of_spam, bulk: of_bulk, ..Actions::default() };
+            let (thresholds, list, facts) = (Thresholds::default(), WhiteList::default(), Facts::default());
+            let facts = Facts { recipients: &["x@y.z".to_owned()], ..facts };
+            decide(counts, Backings::default(), terms(&thresholds, &actions, &list), &facts).action
+        };
+        assert_eq!(both(Action::Mark, Action::Reject), Action::Reject);
+        assert_eq!(both(Action::Reject, Action::Mark), Action::Reject);
+    }
+
     /// What is done, and whether it was held back, with these sources of both counts.
     fn backed(counts: Counts, body: Backing, near: Backing) -> (Action, bool) {
         let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };

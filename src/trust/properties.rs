@@ -237,6 +237,32 @@ fn what_came_out_falls_back_on_who_spoke() {
     assert!(first < before[0] / 2 && second < before[1] && revoked > before[2]);
 }
 
+/// The fewer copies were shown as spam, to which somebody could have objected, the less is learned; and one who objects to the first of
+/// them leaves it undecided no more than one in a hundred would.
+#[test]
+fn few_copies_tell_little() {
+    let settings = Settings::default();
+    let old = borne_out(5);
+    let nominated = |copies: u32| {
+        let mut told = Told::default();
+        for who in 1..=3 {
+            told.copies(1).say(id(who), Side::Spam, &old, &settings, 10);
+        }
+        told.copies(copies);
+        told
+    };
+    let gained = |copies| {
+        let told = nominated(copies);
+        let (outcome, judgements) = told.case().judge();
+        assert_eq!(outcome, Outcome::Spam);
+        judgements[0].apply(Standing::default(), 1, NOW).trust(&settings, NOW)
+    };
+    assert!(gained(1) < gained(3) && gained(3) < gained(100), "{:?}", [1, 3, 100].map(gained));
+    let mut told = nominated(1);
+    told.say(id(9), Side::NotSpam, &old, &settings, 10);
+    assert_eq!(told.case().judge().0, Outcome::Spam);
+}
+
 /// Whoever makes spam alone, to which nobody objects, is borne out by nobody.
 #[test]
 fn nobodys_own_word_speaks_for_him() {

@@ -10,6 +10,21 @@ pub fn letter(n: usize) -> Vec<u8> {
     super::crlf(&format!("Subject: x\n\n{text}\n"))
 }
 
+/// An offer to somebody: copies are alike, and no two are the same.
+pub fn offer(name: &str) -> Vec<u8> {
+    let code: String = name.chars().rev().collect();
+    super::crlf(&format!(
+        "From: Winning House <prize@offers.test>\nSubject: {name}, your parcel waits\n\n\
+         Dear {name},\n\n\
+         our depot at the canal holds a parcel which could not be handed over on Tuesday, since the house number on its label had \
+         become wet in the rain. Please tell us within three working days whether the driver should bring it again between eight \
+         and noon, or whether a neighbour may take it for you. For a second delivery our tariff of this spring asks a fee of one \
+         euro and ninety nine cents, which every larger card and most pocket banks will settle for you in a moment. Parcels that \
+         nobody asks for go back to the sender on Friday evening, together with all vouchers and samples that lie inside of them.\n\n\
+         Number of your parcel: {code}\n"
+    ))
+}
+
 /// Has a milter see a letter so many times: mail flows.
 pub fn send(milter: &Daemon, letter: &[u8], times: usize) {
     let mut client: Client = session(milter);

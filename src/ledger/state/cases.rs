@@ -31,6 +31,15 @@ pub(crate) struct Case {
     pub(crate) voices: Vec<Voice>,
 }
 
+impl Case {
+    /// Keeps so much of the subject of a first message; that of a later one changes nothing.
+    pub(crate) fn name(&mut self, subject: &str) {
+        if self.subject.is_empty() {
+            self.subject = subject.chars().take(MAX_SUBJECT).collect();
+        }
+    }
+}
+
 /// All cases, by nomination.
 #[derive(Default)]
 pub(crate) struct Cases {
@@ -60,8 +69,7 @@ impl Cases {
     pub(crate) fn entry(&mut self, nomination: Signature, begin: impl FnOnce() -> Case) -> &mut Case {
         let open = &mut self.open;
         self.all.entry(nomination).or_insert_with(|| {
-            let mut case = begin();
-            case.subject = case.subject.chars().take(MAX_SUBJECT).collect();
+            let case = begin();
             open.insert((case.first, nomination));
             case
         })

@@ -101,15 +101,16 @@ impl Counts {
         trust.weighing = saying.weighing;
         let Changes { voices: changed, cases: changed_cases, .. } = changes;
         // A near-replica has some of its signatures in common with what was reported before.
-        let mut mailing = saying.nominations.iter().find_map(|said| cases.get(said.nomination));
-        let mailing = mailing.take().map(|case| case.mailing);
+        let known_of = saying.nominations.iter().find_map(|said| cases.get(said.nomination));
+        let mailing = known_of
+            .map(|case| case.mailing)
+            .or_else(|| saying.nominations.first().map(|said| said.nomination));
         let parts = u8::try_from(saying.nominations.len()).unwrap_or(u8::MAX);
-        let first = mailing.or_else(|| saying.nominations.first().map(|said| said.nomination));
         voices.say(saying, changed, |at, wanted| {
             let (said, known) = (&saying.nominations[at], known.get(at).copied().unwrap_or_default());
             let begin = || Case {
                 of: said.of,
-                mailing: first.unwrap_or(said.nomination),
+                mailing: mailing.unwrap_or(said.nomination),
                 first: saying.now,
                 last: saying.now,
                 parts,
@@ -125,8 +126,8 @@ impl Counts {
             if units > 0 {
                 let case = cases.entry(said.nomination, begin);
                 case.last = saying.now;
-                if Some(said.nomination) == first && case.subject.is_empty() {
-                    case.subject = saying.subject.chars().take(120).collect();
+                if Some(said.nomination) == mailing {
+                    case.name(&saying.subject);
                 }
                 if let Some(voice) = voice {
                     case.voices.retain(|known| known.who != voice.who);

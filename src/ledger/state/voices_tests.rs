@@ -15,14 +15,15 @@ use super::site::Site;
 use super::spool::Spool;
 use super::teller::Teller;
 use super::unheard::Unheard;
-use super::voices::{Nominated, Own, Said, Saying, Side, Weighing, Word};
+use super::voices::{Nominated, Own, Said, Saying, Side, Voices, Weighing, Word};
 use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::{Mark, Origin};
 use crate::ledger::history::window::{Calendar, PEOPLE_WINDOW, Window};
 use crate::ledger::settings::Settings;
 use crate::signature::{FederationKey, ReporterId, Signature, UNIT, nomination, revocation};
+use crate::trust;
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroU32;
 
 const DAY: u64 = 86_400;
@@ -108,6 +109,85 @@ fn who_takes_back_says_nothing_else() {
     assert_eq!(site.say(&back(2)), Said { taken_back: 1, ..Said::default() });
     assert_eq!(site.say(&back(2)), Said { known: 1, ..Said::default() });
     assert_eq!(net(&site, 1, NOW), 0);
+}
+
+/// Who goes on changing their mind is not heard any more until a word is over; others are.
+#[test]
+fn who_changes_their_mind_too_often_is_not_heard() {
+    let mut site = site(&Settings::default());
+    for n in 0..8 {
+        let side = if n % 2 == 0 { Side::Spam } else { Side::NotSpam };
+        let said = site.say(&saying(1, 1, side, UNIT, NOW));
+        assert_eq!(said.counted + said.taken_back, 1, "{n}: {said:?}");
+    }
+    let again = saying(1, 1, Side::Spam, UNIT, NOW);
+    assert_eq!(site.say(&again), Said { too_often: 1, ..Said::default() });
+    assert_eq!(site.say(&saying(2, 1, Side::Spam, UNIT, NOW)), Said { counted: 1, ..Said::default() });
+    assert_eq!(net(&site, 1, NOW), 8);
+}
+
+/// What was kept here is taken back here, whatever is shared by then; what others were told, they are told is taken back.
+#[test]
+fn what_was_told_to_whom_is_taken_back_there() {
+    let settings = Settings::default();
+    for shared in [false, true] {
+        let mut voices = Voices::new(&settings);
+        let mut say = |side, shared| {
+            let mut saying = saying(1, 1, side, UNIT, NOW);
+            saying.nominations[0].shared = shared;
+            voices.say(&saying, &mut BTreeSet::new(), |_, _| UNIT).1
+        };
+        assert_eq!(say(Side::Spam, shared), [(of(1), UNIT, shared)]);
+        assert_eq!(say(Side::NotSpam, !shared), [(revocation(of(1)), UNIT, shared)]);
+    }
+}
+
+/// Of a mailing one signature has the subject of the first message, and no more of it than is shown.
+#[test]
+fn a_subject_is_kept_once() {
+    let mut site = site(&Settings::default());
+    let mut said = saying(1, 1, Side::Spam, UNIT, NOW);
+    said.nominations.extend(saying(1, 2, Side::Spam, UNIT, NOW).nominations);
+    site.say(&Saying { subject: "x".repeat(1000), ..said.clone() });
+    said.reporter = ReporterId::from_bytes([2; 16]);
+    said.nominations.reverse();
+    site.say(&Saying { subject: "another".to_owned(), ..said });
+    let subjects: Vec<&str> = site.counts().cases.iter().map(|(_, case)| &*case.subject).collect();
+    assert_eq!(subjects.iter().map(|subject| subject.len()).sum::<usize>(), 120, "{subjects:?}");
+    assert_eq!(site.counts().cases.get(of(1)).unwrap().subject, "x".repeat(120));
+}
+
+/// After so many voices no more are remembered to be judged; who is trusted weighs all the same.
+#[test]
+fn voices_beyond_the_bound_are_not_kept() {
+    let mut site = site(&Settings::default());
+    let settings = trust::Settings::new(1.0, 1000.0, 3 * UNIT).unwrap();
+    let weighing = Weighing { settings, thousandths: 1000 };
+    let mut counted = 0;
+    for n in 0..300u128 {
+        let reporter = ReporterId::from_bytes((n << 8).to_le_bytes());
+        let word = Saying { reporter, fixed: None, weighing, ..saying(0, 1, Side::Spam, UNIT, NOW) };
+        counted += site.say(&word).counted;
+    }
+    assert_eq!((counted, site.counts().cases.get(of(1)).unwrap().voices.len()), (300, 256));
+}
+
+/// There is room for so many words of all; who spoke before is heard all the same.
+#[test]
+fn words_beyond_the_bound_find_no_room() {
+    let mut site = site(&Settings::default());
+    site.say(&saying(1, 1, Side::Spam, UNIT, NOW));
+    let word = Word {
+        window: site.counts().voices.row(&(ReporterId::from_bytes([1; 16]), of(1))).unwrap()[0].window,
+        units: 8,
+        shared: true,
+    };
+    for n in 1..1u128 << 19 {
+        let key = (ReporterId::from_bytes((n << 8).to_le_bytes()), of(2));
+        site.counts_mut().voices.restore(key, vec![word]);
+    }
+    assert_eq!(site.say(&saying(2, 1, Side::Spam, UNIT, NOW)), Said { no_room: 1, ..Said::default() });
+    assert_eq!(site.say(&saying(1, 1, Side::NotSpam, UNIT, NOW)), Said { taken_back: 1, ..Said::default() });
 }
 
 /// It counts for 30 days, in windows of five, whatever bulk does; and not for what is asked of bulk.
@@ -257,7 +337,7 @@ proptest! {
             }
             if restarts {
                 site.counts_mut().voices.take_expired(now);
-                let mut voices = super::voices::Voices::new(&settings);
+                let mut voices = Voices::new(&settings);
                 for reporter in 0..4 {
                     for n in 0..3 {
                         let key = (ReporterId::from_bytes([reporter; 16]), of(n));

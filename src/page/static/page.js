@@ -143,7 +143,7 @@ function rows(table, items, key, fill) {
 // Sections.
 
 const phone = matchMedia("(max-width: 46rem)");
-const whole_list = { bulk: false, recent: false };
+const whole_list = { bulk: false, people: false, recent: false };
 
 // The first of a list, unless all are wanted.
 function first(id, list, most) {
@@ -212,6 +212,21 @@ const shown = {
     without(table, 8, !list.some((entry) => entry.suggestion));
   },
 
+  people(list) {
+    $("s-people").hidden = list.length === 0;
+    const now = Date.now() / 1000;
+    const threshold = values.config?.thresholds?.spam;
+    rows($("people"), first("people", list, phone.matches ? 4 : 8), (said) => said.mailing, (cells, said) => {
+      text(cells[0], said.subject || `${said.mailing.slice(0, 12)}…`, said.subject ? "name whole plain" : "code fixed whole plain");
+      cells[0].title = said.mailing;
+      text(cells[1], said.weight.toLocaleString("en", { maximumFractionDigits: 3 }), said.weight >= threshold ? "number wrong" : "number");
+      text(cells[2], number(said.spam), "number");
+      text(cells[3], number(said["not-spam"]), "number");
+      text(cells[4], ago(Math.max(0, Math.round(now - said.last))), "number");
+      cells[4].title = `first at ${clock(said.first)}`;
+    });
+  },
+
   recent(list) {
     const wanted = $("filter").value.trim().toLowerCase();
     const has = (entry) => [entry.id, entry.signature, entry.mailing, entry.domain, entry.verdict, entry.action, entry.reason, entry.client, ...entry.recipients]
@@ -221,7 +236,7 @@ const shown = {
     rows(table, first("recent", found, wanted ? 60 : phone.matches ? 6 : 12), (entry) => `${entry.at} ${entry.id} ${entry.ms}`, (cells, entry) => {
       text(cells[0], clock(entry.at), "number plain");
       text(cells[1], entry.id, "code fixed plain");
-      const because = [entry.action, entry.reason].filter((what) => what).join(", ");
+      const because = [entry.action, entry.reason, entry.spam && `called spam by ${entry.spam}`].filter((what) => what).join(", ");
       text(cells[2], because ? `${entry.verdict} (${because})` : entry.verdict, `verdict ${entry.verdict}`);
       text(cells[3], number(entry.body), "number");
       text(cells[4], number(entry.near), "number");
@@ -264,11 +279,12 @@ function tiles() {
   let list;
   if (is_milter) {
     const all = sum(values.minutes.series.map((series) => of_day(series.name)));
-    const [bulk, unknown] = [of_day("bulk"), of_day("unknown")];
+    const [bulk, spam, unknown] = ["bulk", "spam", "unknown"].map(of_day);
     const part = (count) => (all ? share(count / all) : "");
     list = [
       ["messages in a day", number(all), ""],
       ["bulk", number(bulk), part(bulk)],
+      ...(spam ? [["spam", number(spam), part(spam)]] : []),
       ["not judged", number(unknown), unknown ? part(unknown) : ""],
       ["mean time to a verdict", overview.judged ? `${(1000 * overview["judging-seconds"] / overview.judged).toFixed(1)} ms` : "–", ""],
       ["open connections", number(overview.connections), ""],
@@ -285,6 +301,7 @@ function tiles() {
     ];
   }
   const tiles = $("tiles");
+  while (tiles.children.length > list.length) tiles.lastChild.remove();
   list.forEach(([name, value, small], i) => {
     let tile = tiles.children[i];
     if (!tile) {
@@ -508,13 +525,13 @@ function state(what, name) {
 }
 
 $("filter").addEventListener("input", () => values.recent && shown.recent(values.recent));
-for (const id of ["bulk", "recent"]) {
+for (const id of ["bulk", "people", "recent"]) {
   $(`more-${id}`).addEventListener("click", () => {
     whole_list[id] = !whole_list[id];
     shown[id](values[id]);
   });
 }
-phone.addEventListener("change", () => ["bulk", "recent"].forEach((id) => values[id] && shown[id](values[id])));
+phone.addEventListener("change", () => ["bulk", "people", "recent"].forEach((id) => values[id] && shown[id](values[id])));
 $("pause").addEventListener("click", () => {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", paused);
