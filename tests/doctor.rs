@@ -145,6 +145,27 @@ fn a_milter_that_is_well() {
     assert_eq!(common::status(&clinic.site)["ledger"]["slices"], serde_json::json!([]), "it counts nothing");
 }
 
+/// Each door is asked as its clients would ask, and one that is not open is told.
+#[test]
+fn doors_are_asked() {
+    let mut clinic = Clinic::new("");
+    let at = |name: &str| format!("listen = \"unix:{}\"\n", clinic.site.path(name).display());
+    let doors = format!("\n[doors.http]\n{}\n[doors.dccifd]\n{}", at("http.sock"), at("dccifd.sock"));
+    clinic.site.extra += &doors;
+    let daemon = clinic.site.start();
+    daemon.log.wait_for(0, "the door dccifd is at");
+    let told = clinic.doctor();
+    told.all_ok();
+    for door in ["http", "dccifd"] {
+        told.says(&format!("ok       doors: {door} answers at unix:"));
+    }
+    assert_eq!(common::status(&clinic.site)["ledger"]["slices"], serde_json::json!([]), "it counts nothing");
+    fs::remove_file(clinic.site.path("dccifd.sock")).unwrap();
+    let told = clinic.doctor();
+    told.says("error    doors: dccifd does not answer at unix:");
+    told.says("ok       doors: http answers at unix:");
+}
+
 /// Nor does its canary stand where a postmaster looks at mail.
 #[test]
 fn its_own_test_is_no_message() {

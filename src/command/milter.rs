@@ -94,10 +94,8 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
     serving();
-    look_after_all(&ledger, &service, &mut tasks);
     let state_dir = file.state_dir.clone();
-    let (kept_in, of_activity) = (state_dir.clone(), Arc::clone(&activity));
-    tasks.run("keep", move || kept::keep(kept_in.clone(), Arc::clone(&of_activity)));
+    look_after_all(&ledger, &service, &state_dir, &mut tasks);
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
     let end = at_end(ending);
     open_doors(&file.doors, &service, &end, &mut tasks).await;
@@ -179,9 +177,11 @@ fn told_of(
     }))
 }
 
-/// Watches the writer, and the files of white lists.
-fn look_after_all(ledger: &Ledger, service: &Arc<Service>, tasks: &mut Supervisor) {
+/// Watches the writer, and the files of white lists; keeps what is to last in files.
+fn look_after_all(ledger: &Ledger, service: &Arc<Service>, state_dir: &Path, tasks: &mut Supervisor) {
     watch(ledger, tasks);
+    let (kept_in, activity) = (state_dir.to_owned(), Arc::clone(&service.activity));
+    tasks.run("keep", move || kept::keep(kept_in.clone(), Arc::clone(&activity)));
     if service.asks.is_some() {
         let service = Arc::clone(service);
         tasks.run("later", move || look_back(Arc::clone(&service)));

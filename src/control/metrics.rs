@@ -45,7 +45,6 @@ impl Daemon {
             );
         } else {
             message_metrics(&self.activity, &mut text);
-            door_metrics(&self.activity, &mut text);
         }
         let status = self.status(Some(threshold)).await.ok();
         let available = status.is_some() && self.ailment().is_none();
@@ -223,6 +222,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         activity.spared(),
     );
     trap_metrics(activity, text);
+    door_metrics(activity, text);
     let (accounts, over) = activity.accounts(crate::ledger::now());
     text.one(
         "bulkmark_outbound_accounts",

@@ -14,6 +14,8 @@ pub struct Head {
     bytes: Vec<u8>,
     /// Where the line begins that is not whole yet.
     line: usize,
+    /// Whether any line was whole so far.
+    has_line: bool,
     /// Whether all of it is there.
     is_whole: bool,
     is_over: bool,
@@ -29,7 +31,7 @@ impl Head {
         while let Some(end) = memchr::memchr(b'\n', rest) {
             let (line, behind) = rest.split_at(end + 1);
             rest = behind;
-            let is_first = self.bytes.is_empty() && self.line == 0;
+            let is_first = !std::mem::replace(&mut self.has_line, true);
             self.add(line);
             let line = &self.bytes[self.line.min(self.bytes.len())..];
             if line == b"\n" || line == b"\r\n" {

@@ -30,6 +30,12 @@ impl fmt::Display for Listen {
 }
 
 impl Listen {
+    /// The address, if there is one.
+    #[must_use]
+    pub const fn address(&self) -> Option<&Address> {
+        self.0.as_ref()
+    }
+
     /// Whether it is the address of a network card in so many words. What a name leads to is seen only when it is bound.
     fn is_outside(&self) -> bool {
         let Some(Address::Tcp(address)) = &self.0 else { return false };

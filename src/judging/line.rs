@@ -36,7 +36,8 @@ pub(super) fn tell(
     let Judgement { finding, outcome, .. } = judgement;
     let mut fields = fields(rules, &message.envelope, finding, outcome, message.started.elapsed());
     if message.door != Door::Milter {
-        fields.push(("door", message.door.as_str().to_owned()));
+        let at = fields.iter().position(|(name, _)| *name == "ms").unwrap_or(fields.len());
+        fields.insert(at, ("door", message.door.as_str().to_owned()));
     }
     let line = log_line(&message.envelope, &fields);
     log::log!(target: target, level, "{line}");

@@ -124,6 +124,19 @@ fn letters_follow_policies() {
     assert_eq!((&*letters, &*header), ("AA", "X-DCC--Metrics: mx.test; whitelist"));
 }
 
+/// rspamd asks three times where it is told to come later: that is one message.
+#[test]
+fn what_is_refused_temporarily_counts_once() {
+    let keys = "[thresholds]\nbody = 1\nnear = 1\nmin-sources = 1\n[actions]\nbulk = \"tempfail\"\nnear = \"tempfail\"\n";
+    let site = site(keys, "", "");
+    let _daemon = start(&site);
+    let lines = "header\n192.0.2.7\rh\nh\ns@example.org\nu@box.test\n\n";
+    for _ in 0..3 {
+        assert!(dccifd(&site, lines, &letter(1)).starts_with("T\nT\n"));
+    }
+    assert_eq!(count(&site, &letter(1)), 1);
+}
+
 /// A client that is not told is the one of the first Received field, or of one below it.
 #[test]
 fn the_client_of_a_received_field() {

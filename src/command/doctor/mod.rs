@@ -2,12 +2,13 @@
 //! `bulkmark doctor`
 //!
 //! `report` collects what the others find: `files` looks at what the daemon may do with its files, `counts` asks
-//! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does,
+//! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does, `doors` asks the other doors,
 //! `dns` asks name servers, `servers` asks the other servers, `fleet` the log of a fleet, `traps` looks at what traps get, and `certificates` at the server's own. `subject` is what they look at.
 
 mod certificates;
 mod counts;
 mod dns;
+mod doors;
 mod files;
 mod fleet;
 mod postfix;
@@ -154,6 +155,7 @@ async fn milter(
         session::examine(file, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }
+    doors::examine(&file.doors, &user, report).await;
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
         traps::examine(file, status, report);

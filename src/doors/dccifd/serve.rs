@@ -181,10 +181,14 @@ fn begin(context: &Context, request: &Request, head: &Head) -> Message {
 }
 
 async fn answer(context: &Context, received: Received) -> (Done, Vec<u8>) {
-    let Received { request, mut message, copy } = received;
+    let Received { request, mut message, mut copy } = received;
     let service = &context.service;
-    let is_nominated = match &copy {
-        Some(copy) if request.spam => nominate(service, &request, copy.bytes.clone()).await,
+    let is_nominated = match &mut copy {
+        Some(copy) if request.spam => {
+            let is_returned = request.shows == Shows::Message;
+            let raw = if is_returned { copy.bytes.clone() } else { std::mem::take(&mut copy.bytes) };
+            nominate(service, &request, raw).await
+        }
         _ => false,
     };
     let times = message.rules.times(&message.rules.parties(&message.envelope)) as usize;
@@ -218,10 +222,9 @@ fn host(rules: &Rules) -> &str {
 
 /// Has a message nominated; whether it was.
 async fn nominate(service: &Service, request: &Request, raw: Vec<u8>) -> bool {
-    let reporter = match &request.user {
-        Some(user) => [b"user:", user.as_bytes()].concat(),
-        None => b"door:dccifd".to_vec(),
-    };
+    // Whoever asks here is not known by a name, and may tell any: so it is nobody whom users elsewhere are.
+    let user = request.user.as_deref().unwrap_or_default();
+    let reporter = [b"door:dccifd:", user.as_bytes()].concat();
     let word = Word { reporter, side: Side::Spam, force: false, only_back: false };
     match take_report(service, raw, word).await {
         Ok(_) => true,
