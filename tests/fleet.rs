@@ -3,74 +3,16 @@
 
 mod common;
 
-use common::fleet::{Fleet, MILTERS};
+use common::fleet::{AGGREGATORS, Fleet, MILTERS};
 use common::letters::{count, letter, send, wait_for};
+use common::members::Members;
 use common::milter::{Mail, session};
-use common::server::Server;
-use common::{BULKMARK, Daemon, Site, status, wait_until};
+use common::{BULKMARK, status, wait_until};
 use std::process::Command;
 
-/// The aggregators, which run, and some of the milters, which do too.
-struct Running {
-    servers: [Server; 2],
-    aggregators: [Option<Daemon>; 2],
-    sites: [Site; 3],
-    milters: [Option<Daemon>; 3],
-}
-
-impl Running {
-    fn start(fleet: &Fleet) -> Self {
-        let servers = ["agg1", "agg2"].map(|name| fleet.aggregator(name));
-        let aggregators = servers.each_ref().map(|server| Some(server.start()));
-        let sites = ["mx1", "mx2", "mx3"].map(|name| fleet.milter(name));
-        let milters = sites.each_ref().map(|site| Some(site.start()));
-        Self { servers, aggregators, sites, milters }
-    }
-
-    fn send(&self, milter: usize, letter: &[u8], times: usize) {
-        send(self.milters[milter].as_ref().unwrap(), letter, times);
-    }
-
-    fn wait_for(&self, letter: &[u8], expected: u64) {
-        for site in &self.sites {
-            wait_for(site, letter, expected);
-        }
-    }
-
-    fn kill_aggregators(&mut self) {
-        self.aggregators.iter_mut().for_each(|daemon| daemon.take().unwrap().kill());
-    }
-
-    fn start_aggregators(&mut self) {
-        self.aggregators = self.servers.each_ref().map(|server| Some(server.start()));
-    }
-
-    /// Waits until all that the milters have is in steps, and all have these.
-    fn settle(&self) {
-        for site in &self.sites {
-            wait_until("an empty spool", || {
-                let status = status(site);
-                let done = status["ledger"]["spool"] == 0 && status["fleet"]["in-step"] == true;
-                if done { Ok(()) } else { Err(status.to_string()) }
-            });
-        }
-    }
-}
-
-/// What failed is easier to find with what the daemons said of it.
-impl Drop for Running {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            for daemon in self.aggregators.iter().chain(&self.milters).flatten() {
-                let lines = daemon.log.lines();
-                let told: Vec<_> = lines.iter().filter(|line| !line.contains("verdict=")).cloned().collect();
-                println!("{}\n", told.join("\n"));
-            }
-            for site in &self.sites {
-                println!("{}\n", status(site));
-            }
-        }
-    }
+/// Both aggregators and three milters.
+fn start(fleet: &Fleet) -> Members {
+    Members::start(fleet, &AGGREGATORS, &MILTERS[..3])
 }
 
 #[test]
@@ -85,23 +27,23 @@ fn on_nats_what_one_saw_the_others_know() {
 
 /// Twenty at one mail server, and the next at another is bulk; and what people are told of the fleet.
 fn others_know(fleet: &Fleet) {
-    let running = Running::start(fleet);
-    running.send(0, &letter(1), 20);
-    wait_for(&running.sites[1], &letter(1), 20);
-    let answer = session(running.milters[1].as_ref().unwrap()).message(&Mail::raw(&letter(1)));
+    let members = start(fleet);
+    members.send(0, 1, 20);
+    wait_for(&members.sites[1], &letter(1), 20);
+    let answer = session(members.milter(1)).message(&Mail::raw(&letter(1)));
     assert!(answer.verdict().starts_with("bulk; body=21;"), "{}", answer.verdict());
-    running.wait_for(&letter(1), 21);
-    running.settle();
+    members.wait_for(1, 21);
+    members.settle();
     let told = |arguments: &[&str], config| {
         let output = Command::new(BULKMARK).args(arguments).arg("--config").arg(config).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let text = told(&["status"], running.sites[0].config());
+    let text = told(&["status"], members.sites[0].config());
     assert!(text.contains("fleet: a milter, in step with the log"), "{text}");
-    let text = told(&["fleet", "status"], running.sites[0].config());
+    let text = told(&["fleet", "status"], members.sites[0].config());
     assert!(text.contains("; the last one is number ") && !text.contains("error"), "{text}");
-    let text = told(&["fleet", "status", "--server"], running.servers[0].config());
+    let text = told(&["fleet", "status", "--server"], members.servers[0].config());
     let expected =
         ["mx1 (own): ", "isp (partner: at most 5 to any count, quota 6.25%): none", "an aggregator, in step"];
     assert!(expected.iter().all(|part| text.contains(part)), "{text}");
@@ -115,9 +57,9 @@ fn others_know(fleet: &Fleet) {
 #[test]
 fn a_log_that_lost_its_end_is_healed() {
     let Some(fleet) = Fleet::postgres() else { return };
-    let mut running = Running::start(&fleet);
-    running.send(0, &letter(3), 4);
-    running.wait_for(&letter(3), 4);
+    let mut members = start(&fleet);
+    members.send(0, 3, 4);
+    members.wait_for(3, 4);
     let ends = "select string_agg(last::text, ',' order by name) from bulkmark.ends where name in ('batches', 'steps')";
     let back = |to: &str| {
         let (batches, steps) = to.split_once(',').unwrap();
@@ -130,43 +72,43 @@ fn a_log_that_lost_its_end_is_healed() {
     };
     let before = fleet.sql(ends).unwrap();
     for milter in 0..3 {
-        running.send(milter, &letter(3), 2);
+        members.send(milter, 3, 2);
     }
-    running.wait_for(&letter(3), 10);
-    running.settle();
+    members.wait_for(3, 10);
+    members.settle();
     back(&before);
-    running.send(1, &letter(3), 3);
-    running.wait_for(&letter(3), 13);
-    running.kill_aggregators();
+    members.send(1, 3, 3);
+    members.wait_for(3, 13);
+    members.kill_aggregators();
     // These are in the log and nobody counted them when it is put back.
     let before = fleet.sql(ends).unwrap();
-    running.send(2, &letter(3), 3);
+    members.send(2, 3, 3);
     wait_until("a batch in the log", || {
         let now = fleet.sql(ends)?;
         if now == before { Err(now) } else { Ok(()) }
     });
     back(&before);
-    running.start_aggregators();
-    running.send(0, &letter(3), 1);
-    running.wait_for(&letter(3), 17);
-    running.settle();
+    members.start_aggregators();
+    members.send(0, 3, 1);
+    members.wait_for(3, 17);
+    members.settle();
 }
 
 /// The log is made anew, empty: those who know put into it what they know, and go on in another epoch.
 #[test]
 fn a_log_that_is_made_anew_goes_on() {
     let Some(fleet) = Fleet::postgres() else { return };
-    let running = Running::start(&fleet);
-    running.send(0, &letter(4), 4);
-    running.wait_for(&letter(4), 4);
-    running.settle();
+    let members = start(&fleet);
+    members.send(0, 4, 4);
+    members.wait_for(4, 4);
+    members.settle();
     fleet.sql("drop schema bulkmark cascade").unwrap();
-    running.send(1, &letter(4), 3);
+    members.send(1, 4, 3);
     let output = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    running.wait_for(&letter(4), 7);
-    running.settle();
-    assert_eq!(status(&running.sites[0])["fleet"]["epoch"], 2);
+    members.wait_for(4, 7);
+    members.settle();
+    assert_eq!(status(&members.sites[0])["fleet"]["epoch"], 2);
     let new = fleet.milter("isp");
     let _new = new.start();
     wait_for(&new, &letter(4), 7);
@@ -176,29 +118,29 @@ fn a_log_that_is_made_anew_goes_on() {
 #[test]
 fn a_partner_is_limited_and_taken_back() {
     let Some(fleet) = Fleet::postgres() else { return };
-    let running = Running::start(&fleet);
+    let members = start(&fleet);
     let partner = fleet.milter("isp");
     let at_partner = partner.start();
     send(&at_partner, &letter(5), 30);
-    running.wait_for(&letter(5), 5);
-    running.send(0, &letter(5), 2);
-    running.wait_for(&letter(5), 7);
+    members.wait_for(5, 5);
+    members.send(0, 5, 2);
+    members.wait_for(5, 7);
     let output = fleet.set_up(&fleet.members(&MILTERS, 1), &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    running.wait_for(&letter(5), 2);
+    members.wait_for(5, 2);
     // It begins anew.
     send(&at_partner, &letter(5), 3);
-    running.wait_for(&letter(5), 5);
+    members.wait_for(5, 5);
 }
 
 /// What stands in the log and is no step, an old step once more, a batch that nobody can read, one of nobody's: all of it is passed over.
 #[test]
 fn junk_in_the_log_changes_nothing() {
     let Some(fleet) = Fleet::postgres() else { return };
-    let running = Running::start(&fleet);
-    running.send(0, &letter(8), 4);
-    running.wait_for(&letter(8), 4);
-    running.settle();
+    let members = start(&fleet);
+    members.send(0, 8, 4);
+    members.wait_for(8, 4);
+    members.settle();
     let add = |name: &str, table: &str, values: &str| {
         let sql = format!(
             "begin; update bulkmark.ends set last = last + 1 where name = '{name}'; \
@@ -214,11 +156,11 @@ fn junk_in_the_log_changes_nothing() {
     // It is the client's own, once more.
     add("batches", "batches", &format!("last, 'mx1', 7, 7, 0, 0, {first}"));
     for milter in 0..3 {
-        running.send(milter, &letter(8), 2);
+        members.send(milter, 8, 2);
     }
-    running.wait_for(&letter(8), 10);
-    running.settle();
-    for site in &running.sites {
+    members.wait_for(8, 10);
+    members.settle();
+    for site in &members.sites {
         let status = status(site);
         assert_eq!(status["fleet"]["junk-steps"], 1, "{status}");
         assert_eq!(status["fleet"]["epoch"], 1, "{status}");
@@ -230,60 +172,60 @@ fn junk_in_the_log_changes_nothing() {
 #[test]
 fn an_old_copy_waits_for_what_it_forgot() {
     let Some(fleet) = Fleet::postgres() else { return };
-    let mut running = Running::start(&fleet);
-    running.send(0, &letter(10), 4);
-    running.wait_for(&letter(10), 4);
-    running.settle();
-    assert!(running.milters[0].take().unwrap().terminate().success());
-    let (ledger, copy) = (running.sites[0].path("state/ledger.redb"), running.sites[0].path("copy"));
+    let mut members = start(&fleet);
+    members.send(0, 10, 4);
+    members.wait_for(10, 4);
+    members.settle();
+    assert!(members.milters[0].take().unwrap().terminate().success());
+    let (ledger, copy) = (members.sites[0].path("state/ledger.redb"), members.sites[0].path("copy"));
     std::fs::copy(&ledger, &copy).unwrap();
-    running.milters[0] = Some(running.sites[0].start());
-    running.kill_aggregators();
+    members.milters[0] = Some(members.sites[0].start());
+    members.kill_aggregators();
     let batches = || fleet.sql("select last from bulkmark.ends where name = 'batches'").unwrap();
     let before = batches();
-    running.send(0, &letter(10), 3);
+    members.send(0, 10, 3);
     wait_until("a batch in the log", || {
         let now = batches();
         if now == before { Err(now) } else { Ok(()) }
     });
-    running.milters[0].take().unwrap().kill();
+    members.milters[0].take().unwrap().kill();
     std::fs::copy(&copy, &ledger).unwrap();
-    running.milters[0] = Some(running.sites[0].start());
-    running.send(0, &letter(11), 5);
+    members.milters[0] = Some(members.sites[0].start());
+    members.send(0, 11, 5);
     // It is there, and follows.
     wait_until("the milter", || {
-        let status = status(&running.sites[0]);
+        let status = status(&members.sites[0]);
         if status["fleet"]["in-step"] == true { Ok(()) } else { Err(status.to_string()) }
     });
-    running.start_aggregators();
-    running.wait_for(&letter(11), 5);
-    wait_for(&running.sites[1], &letter(10), 7);
-    running.settle();
+    members.start_aggregators();
+    members.wait_for(11, 5);
+    wait_for(&members.sites[1], &letter(10), 7);
+    members.settle();
 }
 
 /// A milter's ledger is an old copy: it hears so before it sends anything new, and what it forgot is not counted again.
 #[test]
 fn an_old_copy_of_a_milter_counts_nothing_twice() {
     let Some(fleet) = Fleet::postgres() else { return };
-    let mut running = Running::start(&fleet);
-    running.send(0, &letter(9), 4);
-    running.wait_for(&letter(9), 4);
-    running.settle();
-    assert!(running.milters[0].take().unwrap().terminate().success());
-    let (ledger, copy) = (running.sites[0].path("state/ledger.redb"), running.sites[0].path("copy"));
+    let mut members = start(&fleet);
+    members.send(0, 9, 4);
+    members.wait_for(9, 4);
+    members.settle();
+    assert!(members.milters[0].take().unwrap().terminate().success());
+    let (ledger, copy) = (members.sites[0].path("state/ledger.redb"), members.sites[0].path("copy"));
     std::fs::copy(&ledger, &copy).unwrap();
-    running.milters[0] = Some(running.sites[0].start());
+    members.milters[0] = Some(members.sites[0].start());
     for times in [2, 3] {
-        running.send(0, &letter(9), times);
-        running.settle();
+        members.send(0, 9, times);
+        members.settle();
     }
-    running.milters[0].take().unwrap().kill();
+    members.milters[0].take().unwrap().kill();
     std::fs::copy(&copy, &ledger).unwrap();
-    running.milters[0] = Some(running.sites[0].start());
-    running.send(0, &letter(9), 6);
-    running.wait_for(&letter(9), 15);
-    running.settle();
-    assert_eq!(count(&running.sites[1], &letter(9)), 15);
+    members.milters[0] = Some(members.sites[0].start());
+    members.send(0, 9, 6);
+    members.wait_for(9, 15);
+    members.settle();
+    assert_eq!(count(&members.sites[1], &letter(9)), 15);
 }
 
 /// An aggregator takes no reports by HTTPS, and says so; its milter waits, and mail flows.

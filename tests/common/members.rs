@@ -37,6 +37,14 @@ impl Members {
         self.aggregators[aggregator].as_ref().unwrap()
     }
 
+    pub fn kill_aggregators(&mut self) {
+        self.aggregators.iter_mut().for_each(|daemon| daemon.take().unwrap().kill());
+    }
+
+    pub fn start_aggregators(&mut self) {
+        self.aggregators = self.servers.iter().map(|server| Some(server.start())).collect();
+    }
+
     /// A milter sees a letter so many times.
     pub fn send(&self, milter: usize, n: usize, times: usize) {
         send(self.milter(milter), &letter(n), times);
