@@ -4,7 +4,7 @@
 use super::error::ConfigError;
 use super::milter::key_of;
 use super::source::Source;
-use crate::net::{Endpoint, TlsFiles};
+use crate::net::{Endpoint, Listen, TlsFiles};
 use crate::server::Limits;
 use crate::signature::FederationKey;
 use crate::sync::{Upstream, log};
@@ -40,7 +40,7 @@ impl Default for ServerSync {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ServerStatus {
     /// Where the page is.
-    pub listen: page::Listen,
+    pub listen: Listen,
     /// Whether that may be seen from other machines.
     pub allow_remote: bool,
     /// Names by which browsers may ask for it.
@@ -49,7 +49,7 @@ pub struct ServerStatus {
 
 impl Default for ServerStatus {
     fn default() -> Self {
-        Self { listen: page::Listen::here(8723), allow_remote: false, hosts: Vec::new() }
+        Self { listen: Listen::here(8723), allow_remote: false, hosts: Vec::new() }
     }
 }
 

@@ -65,11 +65,11 @@ impl OpenDoors {
     pub async fn bind(settings: &Settings, service: &Arc<Service>) -> Result<Self, DoorError> {
         let Settings { http, dccifd } = settings;
         let bounds = [bounds(http.max_connections.get()), bounds(dccifd.max_connections.get())];
-        let http = match &http.listen.0 {
+        let http = match http.listen.address() {
             None => None,
             Some(address) => Some(bind_http(address, http, service).await?),
         };
-        let dccifd = match &dccifd.listen.0 {
+        let dccifd = match dccifd.listen.address() {
             None => None,
             Some(address) => Some(bind_dccifd(address, dccifd, service).await?),
         };

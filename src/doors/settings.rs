@@ -1,49 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `[doors]` of the configuration.
 
-use crate::net::{Address, Mode};
+use crate::net::{Listen, Mode};
 use crate::policy::Network;
 use serde::Deserialize;
-use std::fmt;
-use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Where a door is: `HOST:PORT`, `unix:/PATH`, or nowhere (empty).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Listen(pub(super) Option<Address>);
-
-impl TryFrom<String> for Listen {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|address| Self(Some(address))) }
-    }
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |address| address.fmt(f))
-    }
-}
-
-impl Listen {
-    /// The address, if there is one.
-    #[must_use]
-    pub const fn address(&self) -> Option<&Address> {
-        self.0.as_ref()
-    }
-
-    /// Whether it is the address of a network card in so many words. What a name leads to is seen only when it is bound.
-    fn is_outside(&self) -> bool {
-        let Some(Address::Tcp(address)) = &self.0 else { return false };
-        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
-        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        ip.is_ok_and(|ip| !ip.is_loopback())
-    }
-}
 
 /// The time that a client gets by default to send a message.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -149,7 +112,7 @@ impl Settings {
     /// Whether there is any door.
     #[must_use]
     pub const fn are_open(&self) -> bool {
-        self.http.listen.0.is_some() || self.dccifd.listen.0.is_some()
+        self.http.listen.address().is_some() || self.dccifd.listen.address().is_some()
     }
 
     /// Whether they agree with one another.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What all that listen have in common: addresses, sockets, HTTP and TLS. It knows nothing of mail and counts.
 //!
-//! `address` is where to listen, as configurations write it; `socket` binds it, and `activation` takes a socket that systemd opened.
+//! `address` is where to listen, as configurations write it, and `listen` that or nowhere; `socket` binds it, and `activation` takes a socket that systemd opened.
 //! `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain, and `body` is an
 //! answer that is made while it is sent. `seated` takes connections for whom there is a place, and `host` knows by which names one is asked. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when there are too many.
 
@@ -13,6 +13,7 @@ mod certificate;
 mod crowd;
 mod host;
 mod http;
+mod listen;
 mod mode;
 mod network;
 mod seated;
@@ -27,6 +28,7 @@ pub use certificate::{Certificate, CertificateError};
 pub use crowd::{Bounds, Busy, Crowd, Member, TooMany};
 pub use host::is_ours;
 pub use http::{Caller, HttpListener, Open};
+pub use listen::Listen;
 pub use mode::Mode;
 pub use network::network_of;
 pub use seated::serve_seated;

@@ -13,4 +13,4 @@ mod snapshot;
 
 pub use history::History;
 pub use serve::{Page, PageError};
-pub use settings::{Listen, Settings};
+pub use settings::Settings;

@@ -86,7 +86,7 @@ impl Page {
         threshold: impl Fn() -> u32 + Send + Sync + 'static,
         config: Arc<ArcSwap<Value>>,
     ) -> Result<Option<Self>, PageError> {
-        let Some(address) = &settings.listen.0 else { return Ok(None) };
+        let Some(address) = settings.listen.address() else { return Ok(None) };
         let bound = HttpListener::bind(address, None)
             .await
             .map_err(|reason| PageError::Bind { address: address.to_string(), reason })?;

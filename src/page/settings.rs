@@ -2,45 +2,8 @@
 //! `[status]` of the configuration.
 
 use crate::activity::Record;
-use crate::net::Address;
+use crate::net::Listen;
 use serde::Deserialize;
-use std::fmt;
-use std::net::IpAddr;
-
-/// Where the page is: `HOST:PORT`, `unix:/PATH`, or nowhere (empty).
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Listen(pub(super) Option<Address>);
-
-impl TryFrom<String> for Listen {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        if text.is_empty() { Ok(Self(None)) } else { text.parse().map(|address| Self(Some(address))) }
-    }
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |address| address.fmt(f))
-    }
-}
-
-impl Listen {
-    /// This port of this machine.
-    #[must_use]
-    pub fn here(port: u16) -> Self {
-        Self(Some(Address::Tcp(format!("127.0.0.1:{port}"))))
-    }
-
-    /// Whether it is the address of a network card in so many words. What a name leads to is seen only when it is bound.
-    fn is_outside(&self) -> bool {
-        let Some(Address::Tcp(address)) = &self.0 else { return false };
-        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
-        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        ip.is_ok_and(|ip| !ip.is_loopback())
-    }
-}
 
 /// What the configuration says of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -78,7 +41,7 @@ impl Settings {
     /// Whether there is to be a page at all.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.listen.0.is_some()
+        self.listen.address().is_some()
     }
 
     /// What is to be kept of messages for the page.
