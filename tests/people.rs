@@ -191,6 +191,7 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
         let answer: Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
         assert_eq!((&answer["weight"], output.status.code()), (&0.25.into(), Some(0)), "{answer}");
+        assert_eq!(answer["shared"], false, "there is no other server");
         assert_counted(&answer, "counted");
         let mailing = &told(&site, &[])["mailings"][0];
         // Without status.subjects none is kept.
@@ -284,7 +285,11 @@ fn mboxes_and_maildirs_are_read() {
     std::fs::write(site.path("Maildir/new/2"), text("Dora")).unwrap();
     std::fs::write(site.path("Maildir/tmp/3"), text("Emil")).unwrap();
     let mut command = command(&site, &["--user", "anna"]);
+    command.arg(site.path("gone")).arg(site.path("control.sock"));
     let output = command.arg(site.path("mbox")).arg(site.path("Maildir")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "what cannot be read is told, and the rest is counted");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("/gone: No such file") && told.contains("/control.sock: "), "{told}");
     let lines = String::from_utf8(output.stdout).unwrap();
     assert_eq!(lines.lines().count(), 4, "{lines}");
     // The body of each counts, and what they have in common once.
@@ -462,7 +467,7 @@ fn above(block: &str, writer: &mut Prose) -> Vec<u8> {
 #[test]
 fn what_stands_below_ever_other_text_is_not_spam() {
     let disclaimer = Prose::new(7).text(120);
-    let (mut writer, offer) = (Prose::new(1), Prose::new(11).text(60));
+    let (mut writer, offer) = (Prose::new(1), Prose::new(11).text(40));
     let greeted = |name: &str| crlf(&format!("Subject: x\n\nDear {name} and yours,\n{offer}\n{disclaimer}"));
     let call_spam = |site: &Site, message: &[u8]| {
         for user in ["anna", "bert", "carl"] {
