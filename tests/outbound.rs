@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::milter::{ALL_ACTIONS, ALL_OPTIONS, Answer, Client as Milter, Mail};
+use common::milter::{ALL_ACTIONS, ALL_OPTIONS, Answer, Client as Milter, Mail, session};
 use common::mta::{Kind, Mta, free_port, wait_until};
 use common::page::{STATUS, metrics};
 use common::rig::{NEWS, message};
@@ -247,4 +247,30 @@ fn check_asks_among_outbound_mail() {
     };
     assert_eq!(count(&["--login", "ben"]), (1.into(), "mark".into()));
     assert_eq!(count(&[]), (0.into(), "mark".into()));
+}
+
+/// What people call spam refuses strangers' copies, and is not held against an own user who sends one, such as an answer with all of it.
+#[test]
+fn what_people_call_spam_is_not_held_against_accounts() {
+    let site = Site::new(
+        "[thresholds]\nspam = 1\n[actions]\nspam = \"reject\"\n[people]\nnew-reporter = 1.0\n\
+         [outbound]\nbulk = 1\naction = \"reject\"\n[outbound.match]\nauthenticated = true\n",
+    );
+    let daemon = site.start();
+    let text = "Subject: s\n\nThis is a message of many words, and it says: an offer to all\n";
+    fs::write(site.path("m.eml"), crlf(text)).unwrap();
+    let output = Command::new(BULKMARK)
+        .args(["report", "--user", "ben", "--control"])
+        .arg(site.path("control.sock"))
+        .arg(site.path("m.eml"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mail = Mail::raw(&crlf(text));
+    assert!(session(&daemon).message(&mail).reply.starts_with("550 "));
+    for _ in 0..3 {
+        assert_eq!(submit(&daemon, Some("anna"), &mail).reply, "c");
+    }
+    let line = daemon.log.wait_for(0, "account=<anna> account-bulk=0 account-recipients=3 ");
+    assert!(line.contains("verdict=clean"), "{line}");
 }

@@ -370,3 +370,42 @@ fn own_network(site: &Site, letter: &[u8]) -> u64 {
     let shares = runtime.block_on(bulkmark::control::counts(&control, &[asked], true)).unwrap();
     shares[0].asked.unwrap_or_else(|| panic!("{shares:?}")).into()
 }
+
+/// What people said before the list began is not known, neither to the verdict nor to `check`; the next word tells all of it.
+#[test]
+fn what_was_said_before_the_list_began_is_told_with_the_next_word() {
+    let server = Server::new("");
+    let _daemon = server.start();
+    let [mut full, mut thin] =
+        [milter(&[server.entry("full", "report")]), thin(&[server.entry("thin", "report")])];
+    for site in [&mut full, &mut thin] {
+        site.extra += "[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n";
+    }
+    let _at_full = full.start();
+    let call_spam = |user: &str| {
+        let file = full.path("said.eml");
+        std::fs::write(&file, letter(20)).unwrap();
+        let control = full.path("control.sock");
+        let mut command = Command::new(BULKMARK);
+        let output =
+            command.args(["report", "--user", user, "--control"]).arg(control).arg(file).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let weight = |site: &Site| {
+        let (_, told) = site.check(&letter(20));
+        serde_json::from_str::<serde_json::Value>(&told).unwrap()["spam"]["weight"].clone()
+    };
+    ["anna", "bert", "carl"].into_iter().for_each(call_spam);
+    wait_in_step(&full);
+    let at_thin = thin.start();
+    at_thin.log.wait_for(0, "its list of bulk was taken over");
+    wait_in_step(&thin);
+    assert_eq!((weight(&full), weight(&thin)), ("3".into(), serde_json::Value::Null));
+    let verdict = || session(&at_thin).message(&Mail::raw(&letter(20))).header().to_owned();
+    assert!(verdict().starts_with("clean; body=1"), "{}", verdict());
+    call_spam("dora");
+    wait_until("all that was said", || {
+        if weight(&thin) == "4" { Ok(()) } else { Err(weight(&thin).to_string()) }
+    });
+    assert!(verdict().starts_with("spam; body="), "{}", verdict());
+}

@@ -133,7 +133,7 @@ impl Asker {
     pub(super) fn share(&self, signature: Signature) -> anyhow::Result<Shares> {
         let is_apart = self.rules.is_outbound(&self.envelope);
         let asked = if is_apart { outbound(&self.rules.key, signature) } else { signature };
-        Ok(self.shares(&[asked])?.pop().unwrap_or_default())
+        Ok(self.shares(&[asked], self.may_ask.get())?.pop().unwrap_or_default())
     }
 
     /// Why the milter would not even read the message, as far as that is known: the client is told by --ip and --login.
@@ -143,10 +143,10 @@ impl Asker {
         client.or_else(|| (!rules.judges_any(&rules.parties(envelope))).then_some(Exempt::Policy))
     }
 
-    /// The counts of these signatures, in their order.
-    fn shares(&self, signatures: &[Signature]) -> anyhow::Result<Vec<Shares>> {
+    /// The counts of these signatures, in their order. With `may_ask` a thin milter asks for what it does not hold.
+    fn shares(&self, signatures: &[Signature], may_ask: bool) -> anyhow::Result<Vec<Shares>> {
         let file = &self.file;
-        match self.runtime.block_on(control::counts(&file.control, signatures, self.may_ask.get())) {
+        match self.runtime.block_on(control::counts(&file.control, signatures, may_ask)) {
             Ok(counts) => Ok(counts),
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 ledger::read(&file.state_dir, &file.ledger, &self.rules.key, signatures, ledger::now())
@@ -172,7 +172,7 @@ impl Asker {
         self.may_ask.set(is_told && !self.rules.private.names(&content.facts(&self.envelope, &self.rules)));
         let is_thin = self.file.sync.hold == Hold::Bulk && !self.rules.is_outbound(&self.envelope);
         while let Some(Question { asked, .. }) = inquiry.ask() {
-            let shares = self.shares(&asked)?;
+            let shares = self.shares(&asked, self.may_ask.get())?;
             let counts: Vec<u32> = shares.iter().map(Shares::total).collect();
             let in_part = is_thin && shares.iter().any(|shares| shares.asked.is_none());
             if in_part && !inquiry.is_first() {
@@ -220,12 +220,13 @@ impl Asker {
         let mut hearing = Hearing::new(&content.signatures, &self.rules.key);
         let thousandths = self.rules.people.federation_weight.thousandths();
         let weighed = |shares: &[Shares]| shares.iter().map(|of| of.weighed(thousandths)).collect::<Vec<_>>();
-        let nominated = self.shares(&hearing.nominations())?;
+        // A thin milter asks nobody what people say, either.
+        let nominated = self.shares(&hearing.nominations(), false)?;
         let revocations = hearing.revocations(&weighed(&nominated));
         if revocations.is_empty() {
             return Ok(None);
         }
-        let revoked = self.shares(&revocations)?;
+        let revoked = self.shares(&revocations, false)?;
         hearing.revoked(&weighed(&revoked));
         // That of which most was said.
         let nominated = nominated.into_iter().filter(|shares| shares.weighed(thousandths) > 0).zip(revoked);

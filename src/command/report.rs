@@ -146,8 +146,16 @@ impl Teller<'_> {
     }
 
     fn file(&mut self, path: &Path) -> anyhow::Result<()> {
-        let file = File::open(path)?;
-        let size = file.metadata()?.len();
+        // One that is gone, or a socket, is no reason to say nothing of all others.
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (size, file) = match opened {
+            Ok(opened) => opened,
+            Err(e) => {
+                self.sum.refused += 1;
+                complain(format_args!("{}: {e}", path.display()));
+                return Ok(());
+            }
+        };
         let mut places = Vec::new();
         let shape = mbox::scan(&mut BufReader::new(&file), size, &mut |found| {
             places.push((found.at, found.length));

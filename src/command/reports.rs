@@ -70,6 +70,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 writeln!(output(), "{}", serde_json::json!({ "taken-back": signatures }))?;
                 Ok(ExitCode::SUCCESS)
             }
+            Ok(0) => {
+                writeln!(output(), "nothing to take back: it said nothing that counts; it is a newcomer")?;
+                Ok(ExitCode::SUCCESS)
+            }
             Ok(signatures) => {
                 writeln!(
                     output(),

@@ -130,7 +130,8 @@ pub(super) async fn take(
             nominations.push(Nominated { of, nomination, shared: is_shared });
         }
     }
-    let (signatures, is_shared) = (nominations.len(), nominations.iter().any(|said| said.shared));
+    let signatures = nominations.len();
+    let is_shared = !service.links.is_empty() && nominations.iter().any(|said| said.shared);
     let Word { side, only_back, .. } = word;
     let (fixed, weighing) = (weight.map(Fraction::units), weighing(rules));
     let subject = if service.activity.keeps_subjects() { subject } else { String::new() };

@@ -214,6 +214,12 @@ impl Links {
         self.all
     }
 
+    /// Whether nobody is followed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
     /// Seconds since the counts here were as a server has them, or came nearer by an update, or since the daemon began; none
     /// without links. That a server is alive says nothing of its counts.
     #[must_use]
