@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What all that listen have in common: addresses, sockets, HTTP and TLS. It knows nothing of mail and counts.
 //!
-//! `address` is where to listen, as configurations write it, and `listen` that or nowhere; `socket` binds it, and `activation` takes a socket that systemd opened.
-//! `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain, and `body` is an
-//! answer that is made while it is sent. `seated` takes connections for whom there is a place, and `host` knows by which names one is asked. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when there are too many.
+//! `address` is where to listen, as configurations write it, and `listen` that or nowhere; `socket` binds it, and `activation` takes a
+//! socket that systemd opened. `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain,
+//! and `body` is an answer that is made while it is sent. `seated` takes connections for whom there is a place, and `host` knows by
+//! which names one is asked. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when
+//! there are too many.
 
 mod accept;
 mod activation;

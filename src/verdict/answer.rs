@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// What is found of a message, for programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
     /// The verdict.
     pub verdict: String,
@@ -67,7 +67,7 @@ pub struct BodyCount {
 pub struct SpamWeight {
     /// The weight.
     pub weight: String,
-    /// From which on it is bulk.
+    /// From which on it is spam.
     pub threshold: u32,
 }
 
@@ -136,20 +136,7 @@ impl Answer {
     }
 
     fn uncounted(verdict: Verdict, reason: String) -> Self {
-        Self {
-            verdict: verdict.to_string(),
-            action: None,
-            policy: None,
-            milder: None,
-            body: None,
-            near: None,
-            spam: None,
-            whitelist: None,
-            missed: Vec::new(),
-            sources: None,
-            held: None,
-            reason: Some(reason),
-        }
+        Self { verdict: verdict.to_string(), reason: Some(reason), ..Self::default() }
     }
 
     fn counted(rules: &Rules, envelope: &Envelope, content: &Content, counted: &Counted) -> Self {
