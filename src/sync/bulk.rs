@@ -5,6 +5,7 @@ use super::backoff::Backoff;
 use super::clock::ClockGuard;
 use super::fetch::Stopped;
 use super::remote::{Remote, RemoteError, Stream};
+use super::state::Links;
 use super::told::{Beginning, Told};
 use crate::ledger::{self, BulkAssembly, BulkMark, Ledger, now};
 use reqwest::StatusCode;
@@ -72,7 +73,7 @@ pub(super) async fn serves(ledger: &Ledger, remote: &Remote, bound: u32) -> Resu
 pub(super) async fn follow_once(
     ledger: &Ledger,
     settings: &ledger::Settings,
-    remote: &Remote,
+    (remote, links): (&Remote, &Links),
     bound: u32,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
@@ -102,11 +103,13 @@ pub(super) async fn follow_once(
                 false
             }
             Told::Note(note, bytes) => {
+                let _after_answers = links.answers().write().await;
                 let taken = ledger.take_note(ledger.bulk().list, note, bytes.into(), now()).await?;
                 taken.map_err(|e| Stopped::Nonsense(e.to_string()))?
             }
         };
         if let Some((whole, _)) = assembly.take_if(|(_, left)| left.rows == 0) {
+            let _after_answers = links.answers().write().await;
             ledger.adopt_bulk(whole).await?;
             log::info!("{}: its list of bulk was taken over", remote.url());
         }

@@ -60,7 +60,7 @@ pub async fn follow(
                     Way::All { snapshot_on_fork: false } => {
                         peer::follow_once(&ledger, &settings, remote, WAIT, active).await
                     }
-                    _ => follow_once(&ledger, &settings, remote, &way, active).await,
+                    _ => follow_once(&ledger, &settings, (remote, &links), &way, active).await,
                 }
             };
             let result = tokio::select! {
@@ -134,7 +134,7 @@ async fn serves(ledger: &Ledger, remote: &Remote, way: &Way) -> Result<(), Stopp
 async fn follow_once(
     ledger: &Ledger,
     settings: &ledger::Settings,
-    remote: &Remote,
+    (remote, links): (&Remote, &Links),
     way: &Way,
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
@@ -144,22 +144,22 @@ async fn follow_once(
     };
     let snapshot_on_fork = match way {
         Way::All { snapshot_on_fork } => *snapshot_on_fork,
-        Way::Bulk(bound) => return bulk::follow_once(ledger, settings, remote, bound(), answers).await,
+        Way::Bulk(bound) => return bulk::follow_once(ledger, settings, (remote, links), bound(), answers).await,
     };
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
         // Whoever knows nothing yet is sooner up to date by what all updates together made than by each of them.
-        take_snapshot(ledger, settings, remote, false).await?;
+        take_snapshot(ledger, settings, (remote, links), false).await?;
     }
     let vector = ledger.vector();
     let stream = match remote.updates(&vector, WAIT).await {
         Err(e) if needs_snapshot(&e, snapshot_on_fork) => {
-            take_snapshot(ledger, settings, remote, e.code() == Some(Code::OtherHistory)).await?;
+            take_snapshot(ledger, settings, (remote, links), e.code() == Some(Code::OtherHistory)).await?;
             let vector = ledger.vector();
             remote.updates(&vector, WAIT).await
         }
         other => other,
     }?;
-    apply_all(ledger, &remote.link, stream, answers).await
+    apply_all(ledger, (&remote.link, links), stream, answers).await
 }
 
 /// Whether a server has no updates for us, and a snapshot instead.
@@ -174,7 +174,7 @@ fn needs_snapshot(error: &RemoteError, on_fork: bool) -> bool {
 /// Applies what comes; `answers` is told that something of use did: that is so at once, since a stream begins with how far the server is.
 async fn apply_all(
     ledger: &Ledger,
-    link: &Link,
+    (link, links): (&Link, &Links),
     mut stream: Stream,
     answers: impl Fn(),
 ) -> Result<(), Stopped> {
@@ -198,6 +198,7 @@ async fn apply_all(
             None => {
                 let bytes: Arc<[u8]> = bytes.into();
                 let update = decode(Arc::clone(&bytes)).await?;
+                let _after_answers = links.answers().write().await;
                 ledger.apply(update, bytes, now()).await?? == Applied::New
             }
         };
@@ -214,7 +215,7 @@ async fn apply_all(
 async fn take_snapshot(
     ledger: &Ledger,
     settings: &ledger::Settings,
-    remote: &Remote,
+    (remote, links): (&Remote, &Links),
     forked: bool,
 ) -> Result<(), Stopped> {
     let (mut assembly, rows) = fetch_rows(settings, remote).await?;
@@ -226,6 +227,7 @@ async fn take_snapshot(
         // A snapshot is as old as the server's last checkpoint; what came since may be known here.
         catch_up(&mut assembly, remote).await?;
     }
+    let _after_answers = links.answers().write().await;
     if forked {
         ledger.adopt_fork(assembly).await??;
     } else {

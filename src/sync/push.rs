@@ -4,16 +4,20 @@
 
 use super::backoff::Backoff;
 use super::code::Code;
-use super::remote::Remote;
+use super::remote::{Remote, RemoteError};
 use super::settings::Settings;
 use super::state::{Flow, Links};
 use super::wire::Reports;
 use crate::ledger::{Ledger, LedgerError, now};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How often it is seen whether reports waited for too long or are too many.
 const TRIM: Duration = Duration::from_secs(10);
+
+/// How long updates wait for the answer to a report: one that does not come keeps nobody's counts back.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// Drops own reports that waited for too long or are too many, for as long as the ledger is open.
 pub async fn trim(ledger: Ledger, links: Arc<Links>) {
@@ -91,12 +95,9 @@ async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) ->
     };
     let held = batch.reports.len() as u64;
     let reports = Reports { spool, number: batch.number, reports: batch.reports };
-    let refused = match remote.report(&reports).await {
-        Ok(receipt) => {
-            ledger.acknowledge(remote.url().to_owned(), batch.number, receipt).await?;
-            return Ok(true);
-        }
-        Err(e) => e,
+    let refused = match report(ledger, remote, links, &reports).await? {
+        None => return Ok(true),
+        Some(refused) => refused,
     };
     match refused.code() {
         Some(Code::BatchNumber) => {
@@ -119,6 +120,32 @@ async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) ->
             Ok(true)
         }
         _ => Err(Unsent::Later(refused.to_string())),
+    }
+}
+
+/// Sends a batch and notes its receipt. No counts are taken over meanwhile, as they may include it already. Returns why it was not taken.
+async fn report(
+    ledger: &Ledger,
+    remote: &Remote,
+    links: &Links,
+    reports: &Reports,
+) -> Result<Option<RemoteError>, LedgerError> {
+    let reporting = async {
+        match remote.report(reports).await {
+            Ok(receipt) => {
+                ledger.acknowledge(remote.url().to_owned(), reports.number, receipt).await?;
+                Ok(None)
+            }
+            Err(e) => Ok(Some(e)),
+        }
+    };
+    let first = links.answers().read().await;
+    let mut reporting = pin!(reporting);
+    let done = tokio::time::timeout(ANSWER, &mut reporting).await;
+    drop(first);
+    match done {
+        Ok(done) => done,
+        Err(_) => reporting.await,
     }
 }
 

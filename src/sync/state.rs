@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, RwLock};
 
 /// What a server is needed for. Each can fail while the other goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +152,9 @@ pub struct Links {
     clocks_compared: Arc<Notify>,
     /// Own reports that no server took.
     reports_dropped: AtomicU64,
+    /// Read while the answer to a report is on its way, written while counts are taken over. A server's update that includes a report may
+    /// be here before its answer; applied first, it would count the report twice until that came.
+    answers: RwLock<()>,
 }
 
 impl Links {
@@ -168,6 +171,7 @@ impl Links {
             began: Instant::now(),
             clocks_compared,
             reports_dropped: AtomicU64::new(0),
+            answers: RwLock::default(),
         }
     }
 
@@ -196,6 +200,11 @@ impl Links {
     /// Is done when a server's clock agrees with ours that did not before, or the other way round.
     pub(super) async fn clocks_compared(&self) {
         self.clocks_compared.notified().await;
+    }
+
+    /// What [`push`](super::push) holds while it waits for an answer, and whoever takes counts over awaits.
+    pub(super) const fn answers(&self) -> &RwLock<()> {
+        &self.answers
     }
 
     pub(super) fn dropped(&self, reports: u64) {
