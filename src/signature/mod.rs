@@ -3,6 +3,7 @@
 
 mod body;
 mod canary;
+mod foreign;
 mod groups;
 mod guard;
 mod key;
@@ -16,6 +17,7 @@ mod types;
 
 pub use body::body;
 pub use canary::{Canary, NoCanary};
+pub use foreign::{Foreign, foreign};
 pub use groups::{Belongs, Groups};
 pub use key::{FederationKey, KeyError};
 pub use message::{Signatures, signatures};

@@ -21,6 +21,12 @@ pub enum Kind {
     Outbound,
     /// Says of another signature that somebody called a message with it spam.
     Nomination,
+    /// A digest that a client of Pyzor made.
+    Pyzor,
+    /// A signature that a client of Razor made with its engine 4.
+    Razor4,
+    /// A signature that a client of Razor made with its engine 8.
+    Razor8,
 }
 
 impl Kind {
@@ -35,6 +41,9 @@ impl Kind {
             Self::SourceBucket => "source-bucket/1",
             Self::Outbound => "outbound/1",
             Self::Nomination => "nomination/1",
+            Self::Pyzor => "pyzor/1",
+            Self::Razor4 => "razor-4/1",
+            Self::Razor8 => "razor-8/1",
         }
     }
 }
@@ -49,6 +58,9 @@ impl fmt::Display for Kind {
             Self::SourceBucket => "source-bucket",
             Self::Outbound => "outbound",
             Self::Nomination => "nomination",
+            Self::Pyzor => "pyzor",
+            Self::Razor4 => "razor-4",
+            Self::Razor8 => "razor-8",
         })
     }
 }

@@ -144,7 +144,9 @@ async fn follow_once(
     };
     let snapshot_on_fork = match way {
         Way::All { snapshot_on_fork } => *snapshot_on_fork,
-        Way::Bulk(bound) => return bulk::follow_once(ledger, settings, (remote, links), bound(), answers).await,
+        Way::Bulk(bound) => {
+            return bulk::follow_once(ledger, settings, (remote, links), bound(), answers).await;
+        }
     };
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
         // Whoever knows nothing yet is sooner up to date by what all updates together made than by each of them.
