@@ -23,7 +23,7 @@ demo: build
 # What the tests need besides Rust (Postfix, miltertest, ...) is installed by apt when it is missing.
 test:
 	tests/mta/install
-	$(CARGO) test --locked --workspace
+	CARGO="$(CARGO)" tests/run
 
 # The rules of docs/filtering.md, on the programs that they are for; and docs/beside.md and docs/exim.md on machines with them.
 guides-test: deb

@@ -154,6 +154,7 @@ mod tests {
     use super::*;
     use crate::ledger::{self, Report, Role};
     use crate::signature::{FederationKey, Signature};
+    use crate::sync::settings::Upstream;
 
     /// Reports of two days ago are too old, unless the clock that says so is doubtful.
     #[tokio::test]
@@ -173,6 +174,33 @@ mod tests {
         links.get(1).unwrap().set_clocks_agree(true);
         trim_once(&ledger, &links).await.unwrap();
         assert_eq!(links.reports_dropped(), 1);
+        ledger.close().await.unwrap();
+    }
+
+    /// An update may be here sooner than the answer to a report that is in it. Nothing is taken over before that answer.
+    #[tokio::test]
+    async fn counts_wait_for_the_answer() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = ledger::Settings::default();
+        let ledger =
+            Ledger::open(directory.path(), Role::Cache, &settings, &FederationKey::public()).unwrap();
+        let signatures = vec![Signature::from_bytes([7; 16])];
+        ledger.report(Report { signatures, times: 3, now: now(), ..Report::default() }).await.unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let links = Arc::new(Links::new(&[&url], false));
+        let upstream = Upstream { url, token_file: None, ca_file: None };
+        let remote = Remote::new(&upstream, None, links.get(0).unwrap()).unwrap();
+        let sending = tokio::spawn({
+            let (ledger, links) = (ledger.clone(), Arc::clone(&links));
+            async move { send_one(&ledger, &remote, &links, true).await.is_ok() }
+        });
+        let (server, _) = listener.accept().await.unwrap();
+        server.readable().await.unwrap();
+        assert!(links.answers().try_write().is_err(), "the answer is on its way");
+        drop((server, listener));
+        assert!(!sending.await.unwrap(), "there was no answer");
+        assert!(links.answers().try_write().is_ok(), "none is on its way");
         ledger.close().await.unwrap();
     }
 }
