@@ -180,6 +180,7 @@ mod tests {
     /// An update may be here sooner than the answer to a report that is in it. Nothing is taken over before that answer.
     #[tokio::test]
     async fn counts_wait_for_the_answer() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let directory = tempfile::tempdir().unwrap();
         let settings = ledger::Settings::default();
         let ledger =
