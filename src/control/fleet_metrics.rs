@@ -63,11 +63,11 @@ fn counters(fleet: &FleetStatus, text: &mut Text) {
             "Members that told in the last hour how they are, by how that is.",
             MemberState::ALL.map(|(state, name)| (vec![("state", name.to_owned())], members(state))),
         );
-        text.family(
+        text.one(
             "bulkmark_fleet_member_silence_seconds",
             "gauge",
-            "How long ago the member told something that has been silent for longest.",
-            fleet.members.iter().map(|member| member.heard_seconds_ago).max().map(|age| (vec![], age)),
+            "How long ago the member told something that has been silent for longest; 0 while there is none.",
+            fleet.members.iter().map(|member| member.heard_seconds_ago).max().unwrap_or_default(),
         );
         let drafts = [("won", fleet.steps_won), ("lost", fleet.steps_lost)];
         text.family(

@@ -95,10 +95,7 @@ async fn send_one(ledger: &Ledger, remote: &Remote, links: &Links, new: bool) ->
     };
     let held = batch.reports.len() as u64;
     let reports = Reports { spool, number: batch.number, reports: batch.reports };
-    let refused = match report(ledger, remote, links, &reports).await? {
-        None => return Ok(true),
-        Some(refused) => refused,
-    };
+    let Some(refused) = report(ledger, remote, links, &reports).await? else { return Ok(true) };
     match refused.code() {
         Some(Code::BatchNumber) => {
             let Some(lost) = ledger.renew_spool(remote.url().to_owned(), spool).await? else {

@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Before it is tried again, at most.
 const AGAIN: Duration = Duration::from_secs(10);
 
+/// Before those are looked for again who did not speak yet.
+const SOON: Duration = Duration::from_secs(2);
+
 /// How often something must fail in a row before the log is told.
 const PATIENT: u32 = 3;
 
@@ -54,9 +57,16 @@ pub async fn tell<L: Log>(ledger: Ledger, log: Arc<L>, fleet: Arc<Fleet>, tellin
 pub async fn gather<L: Log>(log: Arc<L>, fleet: Arc<Fleet>, every: Duration) {
     let mut complaint = Complaint::default();
     loop {
-        let done = log.words().await.map(|words| fleet.gathers(Members::of(words)));
+        let mut pause = every / 2;
+        let done = log.words().await.map(|words| {
+            if words.is_empty() {
+                // They are about to speak.
+                pause = pause.min(SOON);
+            }
+            fleet.gathers(Members::of(words));
+        });
         complaint.is(&fleet, "what other members tell cannot be read", done);
-        sleep(every / 2).await;
+        sleep(pause).await;
     }
 }
 

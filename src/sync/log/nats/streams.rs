@@ -81,19 +81,20 @@ fn wanted(replicas: u8) -> [Value; 5] {
                 "deny_purge": true,
             }),
         ),
-        of(
-            &MEMBERS,
-            MEMBERS_BYTES,
-            json!({
-                "discard": "old",
-                "max_msgs_per_subject": 1,
-                "max_msg_size": MAX_WORD + HEADERS,
-                "max_age": nanoseconds(MEMBERS_AGE),
-                "deny_delete": true,
-                "deny_purge": true,
-            }),
-        ),
+        of(&MEMBERS, MEMBERS_BYTES, members()),
     ]
+}
+
+/// What is special with what members say of themselves: the last word of each, and that not for long.
+fn members() -> Value {
+    json!({
+        "discard": "old",
+        "max_msgs_per_subject": 1,
+        "max_msg_size": MAX_WORD + HEADERS,
+        "max_age": nanoseconds(MEMBERS_AGE),
+        "deny_delete": true,
+        "deny_purge": true,
+    })
 }
 
 fn nanoseconds(time: Duration) -> u64 {
