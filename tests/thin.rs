@@ -359,8 +359,41 @@ fn networks_are_told_from_a_quarter_on() {
     }
 }
 
+/// What came while the server was away is looked at when it is back: no network is forgotten.
+#[test]
+fn networks_are_told_when_the_server_is_back() {
+    let server = Server::new("");
+    let daemon = server.start();
+    let mut site = thin(&[server.entry("a", "report")]);
+    site.extra += REFUSING;
+    let milter = site.start();
+    milter.log.wait_for(0, "its list of bulk was taken over");
+    let wait_for_network = |expected: u64| {
+        wait_until("what is known of the network", || {
+            let found = asked_network(&site, &lonely());
+            if found == Some(expected) { Ok(()) } else { Err(format!("{found:?} instead of {expected}")) }
+        });
+    };
+    for n in 1..=9 {
+        assert_eq!(from(&milter, "203.0.113.7", &lonely()).reply, "c", "copy {n}");
+    }
+    wait_for_network(5);
+    daemon.kill();
+    for n in 10..=14 {
+        assert_eq!(from(&milter, "203.0.113.7", &lonely()).reply, "c", "copy {n}");
+    }
+    milter.log.wait_for(0, "are looked at again for their networks when the server answers");
+    let _daemon = server.start();
+    wait_for_network(10);
+}
+
 /// How many copies the server knows of this letter from one network, as whoever has the key can ask.
 fn own_network(site: &Site, letter: &[u8]) -> u64 {
+    asked_network(site, letter).expect("the server answers")
+}
+
+/// The same; none while the server does not answer.
+fn asked_network(site: &Site, letter: &[u8]) -> Option<u64> {
     let key = FederationKey::public();
     let raw = RawMessage::from_bytes(letter).unwrap();
     let body = signatures(&raw, &key, &Settings::default()).body.unwrap();
@@ -368,7 +401,7 @@ fn own_network(site: &Site, letter: &[u8]) -> u64 {
     let control = site.path("control.sock");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let shares = runtime.block_on(bulkmark::control::counts(&control, &[asked], true)).unwrap();
-    shares[0].asked.unwrap_or_else(|| panic!("{shares:?}")).into()
+    shares[0].asked.map(Into::into)
 }
 
 /// What people said before the list began is not known, neither to the verdict nor to `check`; the next word tells all of it.

@@ -2,8 +2,11 @@
 //! What the two daemons do in a fleet.
 
 use super::supervisor::Supervisor;
-use crate::ledger::{self, Ledger};
-use crate::sync::fleet::{Fleet, aggregate, follow, push};
+use crate::activity::{Activity, Mailing};
+use crate::ledger::{self, Ledger, now};
+use crate::sync::fleet::{
+    Fleet, MAX_MAILINGS, MailingWord, MemberRole, Telling, aggregate, follow, gather, push, tell,
+};
 use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
 use crate::sync::log::{Engine, Log, LogError, Settings};
@@ -32,6 +35,7 @@ pub(super) async fn join(
     settings: &Settings,
     duty: &Duty,
     (ledger, counts): (&Ledger, &ledger::Settings),
+    activity: &Arc<Activity>,
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Joined> {
     let links = Arc::new(Links::new(&[&settings.log], false));
@@ -43,22 +47,53 @@ pub(super) async fn join(
     let fleet = Arc::new(fleet);
     let told = |e: LogError| anyhow::Error::new(e).context(format!("[fleet] log = {:?}", settings.log));
     let joined = Joined { links, fleet };
+    let telling = telling(settings, duty, activity);
     match settings.address().map_err(told)?.engine {
         Engine::Nats => {
             let log = Nats::new(settings, link).await.map_err(told)?;
-            begin(Arc::new(log), duty, (ledger, counts), &joined, tasks);
+            begin(Arc::new(log), (duty, telling), (ledger, counts), &joined, tasks);
         }
         Engine::Postgres => {
             let log = Postgres::new(settings, link).map_err(told)?;
-            begin(Arc::new(log), duty, (ledger, counts), &joined, tasks);
+            begin(Arc::new(log), (duty, telling), (ledger, counts), &joined, tasks);
         }
     }
     Ok(joined)
 }
 
+/// What this machine tells the other members of itself: its mailings if that is configured, and their subjects if the page has them.
+fn telling(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> Telling {
+    let role = match duty {
+        Duty::Report(_, None) => MemberRole::Milter,
+        Duty::Report(_, Some(_)) => MemberRole::ThinMilter,
+        Duty::Aggregate => MemberRole::Aggregator,
+    };
+    let activity = Arc::clone(activity);
+    let mailings = move || activity.bulk(MAX_MAILINGS, now()).into_iter().map(of_mailing).collect();
+    Telling {
+        every: settings.tells_every(),
+        role,
+        mailings: settings
+            .mailings
+            .then(|| -> Arc<dyn Fn() -> Vec<MailingWord> + Send + Sync> { Arc::new(mailings) }),
+    }
+}
+
+fn of_mailing(mailing: Mailing) -> MailingWord {
+    MailingWord {
+        count: mailing.body.max(mailing.near).unwrap_or_default(),
+        signature: mailing.signature,
+        messages: mailing.messages,
+        recipients: mailing.recipients,
+        first: mailing.first,
+        last: mailing.last,
+        subject: mailing.subject,
+    }
+}
+
 fn begin<L: Log>(
     log: Arc<L>,
-    duty: &Duty,
+    (duty, telling): (&Duty, Telling),
     (ledger, counts): (&Ledger, &ledger::Settings),
     Joined { links, fleet }: &Joined,
     tasks: &mut Supervisor,
@@ -67,6 +102,11 @@ fn begin<L: Log>(
     tasks.run("follow", move || {
         let (ledger, counts, log, fleet) = with.clone();
         follow(ledger, counts, log, fleet)
+    });
+    let (every, with) = (telling.every, (ledger.clone(), Arc::clone(&log), Arc::clone(fleet), telling));
+    tasks.run("tell", move || {
+        let (ledger, log, fleet, telling) = with.clone();
+        tell(ledger, log, fleet, telling)
     });
     match duty {
         &Duty::Report(interval, _) => {
@@ -79,6 +119,11 @@ fn begin<L: Log>(
             tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
         }
         Duty::Aggregate => {
+            let with = (Arc::clone(&log), Arc::clone(fleet));
+            tasks.run("gather", move || {
+                let (log, fleet) = with.clone();
+                gather(log, fleet, every)
+            });
             let with = (ledger.clone(), counts.clone(), log, Arc::clone(fleet));
             tasks.run("aggregate", move || {
                 let (ledger, counts, log, fleet) = with.clone();

@@ -73,7 +73,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     let parameters = Parameters::new(&file.ledger, &checked.key);
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
     let rules = checked.into_rules();
-    let sync = start_sync(&file, &parameters, &ledger, rules.hold_from(), &mut tasks).await?;
+    let sync = start_sync(&file, &parameters, (&ledger, &activity), rules.hold_from(), &mut tasks).await?;
     let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
     let correspondents = Arc::new(Correspondents::open(&file.state_dir, &rules.key, ledger::now()));
     let service = Service::new(
@@ -278,7 +278,7 @@ struct Sync {
 async fn start_sync(
     file: &MilterFile,
     parameters: &Parameters,
-    ledger: &Ledger,
+    (ledger, activity): (&Ledger, &Arc<Activity>),
     hold_from: u32,
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Sync> {
@@ -292,7 +292,8 @@ async fn start_sync(
         };
         let from = asks.clone().map(|asks| -> BulkBound { Arc::new(move || asks.bound()) });
         let duty = Duty::Report(file.sync.interval, from);
-        let Joined { links, fleet } = fleet_tasks::join(log, &duty, (ledger, &file.ledger), tasks).await?;
+        let Joined { links, fleet } =
+            fleet_tasks::join(log, &duty, (ledger, &file.ledger), activity, tasks).await?;
         return Ok(Sync { links, servers: Vec::new(), fleet: Some(fleet), asks });
     }
     let (clients, links) = remotes("upstream", &file.upstream, parameters)?;

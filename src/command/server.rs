@@ -63,7 +63,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let activity = Activity::new(telemetry::lines_dropped, Record::default());
     activity.certificate_expires(tls.as_deref().and_then(TlsKeys::expiry));
     let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
-    let Others { links, peers, fleet } = others(&file, &parameters, &ledger, &mut tasks).await?;
+    let Others { links, peers, fleet } = others(&file, &parameters, &ledger, &activity, &mut tasks).await?;
     let (of_service, done) = (ledger.clone(), Arc::clone(&activity));
     let service = Service::new(of_service, parameters, &settings, links, peers.clone(), fleet, done)?;
     answer(&file.control, service.daemon(), &mut tasks).await?;
@@ -126,11 +126,12 @@ async fn others(
     file: &ServerFile,
     parameters: &Parameters,
     ledger: &Ledger,
+    activity: &Arc<Activity>,
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Others> {
     if let Some(log) = &file.fleet {
         let Joined { links, fleet } =
-            fleet_tasks::join(log, &Duty::Aggregate, (ledger, &file.ledger), tasks).await?;
+            fleet_tasks::join(log, &Duty::Aggregate, (ledger, &file.ledger), activity, tasks).await?;
         return Ok(Others { links, peers: Vec::new(), fleet: Some(fleet) });
     }
     let urls: Vec<&str> = file.peer.iter().map(|peer| &*peer.url).collect();

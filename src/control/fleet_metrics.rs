@@ -2,7 +2,7 @@
 //! What a machine of a fleet says of that to Prometheus.
 
 use super::exposition::Text;
-use crate::sync::fleet::FleetStatus;
+use crate::sync::fleet::{FleetStatus, MemberState};
 
 /// The metrics of a fleet.
 pub(super) fn fleet_metrics(fleet: &FleetStatus, text: &mut Text) {
@@ -56,6 +56,19 @@ fn counters(fleet: &FleetStatus, text: &mut Text) {
         fleet.snapshots,
     );
     if fleet.aggregates {
+        let members = |state| fleet.members.iter().filter(|member| member.state == state).count();
+        text.family(
+            "bulkmark_fleet_members",
+            "gauge",
+            "Members that told in the last hour how they are, by how that is.",
+            MemberState::ALL.map(|(state, name)| (vec![("state", name.to_owned())], members(state))),
+        );
+        text.one(
+            "bulkmark_fleet_member_silence_seconds",
+            "gauge",
+            "How long ago the member told something that has been silent for longest; 0 while there is none.",
+            fleet.members.iter().map(|member| member.heard_seconds_ago).max().unwrap_or_default(),
+        );
         let drafts = [("won", fleet.steps_won), ("lost", fleet.steps_lost)];
         text.family(
             "bulkmark_fleet_drafts_total",

@@ -8,6 +8,7 @@ pub mod access;
 pub mod batches;
 pub mod ends;
 pub mod faults;
+pub mod members;
 pub mod snapshots;
 pub mod steps;
 
@@ -73,6 +74,7 @@ macro_rules! log_conformance {
             faults: a_killed_leader_loses_nothing, servers_killed_at_once_lose_nothing, cut_connections_lose_nothing,
                 steps_survive_kills_in_one_chain, nobody_waits_for_ever_without_servers;
             access: clients_append_no_steps_and_no_snapshots, clients_read_no_batches, clients_are_told_with_their_limits;
+            members: say_how_they_are_under_their_own_names, read_nothing_of_one_another;
         }
     };
     (@each $engine:ty; $($room:ident: $($case:ident),* $(,)?;)*) => {

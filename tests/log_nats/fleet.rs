@@ -51,6 +51,13 @@ impl Fleet {
         Nats::new(&settings, Arc::new(Link::new(&settings.log))).await.unwrap()
     }
 
+    /// The aggregator, as the file of `fleet setup` has it.
+    pub(crate) fn aggregator_member(&self) -> Member {
+        let seed = fs::read_to_string(self.key(AGGREGATOR)).unwrap();
+        let nkey = Some(nkeys::KeyPair::from_seed(seed.trim()).unwrap().public_key());
+        Member { name: AGGREGATOR.to_owned(), duty: Duty::Aggregator, nkey, password_file: None }
+    }
+
     /// A connection without bulkmark's own code.
     pub(crate) async fn raw(&self, key: &str) -> async_nats::Client {
         let seed = fs::read_to_string(self.key(key)).unwrap();
@@ -86,9 +93,10 @@ impl Fleet {
     }
 
     /// Makes the streams ready, until that works.
-    async fn set_up(&self, clients: &[Client]) {
+    pub(crate) async fn set_up(&self, clients: &[Client]) {
         let settings = self.settings(ADMIN, None);
-        let members: Vec<_> = clients.iter().map(|client| member(client.clone())).collect();
+        let members = clients.iter().map(|client| member(client.clone()));
+        let members: Vec<_> = members.chain([self.aggregator_member()]).collect();
         let how = SetUp { dry_run: false, accounts: None, replicas: 3 };
         let began = Instant::now();
         let mut is_restarted = false;

@@ -1,7 +1,7 @@
 //! What a client's account cannot do, by whatever means.
 
 use crate::fleet::Fleet;
-use crate::log_conformance::{Engine, append, append_step, batch, batches_behind, own, run};
+use crate::log_conformance::{Engine, append, append_step, batch, batches_behind, insist, own, run};
 use async_nats::Message;
 use bulkmark::sync::log::{Log, Place};
 use serde_json::{Value, json};
@@ -47,6 +47,35 @@ fn a_client_cannot_write_as_another() {
         assert!(log.snapshot().await.is_err());
         let clients = log.clients().await.unwrap();
         assert_eq!(clients.len(), 2);
+    });
+}
+
+/// Nobody says how another member is, by no subject and no answer's address: neither a client nor an aggregator.
+#[test]
+fn nobody_speaks_for_another() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx1", "mx2"])).await else { return };
+        let (mx2, log) = (fleet.client("mx2").await, fleet.aggregator().await);
+        insist(|| mx2.tell(b"mx2's own".to_vec())).await;
+        let raw = fleet.raw("mx1").await;
+        for target in ["bulkmark.members.mx2", "bulkmark.members.agg"] {
+            raw.publish(target, "forged".into()).await.unwrap();
+            for door in ["bulkmark.reports.mx1", "bulkmark.members.mx1", "bulkmark.info.BULKMARK_STEPS"] {
+                raw.publish_with_reply(door, target, "injected".into()).await.unwrap();
+            }
+        }
+        // Behind all of these, on the same connection.
+        raw.request("bulkmark.members.mx1", "mx1's own".into()).await.unwrap();
+        for name in ["mx2", "agg"] {
+            let forged = fleet.connect("mx1", Some(name)).await;
+            assert!(forged.tell(b"forged".to_vec()).await.is_err());
+        }
+        let forged = fleet.connect("agg", Some("mx2")).await;
+        let error = forged.tell(b"forged".to_vec()).await.unwrap_err();
+        assert!(error.to_string().contains("Permissions Violation"), "{error}");
+        let words = insist(|| log.words()).await;
+        let found = |name: &str| words.iter().find(|word| word.name == name).map(|word| &*word.bytes);
+        assert_eq!((found("mx2"), found("agg")), (Some(&b"mx2's own"[..]), None));
     });
 }
 

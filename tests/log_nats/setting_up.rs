@@ -1,7 +1,7 @@
 //! `fleet setup`: again at any time, and only told with `--dry-run`.
 
 use crate::fleet::Fleet;
-use crate::log_conformance::{Engine, own, run};
+use crate::log_conformance::{Engine, append, batch, insist, own, run};
 use bulkmark::sync::log::nats::{self, new_nkey};
 use bulkmark::sync::log::{Duty, Log, LogError, Member, SetUp};
 use serde_json::json;
@@ -21,11 +21,11 @@ fn it_is_done_once_and_undone_changes_again() {
         };
         let how = SetUp { dry_run: false, accounts: None, replicas: 3 };
         let dry = SetUp { dry_run: true, ..how.clone() };
-        let members = [member("mx1")];
+        let members = [member("mx1"), fleet.aggregator_member()];
         assert_eq!(nats::setup(&settings, &members, &how).await.unwrap(), Vec::<String>::new());
 
         fleet.change("BULKMARK_STEPS", json!({ "max_age": 7_200_000_000_000_u64 })).await;
-        let more = [member("mx1"), member("mx2")];
+        let more = [member("mx1"), member("mx2"), fleet.aggregator_member()];
         let told = nats::setup(&settings, &more, &dry).await.unwrap();
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(
@@ -38,6 +38,24 @@ fn it_is_done_once_and_undone_changes_again() {
         assert_eq!(nats::setup(&settings, &more, &how).await.unwrap(), told);
         assert_eq!(nats::setup(&settings, &more, &how).await.unwrap(), Vec::<String>::new());
         assert_eq!(fleet.aggregator().await.clients().await.unwrap(), own(&["mx1", "mx2"]));
+    });
+}
+
+/// A log that the version before set up has no place for what members say. All else works, and `fleet setup` makes the place.
+#[test]
+fn members_speak_when_an_older_log_is_set_up_again() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx1"])).await else { return };
+        let (mx1, log) = (fleet.client("mx1").await, fleet.aggregator().await);
+        fleet.api("STREAM.DELETE.BULKMARK_MEMBERS", json!(null)).await;
+        fleet.change("BULKMARK_CLIENTS", json!({ "subjects": ["bulkmark.clients"] })).await;
+        mx1.tell(b"unheard".to_vec()).await.unwrap_err();
+        let error = log.words().await.unwrap_err();
+        assert!(matches!(&error, LogError::NotSetUp(what) if what.contains("fleet setup")), "{error}");
+        append(&mx1, batch(1, 1), b"all else works").await;
+        fleet.set_up(&own(&["mx1"])).await;
+        insist(|| mx1.tell(b"heard".to_vec())).await;
+        insist(|| log.tell(b"heard".to_vec())).await;
     });
 }
 

@@ -4,6 +4,7 @@
 mod export;
 mod import;
 mod key;
+mod members;
 mod setup;
 mod status;
 

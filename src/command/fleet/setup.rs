@@ -118,6 +118,8 @@ impl Args {
             cert_file: self.cert_file.clone(),
             key_file: self.key_file.clone(),
             ask: Vec::new(),
+            tell: None,
+            mailings: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet status`
 
+use super::members;
 use crate::command::output::{failed, output};
 use crate::command::show::{THRESHOLD, ago, time};
 use crate::config::{self, DEFAULT_PATH, Kind};
@@ -8,7 +9,7 @@ use crate::control::{self, DaemonStatus};
 use crate::ledger::{Mark, StepHead, now, step_head};
 use crate::server::Quota;
 use crate::sync::Link;
-use crate::sync::fleet::{FleetStatus, ReporterStatus};
+use crate::sync::fleet::{FleetMailing, FleetStatus, MemberStatus, Members, ReporterStatus};
 use crate::sync::log::nats::Nats;
 use crate::sync::log::postgres::Postgres;
 use crate::sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};
@@ -28,9 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const BATCHES: u64 = 1000;
 const READING: Duration = Duration::from_secs(5);
 
-/// Show what the log of a fleet says: its ends, its chain, its clients, and how far this machine is.
+/// Show what the log of a fleet says: its ends, its chain, its clients, its members, and how far this machine is.
 ///
-/// Asks the log as the daemon of this configuration would, and the daemon itself. Only an aggregator may read who reported what. Exit
+/// Asks the log as the daemon of this configuration would, and the daemon itself. Only an aggregator may read who reported what, and
+/// how the members say that they are. Exit
 /// code 0: the log answers, and this machine's daemon is in step with it; 1: one of them is not; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
@@ -59,6 +61,15 @@ struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     last_step: Option<u64>,
     clients: Vec<ClientFound>,
+    /// What all members say of themselves; none where this machine may not read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members: Option<Vec<MemberStatus>>,
+    /// The largest mailings of those of them that tell theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mailings: Option<Vec<FleetMailing>>,
+    /// Why that cannot be read where it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members_error: Option<String>,
     /// None where the daemon does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     daemon: Option<FleetStatus>,
@@ -164,6 +175,9 @@ impl Found {
             ends: None,
             last_step: None,
             clients: Vec::new(),
+            members: None,
+            mailings: None,
+            members_error: None,
             daemon: None,
         }
     }
@@ -183,6 +197,12 @@ impl Found {
         };
         self.clients =
             log.clients().await?.into_iter().map(|client| of_client(client, reported.as_ref())).collect();
+        if reported.is_some() {
+            match log.words().await.map(Members::of) {
+                Ok(found) => (self.members, self.mailings) = (Some(found.status()), Some(found.mailings())),
+                Err(e) => self.members_error = Some(e.to_string()),
+            }
+        }
         Ok(())
     }
 
@@ -207,6 +227,18 @@ impl Found {
         }
         for client in &self.clients {
             client.print(out)?;
+        }
+        members::print(
+            out,
+            self.members.as_deref().unwrap_or_default(),
+            self.mailings.as_deref().unwrap_or_default(),
+        )?;
+        if let Some(error) = &self.members_error {
+            let error = crate::text::told(error);
+            writeln!(
+                out,
+                "\nwhat members say of themselves cannot be read: {error}; is fleet setup to be run again?"
+            )?;
         }
         match &self.daemon {
             Some(daemon) => print_daemon(out, daemon),

@@ -182,6 +182,7 @@ const shown = {
       text($("where"), `bulkmark ${daemon.role} ${daemon.version} · up for ${span(daemon["uptime-seconds"])}`);
       links(daemon);
       fleet(daemon.fleet);
+      members(daemon.fleet);
       clients(daemon);
     }
     ledger(status);
@@ -399,6 +400,32 @@ function fleet(fleet) {
     text(cells[0], member.name, "name plain");
     text(cells[1], number(member.batches), "number");
     text(cells[2], ago(Math.max(0, Math.round(Date.now() / 1000 - member["last-at"]))), "number");
+  });
+}
+
+function members(fleet) {
+  const list = fleet?.members ?? [];
+  $("s-members").hidden = list.length === 0;
+  rows($("members"), list, (member) => member.name, (cells, member) => {
+    const waits = member["waiting-seconds"];
+    text(cells[0], member.name, "name plain");
+    text(cells[1], member.state, member.state === "well" ? "fixed" : "wrong fixed");
+    text(cells[2], member.role.replace("-", " "), "fixed");
+    text(cells[3], member.program, "fixed");
+    text(cells[4], number(member.step), "number");
+    text(cells[5], member["lag-seconds"] === null ? "" : span(member["lag-seconds"]), "number");
+    text(cells[6], `${number(member.uncovered)}${member.uncovered && waits ? ` for ${span(waits)}` : ""}`, "number");
+    text(cells[7], ago(member["heard-seconds-ago"]), "number");
+  });
+  const seen = fleet?.mailings ?? [];
+  $("s-mailings").hidden = seen.length === 0;
+  rows($("mailings"), seen, (entry) => entry.signature, (cells, entry) => {
+    text(cells[0], entry.subject ?? `${entry.signature.slice(0, 12)}…`, entry.subject ? "name plain whole" : "code plain");
+    cells[0].title = entry.signature;
+    text(cells[1], number(entry.count), "number");
+    text(cells[2], number(entry.recipients), "number");
+    text(cells[3], clock(entry.last), "number");
+    names(cells[4], entry.members, false, "names");
   });
 }
 

@@ -4,11 +4,13 @@
 //! `follow` applies the log's steps to the ledger; `cursor` says what each is to it, `ahead` when none is to come. `push` brings a milter's reports into the log,
 //! and `outbox` knows which of them are on their way. `aggregate` makes steps: `queue` has the batches that it read, `turns` says
 //! when it is its turn. `snapshot` takes all at once, and puts it. `state` is what they tell one another, and people.
+//! `tell` says in the log how this machine is (`word`), and reads what all others say (`members`).
 
 mod aggregate;
 mod ahead;
 mod cursor;
 mod follow;
+mod members;
 mod notes;
 mod outbox;
 mod push;
@@ -16,10 +18,15 @@ mod queue;
 mod reporters;
 mod snapshot;
 mod state;
+mod tell;
 mod turns;
+mod word;
 
 pub use aggregate::aggregate;
 pub use follow::follow;
+pub use members::{FleetMailing, MemberState, MemberStatus, Members};
 pub use push::push;
 pub use reporters::ReporterStatus;
 pub use state::{Fleet, FleetStatus};
+pub use tell::{Telling, gather, tell};
+pub use word::{MAX_MAILINGS, MailingWord, MemberRole};

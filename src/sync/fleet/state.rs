@@ -2,6 +2,7 @@
 //! What the tasks of a fleet's machine tell one another, and people.
 
 use super::cursor::Cursor;
+use super::members::{FleetMailing, MemberStatus, Members};
 use super::notes::{Among, Notes, uncounted};
 use super::reporters::{ReporterStatus, Reporters};
 use crate::ledger::{FleetMark, Mark, OtherForm};
@@ -39,6 +40,8 @@ pub struct Fleet {
     counters: [AtomicU64; 7],
     notes: Notes,
     reporters: Reporters,
+    /// What all members say of themselves, at an aggregator.
+    members: Mutex<Option<Members>>,
 }
 
 /// What is counted.
@@ -108,6 +111,12 @@ pub struct FleetStatus {
     /// Who reported, at an aggregator.
     #[serde(default)]
     pub reporters: Vec<ReporterStatus>,
+    /// What all members say of themselves, at an aggregator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberStatus>,
+    /// The largest mailings of those of them that tell theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mailings: Vec<FleetMailing>,
 }
 
 impl Fleet {
@@ -129,6 +138,7 @@ impl Fleet {
             counters: Default::default(),
             notes: Notes::default(),
             reporters: Reporters::default(),
+            members: Mutex::default(),
         }
     }
 
@@ -179,6 +189,21 @@ impl Fleet {
         if self.notes.passes_over(batches) {
             log::warn!("{}: {}", self.url, uncounted(batches));
         }
+    }
+
+    /// All members spoke so.
+    pub(super) fn gathers(&self, members: Members) {
+        *self.members.lock() = Some(members);
+    }
+
+    /// The log's address.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Seconds since all was here that the log has.
+    pub(super) fn staleness(&self) -> Option<u64> {
+        self.links.staleness()
     }
 
     /// The reader of steps is here.
@@ -257,6 +282,7 @@ impl Fleet {
     pub fn status(&self, mark: FleetMark, aggregates: bool) -> FleetStatus {
         let (ends, cursor) = (*self.ends.lock(), *self.reached.borrow());
         let own = Mark { version: mark.version, chain: mark.chain };
+        let members = self.members.lock();
         let ago = |at: &Mutex<Option<Instant>>| at.lock().map(|at| at.elapsed().as_secs());
         let same = ends.filter(|ends| ends.made == mark.made || mark.version == 0);
         FleetStatus {
@@ -283,6 +309,8 @@ impl Fleet {
             snapshots: self.counted(Count::Snapshots),
             advice: self.notes.told(Instant::now()),
             reporters: self.reporters.status(),
+            members: members.as_ref().map(Members::status).unwrap_or_default(),
+            mailings: members.as_ref().map(Members::mailings).unwrap_or_default(),
         }
     }
 }

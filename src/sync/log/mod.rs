@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A replicated log: what a fleet's milters and aggregators say to one another, in one order for all of them.
 //!
-//! It holds four things, whose bytes it does not understand:
+//! It holds five things, whose bytes it does not understand:
 //!
 //! - **batches** of reports, each by the client that the log proves (its account or role), never by what it says;
 //! - **steps**, in one chain: what aggregators made of the batches. Each names the hash of the one before it, so two that follow the
 //!   same one may both be there; readers take the first and ignore all others. The condition of [`Log::append_step`] only saves the
 //!   losers' work;
 //! - one **snapshot**: all that the steps made so far;
-//! - the **clients** that may report, and their limits.
+//! - the **clients** that may report, and their limits;
+//! - of each **member**, what it told last of itself, for an hour. Nothing relies on that: it is for people.
 //!
 //! Nothing relies on an acknowledgement. A milter keeps a batch until a step covers it, and appends it again until then. So a log
 //! that loses what it acknowledged loses nothing for good.
@@ -23,7 +24,7 @@ mod types;
 pub use members::{Duty, Member, SetUp};
 pub use settings::{Address, Engine, Host, Settings, check_name};
 pub use tls::client_tls;
-pub use types::{Appending, Batch, Client, Ends, LogError, MAX_BYTES, Part, Place, Step};
+pub use types::{Appending, Batch, Client, Ends, LogError, MAX_BYTES, MAX_WORD, Part, Place, Step, Word};
 
 use crate::sync::state::Link;
 use std::future::Future;
@@ -82,6 +83,12 @@ pub trait Log: Send + Sync + 'static {
 
     /// Who may report.
     fn clients(&self) -> impl Future<Output = Result<Vec<Client>, LogError>> + Send;
+
+    /// Keeps this as what this member, by its own name, says of itself, in the place of what it said before. At most [`MAX_WORD`] bytes.
+    fn tell(&self, word: Vec<u8>) -> impl Future<Output = Result<(), LogError>> + Send;
+
+    /// What each member said last of itself within an hour, by their names; for those who may read batches.
+    fn words(&self) -> impl Future<Output = Result<Vec<Word>, LogError>> + Send;
 }
 
 /// Brings one after the other.

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Bytes of a file with a password or key at most.
 const MAX_SECRET: u64 = 4096;
@@ -37,7 +38,17 @@ pub struct Settings {
     /// Aggregators that a milter which holds bulk alone asks for the rest.
     #[serde(default)]
     pub ask: Vec<Upstream>,
+    /// How often this machine tells the others how it is; none: [`TELL`].
+    #[serde(default, with = "humantime_serde::option")]
+    pub tell: Option<Duration>,
+    /// Whether it tells them its largest mailings, too.
+    #[serde(default)]
+    pub mailings: bool,
 }
+
+/// How often a machine tells how it is, and the shortest and longest time that may be.
+const TELL: Duration = Duration::from_secs(60);
+const TELL_BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
 
 /// What orders and keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +183,12 @@ impl Settings {
         self.client.as_deref().or(self.user.as_deref())
     }
 
+    /// How often this machine tells the others how it is.
+    #[must_use]
+    pub fn tells_every(&self) -> Duration {
+        self.tell.unwrap_or(TELL)
+    }
+
     /// Whether the connection is encrypted.
     #[must_use]
     pub fn uses_tls(&self) -> bool {
@@ -195,6 +212,12 @@ impl Settings {
         let told = |key, what: &str| Err((key, what.to_owned()));
         if !reports && !self.ask.is_empty() {
             return told("ask", "is for milters: an aggregator holds all counts itself");
+        }
+        if !reports && self.mailings {
+            return told("mailings", "is for milters: an aggregator sees no mail");
+        }
+        if self.tell.is_some_and(|time| time < TELL_BOUNDS[0] || time > TELL_BOUNDS[1]) {
+            return told("tell", "expected a time from \"1s\" to \"10m\"");
         }
         if let Some(client) = &self.client {
             check_name(client).map_err(|what| ("client", what))?;
@@ -381,6 +404,8 @@ mod tests {
             ("log = \"nats://a\"\nclient = \"a\"\ncert-file = \"/c\"", "cert-file: needs key-file"),
             ("log = \"nats://a\"\nclient = \"a\"\nkey-file = \"/c\"", "key-file: needs cert-file"),
             ("log = \"nats://a\"\nclient = \"a\"\ntls = false\nca-file = \"/c\"", "ca-file: is not used"),
+            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"0s\"", "tell: expected a time"),
+            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"11m\"", "tell: expected a time"),
             ("log = \"postgres://a/b\"", "user = is missing"),
             ("log = \"postgres://a/b\"\nuser = \"u\"\nclient = \"a\"", "client: PostgreSQL knows"),
             ("log = \"postgres://a/b\"\nuser = \"u\"\nnkey-file = \"a\"", "nkey-file: nkeys are NATS'"),

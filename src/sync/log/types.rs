@@ -10,6 +10,9 @@ pub struct Place(pub u64);
 /// Bytes of a batch, a step or a part of a snapshot at most.
 pub const MAX_BYTES: usize = 960 << 10;
 
+/// Bytes of what a member says of itself at most.
+pub const MAX_WORD: usize = 32 << 10;
+
 /// By what a batch is known while it is appended again and again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appending {
@@ -40,6 +43,17 @@ pub struct Step {
     /// Where.
     pub place: Place,
     /// What was appended.
+    pub bytes: Vec<u8>,
+}
+
+/// What a member says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Its name, as the log proves it.
+    pub name: String,
+    /// How long ago it said so, by the log's clock, in seconds.
+    pub seconds_ago: u64,
+    /// What it said.
     pub bytes: Vec<u8>,
 }
 

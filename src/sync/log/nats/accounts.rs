@@ -5,7 +5,9 @@
 //! answer stored as the report of another. So each client has an account of its own, into which the few services that it needs are
 //! imported; its reports under its own name alone.
 
-use super::names::{BATCHES, CLIENTS, SNAPSHOT, STEPS, get_of, info_for_clients, info_of, reports_of};
+use super::names::{
+    BATCHES, CLIENTS, MEMBERS, SNAPSHOT, STEPS, get_of, info_for_clients, info_of, reports_of, word_of,
+};
 use crate::sync::log::members::{Duty, Member};
 use crate::sync::log::settings::check_name;
 use crate::sync::log::types::LogError;
@@ -53,8 +55,11 @@ pub(super) fn text(admin: Option<&Identity>, members: &[Member]) -> Result<Strin
             Duty::Aggregator => {
                 let is_admin = Some(&identity) == admin;
                 is_admin_written |= is_admin;
-                let rights =
-                    if is_admin { String::new() } else { format!(", permissions: {}", permissions()) };
+                let rights = if is_admin {
+                    String::new()
+                } else {
+                    format!(", permissions: {}", permissions(&member.name))
+                };
                 writeln_to(
                     &mut aggregators,
                     &format!("    {{ {}{rights} }} # {}", identity.shown(), member.name),
@@ -84,8 +89,10 @@ pub(super) fn text(admin: Option<&Identity>, members: &[Member]) -> Result<Strin
         writeln_to(&mut text, &format!("    {{ stream: {}, accounts: [{all}] }}", quoted(live())));
     }
     for (name, _) in &clients {
-        let subject = quoted(&reports_of(name));
-        writeln_to(&mut text, &format!("    {{ service: {subject}, accounts: [{}] }}", account_of(name)));
+        for subject in own(name) {
+            let (subject, account) = (quoted(&subject), account_of(name));
+            writeln_to(&mut text, &format!("    {{ service: {subject}, accounts: [{account}] }}"));
+        }
     }
     write_to(&mut text, "  ]\n}\n");
     for (name, identity) in &clients {
@@ -100,14 +107,19 @@ fn client(text: &mut String, name: &str, identity: &Identity) {
         text,
         &format!("{}: {{\n  users: [ {{ {} }} ]\n  imports: [\n", account_of(name), identity.shown()),
     );
-    let reports = reports_of(name);
-    for (subject, local) in services().into_iter().chain([(reports.clone(), reports)]) {
+    let own = own(name).map(|subject| (subject.clone(), subject));
+    for (subject, local) in services().into_iter().chain(own) {
         let (service, to) = (quoted(&subject), quoted(&local));
         let to = if subject == local { String::new() } else { format!(", to: {to}") };
         writeln_to(text, &format!("    {{ service: {{ account: {ACCOUNT}, subject: {service} }}{to} }}"));
     }
     writeln_to(text, &format!("    {{ stream: {{ account: {ACCOUNT}, subject: {} }} }}", quoted(live())));
     write_to(text, "  ]\n}\n");
+}
+
+/// What a client may say, under its own name alone: its reports, and how it is.
+fn own(name: &str) -> [String; 2] {
+    [reports_of(name), word_of(name)]
 }
 
 /// What all clients may ask, and by which subject of their own: how far the streams are, and what steps and snapshots have; not what
@@ -124,13 +136,14 @@ fn live() -> &'static str {
     STEPS.live.map_or("", |(subject, _)| subject)
 }
 
-/// What an aggregator may do: no reports, and nothing to the streams themselves but to remove old snapshots.
-fn permissions() -> String {
-    let streams = [&BATCHES, &STEPS, &SNAPSHOT, &CLIENTS];
+/// What the aggregator of this name may do: no reports, and nothing to the streams themselves but to remove old snapshots.
+fn permissions(name: &str) -> String {
+    let streams = [&BATCHES, &STEPS, &SNAPSHOT, &CLIENTS, &MEMBERS];
     let api = streams.iter().flat_map(|stream| [info_of(stream.name), get_of(stream.name)]);
     let own = [
         STEPS.subjects.to_owned(),
         SNAPSHOT.subjects.to_owned(),
+        word_of(name),
         format!("$JS.API.STREAM.PURGE.{}", SNAPSHOT.name),
     ];
     let publish: Vec<_> = own.into_iter().chain(api).map(|subject| quoted(&subject)).collect();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A log on NATS JetStream.
 //!
-//! Batches, steps, parts of snapshots and the list of clients are four streams. A client's name is that of the subject to which its
+//! Batches, steps, parts of snapshots, the list of clients and what members say of themselves are five streams. A client's name is that of the subject to which its
 //! account alone can publish. Nobody needs a consumer: what is there is fetched by number from any node, and what is new is told
 //! live. `connection` has questions and answers, `api` JetStream's words for them; `follow` and `snapshot` read; `clients` is
-//! the list; `streams`, `accounts` and `setup` make all of it ready.
+//! the list, `words` what members say; `streams`, `accounts` and `setup` make all of it ready.
 
 mod accounts;
 mod api;
@@ -15,13 +15,14 @@ mod names;
 mod setup;
 mod snapshot;
 mod streams;
+mod words;
 
 pub use follow::Follower;
 pub use setup::{new_nkey, setup};
 pub use snapshot::Parts;
 
 use super::settings::Settings;
-use super::types::{Appending, Batch, Client, Ends, LogError, Part, Place, Step};
+use super::types::{Appending, Batch, Client, Ends, LogError, Part, Place, Step, Word};
 use super::{Log, check_name};
 use crate::ledger::random_bytes;
 use crate::sync::state::Link;
@@ -34,12 +35,14 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
+use words::Speaker;
 
 /// A fleet's log in NATS.
 pub struct Nats {
     connection: Arc<Connection>,
     /// Where own batches go; none where this machine does not report.
     reports: Option<String>,
+    speaker: Speaker,
     /// Goes into the ids of messages, so that nobody else can say beforehand what is a repeat.
     secret: [u8; 16],
 }
@@ -55,7 +58,8 @@ impl Nats {
         }
         let secret = random_bytes().map_err(|e| LogError::Setup(e.to_string()))?;
         let reports = settings.client.as_deref().map(names::reports_of);
-        Ok(Self { connection: Arc::new(Connection::new(settings, link).await?), reports, secret })
+        let speaker = Speaker::of(settings)?;
+        Ok(Self { connection: Arc::new(Connection::new(settings, link).await?), reports, speaker, secret })
     }
 
     fn id_of(&self, id: Appending) -> String {
@@ -146,6 +150,14 @@ impl Log for Nats {
         let list: Vec<Listed> = serde_json::from_slice(&list.ok_or_else(missing)?.payload)
             .map_err(|e| LogError::Unavailable(format!("the log's list of clients cannot be read: {e}")))?;
         Ok(list.into_iter().map(Client::from).collect())
+    }
+
+    async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
+        words::tell(&self.connection, &self.speaker, word).await
+    }
+
+    async fn words(&self) -> Result<Vec<Word>, LogError> {
+        words::words(&self.connection).await
     }
 }
 

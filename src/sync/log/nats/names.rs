@@ -25,6 +25,13 @@ pub(super) const SNAPSHOT: Stream =
 pub(super) const CLIENTS: Stream =
     Stream { name: "BULKMARK_CLIENTS", subjects: "bulkmark.clients", live: None };
 
+/// What each member says of itself, by its name: the last message is all that counts.
+pub(super) const MEMBERS: Stream =
+    Stream { name: "BULKMARK_MEMBERS", subjects: "bulkmark.members.*", live: None };
+
+/// Where the names of aggregators are, beside the list of clients: of a log's account, all users are the same to NATS.
+pub(super) const AGGREGATORS: &str = "bulkmark.aggregators";
+
 /// Where the newest snapshot is told.
 pub(super) const NEWEST: &str = "bulkmark.snapshot.newest";
 
@@ -56,6 +63,11 @@ pub(super) enum Live {
 /// Where a client's batches go.
 pub(super) fn reports_of(client: &str) -> String {
     format!("bulkmark.reports.{client}")
+}
+
+/// Where a member says how it is.
+pub(super) fn word_of(member: &str) -> String {
+    format!("bulkmark.members.{member}")
 }
 
 /// Where clients ask how far a stream is. JetStream answers to the usual subject in each account for that account itself, and so

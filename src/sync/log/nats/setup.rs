@@ -4,9 +4,9 @@
 
 use super::accounts::{self, Identity};
 use super::api::{append, last_of};
-use super::clients::Listed;
+use super::clients::{Listed, Named};
 use super::connection::Connection;
-use super::names::{ANSWER, CLIENTS};
+use super::names::{AGGREGATORS, ANSWER, CLIENTS};
 use super::streams;
 use crate::sync::log::members::{Member, SetUp};
 use crate::sync::log::settings::Settings;
@@ -14,6 +14,8 @@ use crate::sync::log::types::LogError;
 use crate::sync::state::Link;
 use async_nats::HeaderMap;
 use nkeys::KeyPair;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -49,7 +51,7 @@ pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Resu
     let connection = Connection::new(settings, link).await?;
     let ready = async {
         let mut lines = streams::make_ready(&connection, how.replicas, how.dry_run).await?;
-        lines.extend(list(&connection, members, how.dry_run).await?);
+        lines.extend(lists(&connection, members, how.dry_run).await?);
         Ok(lines)
     };
     match (ready.await, written) {
@@ -99,28 +101,37 @@ fn mode(text: &str) -> u32 {
     if text.contains("password:") { 0o640 } else { 0o644 }
 }
 
-/// Tells aggregators who may report.
-async fn list(
-    connection: &Connection,
-    members: &[Member],
-    dry_run: bool,
-) -> Result<Option<String>, LogError> {
+/// Tells aggregators who may report, and who they are themselves.
+async fn lists(connection: &Connection, members: &[Member], dry_run: bool) -> Result<Vec<String>, LogError> {
     let mut clients: Vec<Listed> = members.iter().filter_map(Member::client).map(Listed::from).collect();
     clients.sort_by(|a, b| a.name.cmp(&b.name));
-    let found = match last_of(connection, CLIENTS.name, CLIENTS.subjects, ANSWER).await {
+    let mut aggregators: Vec<Named> = members.iter().filter_map(Named::of).collect();
+    aggregators.sort_by(|a, b| a.name.cmp(&b.name));
+    let clients = list(connection, CLIENTS.subjects, &clients, "clients", dry_run).await?;
+    let aggregators = list(connection, AGGREGATORS, &aggregators, "aggregators", dry_run).await?;
+    Ok(clients.into_iter().chain(aggregators).collect())
+}
+
+/// Writes a list, if another one is there.
+async fn list<T: Serialize + DeserializeOwned + PartialEq>(
+    connection: &Connection,
+    subject: &str,
+    list: &[T],
+    of: &str,
+    dry_run: bool,
+) -> Result<Option<String>, LogError> {
+    let found = match last_of(connection, CLIENTS.name, subject, ANSWER).await {
         Ok(found) => found,
         // There is no stream yet, since nothing was to be done.
         Err(_) if dry_run => None,
         Err(error) => return Err(error),
     };
-    if found.is_some_and(|found| {
-        serde_json::from_slice::<Vec<Listed>>(&found.payload).is_ok_and(|l| l == clients)
-    }) {
+    if found.is_some_and(|found| serde_json::from_slice::<Vec<T>>(&found.payload).is_ok_and(|l| l == list)) {
         return Ok(None);
     }
     if !dry_run {
-        let text = serde_json::to_vec(&clients).map_err(|e| LogError::Setup(e.to_string()))?;
-        append(connection, CLIENTS.subjects, &HeaderMap::new(), text.into()).await?;
+        let text = serde_json::to_vec(list).map_err(|e| LogError::Setup(e.to_string()))?;
+        append(connection, subject, &HeaderMap::new(), text.into()).await?;
     }
-    Ok(Some(format!("list of {} clients written", clients.len())))
+    Ok(Some(format!("list of {} {of} written", list.len())))
 }

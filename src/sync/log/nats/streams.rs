@@ -2,8 +2,8 @@
 //! What the streams are to be like, and makes them so.
 
 use super::connection::Connection;
-use super::names::{BATCHES, CLIENTS, Live, REPEATS, SNAPSHOT, STEPS, Stream, VERSION};
-use crate::sync::log::types::LogError;
+use super::names::{AGGREGATORS, BATCHES, CLIENTS, Live, MEMBERS, REPEATS, SNAPSHOT, STEPS, Stream, VERSION};
+use crate::sync::log::types::{LogError, MAX_WORD};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -19,11 +19,19 @@ const STEPS_BYTES: u64 = 1 << 30;
 const SNAPSHOT_BYTES: u64 = 3 << 30;
 const CLIENTS_BYTES: u64 = 16 << 20;
 
+const MEMBERS_BYTES: u64 = 64 << 20;
+
+/// Who says nothing for so long is gone.
+const MEMBERS_AGE: Duration = Duration::from_secs(3600);
+
+/// Bytes of a message's headers at most, which count with what it has.
+const HEADERS: usize = 1024;
+
 /// Lists of clients that are kept.
 const LISTS: u32 = 8;
 
 /// What a stream's configuration must have.
-fn wanted(replicas: u8) -> [Value; 4] {
+fn wanted(replicas: u8) -> [Value; 5] {
     let of = |stream: &Stream, bytes: u64, more: Value| {
         let mut config = json!({
             "name": stream.name,
@@ -65,9 +73,28 @@ fn wanted(replicas: u8) -> [Value; 4] {
         of(
             &CLIENTS,
             CLIENTS_BYTES,
-            json!({ "discard": "old", "max_msgs_per_subject": LISTS, "deny_delete": true, "deny_purge": true }),
+            json!({
+                "subjects": [CLIENTS.subjects, AGGREGATORS],
+                "discard": "old",
+                "max_msgs_per_subject": LISTS,
+                "deny_delete": true,
+                "deny_purge": true,
+            }),
         ),
+        of(&MEMBERS, MEMBERS_BYTES, members()),
     ]
+}
+
+/// What is special with what members say of themselves: the last word of each, and that not for long.
+fn members() -> Value {
+    json!({
+        "discard": "old",
+        "max_msgs_per_subject": 1,
+        "max_msg_size": MAX_WORD + HEADERS,
+        "max_age": nanoseconds(MEMBERS_AGE),
+        "deny_delete": true,
+        "deny_purge": true,
+    })
 }
 
 fn nanoseconds(time: Duration) -> u64 {

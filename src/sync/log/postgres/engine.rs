@@ -5,7 +5,7 @@ use super::append::fits;
 use super::database::{Database, INT8, signed, unsigned};
 use super::signals::Channel;
 use crate::ledger::Limits;
-use crate::sync::log::types::{Client, Ends, LogError, Place};
+use crate::sync::log::types::{Client, Ends, LogError, Place, Word};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -60,6 +60,25 @@ pub(super) async fn clients(database: &Database) -> Result<Vec<Client>, LogError
     };
     let rows = database.ask(sql, &[]).await?;
     Ok(rows.iter().map(client).collect())
+}
+
+/// See [`crate::sync::log::Log::tell`]. Which role it is, and how long a word may be, the database sees to.
+pub(super) async fn tell(database: &Database, word: &[u8]) -> Result<(), LogError> {
+    database.ask("select bulkmark.tell($1)", &[(&word as _, Type::BYTEA)]).await.map(drop)
+}
+
+/// See [`crate::sync::log::Log::words`].
+pub(super) async fn words(database: &Database) -> Result<Vec<Word>, LogError> {
+    let sql = "select m.name, m.age, m.word from (
+            select name, word, floor(extract(epoch from clock_timestamp()))::bigint - at as age from bulkmark.members) m
+        where m.age < 3600 order by m.name";
+    let rows = database.ask(sql, &[]).await?;
+    let word = |row: &Row| Word {
+        name: row.get(0),
+        seconds_ago: u64::try_from(row.get::<_, i64>(1)).unwrap_or_default(),
+        bytes: row.get(2),
+    };
+    Ok(rows.iter().map(word).collect())
 }
 
 /// What a row of `clients` says.

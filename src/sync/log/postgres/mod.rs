@@ -22,7 +22,7 @@ pub use snapshot::Snapshot;
 
 use super::Log;
 use super::settings::Settings;
-use super::types::{Appending, Client, Ends, LogError, Part, Place};
+use super::types::{Appending, Client, Ends, LogError, Part, Place, Word};
 use crate::sync::state::Link;
 use append::Outbox;
 use database::Database;
@@ -90,5 +90,13 @@ impl Log for Postgres {
 
     async fn clients(&self) -> Result<Vec<Client>, LogError> {
         engine::clients(&self.database).await
+    }
+
+    async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
+        engine::tell(&self.database, &word).await
+    }
+
+    async fn words(&self) -> Result<Vec<Word>, LogError> {
+        engine::words(&self.database).await
     }
 }

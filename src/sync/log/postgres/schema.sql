@@ -41,6 +41,13 @@ create table if not exists bulkmark.roles (
     name text primary key
 )
 --;
+-- What each member said last of itself, by the name of its role.
+create table if not exists bulkmark.members (
+    name text primary key,
+    at bigint not null,
+    word bytea not null
+)
+--;
 create or replace view bulkmark.me as
 select name, influence, quota, withdrawn from bulkmark.clients where name = session_user
 --;
@@ -141,6 +148,25 @@ begin
     end loop;
     update bulkmark.ends set last = _last where name = 'batches' and last <> _last;
     return _places;
+end
+$$
+--;
+-- Keeps what the role that is connected says of itself; who said nothing for an hour is gone.
+create or replace function bulkmark.tell(_word bytea)
+returns bigint
+language plpgsql
+security definer
+as $$
+declare
+    _now bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+begin
+    if octet_length(_word) > 32768 then
+        raise exception 'a word of more than 32768 bytes' using errcode = '22023';
+    end if;
+    insert into bulkmark.members (name, at, word) values (session_user::text, _now, _word)
+    on conflict (name) do update set at = excluded.at, word = excluded.word;
+    delete from bulkmark.members where at < _now - 3600;
+    return 1;
 end
 $$
 --;
@@ -281,6 +307,8 @@ $$
 --; optional
 alter function bulkmark.append(bigint[], bigint[], integer[], bytea[]) set search_path = pg_catalog, pg_temp
 --; optional
+alter function bulkmark.tell(bytea) set search_path = pg_catalog, pg_temp
+--; optional
 alter function bulkmark.append_step(bigint, bytea) set search_path = pg_catalog, pg_temp
 --; optional
 alter function bulkmark.put_part(bigint, integer, bytea) set search_path = pg_catalog, pg_temp
@@ -292,6 +320,8 @@ alter function bulkmark.drop_parts(bigint) set search_path = pg_catalog, pg_temp
 alter function bulkmark.prune(integer) set search_path = pg_catalog, pg_temp
 --;
 revoke all on function bulkmark.append(bigint[], bigint[], integer[], bytea[]) from public
+--;
+revoke all on function bulkmark.tell(bytea) from public
 --;
 revoke all on function bulkmark.append_step(bigint, bytea) from public
 --;
@@ -311,7 +341,7 @@ grant select on bulkmark.log, bulkmark.ends, bulkmark.steps, bulkmark.snapshots,
 --;
 grant execute on function bulkmark.append(bigint[], bigint[], integer[], bytea[]) to {reporter}
 --;
-grant select on bulkmark.batches, bulkmark.clients to {aggregator}
+grant select on bulkmark.batches, bulkmark.clients, bulkmark.members to {aggregator}
 --;
 grant execute on function bulkmark.append_step(bigint, bytea) to {aggregator}
 --;
@@ -322,6 +352,9 @@ grant execute on function bulkmark.publish(bigint, integer, bigint, bigint) to {
 grant execute on function bulkmark.drop_parts(bigint) to {aggregator}
 --;
 grant execute on function bulkmark.prune(integer) to {aggregator}
+--;
+-- By this it is seen whether all of the above was done by this version.
+grant execute on function bulkmark.tell(bytea) to {reporter}, {aggregator}
 --;
 insert into bulkmark.log (one, format, made, keep_seconds) values (1, {format}, {made}, 86400)
 on conflict (one) do update set format = excluded.format

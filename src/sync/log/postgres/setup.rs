@@ -133,7 +133,7 @@ impl Work<'_> {
             self.act(&format!("role {role}"), &format!("create role {} nologin", quoted(role)), "").await?;
         }
         match found {
-            Some(FORMAT) if there.len() == groups.len() => return Ok(()),
+            Some(FORMAT) if there.len() == groups.len() && self.is_whole(&groups).await? => return Ok(()),
             Some(newer) if newer > FORMAT => {
                 return Err(LogError::NotSetUp(format!(
                     "the log in {} is of version {newer}, this program knows {FORMAT}: a newer bulkmark is needed here",
@@ -162,6 +162,13 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Whether the schema has what versions of this program added to it since the first.
+    async fn is_whole(&self, groups: &[String; 2]) -> Result<bool, LogError> {
+        let sql = "select grantee::text from information_schema.role_routine_grants
+            where routine_schema = 'bulkmark' and routine_name = 'tell' and grantee::text = any($1)";
+        Ok(self.names(sql, groups).await?.len() == groups.len())
+    }
+
     async fn members(&mut self, members: &[Member]) -> Result<(), LogError> {
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let roles = self.roles(&names).await?;
@@ -188,7 +195,8 @@ impl Work<'_> {
         }
         for role in made.iter().filter(|role| !names.contains(role)) {
             let sql = format!(
-                "drop role if exists {}; delete from bulkmark.roles where name = '{role}'",
+                "drop role if exists {}; delete from bulkmark.roles where name = '{role}'; \
+                 delete from bulkmark.members where name = '{role}'",
                 quoted(role)
             );
             self.act(&format!("role {role} is dropped"), &sql, "").await?;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What `bulkmark fleet status` shows of a fleet's members and their mailings.
+
+use crate::command::show::{ago, time};
+use crate::sync::fleet::{FleetMailing, MemberState, MemberStatus};
+use std::io::{self, Write};
+
+/// Mailings that are shown to people; JSON has all.
+const SHOWN: usize = 10;
+
+/// Lines for each of them.
+pub(super) fn print(
+    out: &mut impl Write,
+    members: &[MemberStatus],
+    mailings: &[FleetMailing],
+) -> io::Result<()> {
+    if !members.is_empty() {
+        writeln!(out, "\nmembers:")?;
+    }
+    for member in members {
+        print_member(out, member)?;
+    }
+    if !mailings.is_empty() {
+        writeln!(out, "\nmailings of the day, at the members that tell theirs:")?;
+    }
+    for mailing in mailings.iter().take(SHOWN) {
+        let FleetMailing { signature, count, recipients, last, members, subject, .. } = mailing;
+        write!(
+            out,
+            "  {signature}: {count}; here to {recipients} recipients at {}, the last at {}",
+            members.join(", "),
+            time(*last)
+        )?;
+        match subject {
+            Some(subject) => writeln!(out, ": {subject}")?,
+            None => writeln!(out)?,
+        }
+    }
+    Ok(())
+}
+
+fn print_member(out: &mut impl Write, member: &MemberStatus) -> io::Result<()> {
+    let MemberStatus { name, role, program, .. } = member;
+    let heard = ago(member.heard_seconds_ago);
+    match member.state {
+        MemberState::Well => write!(out, "  {name} ({role}, {program}): ")?,
+        MemberState::Late => write!(out, "  {name} ({role}, {program}): LATE; ")?,
+        MemberState::Silent => write!(out, "  {name} ({role}, {program}): SILENT; ")?,
+        MemberState::Unreadable => {
+            return writeln!(
+                out,
+                "  {name}: {heard} ago it said what only another version of bulkmark understands"
+            );
+        }
+    }
+    write!(out, "step {} of epoch {}", member.step, member.epoch)?;
+    if let Some(lag) = member.lag_seconds {
+        write!(out, ", lag {}", ago(lag))?;
+    }
+    match member.waiting_seconds {
+        Some(oldest) if member.uncovered > 0 => {
+            write!(out, ", {} reports uncovered, the oldest for {}", member.uncovered, ago(oldest))?;
+        }
+        _ => write!(out, ", {} reports uncovered", member.uncovered)?,
+    }
+    writeln!(out, "; heard {heard} ago")
+}
