@@ -116,7 +116,7 @@ end
 -- 1 at the threshold, 2 at ten times that and beyond. What bulkmark would only mark stays at 1.
 local function weight(count, threshold, answer)
   if answer.held or threshold < 1 then return 1.0 end
-  return math.min(2.0, 1.0 + math.max(0, math.log10(count / threshold)))
+  return math.min(2.0, 1.0 + math.max(0, math.log(count / threshold) / math.log(10)))
 end
 
 local function show(task, answer)
