@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! rspamd with the module of this package.
 
-use crate::asking::{site, start};
+use crate::asking::{metrics, site, start};
 use crate::common::letters::{count, letter};
 use crate::common::milter::{Mail, session};
 use crate::common::{Site, wait_until};
@@ -130,4 +130,20 @@ fn mail_flows_without_an_answer() {
         let told = rspamd.check("", &letter(1));
         if told["symbols"]["BULKMARK"].is_null() { Err(told.to_string()) } else { Ok(()) }
     });
+}
+
+/// What people call spam has its symbol, before there is enough of it to be bulk.
+#[test]
+fn what_people_call_spam_has_its_symbol() {
+    let site = site("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n", "", "");
+    let _daemon = start(&site);
+    metrics(&site, "", &letter(1));
+    metrics(&site, "spam", &letter(1));
+    let Some(rspamd) = at_socket(&site, "") else { return };
+    let symbols = rspamd.check("", &letter(1))["symbols"].clone();
+    assert!(
+        !symbols["BULKMARK_SPAM"].is_null() && symbols["BULKMARK_BULK"].is_null(),
+        "{symbols}\n{}",
+        rspamd.log()
+    );
 }

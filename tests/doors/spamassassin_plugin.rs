@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! SpamAssassin with the plugin of this package.
 
-use crate::asking::{judge, site, start};
+use crate::asking::{judge, metrics, site, start};
 use crate::common::Site;
 use crate::common::letters::{count, letter};
 use crate::common::milter::{Mail, session};
@@ -53,7 +53,7 @@ fn milter_and_plugin_count_alike() {
     {
         assert!(told.contains(rule), "{rule}: {told}");
     }
-    let told = check(&site, "bulkmark_count 0\n", &delivered(1)).unwrap();
+    let told = check(&site, "bulkmark_count 0\n", &letter(1)).unwrap();
     assert!(told.contains("BULKMARK_BULK"), "{told}");
     assert_eq!(count(&site, &letter(1)), 40, "with bulkmark_count 0 it only asks");
 }
@@ -93,4 +93,15 @@ fn mail_flows_without_an_answer() {
     let told = check(&site, "", &delivered(1)).unwrap();
     assert!(!told.contains("BULKMARK_") && told.contains(": cannot connect: "), "{told}");
     assert!(told.contains("X-Spam-Status: tests=HAS_SUBJECT"), "{told}");
+}
+
+/// What people call spam has its rule, before there is enough of it to be bulk.
+#[test]
+fn what_people_call_spam_has_its_rule() {
+    let site = site("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n", "", "");
+    let _daemon = start(&site);
+    metrics(&site, "", &delivered(1));
+    metrics(&site, "spam", &delivered(1));
+    let Some(told) = check(&site, "", &letter(1)) else { return };
+    assert!(told.contains("tests=BULKMARK_SPAM,HAS_SUBJECT"), "{told}");
 }
