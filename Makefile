@@ -239,6 +239,8 @@ install:
 	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/bulkmark
 	install -D -m 0644 packaging/sysusers.d/bulkmark.conf $(DESTDIR)/usr/lib/sysusers.d/bulkmark.conf
 	install -D -m 0755 packaging/dovecot/bulkmark-report $(DESTDIR)/usr/lib/bulkmark/bulkmark-report
+	for of in rspamd spamassassin; do \
+		install -D -m 0644 -t $(DESTDIR)/usr/share/bulkmark/$$of packaging/$$of/* || exit 1; done
 	test -n "$(DESTDIR)" || ! command -v systemd-sysusers >/dev/null || systemd-sysusers bulkmark.conf
 	install -d -m 0755 $(DESTDIR)$(SYSCONFDIR)/bulkmark $(DESTDIR)$(SYSCONFDIR)/systemd/system
 	for file in milter.toml server.toml; do \

@@ -46,7 +46,12 @@ fn only_root_and_the_daemons_read_the_configuration() {
         };
         assert_eq!(mode, &expected, "{name}");
     }
-    for name in ["etc/bulkmark/milter.toml", "etc/systemd/system/bulkmark-milter.service"] {
+    for name in [
+        "etc/bulkmark/milter.toml",
+        "etc/systemd/system/bulkmark-milter.service",
+        "usr/share/bulkmark/rspamd/bulkmark.lua",
+        "usr/share/bulkmark/spamassassin/Bulkmark.pm",
+    ] {
         assert!(without.contains_key(name), "{without:?}");
     }
     // A second time, nothing of the administrator's is changed.

@@ -298,14 +298,19 @@ fn the_page_of_a_milter() {
     let entry = server.entry("mx", "report");
     let token = std::fs::read_to_string(server.site.path("mx")).unwrap();
     let mut site = milter(&[entry]);
-    site.extra += &format!("{STATUS}subjects = true\n");
+    let door = site.path("http.sock").display().to_string();
+    site.extra += &format!("{STATUS}subjects = true\n[doors.http]\nlisten = \"unix:{door}\"\n");
     let daemon = site.start();
+    daemon.log.wait_for(0, "the door http is at");
     mail(&daemon, 1, HOSTILE, "spam@<script>1</script>.example", 30);
     mail(&daemon, 2, "once", "friend@example.net", 1);
 
     browser.open(&url(&daemon), DESKTOP);
     browser.wait_for("document.getElementById('state').textContent === 'live'");
     browser.wait_for("document.querySelector('#links td:nth-child(3)')?.textContent === 'up to date'");
+    browser.wait_for(&format!(
+        "document.querySelector('#doors tbody tr')?.textContent.startsWith('httpopen at unix:{door}')"
+    ));
     for (what, value) in [
         ("document.title === 'mx.test · bulkmark milter'", true),
         ("document.getElementById('host').textContent === 'mx.test'", true),

@@ -5,6 +5,7 @@ mod common;
 use common::BULKMARK;
 use common::letters::{letter, send};
 use common::server::{Server, milter};
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::Command;
 
@@ -176,4 +177,59 @@ fn metrics_are_told() {
     assert!(ask("/metrics", &tokens[1]).starts_with("HTTP/1.1 403 "));
     assert!(ask("/v1/status", &tokens[0]).starts_with("HTTP/1.1 403 "));
     assert!(ask("/v1/status", &tokens[1]).starts_with("HTTP/1.1 200 "));
+}
+
+/// Each configured door is shown with what was asked there, or with the reason why it is not open.
+#[test]
+fn doors_are_shown() {
+    let mut site = common::Site::new("");
+    let socket = site.path("http.sock");
+    site.extra = format!(
+        "[doors.http]\nlisten = \"unix:{0}\"\n[doors.dccifd]\nlisten = \"unix:{0}2\"\n",
+        socket.display()
+    );
+    let daemon = site.start();
+    daemon.log.wait_for(0, "the door dccifd is at");
+    let ask = |kind: &str| {
+        let mut stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+        let head = format!(
+            "POST /v1/judge HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: 7\r\n\r\nA: b\n\nc"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(ask("message/rfc822").starts_with("HTTP/1.1 200 "));
+    assert!(ask("text/plain").starts_with("HTTP/1.1 415 "));
+    wait_until(
+        || json(&[], &site.config()),
+        |found| {
+            let door = &found["doors"][0];
+            let requests = &door["requests"];
+            door["name"] == "http"
+                && door["error"].is_null()
+                && (&door["open"], &door["connections"]) == (&0.into(), &2.into())
+                && requests["refused"] == 1
+                && requests["asked"]
+                    .as_u64()
+                    .zip(requests["counted"].as_u64())
+                    .is_some_and(|(a, c)| a + c == 1)
+                && found["doors"][1]["connections"] == 0
+        },
+    );
+    let (_, out, _) = status(&[], &site.config());
+    let line = format!("  http at unix:{}: requests since the start: 1 ", socket.display());
+    assert!(out.contains(&line) && out.contains("1 refused; 0 of 2 connections open\n"), "{out}");
+    let line = format!("  dccifd at unix:{}2: requests since the start: none; 0 of 0", socket.display());
+    assert!(out.contains(&line), "{out}");
+
+    // Where one cannot be opened, none is.
+    daemon.terminate();
+    site.extra = site.extra.replace("http.sock2", "missing/dccifd.sock");
+    let daemon = site.start();
+    daemon.log.wait_for(0, "no door is open but the milter's");
+    let (code, out, _) = status(&[], &site.config());
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("  dccifd at unix:") && out.contains("IS NOT OPEN: cannot listen on "), "{out}");
 }

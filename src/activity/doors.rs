@@ -2,6 +2,9 @@
 //! By which doors messages come, and how much is asked at each.
 
 use super::connections::Connections;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,11 +70,35 @@ impl Request {
     }
 }
 
+/// A door that is configured, since the daemon was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DoorStatus {
+    /// Its name.
+    pub name: String,
+    /// Where it is, or was to be.
+    pub address: String,
+    /// Why it is not open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Open connections.
+    pub open: usize,
+    /// All connections.
+    pub connections: u64,
+    /// Requests, by what became of them.
+    pub requests: BTreeMap<String, u64>,
+}
+
+/// Where a door is, and why it is not open.
+type Place = (String, Option<String>);
+
 /// What happens at all doors beside the milter's.
 #[derive(Debug, Default)]
 pub struct Doors {
     requests: [[AtomicU64; Request::ALL.len()]; 3],
     connections: [Arc<Connections>; 3],
+    /// Those that are configured.
+    places: Mutex<BTreeMap<Door, Place>>,
 }
 
 impl Doors {
@@ -90,5 +117,27 @@ impl Doors {
     #[must_use]
     pub fn connections(&self, door: Door) -> &Arc<Connections> {
         &self.connections[door.place()]
+    }
+
+    /// A door was opened at this address, or could not be.
+    pub fn opened(&self, door: Door, address: String, error: Option<String>) {
+        self.places.lock().insert(door, (address, error));
+    }
+
+    /// Those that are configured.
+    #[must_use]
+    pub fn status(&self) -> Vec<DoorStatus> {
+        let places = self.places.lock().clone();
+        let status = |(door, (address, error)): (Door, Place)| DoorStatus {
+            name: door.as_str().to_owned(),
+            address,
+            error,
+            open: self.connections(door).open(),
+            connections: self.connections(door).total(),
+            requests: Request::ALL
+                .map(|request| (request.as_str().to_owned(), self.requests(door, request)))
+                .into(),
+        };
+        places.into_iter().map(status).collect()
     }
 }

@@ -19,7 +19,7 @@ pub use crate::policy::AccountStatus;
 pub use bulk::{Mailing, Seen, StoredMailing};
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged};
-pub use doors::{Door, Doors, Request};
+pub use doors::{Door, DoorStatus, Doors, Request};
 pub use histogram::Histogram;
 pub use load::Load;
 pub use recent::{Recent, Record};

@@ -129,11 +129,18 @@ async fn open_doors(
     if !settings.are_open() {
         return;
     }
+    let doors = &service.activity.doors;
     let open = match OpenDoors::bind(settings, service).await {
         Ok(open) => Arc::new(open),
-        Err(e) => return log::error!("{e}; no door is open but the milter's"),
+        Err(e) => {
+            for (door, address) in settings.addresses() {
+                doors.opened(door, address, Some(e.to_string()));
+            }
+            return log::error!("{e}; no door is open but the milter's");
+        }
     };
     for (door, address) in open.addresses() {
+        doors.opened(door, address.clone(), None);
         log::info!("the door {} is at {address}", door.as_str());
         let (open, service, end) = (Arc::clone(&open), Arc::clone(service), end.clone());
         tasks.run(door.as_str(), move || {

@@ -3,7 +3,7 @@
 
 use super::output::{failed, output};
 use super::show::{Slice, THRESHOLD, ago, bytes, next_capacity};
-use crate::activity::{AccountStatus, TrapStatus};
+use crate::activity::{AccountStatus, DoorStatus, TrapStatus};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use crate::ledger::{BulkStatus, LimitedStatus, now};
@@ -121,6 +121,7 @@ fn print_for_people(out: &mut impl Write, status: &DaemonStatus, threshold: u32)
     if let Some(traps) = &status.traps {
         print_traps(out, traps)?;
     }
+    print_doors(out, &status.doors)?;
     print_accounts(out, &status.accounts)?;
     if !status.ledger.limited.is_empty() {
         writeln!(out, "\nwhat clients with limits reported:")?;
@@ -141,6 +142,27 @@ fn print_accounts(out: &mut impl Write, accounts: &[AccountStatus]) -> io::Resul
             let over = if *over { ", OVER ITS LIMIT" } else { "" };
             writeln!(out, "  {account}: {bulk} copies of bulk, {recipients} recipients in all{over}")?;
         }
+    }
+    Ok(())
+}
+
+/// What is asked at doors beside the mail server's.
+fn print_doors(out: &mut impl Write, doors: &[DoorStatus]) -> io::Result<()> {
+    if !doors.is_empty() {
+        writeln!(out, "\ndoors:")?;
+    }
+    for DoorStatus { name, address, error, open, connections, requests } in doors {
+        if let Some(error) = error {
+            writeln!(out, "  {name} at {address} IS NOT OPEN: {}", told(error))?;
+            continue;
+        }
+        let requests: Vec<_> = requests.iter().filter(|(_, count)| **count > 0).collect();
+        let requests: Vec<_> = requests.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let requests = if requests.is_empty() { "none".to_owned() } else { requests.join(", ") };
+        writeln!(
+            out,
+            "  {name} at {address}: requests since the start: {requests}; {open} of {connections} connections open"
+        )?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use super::disk::Disk;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
-use crate::activity::{AccountStatus, Activity, TrapStatus};
+use crate::activity::{AccountStatus, Activity, DoorStatus, TrapStatus};
 use crate::correspondents::Correspondents;
 use crate::ledger::{self, Ledger, LedgerError, Role, Shares};
 use crate::signature::Signature;
@@ -107,6 +107,9 @@ pub struct DaemonStatus {
     /// What traps made of mail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traps: Option<TrapStatus>,
+    /// Doors of a milter beside the mail server's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doors: Vec<DoorStatus>,
 }
 
 /// What a daemon is made of, as far as it can tell of it.
@@ -209,6 +212,7 @@ impl Daemon {
             accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, ledger::now()),
             correspondents: self.correspondents.as_ref().map(|pairs| pairs.len()),
             traps: Some(self.activity.traps()).filter(|traps| *traps != TrapStatus::default()),
+            doors: self.activity.doors.status(),
             ..self.outline(ledger)
         })
     }
@@ -279,6 +283,7 @@ impl Daemon {
             accounts: Vec::new(),
             correspondents: None,
             traps: None,
+            doors: Vec::new(),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::head::Head;
 use crate::activity::{Door, Request as Done};
 use crate::judging::{Judgement, Message, Service, judge};
 use crate::mail::MAX_BODY;
-use crate::verdict::{Answer, because};
+use crate::verdict::{Answer, Finding, because};
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -56,11 +56,21 @@ struct Told {
     answer: Answer,
     /// Why, as a sentence.
     because: String,
+    /// Of the policy that decides.
+    thresholds: Limits,
     /// Whether the message was counted by this request.
     counted: bool,
     header: Field,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<Reply>,
+}
+
+/// From which count or weight on a message is bulk or spam.
+#[derive(Serialize)]
+struct Limits {
+    body: u32,
+    near: u32,
+    spam: u32,
 }
 
 /// The header field that the milter would add.
@@ -177,12 +187,21 @@ fn tell(message: &Message, judgement: Judgement) -> Told {
     let (rules, envelope) = (&message.rules, &message.envelope);
     let Judgement { finding, outcome, content, reported } = judgement;
     let answer = Answer::of(rules, envelope, content.as_ref(), &finding);
-    let by = rules.parties(envelope).first().map(|party| party.by).unwrap_or_default();
+    let by = match &finding {
+        Finding::Counted(counted) => counted.decision.by,
+        _ => rules.parties(envelope).first().map(|party| party.by).unwrap_or_default(),
+    };
     let low = content.as_ref().and_then(|content| content.signatures.body.err());
-    let (_, because) = because(&finding, rules.terms(by).thresholds, low);
+    let thresholds = rules.terms(by).thresholds;
+    let (_, because) = because(&finding, thresholds, low);
     Told {
         answer: Answer { action: Some(outcome.action.to_string()), ..answer },
         because,
+        thresholds: Limits {
+            body: thresholds.body.get(),
+            near: thresholds.near.get(),
+            spam: thresholds.spam.get(),
+        },
         counted: reported > 0,
         header: Field { name: rules.header.as_str().to_owned(), value: outcome.header },
         reply: outcome.reply.map(|reply| Reply { code: reply.code, status: reply.status, text: reply.text }),

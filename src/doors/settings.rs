@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `[doors]` of the configuration.
 
+use crate::activity::Door;
 use crate::net::{Listen, Mode};
 use crate::policy::Network;
 use serde::Deserialize;
@@ -113,6 +114,13 @@ impl Settings {
     #[must_use]
     pub const fn are_open(&self) -> bool {
         self.http.listen.address().is_some() || self.dccifd.listen.address().is_some()
+    }
+
+    /// The doors that are configured, and where they are to be.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<(Door, String)> {
+        let all = [(Door::Http, &self.http.listen), (Door::Dccifd, &self.dccifd.listen)];
+        all.into_iter().filter_map(|(door, listen)| Some((door, listen.address()?.to_string()))).collect()
     }
 
     /// Whether they agree with one another.

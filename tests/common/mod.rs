@@ -30,6 +30,7 @@ pub mod proxy;
 #[path = "../../crates/filter/tests/common/random.rs"]
 pub mod random;
 pub mod rig;
+pub mod rspamd;
 pub mod server;
 pub mod signer;
 pub mod smtp;

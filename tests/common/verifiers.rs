@@ -3,16 +3,17 @@
 
 use super::dns::Dns;
 use super::mta::{free_port, skip, wait_until};
+use super::rspamd;
 use std::fs;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A verifier; stopped when dropped.
+/// A verifier, or another program that looks at mail; stopped when dropped.
 pub struct Verifier {
     pub milter: String,
     /// Its files.
-    _directory: tempfile::TempDir,
+    pub directory: tempfile::TempDir,
     child: Child,
 }
 
@@ -42,52 +43,24 @@ impl Verifier {
     pub fn rspamd(dns: &Dns) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port();
-        let path = |name: &str| directory.path().join(name).display().to_string();
-        for name in ["local.d", "db", "run", "log"] {
-            fs::create_dir(path(name)).unwrap();
-        }
-        // The list of all domains below which anybody may have one takes a long time to be read.
-        fs::write(path("tld"), "example\ntest\n").unwrap();
-        for (file, text) in [
-            (
-                "worker-proxy.inc",
-                format!(
-                    "bind_socket = \"127.0.0.1:{port}\"; milter = yes; timeout = 20s;\n\
-                     upstream \"local\" {{ default = yes; self_scan = yes; }}\n"
-                ),
-            ),
-            ("worker-normal.inc", "enabled = false;\n".to_owned()),
-            ("worker-controller.inc", "enabled = false;\n".to_owned()),
-            ("worker-fuzzy.inc", "enabled = false;\n".to_owned()),
-            ("rbl.conf", "enabled = false;\n".to_owned()),
-            ("logging.inc", format!("type = \"file\"; filename = \"{}\";\n", path("log/log"))),
-            (
-                "options.inc",
-                format!(
-                    "dns {{ nameserver = [\"{}\"]; timeout = 2s; }}\nurl_tld = \"{}\";\nfilters = \"dkim,spf\";\n",
-                    dns.address,
-                    path("tld")
-                ),
-            ),
-            ("actions.conf", "reject = null; add_header = null; greylist = null;\n".to_owned()),
-            ("milter_headers.conf", guide("milter_headers.conf")),
-        ] {
-            fs::write(path(&format!("local.d/{file}")), text).unwrap();
-        }
-        let mut command = Command::new("rspamd");
-        command.args(["-i", "-f", "-u", "root", "-g", "root", "-c", "/etc/rspamd/rspamd.conf"]);
-        for (name, value) in [
-            ("LOCAL_CONFDIR", path("")),
-            ("DBDIR", path("db")),
-            ("RUNDIR", path("run")),
-            ("LOGDIR", path("log")),
-        ] {
-            command.arg(format!("--var={name}={value}"));
-        }
+        let proxy = format!(
+            "enabled = true; bind_socket = \"127.0.0.1:{port}\"; milter = yes; timeout = 20s;\n\
+             upstream \"local\" {{ default = yes; self_scan = yes; }}\n"
+        );
+        let command = rspamd::command(
+            directory.path(),
+            &[
+                ("local.d/worker-proxy.inc", proxy),
+                ("local.d/options.inc", rspamd::options(directory.path(), &dns.address, "2s", "dkim,spf")),
+                ("local.d/actions.conf", "reject = null; add_header = null; greylist = null;\n".to_owned()),
+                ("local.d/milter_headers.conf", guide("milter_headers.conf")),
+            ],
+        );
         Self::start("rspamd", command, port, directory)
     }
 
-    fn start(name: &str, mut command: Command, port: u16, directory: tempfile::TempDir) -> Option<Self> {
+    /// Runs a command that will listen on a port; none where it is not installed.
+    pub fn start(name: &str, mut command: Command, port: u16, directory: tempfile::TempDir) -> Option<Self> {
         if Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
             skip(&format!("{name} is missing; run tests/mta/install {name} as root"));
             return None;
@@ -97,7 +70,7 @@ impl Verifier {
             assert_eq!(child.try_wait().unwrap(), None, "{name} ended");
             TcpStream::connect(("127.0.0.1", port)).ok()
         });
-        Some(Self { milter: format!("inet:127.0.0.1:{port}"), _directory: directory, child })
+        Some(Self { milter: format!("inet:127.0.0.1:{port}"), directory, child })
     }
 }
 

@@ -14,6 +14,19 @@ fn guide(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)).unwrap()
 }
 
+/// The code block of docs/doors.md below the first line that names a file.
+pub(crate) fn shown(file: &str) -> String {
+    let guide = guide("doors.md");
+    let (_, below) = guide.split_once(&format!("`{file}`")).unwrap_or_else(|| panic!("{file} is not named"));
+    let (_, block) = below.split_once("```text\n").unwrap();
+    block.split_once("```").unwrap().0.to_owned()
+}
+
+/// A file of the packages, as it is installed.
+pub(crate) fn packaged(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging").join(path)).unwrap()
+}
+
 /// Runs a command of the guide in a directory.
 fn run(site: &Site, command: &str) -> Value {
     let output =

@@ -50,7 +50,7 @@ fn the_answer_is_that_of_check() {
         let (_, check) = site.check(&message);
         let check: Value = serde_json::from_str(&check).unwrap_or_else(|e| panic!("{e}: {check}"));
         let answer = answer.as_object_mut().unwrap();
-        for more in ["because", "counted", "header"] {
+        for more in ["because", "thresholds", "counted", "header"] {
             assert!(answer.remove(more).is_some(), "{more}");
         }
         if check["action"].is_null() {
@@ -72,6 +72,7 @@ fn the_envelope_takes_part() {
     let _daemon = start(&site);
     let of = |query: &str| judge(&site, query, &letter(1));
     assert_eq!(of("?ip=198.51.100.9")["reason"], "network");
+    assert_eq!(of("?ip=198.51.100.9")["thresholds"], serde_json::json!({ "body": 3, "near": 3, "spam": 3 }));
     assert_eq!(of("?ip=192.0.2.7&user=anna")["reason"], "authenticated");
     assert_eq!(of("?rcpt=x@out.test")["reason"], "policy");
     let answer = of("?ip=192.0.2.7&rcpt=a@box.test&rcpt=%3Cb@box.test%3E&rcpt=c@box.test&queue-id=4ID");

@@ -11,4 +11,6 @@ mod http;
 mod malformed;
 mod once;
 mod rspamd;
+mod rspamd_module;
 mod spamassassin;
+mod spamassassin_plugin;

@@ -184,6 +184,7 @@ const shown = {
       fleet(daemon.fleet);
       members(daemon.fleet);
       clients(daemon);
+      doors(daemon);
     }
     ledger(status);
     tiles();
@@ -440,6 +441,23 @@ function clients(daemon) {
     text(cells[4], ago(client["heard-seconds-ago"]), "number");
     text(cells[5], number(client.refused), client.refused ? "number wrong" : "number");
     text(cells[6], client["last-refusal"] ?? "");
+  });
+}
+
+function doors(daemon) {
+  const list = daemon.doors ?? [];
+  $("s-doors").hidden = list.length === 0;
+  rows($("doors"), list, (door) => door.name, (cells, door) => {
+    const { counted, asked, nominated, refused, "timed-out": late } = door.requests;
+    name_of(cells[0], door.name, "name plain");
+    cells[0].title = door.address;
+    text(cells[1], door.error ?? `open at ${door.address}`, door.error ? "wrong whole" : "whole");
+    text(cells[2], number(door.connections), "number");
+    text(cells[3], number(counted), "number");
+    text(cells[4], number(asked), "number");
+    text(cells[5], number(nominated), "number");
+    text(cells[6], number(refused + late), refused + late ? "number wrong" : "number");
+    cells[6].title = `${number(refused)} refused, ${number(late)} did not come in time`;
   });
 }
 
