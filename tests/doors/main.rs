@@ -10,5 +10,6 @@ mod guide;
 mod http;
 mod malformed;
 mod once;
+mod razor;
 mod rspamd;
 mod spamassassin;
