@@ -11,5 +11,6 @@ mod http;
 mod malformed;
 mod once;
 mod razor;
+mod razor_malformed;
 mod rspamd;
 mod spamassassin;

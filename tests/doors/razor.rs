@@ -129,6 +129,10 @@ impl Raw {
         line
     }
 
+    pub(crate) fn stream(&self) -> &TcpStream {
+        self.0.get_ref()
+    }
+
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         // It may be closed already.
         let _ = self.0.get_mut().write_all(bytes);
@@ -167,7 +171,8 @@ fn razor_agents_from_discovery_to_revocation() {
     }
     assert!(anna.is_spam(&mail), "{}", anna.log());
     assert!(anna.log().contains("cf=51"), "{}", anna.log());
-    assert!(!anna.is_spam(&advertisement("Dora")), "another body");
+    let other = format!("Subject: x\n\n{}\n", "Shall we meet on Thursday, or rather next week?\n".repeat(9));
+    assert!(!anna.is_spam(other.as_bytes()), "another body");
     anna.revoke(&mail);
     assert!(!anna.is_spam(&mail));
     anna.report(&mail);
@@ -236,6 +241,7 @@ fn each_answer() {
     assert_eq!(raw.ask("a=g&pm=csl"), "-csl=?");
     assert_eq!([raw.line(), raw.line()], [format!("{address}:2703\r\n"), ".\r\n".to_owned()]);
     for (asked, told) in [
+        ("a=wrong", "err=202"),
         ("a=c&e=4&ep4=7542-10&s=abc", "p=0"),
         ("a=r&e=4&ep4=7542-10&s=abc", "err=203"),
         ("a=revoke&e=4&s=abc", "err=203"),
@@ -244,7 +250,6 @@ fn each_answer() {
         ("a=reg&user=anna&pass=short", "res=0"),
         ("a=reg&user=anna&pass=a-password", "pass=a-password&res=1&user=anna"),
         ("a=reg&user=anna&pass=another-one", "err=210"),
-        ("a=wrong", "err=202"),
     ] {
         assert_eq!(raw.ask(asked), told, "{asked}");
     }
@@ -285,4 +290,31 @@ fn accounts_only_for_those_who_may() {
     let _daemon = start(&site);
     assert_eq!(Raw::connect(&address).ask("a=reg&user=anna&pass=a-password"), "err=203");
     assert!(!Path::new(&site.path("state/razor-accounts")).exists());
+}
+
+/// Thousands of checks in flight are answered in order, each by the weight of what was said of it.
+#[test]
+fn many_checks_at_once() {
+    let (site, address) = open(Site::new("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n"), "");
+    let _daemon = start(&site);
+    let Some(anna) = Agent::new(&site, "anna", &address) else { return };
+    let mail = advertisement("Anna");
+    anna.register("anna");
+    anna.report(&mail);
+    let log = anna.log();
+    let known = log.split("a=r&e=4&ep4=7542-10&s=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let known = known.unwrap_or_else(|| panic!("{log}"));
+    let mut raw = Raw::connect(&address);
+    let batch = format!("-a=c&e=4&ep4=7542-10&s=?\r\n{}{known}\r\n.\r\n", "abc\r\n".repeat(999));
+    let mut writer = raw.stream().try_clone().unwrap();
+    let bytes = batch.repeat(20);
+    let sends = std::thread::spawn(move || writer.write_all(bytes.as_bytes()).unwrap());
+    for n in 0..20 {
+        assert_eq!(raw.line(), "-p=0\r\n", "{n}");
+        for _ in 1..999 {
+            assert_eq!(raw.line(), "p=0\r\n");
+        }
+        assert_eq!([raw.line(), raw.line()], ["p=1&cf=51\r\n", ".\r\n"]);
+    }
+    sends.join().unwrap();
 }

@@ -249,3 +249,17 @@ async fn say(digest: Digest, side: Side, session: &Session, context: &Context) -
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_connect() {
+        let settings =
+            RazorSettings { networks: vec!["192.0.2.0/24".parse().unwrap()], ..RazorSettings::default() };
+        let may = |ip: &str| may_ask(Some(ip.parse().unwrap()), &settings);
+        assert!(may("127.0.0.1") && may("::1") && may("::ffff:127.0.0.1") && may("192.0.2.9"));
+        assert!(!may("192.0.3.1") && !may("2001:db8::1") && !may_ask(None, &settings));
+    }
+}
