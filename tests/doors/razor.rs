@@ -4,6 +4,7 @@
 use crate::common::letters::offer;
 use crate::common::server::{Server, milter};
 use crate::common::{Daemon, PATIENCE, Site, wait_until};
+use crate::spamassassin::run;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -317,4 +318,31 @@ fn many_checks_at_once() {
         assert_eq!([raw.line(), raw.line()], ["p=1&cf=51\r\n", ".\r\n"]);
     }
     sends.join().unwrap();
+}
+
+/// SpamAssassin reports by its plugin, and its plugin finds what was reported.
+#[test]
+fn spamassassin_checks_and_reports() {
+    let (site, address) = open(Site::new("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n"), "");
+    let _daemon = start(&site);
+    let Some(anna) = Agent::new(&site, "anna", &address) else { return };
+    anna.does("razor-admin", &["-discover"], b"");
+    anna.register("anna");
+    let conf = anna.home.join("razor-agent.conf");
+    let rules = format!(
+        "use_razor2 1\nrazor_config {}\nfull RAZOR2_CHECK eval:check_razor2()\nscore RAZOR2_CHECK 1\n\
+         full RAZOR2_CF_RANGE_51_100 eval:check_razor2_range('','51','100')\nscore RAZOR2_CF_RANGE_51_100 1\n",
+        conf.display()
+    );
+    let mail = advertisement("Anna");
+    let run = |arguments: &[&str]| run(&site, ("Razor2", &rules), arguments, &mail);
+    let Some(checked) = run(&["-t"]) else { return };
+    assert!(!checked.contains("RAZOR2_"), "{checked}");
+    run(&["-r"]).unwrap();
+    let checked = run(&["-t"]).unwrap();
+    assert!(
+        checked.contains("RAZOR2_CHECK") && checked.contains("RAZOR2_CF_RANGE_51_100"),
+        "{checked}\n{}",
+        anna.log()
+    );
 }

@@ -9,9 +9,6 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-const PLUGINS: &str =
-    "loadplugin Mail::SpamAssassin::Plugin::Check\nloadplugin Mail::SpamAssassin::Plugin::DCC\n";
-
 /// What docs/doors.md tells to write.
 const RULES: &str = "use_dcc 1\ndcc_body_max 20\ndcc_fuz1_max 20\ndcc_fuz2_max 20\n";
 
@@ -22,8 +19,21 @@ fn delivered(n: usize) -> Vec<u8> {
     [received.as_bytes(), &letter(n)].concat()
 }
 
-/// Runs SpamAssassin on a message; none where it is not installed.
+/// Runs SpamAssassin with its DCC plugin on a message; none where it is not installed.
 fn spamassassin(site: &Site, arguments: &[&str], message: &[u8]) -> Option<String> {
+    let door = site.path("dccifd.sock").display().to_string();
+    let rules =
+        format!("{RULES}dcc_dccifd_path {door}\nfull DCC_CHECK eval:check_dcc()\nscore DCC_CHECK 3\n");
+    run(site, ("DCC", &rules), arguments, message)
+}
+
+/// Runs SpamAssassin with this plugin and these rules alone.
+pub(crate) fn run(
+    site: &Site,
+    (plugin, local): (&str, &str),
+    arguments: &[&str],
+    message: &[u8],
+) -> Option<String> {
     if Command::new("spamassassin").arg("--version").output().is_err() {
         println!("SKIPPED: spamassassin is not installed");
         assert!(std::env::var_os("CI").is_none(), "spamassassin must be installed in CI");
@@ -34,12 +44,10 @@ fn spamassassin(site: &Site, arguments: &[&str], message: &[u8]) -> Option<Strin
         fs::create_dir_all(directory).unwrap();
     }
     fs::write(rules.join("one.cf"), "header HAS_SUBJECT exists:Subject\n").unwrap();
-    fs::write(own.join("local.pre"), PLUGINS).unwrap();
-    let door = site.path("dccifd.sock").display().to_string();
-    let local = format!(
-        "dns_available no\nskip_rbl_checks 1\n{RULES}dcc_dccifd_path {door}\nfull DCC_CHECK eval:check_dcc()\nscore DCC_CHECK 3\n\
-         add_header all Status \"_YESNO_ tests=_TESTS_\"\n"
-    );
+    let load = |plugin: &str| format!("loadplugin Mail::SpamAssassin::Plugin::{plugin}\n");
+    fs::write(own.join("local.pre"), load("Check") + &load(plugin)).unwrap();
+    let status = "add_header all Status \"_YESNO_ tests=_TESTS_\"\n";
+    let local = format!("dns_available no\nskip_rbl_checks 1\n{local}{status}");
     fs::write(own.join("local.cf"), local).unwrap();
     let mut child = Command::new("spamassassin")
         .args(arguments)
