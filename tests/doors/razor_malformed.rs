@@ -61,7 +61,7 @@ fn garbage() {
         let bytes: Vec<u8> = (0..random.below(400))
             .flat_map(|_| match n % 2 {
                 0 => vec![u8::try_from(random.below(256)).unwrap()],
-                _ => words[usize::try_from(random.below(16)).unwrap()].as_bytes().to_vec(),
+                _ => words[random.below(16)].as_bytes().to_vec(),
             })
             .collect();
         raw.send(&bytes);

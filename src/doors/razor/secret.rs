@@ -13,7 +13,7 @@ const DIGITS: usize = 80;
 
 const BLOCK: usize = 64;
 
-/// The states from which SHA-1 begins.
+/// The state from which SHA-1 begins.
 const BEGIN: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
 /// What is kept of a password.
@@ -70,6 +70,7 @@ impl Secret {
 }
 
 /// SHA-1 of a block that led to this state and a text that fits into one more.
+#[expect(clippy::big_endian_bytes, reason = "SHA-1 has its length so")]
 fn finish(mut state: [u32; 5], text: &[u8]) -> [u32; 5] {
     let mut block = [0; BLOCK];
     let text = &text[..text.len().min(BLOCK - 9)];
