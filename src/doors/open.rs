@@ -186,6 +186,11 @@ async fn bind_razor(
     let accounts = razor::Accounts::read(state_dir)
         .map_err(|reason| DoorError::Accounts { path: state_dir.join(razor::ACCOUNTS), reason })?;
     let told = settings.told(&socket.address()).to_owned();
-    let context = razor::Context { service: Arc::clone(service), settings: settings.clone(), accounts, told };
+    let context = razor::Context {
+        service: Arc::clone(service),
+        settings: settings.clone(),
+        accounts: Arc::new(accounts),
+        told,
+    };
     Ok((Arc::new(socket), Arc::new(context)))
 }

@@ -25,7 +25,7 @@ const PIECE: usize = 16 << 10;
 pub(in crate::doors) struct Context {
     pub(in crate::doors) service: Arc<Service>,
     pub(in crate::doors) settings: RazorSettings,
-    pub(in crate::doors) accounts: Accounts,
+    pub(in crate::doors) accounts: Arc<Accounts>,
     /// Where clients are told to come.
     pub(in crate::doors) told: String,
 }
@@ -202,8 +202,11 @@ async fn reply(
         Request::State => Answer::State,
         Request::Catalogues => Answer::Servers("csl"),
         Request::Nominations => Answer::Servers("nsl"),
-        Request::Register { user, password } => session.register(context, ip, (user, password)).await,
-        Request::Identify(user) => session.identify(context, user),
+        Request::Register { user, password } => {
+            let by = (&context.accounts, context.settings.register);
+            session.register(by, ip, (user, password)).await
+        }
+        Request::Identify(user) => session.identify(&context.accounts, user),
         Request::Prove(proof) => session.prove(&proof).await,
         Request::Introduction => Answer::Nothing,
         Request::Quit => {

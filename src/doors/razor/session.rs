@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What one client said of itself: accounts that it makes, and who it is.
 
-use super::accounts::NoAccount;
+use super::accounts::{Accounts, NoAccount};
 use super::answer::Answer;
 use super::secret::{Secret, made_up};
-use super::serve::Context;
 use crate::doors::settings::Registers;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -37,24 +36,21 @@ impl Session {
     /// Makes an account.
     pub(super) async fn register(
         &mut self,
-        context: &Arc<Context>,
+        (accounts, registers): (&Arc<Accounts>, Registers),
         ip: Option<IpAddr>,
         (user, password): (Option<String>, Option<String>),
     ) -> Answer {
         let is_local = ip.is_some_and(|ip| ip.to_canonical().is_loopback());
-        let may = match context.settings.register {
+        let may = match registers {
             Registers::Nobody => false,
             Registers::Local => is_local,
             Registers::All => true,
         };
-        if !may {
+        if !may || self.is_tried() {
             return Answer::Forbidden;
         }
-        if self.is_tried() {
-            return Answer::Forbidden;
-        }
-        let for_it = Arc::clone(context);
-        let added = tokio::task::spawn_blocking(move || for_it.accounts.add(user, password)).await;
+        let accounts = Arc::clone(accounts);
+        let added = tokio::task::spawn_blocking(move || accounts.add(user, password)).await;
         match added {
             Ok(Ok((user, password))) => {
                 log::info!("razor: a new account: {}", crate::text::told(&user));
@@ -70,9 +66,9 @@ impl Session {
     }
 
     /// Somebody says who they are.
-    pub(super) fn identify(&mut self, context: &Context, user: String) -> Answer {
+    pub(super) fn identify(&mut self, accounts: &Accounts, user: String) -> Answer {
         self.user = None;
-        let Some(secret) = context.accounts.secret(&user) else { return Answer::UnknownUser };
+        let Some(secret) = accounts.secret(&user) else { return Answer::UnknownUser };
         match made_up() {
             Ok(challenge) => {
                 self.claim = Some((user, secret, challenge.clone()));
