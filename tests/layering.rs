@@ -43,7 +43,21 @@ const ROOMS: [(&str, &[&str]); 24] = [
         ],
     ),
     ("milter", &["policy", "net", "verdict", "judging", "activity"]),
-    ("doors", &["mail", "ledger", "policy", "net", "verdict", "judging", "activity"]),
+    (
+        "doors",
+        &[
+            "mail",
+            "signature",
+            "ledger",
+            "directory",
+            "text",
+            "policy",
+            "net",
+            "verdict",
+            "judging",
+            "activity",
+        ],
+    ),
     ("tune", &["mail", "signature", "ledger", "policy", "verdict"]),
     (
         "config",

@@ -17,11 +17,13 @@ pub enum Door {
     Http,
     /// A client of DCC's interface daemon.
     Dccifd,
+    /// A client of Razor, by signatures.
+    Razor,
 }
 
 impl Door {
     /// Those beside the milter's.
-    pub const BESIDE: [Self; 2] = [Self::Http, Self::Dccifd];
+    pub const BESIDE: [Self; 3] = [Self::Http, Self::Dccifd, Self::Razor];
 
     /// Its name in log and metrics.
     #[must_use]
@@ -30,6 +32,7 @@ impl Door {
             Self::Milter => "milter",
             Self::Http => "http",
             Self::Dccifd => "dccifd",
+            Self::Razor => "razor",
         }
     }
 
@@ -95,8 +98,8 @@ type Place = (String, Option<String>);
 /// What happens at all doors beside the milter's.
 #[derive(Debug, Default)]
 pub struct Doors {
-    requests: [[AtomicU64; Request::ALL.len()]; 3],
-    connections: [Arc<Connections>; 3],
+    requests: [[AtomicU64; Request::ALL.len()]; 1 + Door::BESIDE.len()],
+    connections: [Arc<Connections>; 1 + Door::BESIDE.len()],
     /// Those that are configured.
     places: Mutex<BTreeMap<Door, Place>>,
 }

@@ -98,7 +98,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
     look_after_all(&ledger, &service, &state_dir, &mut tasks);
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
     let end = at_end(ending);
-    open_doors(&file.doors, &service, &end, &mut tasks).await;
+    open_doors(&file.doors, (&service, &state_dir), &end, &mut tasks).await;
     let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), end));
     let reloads = async {
         let mut in_force = file;
@@ -122,7 +122,7 @@ async fn daemon(path: &Path, mut checked: Checked, passed: Activation) -> anyhow
 /// without.
 async fn open_doors(
     settings: &doors::Settings,
-    service: &Arc<Service>,
+    (service, state_dir): (&Arc<Service>, &Path),
     end: &watch::Receiver<bool>,
     tasks: &mut Supervisor,
 ) {
@@ -130,7 +130,7 @@ async fn open_doors(
         return;
     }
     let doors = &service.activity.doors;
-    let open = match OpenDoors::bind(settings, service).await {
+    let open = match OpenDoors::bind(settings, service, state_dir).await {
         Ok(open) => Arc::new(open),
         Err(e) => {
             for (door, address) in settings.addresses() {

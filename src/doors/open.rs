@@ -4,11 +4,13 @@
 use super::access::Access;
 use super::dccifd;
 use super::http;
-use super::settings::{DccifdSettings, HttpSettings, Settings};
+use super::razor;
+use super::settings::{DccifdSettings, HttpSettings, RazorSettings, Settings};
 use crate::activity::Door;
 use crate::judging::Service;
 use crate::net::{Address, Bounds, Crowd, HttpListener, Mode, Socket};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -38,13 +40,22 @@ pub enum DoorError {
     /// The token cannot be used.
     #[error("doors.http.token-file: {0}")]
     Token(String),
+    /// The accounts of Razor's users cannot be used.
+    #[error("doors.razor: {path}: {reason}")]
+    Accounts {
+        /// Their file.
+        path: PathBuf,
+        /// What the system says.
+        reason: io::Error,
+    },
 }
 
 /// Doors that are bound, and do not answer yet.
 pub struct OpenDoors {
     http: Option<(Arc<HttpListener>, Arc<http::Context>)>,
     dccifd: Option<(Arc<Socket>, Arc<dccifd::Context>)>,
-    bounds: [Bounds; 2],
+    razor: Option<(Arc<Socket>, Arc<razor::Context>)>,
+    bounds: [Bounds; 3],
 }
 
 const fn bounds(most: usize) -> Bounds {
@@ -58,13 +69,18 @@ async fn ended(mut end: watch::Receiver<bool>) {
 }
 
 impl OpenDoors {
-    /// Binds the doors that these settings have.
+    /// Binds the doors that these settings have. What they keep is in `state_dir`.
     ///
     /// # Errors
     /// [`DoorError`]
-    pub async fn bind(settings: &Settings, service: &Arc<Service>) -> Result<Self, DoorError> {
-        let Settings { http, dccifd } = settings;
-        let bounds = [bounds(http.max_connections.get()), bounds(dccifd.max_connections.get())];
+    pub async fn bind(
+        settings: &Settings,
+        service: &Arc<Service>,
+        state_dir: &Path,
+    ) -> Result<Self, DoorError> {
+        let Settings { http, dccifd, razor } = settings;
+        let most = [http.max_connections, dccifd.max_connections, razor.max_connections];
+        let bounds = most.map(|most| bounds(most.get()));
         let http = match http.listen.address() {
             None => None,
             Some(address) => Some(bind_http(address, http, service).await?),
@@ -73,7 +89,11 @@ impl OpenDoors {
             None => None,
             Some(address) => Some(bind_dccifd(address, dccifd, service).await?),
         };
-        Ok(Self { http, dccifd, bounds })
+        let razor = match razor.listen.address() {
+            None => None,
+            Some(address) => Some(bind_razor(address, razor, service, state_dir).await?),
+        };
+        Ok(Self { http, dccifd, razor, bounds })
     }
 
     /// Where they are, for people.
@@ -81,7 +101,8 @@ impl OpenDoors {
     pub fn addresses(&self) -> Vec<(Door, String)> {
         let http = self.http.as_ref().map(|(listener, _)| (Door::Http, listener.address()));
         let dccifd = self.dccifd.as_ref().map(|(socket, _)| (Door::Dccifd, socket.address()));
-        http.into_iter().chain(dccifd).collect()
+        let razor = self.razor.as_ref().map(|(socket, _)| (Door::Razor, socket.address()));
+        http.into_iter().chain(dccifd).chain(razor).collect()
     }
 
     /// Answers at a door until the end, and then waits for ever.
@@ -90,6 +111,7 @@ impl OpenDoors {
             Door::Milter => (),
             Door::Http => self.serve_http(service, end).await,
             Door::Dccifd => self.serve_dccifd(end).await,
+            Door::Razor => self.serve_razor(end).await,
         }
         std::future::pending().await
     }
@@ -107,6 +129,13 @@ impl OpenDoors {
         if let Some((socket, context)) = &self.dccifd {
             let crowd = Crowd::new(self.bounds[1]);
             dccifd::serve(Arc::clone(socket), crowd, Arc::clone(context), ended(end)).await;
+        }
+    }
+
+    async fn serve_razor(&self, end: watch::Receiver<bool>) {
+        if let Some((socket, context)) = &self.razor {
+            let crowd = Crowd::new(self.bounds[2]);
+            razor::serve(Arc::clone(socket), crowd, Arc::clone(context), ended(end)).await;
         }
     }
 }
@@ -141,5 +170,27 @@ async fn bind_dccifd(
         return Err(DoorError::Remote { address: socket.address(), door: "dccifd", missing: "networks" });
     }
     let context = dccifd::Context { service: Arc::clone(service), settings: settings.clone() };
+    Ok((Arc::new(socket), Arc::new(context)))
+}
+
+async fn bind_razor(
+    address: &Address,
+    settings: &RazorSettings,
+    service: &Arc<Service>,
+    state_dir: &Path,
+) -> Result<(Arc<Socket>, Arc<razor::Context>), DoorError> {
+    let socket = bind(address, Mode::default(), Door::Razor).await?;
+    if !socket.is_local() && settings.networks.is_empty() {
+        return Err(DoorError::Remote { address: socket.address(), door: "razor", missing: "networks" });
+    }
+    let accounts = razor::Accounts::read(state_dir)
+        .map_err(|reason| DoorError::Accounts { path: state_dir.join(razor::ACCOUNTS), reason })?;
+    let told = settings.told(&socket.address()).to_owned();
+    let context = razor::Context {
+        service: Arc::clone(service),
+        settings: settings.clone(),
+        accounts: Arc::new(accounts),
+        told,
+    };
     Ok((Arc::new(socket), Arc::new(context)))
 }

@@ -2,7 +2,7 @@
 //! `[doors]` of the configuration.
 
 use crate::activity::Door;
-use crate::net::{Listen, Mode};
+use crate::net::{Address, Listen, Mode};
 use crate::policy::Network;
 use serde::Deserialize;
 use std::num::NonZeroUsize;
@@ -11,6 +11,9 @@ use std::time::Duration;
 
 /// The time that a client gets by default to send a message.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The same between the requests of one connection.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Connections of a door at a time, by default.
 const CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
@@ -96,6 +99,86 @@ impl Default for DccifdSettings {
     }
 }
 
+/// Who may make an account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Registers {
+    /// Nobody any more.
+    Nobody,
+    /// Clients on this machine.
+    #[default]
+    Local,
+    /// Whoever may connect.
+    All,
+}
+
+/// `[doors.razor]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RazorSettings {
+    /// Where it is.
+    pub listen: Listen,
+    /// Clients beside this machine's that may connect.
+    pub networks: Vec<Network>,
+    /// By which name or address clients reach it; empty: the one where it is.
+    pub name: String,
+    /// Who may make an account.
+    pub register: Registers,
+    /// Connections at a time.
+    pub max_connections: NonZeroUsize,
+    /// How long a client may be silent, or take to send a request.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+}
+
+impl Default for RazorSettings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::default(),
+            networks: Vec::new(),
+            name: String::new(),
+            register: Registers::default(),
+            max_connections: CONNECTIONS,
+            timeout: PATIENCE,
+        }
+    }
+}
+
+impl RazorSettings {
+    /// What clients are told, where they reach it at this address.
+    #[must_use]
+    pub fn told<'a>(&'a self, address: &'a str) -> &'a str {
+        if self.name.is_empty() { address } else { &self.name }
+    }
+
+    /// A key that cannot be used, and why.
+    fn bad(&self) -> Option<(&'static str, String)> {
+        let Self { listen, networks, name, .. } = self;
+        if matches!(listen.address(), Some(Address::Unix(_))) {
+            return Some((
+                "razor.listen",
+                format!("found \"{listen}\", expected HOST:PORT: its clients know no other"),
+            ));
+        }
+        if listen.is_outside() && networks.is_empty() {
+            let why = format!(
+                "found \"{listen}\", expected a loopback address, or networks that may ask: other machines can reach this address"
+            );
+            return Some(("razor.listen", why));
+        }
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
+        if name.len() > LONGEST_HOST || !name.chars().all(is_letter) {
+            return Some(("razor.name", format!("found {name:?}, expected HOST or HOST:PORT")));
+        }
+        if name.is_empty() && listen.is_anywhere() {
+            let why =
+                "found \"\", expected the HOST:PORT by which clients reach it, since listen names no address";
+            return Some(("razor.name", why.to_owned()));
+        }
+        None
+    }
+}
+
 /// `[doors]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -104,22 +187,31 @@ pub struct Settings {
     pub http: HttpSettings,
     /// DCC's interface daemon.
     pub dccifd: DccifdSettings,
+    /// Razor.
+    pub razor: RazorSettings,
 }
 
 /// Letters of the name in `X-DCC-NAME-Metrics`, so that the line stays short.
 const LONGEST_NAME: usize = 24;
 
+/// Letters of a host name with a port.
+const LONGEST_HOST: usize = 255;
+
 impl Settings {
     /// Whether there is any door.
     #[must_use]
-    pub const fn are_open(&self) -> bool {
-        self.http.listen.address().is_some() || self.dccifd.listen.address().is_some()
+    pub fn are_open(&self) -> bool {
+        !self.addresses().is_empty()
     }
 
     /// The doors that are configured, and where they are to be.
     #[must_use]
     pub fn addresses(&self) -> Vec<(Door, String)> {
-        let all = [(Door::Http, &self.http.listen), (Door::Dccifd, &self.dccifd.listen)];
+        let all = [
+            (Door::Http, &self.http.listen),
+            (Door::Dccifd, &self.dccifd.listen),
+            (Door::Razor, &self.razor.listen),
+        ];
         all.into_iter().filter_map(|(door, listen)| Some((door, listen.address()?.to_string()))).collect()
     }
 
@@ -128,7 +220,7 @@ impl Settings {
     /// # Errors
     /// A key, and what is to be said of it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Self { http, dccifd } = self;
+        let Self { http, dccifd, razor } = self;
         if http.listen.is_outside() && http.token_file.is_none() {
             let why = format!(
                 "found \"{}\", expected a loopback address or unix:/PATH, or a token-file: other machines can reach this address",
@@ -143,7 +235,15 @@ impl Settings {
             );
             return Err(("dccifd.listen", why));
         }
-        for (key, timeout) in [("http.timeout", http.timeout), ("dccifd.timeout", dccifd.timeout)] {
+        if let Some(bad) = razor.bad() {
+            return Err(bad);
+        }
+        let timeouts = [
+            ("http.timeout", http.timeout),
+            ("dccifd.timeout", dccifd.timeout),
+            ("razor.timeout", razor.timeout),
+        ];
+        for (key, timeout) in timeouts {
             if timeout.is_zero() {
                 return Err((key, "found 0s, expected a longer time, for example \"10s\"".to_owned()));
             }

@@ -8,6 +8,7 @@
 mod budget;
 mod correspondents;
 mod daily;
+mod digests;
 mod judge;
 mod judgement;
 mod later;
@@ -25,6 +26,7 @@ mod traps;
 mod twice;
 
 pub use budget::Account as Hold;
+pub use digests::{Opinion, opinions, take_digest};
 pub use judge::judge;
 pub use judgement::Judgement;
 pub use look_back::look_back;

@@ -41,9 +41,18 @@ impl Listen {
     /// Whether it is the address of a network card in so many words. What a name leads to is seen only when it is bound.
     #[must_use]
     pub fn is_outside(&self) -> bool {
-        let Some(Address::Tcp(address)) = &self.0 else { return false };
+        self.ip().is_some_and(|ip| !ip.is_loopback())
+    }
+
+    /// Whether it is every address of this machine, so that it tells nobody where to go.
+    #[must_use]
+    pub fn is_anywhere(&self) -> bool {
+        self.ip().is_some_and(|ip| ip.is_unspecified())
+    }
+
+    fn ip(&self) -> Option<IpAddr> {
+        let Some(Address::Tcp(address)) = &self.0 else { return None };
         let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
-        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        ip.is_ok_and(|ip| !ip.is_loopback())
+        host.trim_start_matches('[').trim_end_matches(']').parse().ok()
     }
 }

@@ -10,6 +10,8 @@ mod guide;
 mod http;
 mod malformed;
 mod once;
+mod razor;
+mod razor_malformed;
 mod rspamd;
 mod rspamd_module;
 mod spamassassin;

@@ -33,6 +33,11 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
         let is_answer = |answer: &str| answer.starts_with("A\n\nX-DCC-");
         tell("dccifd", address, ask(address, &request).await, is_answer, report);
     }
+    if let Some(address) = settings.razor.listen.address() {
+        let answer = ask(address, "cn=bulkmark-doctor\r\na=g&pm=state\r\na=q\r\n").await;
+        let is_answer = |answer: &str| answer.starts_with("sn=CN&") && answer.contains("\r\nac=");
+        tell("razor", address, answer, is_answer, report);
+    }
     if let Some(address) = settings.http.listen.address() {
         let Some(authority) = authority(settings.http.token_file.as_deref(), user, report) else { return };
         let host = match address {

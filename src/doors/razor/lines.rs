@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From bytes to what is asked: a line, or a batch that begins with `-` and ends with a line `.`.
+
+use super::request::{Request, request};
+
+/// Bytes of a line. The lists of a batch are lines of their own, so nobody needs more.
+const LONGEST_LINE: usize = 1024;
+
+/// Requests of a batch.
+const LARGEST_BATCH: usize = 1024;
+
+/// Bytes of a mail that comes with a report though it was not asked for. It is not kept.
+const LARGEST_MAIL: usize = 1 << 20;
+
+/// What is answered at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// A line.
+    One(Request),
+    /// A batch.
+    Batch(Vec<Request>),
+}
+
+/// Why nothing more can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Bad {
+    /// A line is too long.
+    #[error("a line is longer than {LONGEST_LINE} bytes")]
+    LongLine,
+    /// A batch is too large.
+    #[error("a batch has more than {LARGEST_BATCH} lines")]
+    LargeBatch,
+    /// A mail is too large.
+    #[error("a mail that came with a report is longer than {LARGEST_MAIL} bytes")]
+    LargeMail,
+}
+
+/// What a line belongs to.
+#[derive(Debug, Default)]
+enum Inside {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A batch, whose requests are lines.
+    Batch(Vec<Request>),
+    /// A batch, whose lines have the values that the first one left open.
+    Template(String, Vec<Request>),
+    /// A mail, of so many bytes so far.
+    Mail(usize),
+}
+
+/// The lines as they come.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// The beginning of a line.
+    line: Vec<u8>,
+    inside: Inside,
+}
+
+impl Lines {
+    /// Takes bytes, and adds what they ask to `asked`.
+    ///
+    /// # Errors
+    /// [`Bad`]; what came before it is in `asked`.
+    pub fn take(&mut self, bytes: &[u8], asked: &mut Vec<Asked>) -> Result<(), Bad> {
+        let mut rest = bytes;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let (head, tail) = rest.split_at(end);
+            rest = tail.get(1..).unwrap_or_default();
+            if self.line.is_empty() {
+                self.end_line(head, asked)?;
+            } else {
+                self.add(head)?;
+                let mut line = std::mem::take(&mut self.line);
+                self.end_line(&line, asked)?;
+                line.clear();
+                self.line = line;
+            }
+        }
+        self.add(rest)
+    }
+
+    /// Whether something began that is not whole.
+    #[must_use]
+    pub const fn is_amid(&self) -> bool {
+        !self.line.is_empty() || !matches!(self.inside, Inside::Nothing)
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), Bad> {
+        let room = (LONGEST_LINE + 1).saturating_sub(self.line.len());
+        if bytes.len() > room && !matches!(self.inside, Inside::Mail(_)) {
+            return Err(Bad::LongLine);
+        }
+        if let Inside::Mail(size) = &mut self.inside {
+            *size += bytes.len().saturating_sub(room);
+            if *size > LARGEST_MAIL {
+                return Err(Bad::LargeMail);
+            }
+        }
+        // Of a mail's long line, the beginning tells that it is no end.
+        self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        Ok(())
+    }
+
+    fn end_line(&mut self, line: &[u8], asked: &mut Vec<Asked>) -> Result<(), Bad> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.len() > LONGEST_LINE && !matches!(self.inside, Inside::Mail(_)) {
+            return Err(Bad::LongLine);
+        }
+        let text = String::from_utf8_lossy(line);
+        match &mut self.inside {
+            Inside::Nothing => self.begin(&text, asked),
+            Inside::Batch(requests) | Inside::Template(_, requests) if line == b"." => {
+                asked.push(Asked::Batch(std::mem::take(requests)));
+                self.inside = Inside::Nothing;
+            }
+            Inside::Mail(_) if line == b"." => {
+                asked.push(Asked::One(Request::Mail));
+                self.inside = Inside::Nothing;
+            }
+            Inside::Batch(requests) | Inside::Template(_, requests) if requests.len() >= LARGEST_BATCH => {
+                return Err(Bad::LargeBatch);
+            }
+            Inside::Batch(requests) => requests.push(request(&text, None)),
+            Inside::Template(template, requests) => requests.push(request(template, Some(&text))),
+            Inside::Mail(size) => {
+                *size += line.len() + 2;
+                if *size > LARGEST_MAIL {
+                    return Err(Bad::LargeMail);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, text: &str, asked: &mut Vec<Asked>) {
+        let Some(first) = text.strip_prefix('-') else {
+            // An empty line asks nothing.
+            if !text.is_empty() {
+                asked.push(Asked::One(request(text, None)));
+            }
+            return;
+        };
+        let has = |what: &str| {
+            first.split('&').any(|pair| pair.split_once('=').is_some_and(|(_, value)| value == what))
+        };
+        self.inside = if has("*") {
+            Inside::Mail(0)
+        } else if has("?") {
+            Inside::Template(first.to_owned(), Vec::new())
+        } else {
+            Inside::Batch(vec![request(first, None)])
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What these bytes ask, however they are cut.
+    fn read(bytes: &[u8]) -> (Vec<Asked>, Result<bool, Bad>) {
+        let of = |size: usize| {
+            let (mut lines, mut asked) = (Lines::default(), Vec::new());
+            let result = bytes.chunks(size).try_for_each(|chunk| lines.take(chunk, &mut asked));
+            (asked, result.map(|()| lines.is_amid()))
+        };
+        let whole = of(bytes.len().max(1));
+        assert!([1, 2, 3, 100].into_iter().all(|size| of(size) == whole));
+        whole
+    }
+
+    #[test]
+    fn lines_and_batches() {
+        let check = |signature: &str| request(&format!("a=c&e=8&s={signature}"), None);
+        let (asked, amid) =
+            read(b"a=q\r\n\r\n-a=c&e=8&s=x\r\na=c&e=8&s=y\r\n.\r\n-a=c&e=8&s=?\nx\ny\n.\na=c");
+        let both = Asked::Batch(vec![check("x"), check("y")]);
+        assert_eq!(asked, [Asked::One(Request::Quit), both.clone(), both]);
+        assert_eq!(amid, Ok(true));
+        assert_eq!(read(b"a=q\n").1, Ok(false));
+    }
+
+    /// A mail is passed over, lines of it that are longer than any other included.
+    #[test]
+    fn a_mail_is_not_kept() {
+        let mail = format!("-a=r&message=*\r\nA: b\r\n\r\n{}\r\n..\r\n.\r\na=q\r\n", "x".repeat(5000));
+        assert_eq!(
+            read(mail.as_bytes()),
+            (vec![Asked::One(Request::Mail), Asked::One(Request::Quit)], Ok(false))
+        );
+    }
+
+    #[test]
+    fn all_is_bounded() {
+        let long = "x".repeat(LONGEST_LINE + 1);
+        assert_eq!(read(long.as_bytes()).1, Ok(true), "a carriage return may be its last");
+        assert_eq!(read(format!("{long}x").as_bytes()).1, Err(Bad::LongLine));
+        assert_eq!(read(format!("{long}\n").as_bytes()).1, Err(Bad::LongLine));
+        let batch = format!("-a=c&e=8&s=?\n{}", "x\n".repeat(LARGEST_BATCH));
+        assert_eq!(read(batch.as_bytes()).1, Ok(true));
+        assert_eq!(read(format!("{batch}x\n").as_bytes()).1, Err(Bad::LargeBatch));
+        let of_mail =
+            |line: &str| format!("-a=r&message=*\n{}", line.repeat((LARGEST_MAIL + 2000) / line.len()));
+        let take = |bytes: &str| Lines::default().take(bytes.as_bytes(), &mut Vec::new());
+        assert_eq!(take(&of_mail("xxxxxxx\n")), Err(Bad::LargeMail));
+        assert_eq!(take(&of_mail("x")), Err(Bad::LargeMail));
+    }
+}

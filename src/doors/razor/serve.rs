@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Takes connections of Razor's clients, and answers what they ask.
+
+use super::accounts::Accounts;
+use super::answer::{Answer, greeting, write_batch, write_one};
+use super::lines::{Asked, Bad, Lines};
+use super::request::{Digest, Request};
+use super::session::Session;
+use crate::activity::{Door, Request as Done};
+use crate::doors::settings::RazorSettings;
+use crate::judging::{Refused, Service, Word, opinions, take_digest};
+use crate::ledger::Side;
+use crate::net::{Accepted, Crowd, Member, Socket, Stream, serve_seated};
+use crate::signature::{Signature, UNIT, foreign};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Bytes that are read at once.
+const PIECE: usize = 16 << 10;
+
+/// What all connections share.
+pub(in crate::doors) struct Context {
+    pub(in crate::doors) service: Arc<Service>,
+    pub(in crate::doors) settings: RazorSettings,
+    pub(in crate::doors) accounts: Arc<Accounts>,
+    /// Where clients are told to come.
+    pub(in crate::doors) told: String,
+}
+
+/// Why a connection ends.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error("{0}")]
+    Bad(#[from] Bad),
+    #[error("the connection broke: {0}")]
+    Broken(#[from] io::Error),
+    #[error("it is silent")]
+    Silent,
+    #[error("a request did not come in time, or its answer was not taken")]
+    Late,
+}
+
+/// Answers until `end` is done.
+pub(in crate::doors) async fn serve(
+    socket: Arc<Socket>,
+    crowd: Arc<Crowd>,
+    context: Arc<Context>,
+    end: impl Future<Output = ()>,
+) {
+    serve_seated(socket, crowd, end, move |accepted, member| {
+        let context = Arc::clone(&context);
+        let open = context.service.activity.doors.connections(Door::Razor).begin();
+        async move {
+            connection(accepted, &member, &context).await;
+            drop(open);
+        }
+    })
+    .await;
+}
+
+async fn connection(Accepted { mut stream, ip }: Accepted, member: &Member, context: &Arc<Context>) {
+    let doors = &context.service.activity.doors;
+    if !may_ask(ip, &context.settings) {
+        log::info!("razor: {ip:?} may not ask (doors.razor.networks)");
+        return doors.add(Door::Razor, Done::Refused);
+    }
+    match Box::pin(converse(&mut stream, (member, ip), context)).await {
+        Ok(()) | Err(End::Silent) => (),
+        Err(End::Late) => {
+            log::debug!("razor: {}", End::Late);
+            doors.add(Door::Razor, Done::TimedOut);
+        }
+        Err(End::Broken(e)) => log::debug!("razor: {}", End::Broken(e)),
+        Err(End::Bad(bad)) => {
+            log::info!("razor: a connection is closed: {bad}");
+            doors.add(Door::Razor, Done::Refused);
+            let mut text = String::new();
+            write_one(&Answer::Unknown, &context.told, &mut text);
+            // It is told, if it listens.
+            let _ = timeout(context.settings.timeout, stream.write_all(text.as_bytes())).await;
+        }
+    }
+}
+
+/// Whether a client with this address may ask.
+fn may_ask(ip: Option<IpAddr>, settings: &RazorSettings) -> bool {
+    let Some(ip) = ip.map(|ip| ip.to_canonical()) else { return false };
+    ip.is_loopback() || settings.networks.iter().any(|network| network.contains(ip))
+}
+
+async fn converse(
+    stream: &mut Stream,
+    (member, ip): (&Member, Option<IpAddr>),
+    context: &Arc<Context>,
+) -> Result<(), End> {
+    let patience = context.settings.timeout;
+    write(stream, greeting().as_bytes(), context).await?;
+    let (mut lines, mut session, mut asked) = (Lines::default(), Session::default(), Vec::new());
+    let (mut piece, mut text) = (vec![0; PIECE], String::new());
+    let mut deadline = Instant::now() + patience;
+    loop {
+        let late = |_| if lines.is_amid() { End::Late } else { End::Silent };
+        let read = timeout_at(deadline, stream.read(&mut piece)).await.map_err(late)??;
+        if read == 0 {
+            return Ok(());
+        }
+        let bad = lines.take(&piece[..read], &mut asked).err();
+        if !asked.is_empty() {
+            // From now on it is our turn, and it is not sent away.
+            let _busy = member.busy();
+            answer(&mut asked, (&mut session, ip), context, &mut text).await;
+            write(stream, text.as_bytes(), context).await?;
+            text.clear();
+            deadline = Instant::now() + patience;
+        }
+        if let Some(bad) = bad {
+            return Err(bad.into());
+        }
+        if session.is_over {
+            return Ok(());
+        }
+    }
+}
+
+async fn write(stream: &mut Stream, bytes: &[u8], context: &Context) -> Result<(), End> {
+    timeout(context.settings.timeout, stream.write_all(bytes)).await.map_err(|_| End::Late)??;
+    Ok(())
+}
+
+/// Writes the answers to all that came, in order. The ledger is asked once for all checks.
+async fn answer(
+    asked: &mut Vec<Asked>,
+    (session, ip): (&mut Session, Option<IpAddr>),
+    context: &Arc<Context>,
+    text: &mut String,
+) {
+    let mut found = check(asked, context).await.into_iter();
+    let mut answers = Vec::new();
+    for one in asked.drain(..) {
+        if session.is_over {
+            return;
+        }
+        match one {
+            Asked::One(request) => {
+                let answer = reply(request, (session, ip), context, &mut found).await;
+                write_one(&answer, &context.told, text);
+            }
+            Asked::Batch(requests) => {
+                answers.clear();
+                for request in requests {
+                    answers.push(reply(request, (session, ip), context, &mut found).await);
+                }
+                write_batch(&answers, &context.told, text);
+            }
+        }
+    }
+}
+
+/// The answers to all checks.
+async fn check(asked: &[Asked], context: &Context) -> Vec<Answer> {
+    let service = &context.service;
+    let rules = service.rules.load();
+    let of = |request: &Request| match request {
+        Request::Check(digest) => Some(foreign(&rules.key, digest.engine(), digest.content())),
+        _ => None,
+    };
+    let signatures: Vec<Signature> = asked
+        .iter()
+        .flat_map(|asked| match asked {
+            Asked::One(request) => std::slice::from_ref(request),
+            Asked::Batch(requests) => requests,
+        })
+        .filter_map(of)
+        .collect();
+    let threshold = rules.thresholds.spam.get().saturating_mul(UNIT);
+    drop(rules);
+    if signatures.is_empty() {
+        return Vec::new();
+    }
+    match opinions(service, &signatures).await {
+        Some(opinions) => opinions.into_iter().map(|opinion| Answer::Found(opinion, threshold)).collect(),
+        None => vec![Answer::Unavailable; signatures.len()],
+    }
+}
+
+async fn reply(
+    request: Request,
+    (session, ip): (&mut Session, Option<IpAddr>),
+    context: &Arc<Context>,
+    found: &mut impl Iterator<Item = Answer>,
+) -> Answer {
+    let doors = &context.service.activity.doors;
+    let answer = match request {
+        Request::Check(_) => found.next().unwrap_or(Answer::Unavailable),
+        Request::Report(digest) => say(digest, Side::Spam, session, context).await,
+        Request::Revoke(digest) => say(digest, Side::NotSpam, session, context).await,
+        // Nobody asked for it: what is counted is signatures.
+        Request::Mail => Answer::Refused,
+        Request::State => Answer::State,
+        Request::Catalogues => Answer::Servers("csl"),
+        Request::Nominations => Answer::Servers("nsl"),
+        Request::Register { user, password } => {
+            let by = (&context.accounts, context.settings.register);
+            session.register(by, ip, (user, password)).await
+        }
+        Request::Identify(user) => session.identify(&context.accounts, user),
+        Request::Prove(proof) => session.prove(&proof).await,
+        Request::Introduction => Answer::Nothing,
+        Request::Quit => {
+            session.is_over = true;
+            Answer::Nothing
+        }
+        Request::Unknown => Answer::Unknown,
+    };
+    if let Some(done) = done(&answer) {
+        doors.add(Door::Razor, done);
+    }
+    answer
+}
+
+/// As what a request is counted by which this was answered.
+const fn done(answer: &Answer) -> Option<Done> {
+    match answer {
+        Answer::Found(..) => Some(Done::Asked),
+        Answer::Refused | Answer::Forbidden | Answer::Unknown | Answer::Unavailable => Some(Done::Refused),
+        _ => None,
+    }
+}
+
+/// Counts what the client's user says.
+async fn say(digest: Digest, side: Side, session: &Session, context: &Context) -> Answer {
+    let Some(reporter) = session.reporter() else { return Answer::Forbidden };
+    let service = &context.service;
+    let of = foreign(&service.rules.load().key, digest.engine(), digest.content());
+    let word = Word { reporter, side, force: false, only_back: false };
+    match take_digest(service, of, word).await {
+        Ok(said) if said.no_room + said.too_often == 0 => {
+            service.activity.doors.add(Door::Razor, Done::Nominated);
+            Answer::Done
+        }
+        Ok(_) => Answer::Refused,
+        Err(why @ Refused::Ledger(_)) => {
+            log::warn!("razor: {why}");
+            Answer::Unavailable
+        }
+        Err(why) => {
+            log::info!("razor: {why}");
+            Answer::Refused
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_connect() {
+        let settings =
+            RazorSettings { networks: vec!["192.0.2.0/24".parse().unwrap()], ..RazorSettings::default() };
+        let may = |ip: &str| may_ask(Some(ip.parse().unwrap()), &settings);
+        assert!(may("127.0.0.1") && may("::1") && may("::ffff:127.0.0.1") && may("192.0.2.9"));
+        assert!(!may("192.0.3.1") && !may("2001:db8::1") && !may_ask(None, &settings));
+    }
+}

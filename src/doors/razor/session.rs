@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What one client said of itself: accounts that it makes, and who it is.
+
+use super::accounts::{Accounts, NoAccount};
+use super::answer::Answer;
+use super::secret::{Secret, made_up};
+use crate::doors::settings::Registers;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Wrong proofs, and accounts, of one connection.
+const MOST_TRIES: u32 = 3;
+
+/// How long the answer to a wrong proof takes, so that nobody tries many.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// Who it says it is, what is kept of that user's password, and the challenge.
+    claim: Option<(String, Secret, String)>,
+    /// Who it is.
+    user: Option<String>,
+    tries: u32,
+    /// Whether nothing more is to be answered.
+    pub(super) is_over: bool,
+}
+
+impl Session {
+    /// By which name what it says is counted. What users tell elsewhere is by other names, since nobody knows whether it is the same person.
+    pub(super) fn reporter(&self) -> Option<Vec<u8>> {
+        self.user.as_ref().map(|user| [b"door:razor:", user.as_bytes()].concat())
+    }
+
+    /// Makes an account.
+    pub(super) async fn register(
+        &mut self,
+        (accounts, registers): (&Arc<Accounts>, Registers),
+        ip: Option<IpAddr>,
+        (user, password): (Option<String>, Option<String>),
+    ) -> Answer {
+        let is_local = ip.is_some_and(|ip| ip.to_canonical().is_loopback());
+        let may = match registers {
+            Registers::Nobody => false,
+            Registers::Local => is_local,
+            Registers::All => true,
+        };
+        if !may || self.is_tried() {
+            return Answer::Forbidden;
+        }
+        let accounts = Arc::clone(accounts);
+        let added = tokio::task::spawn_blocking(move || accounts.add(user, password)).await;
+        match added {
+            Ok(Ok((user, password))) => {
+                log::info!("razor: a new account: {}", crate::text::told(&user));
+                Answer::Account { user, password }
+            }
+            Ok(Err(NoAccount::Taken)) => Answer::UserExists,
+            Ok(Err(why)) => {
+                log::info!("razor: no new account: {why}");
+                Answer::Refused
+            }
+            Err(_) => Answer::Refused,
+        }
+    }
+
+    /// Somebody says who they are.
+    pub(super) fn identify(&mut self, accounts: &Accounts, user: String) -> Answer {
+        self.user = None;
+        let Some(secret) = accounts.secret(&user) else { return Answer::UnknownUser };
+        match made_up() {
+            Ok(challenge) => {
+                self.claim = Some((user, secret, challenge.clone()));
+                Answer::Challenge(challenge)
+            }
+            Err(e) => {
+                log::error!("razor: no random number: {e}");
+                Answer::Refused
+            }
+        }
+    }
+
+    /// The proof: each challenge is for one.
+    pub(super) async fn prove(&mut self, proof: &str) -> Answer {
+        let Some((user, secret, challenge)) = self.claim.take() else { return Answer::Forbidden };
+        if secret.is_proved(&challenge, proof) {
+            self.user = Some(user);
+            return Answer::Done;
+        }
+        log::info!("razor: a wrong password of {}", crate::text::told(&user));
+        self.is_tried();
+        tokio::time::sleep(PAUSE).await;
+        Answer::Refused
+    }
+
+    /// Counts a try; whether there were too many, which ends the session.
+    fn is_tried(&mut self) -> bool {
+        self.tries += 1;
+        self.is_over |= self.tries >= MOST_TRIES;
+        self.tries > MOST_TRIES
+    }
+}

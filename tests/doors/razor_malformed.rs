@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What clients of Razor do not send: it takes no more than its bounds, and keeps nobody else from being served.
+
+use crate::common::random::Random;
+use crate::common::{PATIENCE, Site};
+use crate::razor::{Raw, TRUSTING, open, start};
+use std::io::Read as _;
+use std::net::{Shutdown, TcpStream};
+
+/// Somebody else is served.
+fn is_served(address: &str) {
+    assert_eq!(Raw::connect(address).ask("a=c&e=8&s=abc"), "p=0");
+}
+
+/// A line that has no end, a batch that has none, and a mail that has none are closed, with an answer for whoever reads it.
+#[test]
+fn what_is_too_long_is_closed() {
+    let (site, address) = open(Site::new(TRUSTING), "");
+    let daemon = start(&site);
+    for (bytes, why) in [
+        ("x".repeat(5000), "a line is longer than 1024 bytes"),
+        (format!("-a=c&e=8&s=?\r\n{}", "x\r\n".repeat(1100)), "a batch has more than 1024 lines"),
+        (format!("-a=r&message=*\r\n{}", "xxxxxx\r\n".repeat(140_000)), "longer than 1048576 bytes"),
+    ] {
+        let mut raw = Raw::connect(&address);
+        raw.send(bytes.as_bytes());
+        daemon.log.wait_for(0, why);
+        // A reset may come before the answer.
+        let told = raw.line();
+        assert!(["", "err=202\r\n"].contains(&&*told), "{told:?}");
+        is_served(&address);
+    }
+}
+
+/// Whatever bytes come, the daemon lives, and others are served.
+#[test]
+fn garbage() {
+    let (site, address) = open(Site::new(TRUSTING), "");
+    let daemon = start(&site);
+    let mut random = Random::new(11);
+    let words = [
+        "a=",
+        "c",
+        "&e=4",
+        "&s=",
+        "-",
+        "\r\n",
+        "\n",
+        ".\r\n",
+        "=?",
+        "=*",
+        "message",
+        ",",
+        "a=reg",
+        "a=ai&user=",
+        "%",
+        "\0",
+    ];
+    for n in 0..300 {
+        let mut raw = Raw::connect(&address);
+        let bytes: Vec<u8> = (0..random.below(400))
+            .flat_map(|_| match n % 2 {
+                0 => vec![u8::try_from(random.below(256)).unwrap()],
+                _ => words[random.below(16)].as_bytes().to_vec(),
+            })
+            .collect();
+        raw.send(&bytes);
+        let _ = raw.stream().shutdown(Shutdown::Write);
+        while !raw.line().is_empty() {}
+    }
+    is_served(&address);
+    assert!(daemon.terminate().success());
+}
+
+/// Ten thousand connections that say nothing, or half of something, keep nobody waiting: there are as many as are allowed.
+#[test]
+fn ten_thousand_connections() {
+    let (site, address) = open(Site::new(TRUSTING), "timeout = \"5s\"\nmax-connections = 20\n");
+    let _daemon = start(&site);
+    let mut silent = std::collections::VecDeque::new();
+    for n in 0..10_000 {
+        let mut stream = TcpStream::connect((&*address, 2703)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        if n % 2 == 0 {
+            let _ = std::io::Write::write_all(&mut stream, b"-a=c&e=8&s=abc\r\na=c&");
+        }
+        silent.push_back(stream);
+        // The test has no more descriptors than other programs.
+        if silent.len() > 500 {
+            silent.pop_front();
+        }
+        if n % 1000 == 0 {
+            is_served(&address);
+        }
+    }
+    is_served(&address);
+    for mut stream in silent {
+        // It ends, by the place that others needed or by its silence.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    is_served(&address);
+}
