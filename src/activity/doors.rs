@@ -14,11 +14,13 @@ pub enum Door {
     Http,
     /// A client of DCC's interface daemon.
     Dccifd,
+    /// A client of Pyzor.
+    Pyzor,
 }
 
 impl Door {
     /// Those beside the milter's.
-    pub const BESIDE: [Self; 2] = [Self::Http, Self::Dccifd];
+    pub const BESIDE: [Self; 3] = [Self::Http, Self::Dccifd, Self::Pyzor];
 
     /// Its name in log and metrics.
     #[must_use]
@@ -27,6 +29,7 @@ impl Door {
             Self::Milter => "milter",
             Self::Http => "http",
             Self::Dccifd => "dccifd",
+            Self::Pyzor => "pyzor",
         }
     }
 
@@ -70,8 +73,8 @@ impl Request {
 /// What happens at all doors beside the milter's.
 #[derive(Debug, Default)]
 pub struct Doors {
-    requests: [[AtomicU64; Request::ALL.len()]; 3],
-    connections: [Arc<Connections>; 3],
+    requests: [[AtomicU64; Request::ALL.len()]; 4],
+    connections: [Arc<Connections>; 4],
 }
 
 impl Doors {

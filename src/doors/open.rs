@@ -4,7 +4,8 @@
 use super::access::Access;
 use super::dccifd;
 use super::http;
-use super::settings::{DccifdSettings, HttpSettings, Settings};
+use super::pyzor;
+use super::settings::{DccifdSettings, HttpSettings, PyzorSettings, Settings};
 use crate::activity::Door;
 use crate::judging::Service;
 use crate::net::{Address, Bounds, Crowd, HttpListener, Mode, Socket};
@@ -38,12 +39,16 @@ pub enum DoorError {
     /// The token cannot be used.
     #[error("doors.http.token-file: {0}")]
     Token(String),
+    /// A file cannot be used.
+    #[error("doors.pyzor: {0}")]
+    Accounts(String),
 }
 
 /// Doors that are bound, and do not answer yet.
 pub struct OpenDoors {
     http: Option<(Arc<HttpListener>, Arc<http::Context>)>,
     dccifd: Option<(Arc<Socket>, Arc<dccifd::Context>)>,
+    pyzor: Option<Arc<pyzor::Context>>,
     bounds: [Bounds; 2],
 }
 
@@ -63,7 +68,7 @@ impl OpenDoors {
     /// # Errors
     /// [`DoorError`]
     pub async fn bind(settings: &Settings, service: &Arc<Service>) -> Result<Self, DoorError> {
-        let Settings { http, dccifd } = settings;
+        let Settings { http, dccifd, pyzor } = settings;
         let bounds = [bounds(http.max_connections.get()), bounds(dccifd.max_connections.get())];
         let http = match http.listen.address() {
             None => None,
@@ -73,7 +78,11 @@ impl OpenDoors {
             None => None,
             Some(address) => Some(bind_dccifd(address, dccifd, service).await?),
         };
-        Ok(Self { http, dccifd, bounds })
+        let pyzor = match pyzor.listen.address() {
+            None => None,
+            Some(address) => Some(bind_pyzor(address, pyzor, service).await?),
+        };
+        Ok(Self { http, dccifd, pyzor, bounds })
     }
 
     /// Where they are, for people.
@@ -81,7 +90,8 @@ impl OpenDoors {
     pub fn addresses(&self) -> Vec<(Door, String)> {
         let http = self.http.as_ref().map(|(listener, _)| (Door::Http, listener.address()));
         let dccifd = self.dccifd.as_ref().map(|(socket, _)| (Door::Dccifd, socket.address()));
-        http.into_iter().chain(dccifd).collect()
+        let pyzor = self.pyzor.as_ref().map(|context| (Door::Pyzor, context.address()));
+        http.into_iter().chain(dccifd).chain(pyzor).collect()
     }
 
     /// Answers at a door until the end, and then waits for ever.
@@ -90,6 +100,11 @@ impl OpenDoors {
             Door::Milter => (),
             Door::Http => self.serve_http(service, end).await,
             Door::Dccifd => self.serve_dccifd(end).await,
+            Door::Pyzor => {
+                if let Some(context) = &self.pyzor {
+                    pyzor::serve(Arc::clone(context), ended(end)).await;
+                }
+            }
         }
         std::future::pending().await
     }
@@ -142,4 +157,23 @@ async fn bind_dccifd(
     }
     let context = dccifd::Context { service: Arc::clone(service), settings: settings.clone() };
     Ok((Arc::new(socket), Arc::new(context)))
+}
+
+async fn bind_pyzor(
+    address: &Address,
+    settings: &PyzorSettings,
+    service: &Arc<Service>,
+) -> Result<Arc<pyzor::Context>, DoorError> {
+    let accounts = pyzor::Accounts::load(settings.accounts_file.as_deref(), settings.access_file.as_deref());
+    let accounts = accounts.map_err(DoorError::Accounts)?;
+    let bound = pyzor::Context::bind(address, settings, accounts, service).await;
+    let context = bound.map_err(|reason| DoorError::Bind {
+        address: address.to_string(),
+        door: Door::Pyzor.as_str(),
+        reason,
+    })?;
+    if !context.is_local() && settings.networks.is_empty() {
+        return Err(DoorError::Remote { address: context.address(), door: "pyzor", missing: "networks" });
+    }
+    Ok(Arc::new(context))
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `[doors]` of the configuration.
 
-use crate::net::{Listen, Mode};
+use crate::judging::PyzorDigest;
+use crate::net::{Address, Listen, Mode};
 use crate::policy::Network;
 use serde::Deserialize;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -95,6 +96,54 @@ impl Default for DccifdSettings {
     }
 }
 
+/// What a count of the Pyzor door is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tally {
+    /// Of those who reported a digest, each once.
+    #[default]
+    Reporters,
+    /// Of reports, as the reference server counts.
+    Reports,
+}
+
+/// Requests of an address in a second, by default.
+const RATE: NonZeroU32 = NonZeroU32::MIN.saturating_add(499);
+
+/// `[doors.pyzor]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct PyzorSettings {
+    /// Where it is.
+    pub listen: Listen,
+    /// Clients beside this machine's that may ask.
+    pub networks: Vec<Network>,
+    /// The file of users and their keys.
+    pub accounts_file: Option<PathBuf>,
+    /// The file that says who may do what.
+    pub access_file: Option<PathBuf>,
+    /// What is counted.
+    pub count: Tally,
+    /// Digests that are not counted, beside that of nothing.
+    pub uncounted: Vec<PyzorDigest>,
+    /// Requests of an address in a second.
+    pub max_rate: NonZeroU32,
+}
+
+impl Default for PyzorSettings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::default(),
+            networks: Vec::new(),
+            accounts_file: None,
+            access_file: None,
+            count: Tally::default(),
+            uncounted: Vec::new(),
+            max_rate: RATE,
+        }
+    }
+}
+
 /// `[doors]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -103,6 +152,24 @@ pub struct Settings {
     pub http: HttpSettings,
     /// DCC's interface daemon.
     pub dccifd: DccifdSettings,
+    /// Pyzor.
+    pub pyzor: PyzorSettings,
+}
+
+impl PyzorSettings {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        let found = &self.listen;
+        if matches!(found.address(), Some(Address::Unix(_))) {
+            return Err(("pyzor.listen", format!("found \"{found}\", expected \"HOST:PORT\": Pyzor's clients ask by UDP")));
+        }
+        if found.is_outside() && self.networks.is_empty() {
+            let why = format!(
+                "found \"{found}\", expected a loopback address, or networks that may ask: other machines can reach this address"
+            );
+            return Err(("pyzor.listen", why));
+        }
+        Ok(())
+    }
 }
 
 /// Letters of the name in `X-DCC-NAME-Metrics`, so that the line stays short.
@@ -112,7 +179,9 @@ impl Settings {
     /// Whether there is any door.
     #[must_use]
     pub const fn are_open(&self) -> bool {
-        self.http.listen.address().is_some() || self.dccifd.listen.address().is_some()
+        self.http.listen.address().is_some()
+            || self.dccifd.listen.address().is_some()
+            || self.pyzor.listen.address().is_some()
     }
 
     /// Whether they agree with one another.
@@ -120,7 +189,8 @@ impl Settings {
     /// # Errors
     /// A key, and what is to be said of it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Self { http, dccifd } = self;
+        let Self { http, dccifd, pyzor } = self;
+        pyzor.check()?;
         if http.listen.is_outside() && http.token_file.is_none() {
             let why = format!(
                 "found \"{}\", expected a loopback address or unix:/PATH, or a token-file: other machines can reach this address",

@@ -8,6 +8,7 @@
 mod budget;
 mod correspondents;
 mod daily;
+mod digest;
 mod judge;
 mod judgement;
 mod later;
@@ -25,6 +26,7 @@ mod traps;
 mod twice;
 
 pub use budget::Account as Hold;
+pub use digest::{ParseDigestError, PyzorDigest, Teller, digest_counts, take_digest};
 pub use judge::judge;
 pub use judgement::Judgement;
 pub use look_back::look_back;

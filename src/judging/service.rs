@@ -3,6 +3,7 @@
 
 use super::budget::{Account, Budget};
 use super::daily::Daily;
+use super::digest::Counting;
 use super::later::Later;
 use super::readers::Readers;
 use super::record::expect;
@@ -42,6 +43,8 @@ pub struct Service {
     pub correspondents: Arc<Correspondents>,
     /// How much each reporter said today.
     pub(super) daily: Daily,
+    /// What is said of digests at this moment.
+    pub(super) counting: Counting,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// What came through several doors.
@@ -75,6 +78,7 @@ impl Service {
             verifiers: Verifiers::default(),
             correspondents,
             daily: Daily::default(),
+            counting: Counting::default(),
             settled: Settled::default(),
             twice: if has_doors { Twice::watching() } else { Twice::default() },
             in_flight: watch::Sender::new(0),
