@@ -150,12 +150,15 @@ fn a_milter_that_is_well() {
 fn doors_are_asked() {
     let mut clinic = Clinic::new("");
     let at = |name: &str| format!("listen = \"unix:{}\"\n", clinic.site.path(name).display());
-    let doors = format!("\n[doors.http]\n{}\n[doors.dccifd]\n{}", at("http.sock"), at("dccifd.sock"));
+    let doors = format!("\n[doors.pyzor]\nlisten = \"127.0.0.1:24{}\"\n", std::process::id() % 900 + 100)
+        + &format!("\n[doors.http]\n{}\n[doors.dccifd]\n{}", at("http.sock"), at("dccifd.sock"));
     clinic.site.extra += &doors;
     let daemon = clinic.site.start();
     daemon.log.wait_for(0, "the door dccifd is at");
+    daemon.log.wait_for(0, "the door pyzor is at");
     let told = clinic.doctor();
     told.all_ok();
+    told.says("ok       doors: pyzor answers at 127.0.0.1:");
     for door in ["http", "dccifd"] {
         told.says(&format!("ok       doors: {door} answers at unix:"));
     }

@@ -160,7 +160,10 @@ impl PyzorSettings {
     fn check(&self) -> Result<(), (&'static str, String)> {
         let found = &self.listen;
         if matches!(found.address(), Some(Address::Unix(_))) {
-            return Err(("pyzor.listen", format!("found \"{found}\", expected \"HOST:PORT\": Pyzor's clients ask by UDP")));
+            return Err((
+                "pyzor.listen",
+                format!("found \"{found}\", expected \"HOST:PORT\": Pyzor's clients ask by UDP"),
+            ));
         }
         if found.is_outside() && self.networks.is_empty() {
             let why = format!(

@@ -129,8 +129,8 @@ pub async fn take_digest(
     let (rules, now) = (service.rules.load_full(), crate::ledger::now());
     let reporter = ReporterId::of(&rules.key, &teller.name());
     let is_admitted = |reporter| service.daily.admits(reporter, now);
-    let is_admitted =
-        is_admitted(reporter) && (!teller.is_stranger() || is_admitted(ReporterId::of(&rules.key, STRANGERS)));
+    let is_admitted = is_admitted(reporter)
+        && (!teller.is_stranger() || is_admitted(ReporterId::of(&rules.key, STRANGERS)));
     if !is_admitted && !each {
         return Err(Refused::TooMany);
     }

@@ -10,5 +10,6 @@ mod guide;
 mod http;
 mod malformed;
 mod once;
+mod pyzor;
 mod rspamd;
 mod spamassassin;

@@ -35,7 +35,8 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
     }
     if let Some(Address::Tcp(address)) = settings.pyzor.listen.address() {
         // Where anonymous clients may not ping, it says so, and that is an answer, too.
-        let is_answer = |answer: &str| ["Code: 200\n", "Code: 403\n"].iter().any(|good| answer.starts_with(good));
+        let is_answer =
+            |answer: &str| ["Code: 200\n", "Code: 403\n"].iter().any(|good| answer.starts_with(good));
         tell("pyzor", &Address::Tcp(address.clone()), ping(address).await, is_answer, report);
     }
     if let Some(address) = settings.http.listen.address() {
@@ -128,7 +129,8 @@ async fn ping(address: &str) -> io::Result<String> {
                 continue;
             }
             let signature = "0".repeat(40);
-            let text = format!("Op: ping\nThread: 1024\nPV: 2.1\nUser: anonymous\nTime: 0\nSig: {signature}\n\n");
+            let text =
+                format!("Op: ping\nThread: 1024\nPV: 2.1\nUser: anonymous\nTime: 0\nSig: {signature}\n\n");
             socket.send(text.as_bytes()).await?;
             let mut answer = [0; 512];
             match socket.recv(&mut answer).await {

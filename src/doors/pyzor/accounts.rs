@@ -80,7 +80,15 @@ impl Accounts {
             let mut unknown = None;
             let ops: Vec<Op> = match ops {
                 "all" => Op::ALL.iter().map(|(_, op)| *op).collect(),
-                _ => ops.split_whitespace().filter_map(|op| Op::of(op).or_else(|| { unknown = Some(op); None })).collect(),
+                _ => ops
+                    .split_whitespace()
+                    .filter_map(|op| {
+                        Op::of(op).or_else(|| {
+                            unknown = Some(op);
+                            None
+                        })
+                    })
+                    .collect(),
             };
             if let Some(op) = unknown {
                 log::warn!("{name}:{number}: there is no operation \"{op}\"");
@@ -157,13 +165,21 @@ mod tests {
     /// As the reference server's code has it, whatever its manual says: the last line holds, and `all` is all that have accounts.
     #[test]
     fn the_last_line_of_the_access_file_holds() {
-        let accounts = accounts("all : all : allow\nreport whitelist : Bert : deny\nping : anonymous : allow\nbad line\n");
-        let may = |user| Op::ALL.iter().filter(|(_, op)| accounts.may(user, *op)).map(|(n, _)| *n).collect::<Vec<_>>();
+        let accounts = accounts(
+            "all : all : allow\nreport whitelist : Bert : deny\nping : anonymous : allow\nbad line\n",
+        );
+        let may = |user| {
+            Op::ALL.iter().filter(|(_, op)| accounts.may(user, *op)).map(|(n, _)| *n).collect::<Vec<_>>()
+        };
         assert_eq!(may("anna").len(), 6);
         assert_eq!(may("bert"), ["check", "ping", "pong", "info"]);
         assert_eq!((may("anonymous"), may("nobody")), (vec!["ping"], vec![]));
         let none = Accounts::load(None, None).unwrap();
-        assert!(none.may("anonymous", Op::Report) && !none.may("anonymous", Op::Whitelist) && !none.may("anna", Op::Ping));
+        assert!(
+            none.may("anonymous", Op::Report)
+                && !none.may("anonymous", Op::Whitelist)
+                && !none.may("anna", Op::Ping)
+        );
         assert!(Accounts::load(Some(Path::new("/nowhere")), None).unwrap_err().contains("/nowhere"));
     }
 

@@ -104,7 +104,10 @@ mod tests {
         let denied = of(Err(Unsigned::Time.into()), 200);
         let expected = "Code: 401\nDiag: Unauthorized: Signature Error: Timestamp not within allowed range.\nPV: 2.1\nThread: 4711\n\n";
         assert_eq!(denied, expected);
-        assert!(of(Err(Bad::NoVersion.into()), 200).starts_with("Code: 400\nDiag: Bad request: Protocol Version not"));
+        assert!(
+            of(Err(Bad::NoVersion.into()), 200)
+                .starts_with("Code: 400\nDiag: Bad request: Protocol Version not")
+        );
     }
 
     #[test]

@@ -10,9 +10,9 @@ mod rate;
 mod request;
 mod serve;
 
+pub(super) use accounts::Accounts;
 pub use request::{Bad, Op, Request};
 pub(super) use serve::{Context, serve};
-pub(super) use accounts::Accounts;
 
 /// Bytes of a datagram at most, as the clients have it.
 pub const MOST: usize = 8192;

@@ -116,7 +116,8 @@ impl<'a> Request<'a> {
                 _ => (),
             }
         }
-        let is_plain = request.thread.len() <= MOST_THREAD && request.thread.bytes().all(|b| b.is_ascii_graphic());
+        let is_plain =
+            request.thread.len() <= MOST_THREAD && request.thread.bytes().all(|b| b.is_ascii_graphic());
         if !is_plain {
             request.thread = "";
         }

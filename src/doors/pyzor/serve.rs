@@ -116,7 +116,9 @@ impl Context {
         if !request.is_of_this_version()? {
             return Err(Denied::Version);
         }
-        let op = Op::of(request.op).filter(|op| self.accounts.may(request.user(), *op)).ok_or(Denied::Forbidden)?;
+        let op = Op::of(request.op)
+            .filter(|op| self.accounts.may(request.user(), *op))
+            .ok_or(Denied::Forbidden)?;
         let look = |is_info| {
             Ok(match request.digest()? {
                 None => Task::Tell(Told::Done),
@@ -154,7 +156,13 @@ impl Context {
     }
 
     /// Looks at one datagram: answers at once what needs no ledger, and has reports counted.
-    fn take(self: &Arc<Self>, datagram: &[u8], from: SocketAddr, now: u64, answer: &mut Vec<u8>) -> Option<Waiting> {
+    fn take(
+        self: &Arc<Self>,
+        datagram: &[u8],
+        from: SocketAddr,
+        now: u64,
+        answer: &mut Vec<u8>,
+    ) -> Option<Waiting> {
         if datagram.len() > MOST {
             self.add(Done::Refused);
             return None;
