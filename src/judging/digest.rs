@@ -8,9 +8,7 @@ use super::report::{Refused, weighing};
 use super::service::Service;
 use crate::ledger::{LedgerError, Nominated, Report, Saying, Shared, Side};
 use crate::signature::{FederationKey, Foreign, ReporterId, Signature, foreign, nomination};
-use parking_lot::Mutex;
 use serde::Deserialize;
-use std::collections::HashSet;
 use std::str::FromStr;
 
 /// SHA-1 of nothing: what Pyzor's clients make of any message that has too little text.
@@ -96,25 +94,6 @@ impl Teller {
     }
 }
 
-/// What is being counted at this moment: so that the same, said twice at once, is counted once.
-#[derive(Default)]
-pub(super) struct Counting(Mutex<HashSet<Signature>>);
-
-/// One of them, until dropped.
-struct Turn<'a>(&'a Counting, Signature);
-
-impl Counting {
-    fn begin(&self, signature: Signature) -> Option<Turn<'_>> {
-        self.0.lock().insert(signature).then_some(Turn(self, signature))
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.0.lock().remove(&self.1);
-    }
-}
-
 /// Counts what somebody says of a digest; whether its count is higher by one for it. A reporter counts once for a digest and window, and
 /// newcomers no further than their words weigh, unless `each` counts.
 ///
@@ -141,8 +120,7 @@ pub async fn take_digest(
         Side::NotSpam => (whitelisted, [&b"whitelisted by "[..], reporter.bytes()].concat()),
     };
     let mark = digest.with(&rules.key, &mark);
-    let Some(_turn) = service.counting.begin(mark) else { return Ok(false) };
-    // Its count comes first where all count: what is said twice then weighs once all the same.
+    let Some(_turn) = service.turns.begin(mark) else { return Ok(false) };
     let is_known = !each && service.ledger.counts(vec![mark], now).await?.iter().any(|&count| count > 0);
     let weighs = if is_admitted {
         let nomination = nomination(&rules.key, reported);
@@ -197,7 +175,7 @@ mod tests {
     fn a_digest_has_two_counts() {
         let key = FederationKey::public();
         let [one, other] = [PyzorDigest([1; 20]), PyzorDigest([2; 20])].map(|digest| digest.signatures(&key));
-        let all: HashSet<_> = one.into_iter().chain(other).collect();
+        let all: std::collections::HashSet<_> = one.into_iter().chain(other).collect();
         assert_eq!(all.len(), 4);
     }
 }

@@ -23,6 +23,7 @@ mod report;
 mod service;
 mod thin;
 mod traps;
+mod turns;
 mod twice;
 
 pub use budget::Account as Hold;

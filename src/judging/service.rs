@@ -3,10 +3,10 @@
 
 use super::budget::{Account, Budget};
 use super::daily::Daily;
-use super::digest::Counting;
 use super::later::Later;
 use super::readers::Readers;
 use super::record::expect;
+use super::turns::Turns;
 use super::twice::Twice;
 use crate::activity::Activity;
 use crate::correspondents::Correspondents;
@@ -44,7 +44,7 @@ pub struct Service {
     /// How much each reporter said today.
     pub(super) daily: Daily,
     /// What is said of digests at this moment.
-    pub(super) counting: Counting,
+    pub(super) turns: Turns,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// What came through several doors.
@@ -78,7 +78,7 @@ impl Service {
             verifiers: Verifiers::default(),
             correspondents,
             daily: Daily::default(),
-            counting: Counting::default(),
+            turns: Turns::default(),
             settled: Settled::default(),
             twice: if has_doors { Twice::watching() } else { Twice::default() },
             in_flight: watch::Sender::new(0),

@@ -13,6 +13,3 @@ mod serve;
 pub(super) use accounts::Accounts;
 pub use request::{Bad, Op, Request};
 pub(super) use serve::{Context, serve};
-
-/// Bytes of a datagram at most, as the clients have it.
-pub const MOST: usize = 8192;

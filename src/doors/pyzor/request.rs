@@ -3,6 +3,9 @@
 
 use crate::judging::PyzorDigest;
 
+/// Bytes of a datagram at most, as the clients have it.
+pub(super) const MOST: usize = 8192;
+
 /// Digests of one request at most. The clients send one.
 const MOST_DIGESTS: usize = 16;
 
@@ -111,7 +114,9 @@ impl<'a> Request<'a> {
                 _ if name.eq_ignore_ascii_case("thread") => set(&mut request.thread),
                 _ if name.eq_ignore_ascii_case("pv") => _ = request.version.get_or_insert(value),
                 _ if name.eq_ignore_ascii_case("user") => set(&mut request.user),
-                _ if name.eq_ignore_ascii_case("time") => request.time = request.time.or(value.parse().ok()),
+                _ if name.eq_ignore_ascii_case("time") => {
+                    request.time = request.time.or_else(|| value.parse().ok())
+                }
                 _ if name.eq_ignore_ascii_case("sig") => set(&mut request.signature),
                 _ => (),
             }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The loop over the socket: takes what is there, asks the ledger once for all of it, and answers.
 
-use super::MOST;
 use super::accounts::Accounts;
 use super::answer::{Counts, Denied, NEVER_COUNTED, PONG, Told, write};
 use super::rate::Rates;
-use super::request::{ANONYMOUS, Op, Request};
+use super::request::{ANONYMOUS, MOST, Op, Request};
 use crate::activity::{Door, Request as Done};
 use crate::doors::settings::{PyzorSettings, Tally};
 use crate::judging::{PyzorDigest, Refused, Service, Teller, digest_counts, take_digest};
