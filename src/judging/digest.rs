@@ -9,6 +9,7 @@ use super::service::Service;
 use crate::ledger::{LedgerError, Nominated, Report, Saying, Shared, Side};
 use crate::signature::{FederationKey, Foreign, ReporterId, Signature, foreign, nomination};
 use serde::Deserialize;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// SHA-1 of nothing: what Pyzor's clients make of any message that has too little text.
@@ -76,21 +77,26 @@ impl PyzorDigest {
 pub enum Teller {
     /// Somebody with an account.
     Account(String),
-    /// Anybody at an address, or in its network.
-    Address(std::net::IpAddr),
+    /// Anybody in the network of an address.
+    Network {
+        /// The network, or the address where that is its own.
+        network: IpAddr,
+        /// Whether it is this machine.
+        is_here: bool,
+    },
 }
 
 impl Teller {
     fn name(&self) -> Vec<u8> {
         match self {
             Self::Account(name) => format!("door:pyzor:account:{name}").into_bytes(),
-            Self::Address(ip) => format!("door:pyzor:address:{}", crate::net::network_of(*ip)).into_bytes(),
+            Self::Network { network, .. } => format!("door:pyzor:network:{network}").into_bytes(),
         }
     }
 
     /// Whether nobody knows who it is, and where.
     fn is_stranger(&self) -> bool {
-        matches!(self, Self::Address(ip) if !ip.to_canonical().is_loopback())
+        matches!(self, Self::Network { is_here: false, .. })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::activity::{Door, Request as Done};
 use crate::doors::settings::{PyzorSettings, Tally};
 use crate::judging::{PyzorDigest, Refused, Service, Teller, digest_counts, take_digest};
 use crate::ledger::Side;
-use crate::net::Address;
+use crate::net::{Address, network_of};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -180,7 +180,10 @@ impl Context {
             Ok(Task::Look(digest, is_info)) => return Some(Waiting { digest, is_info, back }),
             Ok(Task::Count(side, digests)) => {
                 let teller = match request.user() {
-                    ANONYMOUS => Teller::Address(from.ip()),
+                    ANONYMOUS => Teller::Network {
+                        network: network_of(from.ip()),
+                        is_here: from.ip().to_canonical().is_loopback(),
+                    },
                     name => Teller::Account(name.to_owned()),
                 };
                 self.count(digests, teller, side, back);
