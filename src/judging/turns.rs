@@ -15,7 +15,9 @@ pub(super) struct Turn<'a>(&'a Turns, Signature);
 impl Turns {
     /// Begins with this one. None while it is being counted.
     pub(super) fn begin(&self, signature: Signature) -> Option<Turn<'_>> {
-        self.0.lock().insert(signature).then_some(Turn(self, signature))
+        let is_first = self.0.lock().insert(signature);
+        // Made only where it is one: a turn that is dropped ends that of another.
+        is_first.then(|| Turn(self, signature))
     }
 }
 
