@@ -152,16 +152,20 @@ fn doors_are_asked() {
     let at = |name: &str| format!("listen = \"unix:{}\"\n", clinic.site.path(name).display());
     let doors = format!("\n[doors.http]\n{}\n[doors.dccifd]\n{}", at("http.sock"), at("dccifd.sock"));
     let [_, _, high, low] = std::process::id().to_be_bytes();
-    let razor = format!("127.250.{high}.{low}:2703");
-    clinic.site.extra += &format!("{doors}\n[doors.razor]\nlisten = \"{razor}\"\n");
+    let own = format!("127.250.{high}.{low}");
+    let by_port =
+        format!("\n[doors.razor]\nlisten = \"{own}:2703\"\n[doors.pyzor]\nlisten = \"{own}:24441\"\n");
+    clinic.site.extra += &(doors + &by_port);
     let daemon = clinic.site.start();
     daemon.log.wait_for(0, "the door razor is at");
+    daemon.log.wait_for(0, "the door pyzor is at");
     let told = clinic.doctor();
     told.all_ok();
+    told.says(&format!("ok       doors: pyzor answers at {own}:24441"));
     for door in ["http", "dccifd"] {
         told.says(&format!("ok       doors: {door} answers at unix:"));
     }
-    told.says(&format!("ok       doors: razor answers at {razor}"));
+    told.says(&format!("ok       doors: razor answers at {own}:2703"));
     assert_eq!(common::status(&clinic.site)["ledger"]["slices"], serde_json::json!([]), "it counts nothing");
     fs::remove_file(clinic.site.path("dccifd.sock")).unwrap();
     let told = clinic.doctor();

@@ -19,11 +19,13 @@ pub enum Door {
     Dccifd,
     /// A client of Razor, by signatures.
     Razor,
+    /// A client of Pyzor.
+    Pyzor,
 }
 
 impl Door {
     /// Those beside the milter's.
-    pub const BESIDE: [Self; 3] = [Self::Http, Self::Dccifd, Self::Razor];
+    pub const BESIDE: [Self; 4] = [Self::Http, Self::Dccifd, Self::Razor, Self::Pyzor];
 
     /// Its name in log and metrics.
     #[must_use]
@@ -33,6 +35,7 @@ impl Door {
             Self::Http => "http",
             Self::Dccifd => "dccifd",
             Self::Razor => "razor",
+            Self::Pyzor => "pyzor",
         }
     }
 

@@ -3,8 +3,9 @@
 //!
 //! Each speaks its protocol, and makes a [`Message`](crate::judging::Message) of what it is told, which is judged as the milter's
 //! are. `http` takes a message and answers with JSON; `dccifd` speaks the protocol of DCC's interface daemon, for whose clients are
-//! there; `razor` answers
-//! Razor's clients, who tell signatures instead of messages. `head` finds the end of a message's header, `settings` is `[doors]` of the configuration. None is open unless it is configured.
+//! there; `razor` answers Razor's clients, who tell signatures instead of messages; `pyzor` is what `pyzord` is for the clients of
+//! Pyzor, and counts their digests. `head` finds the end of a message's header, `settings` is `[doors]` of the configuration. None is
+//! open unless it is configured.
 
 mod access;
 pub mod dccifd;
@@ -12,10 +13,13 @@ mod envelope;
 mod head;
 mod http;
 mod open;
+pub mod pyzor;
 pub mod razor;
 mod settings;
 
 pub use envelope::{Asked, asked};
 pub use head::Head;
 pub use open::{DoorError, OpenDoors};
-pub use settings::{DccifdSettings, HttpSettings, Many, RazorSettings, Registers, Settings};
+pub use settings::{
+    DccifdSettings, HttpSettings, Many, PyzorSettings, RazorSettings, Registers, Settings, Tally,
+};

@@ -4,8 +4,9 @@
 use super::access::Access;
 use super::dccifd;
 use super::http;
+use super::pyzor;
 use super::razor;
-use super::settings::{DccifdSettings, HttpSettings, RazorSettings, Settings};
+use super::settings::{DccifdSettings, HttpSettings, PyzorSettings, RazorSettings, Settings};
 use crate::activity::Door;
 use crate::judging::Service;
 use crate::net::{Address, Bounds, Crowd, HttpListener, Mode, Socket};
@@ -48,6 +49,9 @@ pub enum DoorError {
         /// What the system says.
         reason: io::Error,
     },
+    /// The accounts of Pyzor's users cannot be used.
+    #[error("doors.pyzor: {0}")]
+    PyzorAccounts(String),
 }
 
 /// Doors that are bound, and do not answer yet.
@@ -55,6 +59,7 @@ pub struct OpenDoors {
     http: Option<(Arc<HttpListener>, Arc<http::Context>)>,
     dccifd: Option<(Arc<Socket>, Arc<dccifd::Context>)>,
     razor: Option<(Arc<Socket>, Arc<razor::Context>)>,
+    pyzor: Option<Arc<pyzor::Context>>,
     bounds: [Bounds; 3],
 }
 
@@ -78,7 +83,7 @@ impl OpenDoors {
         service: &Arc<Service>,
         state_dir: &Path,
     ) -> Result<Self, DoorError> {
-        let Settings { http, dccifd, razor } = settings;
+        let Settings { http, dccifd, razor, pyzor } = settings;
         let most = [http.max_connections, dccifd.max_connections, razor.max_connections];
         let bounds = most.map(|most| bounds(most.get()));
         let http = match http.listen.address() {
@@ -93,7 +98,11 @@ impl OpenDoors {
             None => None,
             Some(address) => Some(bind_razor(address, razor, service, state_dir).await?),
         };
-        Ok(Self { http, dccifd, razor, bounds })
+        let pyzor = match pyzor.listen.address() {
+            None => None,
+            Some(address) => Some(bind_pyzor(address, pyzor, service).await?),
+        };
+        Ok(Self { http, dccifd, razor, pyzor, bounds })
     }
 
     /// Where they are, for people.
@@ -102,7 +111,8 @@ impl OpenDoors {
         let http = self.http.as_ref().map(|(listener, _)| (Door::Http, listener.address()));
         let dccifd = self.dccifd.as_ref().map(|(socket, _)| (Door::Dccifd, socket.address()));
         let razor = self.razor.as_ref().map(|(socket, _)| (Door::Razor, socket.address()));
-        http.into_iter().chain(dccifd).chain(razor).collect()
+        let pyzor = self.pyzor.as_ref().map(|context| (Door::Pyzor, context.address()));
+        http.into_iter().chain(dccifd).chain(razor).chain(pyzor).collect()
     }
 
     /// Answers at a door until the end, and then waits for ever.
@@ -112,6 +122,11 @@ impl OpenDoors {
             Door::Http => self.serve_http(service, end).await,
             Door::Dccifd => self.serve_dccifd(end).await,
             Door::Razor => self.serve_razor(end).await,
+            Door::Pyzor => {
+                if let Some(context) = &self.pyzor {
+                    pyzor::serve(Arc::clone(context), ended(end)).await;
+                }
+            }
         }
         std::future::pending().await
     }
@@ -193,4 +208,23 @@ async fn bind_razor(
         told,
     };
     Ok((Arc::new(socket), Arc::new(context)))
+}
+
+async fn bind_pyzor(
+    address: &Address,
+    settings: &PyzorSettings,
+    service: &Arc<Service>,
+) -> Result<Arc<pyzor::Context>, DoorError> {
+    let accounts = pyzor::Accounts::load(settings.accounts_file.as_deref(), settings.access_file.as_deref());
+    let accounts = accounts.map_err(DoorError::PyzorAccounts)?;
+    let bound = pyzor::Context::bind(address, settings, accounts, service).await;
+    let context = bound.map_err(|reason| DoorError::Bind {
+        address: address.to_string(),
+        door: Door::Pyzor.as_str(),
+        reason,
+    })?;
+    if !context.is_local() && settings.networks.is_empty() {
+        return Err(DoorError::Remote { address: context.address(), door: "pyzor", missing: "networks" });
+    }
+    Ok(Arc::new(context))
 }

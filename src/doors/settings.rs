@@ -2,10 +2,11 @@
 //! `[doors]` of the configuration.
 
 use crate::activity::Door;
+use crate::judging::PyzorDigest;
 use crate::net::{Address, Listen, Mode};
 use crate::policy::Network;
 use serde::Deserialize;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -179,6 +180,73 @@ impl RazorSettings {
     }
 }
 
+/// What a count of the Pyzor door is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tally {
+    /// Of those who reported a digest, each once.
+    #[default]
+    Reporters,
+    /// Of reports, as the reference server counts.
+    Reports,
+}
+
+/// Requests of an address in a second, by default.
+const RATE: NonZeroU32 = NonZeroU32::MIN.saturating_add(499);
+
+/// `[doors.pyzor]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct PyzorSettings {
+    /// Where it is.
+    pub listen: Listen,
+    /// Clients beside this machine's that may ask.
+    pub networks: Vec<Network>,
+    /// The file of users and their keys.
+    pub accounts_file: Option<PathBuf>,
+    /// The file that says who may do what.
+    pub access_file: Option<PathBuf>,
+    /// What is counted.
+    pub count: Tally,
+    /// Digests that are not counted, beside that of nothing.
+    pub uncounted: Vec<PyzorDigest>,
+    /// Requests of an address in a second.
+    pub max_rate: NonZeroU32,
+}
+
+impl Default for PyzorSettings {
+    fn default() -> Self {
+        Self {
+            listen: Listen::default(),
+            networks: Vec::new(),
+            accounts_file: None,
+            access_file: None,
+            count: Tally::default(),
+            uncounted: Vec::new(),
+            max_rate: RATE,
+        }
+    }
+}
+
+impl PyzorSettings {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        let found = &self.listen;
+        if matches!(found.address(), Some(Address::Unix(_))) {
+            return Err((
+                "pyzor.listen",
+                format!("found \"{found}\", expected \"HOST:PORT\": Pyzor's clients ask by UDP"),
+            ));
+        }
+        if found.is_outside() && self.networks.is_empty() {
+            let why = format!(
+                "found \"{found}\", expected a loopback address, or networks that may ask: other machines can reach this address"
+            );
+            return Err(("pyzor.listen", why));
+        }
+        Ok(())
+    }
+}
+
 /// `[doors]`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -189,6 +257,8 @@ pub struct Settings {
     pub dccifd: DccifdSettings,
     /// Razor.
     pub razor: RazorSettings,
+    /// Pyzor.
+    pub pyzor: PyzorSettings,
 }
 
 /// Letters of the name in `X-DCC-NAME-Metrics`, so that the line stays short.
@@ -211,6 +281,7 @@ impl Settings {
             (Door::Http, &self.http.listen),
             (Door::Dccifd, &self.dccifd.listen),
             (Door::Razor, &self.razor.listen),
+            (Door::Pyzor, &self.pyzor.listen),
         ];
         all.into_iter().filter_map(|(door, listen)| Some((door, listen.address()?.to_string()))).collect()
     }
@@ -220,7 +291,8 @@ impl Settings {
     /// # Errors
     /// A key, and what is to be said of it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Self { http, dccifd, razor } = self;
+        let Self { http, dccifd, razor, pyzor } = self;
+        pyzor.check()?;
         if http.listen.is_outside() && http.token_file.is_none() {
             let why = format!(
                 "found \"{}\", expected a loopback address or unix:/PATH, or a token-file: other machines can reach this address",

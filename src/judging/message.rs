@@ -63,7 +63,7 @@ impl Message {
         let rules = service.rules.load_full();
         let exempt = match door {
             Door::Milter => rules.exempt(&envelope),
-            Door::Http | Door::Dccifd | Door::Razor => rules.exempt_as_told(&envelope),
+            Door::Http | Door::Dccifd | Door::Razor | Door::Pyzor => rules.exempt_as_told(&envelope),
         };
         let raw = if rules.verifies() { RawMessage::exact() } else { RawMessage::new() };
         Self {

@@ -6,6 +6,7 @@ use super::daily::Daily;
 use super::later::Later;
 use super::readers::Readers;
 use super::record::expect;
+use super::turns::Turns;
 use super::twice::Twice;
 use crate::activity::Activity;
 use crate::correspondents::Correspondents;
@@ -42,6 +43,8 @@ pub struct Service {
     pub correspondents: Arc<Correspondents>,
     /// How much each reporter said today.
     pub(super) daily: Daily,
+    /// What is said of digests at this moment.
+    pub(super) turns: Turns,
     /// From where the copies of mailings come that are on their way.
     pub(super) settled: Settled,
     /// What came through several doors.
@@ -75,6 +78,7 @@ impl Service {
             verifiers: Verifiers::default(),
             correspondents,
             daily: Daily::default(),
+            turns: Turns::default(),
             settled: Settled::default(),
             twice: if has_doors { Twice::watching() } else { Twice::default() },
             in_flight: watch::Sender::new(0),

@@ -10,6 +10,7 @@ mod guide;
 mod http;
 mod malformed;
 mod once;
+mod pyzor;
 mod razor;
 mod razor_malformed;
 mod rspamd;

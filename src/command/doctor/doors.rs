@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpStream, UdpSocket, UnixStream};
 use tokio::time::timeout;
 
 const CHECK: &str = "doors";
@@ -37,6 +37,12 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
         let answer = ask(address, "cn=bulkmark-doctor\r\na=g&pm=state\r\na=q\r\n").await;
         let is_answer = |answer: &str| answer.starts_with("sn=CN&") && answer.contains("\r\nac=");
         tell("razor", address, answer, is_answer, report);
+    }
+    if let Some(Address::Tcp(address)) = settings.pyzor.listen.address() {
+        // Where anonymous clients may not ping, it says so, and that is an answer, too.
+        let is_answer =
+            |answer: &str| ["Code: 200\n", "Code: 403\n"].iter().any(|good| answer.starts_with(good));
+        tell("pyzor", &Address::Tcp(address.clone()), ping(address).await, is_answer, report);
     }
     if let Some(address) = settings.http.listen.address() {
         let Some(authority) = authority(settings.http.token_file.as_deref(), user, report) else { return };
@@ -113,4 +119,33 @@ async fn talk(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) ->
     let mut answer = Vec::new();
     stream.take(MOST).read_to_end(&mut answer).await?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// The answer to a ping of Pyzor's client.
+async fn ping(address: &str) -> io::Result<String> {
+    let asked = async {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for to in tokio::net::lookup_host(address).await? {
+            // What listens everywhere is asked here.
+            let from = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let socket = UdpSocket::bind(from).await?;
+            if let Err(e) = socket.connect(to).await {
+                last = e;
+                continue;
+            }
+            let signature = "0".repeat(40);
+            let text =
+                format!("Op: ping\nThread: 1024\nPV: 2.1\nUser: anonymous\nTime: 0\nSig: {signature}\n\n");
+            socket.send(text.as_bytes()).await?;
+            let mut answer = [0; 512];
+            match socket.recv(&mut answer).await {
+                Ok(read) => return Ok(String::from_utf8_lossy(&answer[..read]).into_owned()),
+                Err(e) => last = e,
+            }
+        }
+        Err(last)
+    };
+    let late =
+        |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", PATIENCE.as_secs()));
+    timeout(PATIENCE, asked).await.map_err(late)?
 }

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Reads what a client of Pyzor sends: lines of a header in one datagram.
+
+use crate::judging::PyzorDigest;
+
+/// Bytes of a datagram at most, as the clients have it.
+pub(super) const MOST: usize = 8192;
+
+/// Digests of one request at most. The clients send one.
+const MOST_DIGESTS: usize = 16;
+
+/// Letters of what is sent back as it came.
+const MOST_THREAD: usize = 16;
+
+/// Who signs nothing.
+pub(super) const ANONYMOUS: &str = "anonymous";
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Whether anybody is there.
+    Ping,
+    /// A count that is known beforehand.
+    Pong,
+    /// How often a digest was reported.
+    Check,
+    /// The same with times.
+    Info,
+    /// That it is spam.
+    Report,
+    /// That it is none.
+    Whitelist,
+}
+
+impl Op {
+    /// All of them, as the reference server's access file names them.
+    pub(super) const ALL: [(&'static str, Self); 6] = [
+        ("check", Self::Check),
+        ("report", Self::Report),
+        ("ping", Self::Ping),
+        ("pong", Self::Pong),
+        ("info", Self::Info),
+        ("whitelist", Self::Whitelist),
+    ];
+
+    /// By its name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, op)| *op)
+    }
+}
+
+/// Why there is nothing to answer but an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Bad {
+    /// No version.
+    #[error("Protocol Version not specified in request")]
+    NoVersion,
+    /// None that is a number.
+    #[error("Invalid Protocol Version")]
+    BadVersion,
+    /// Something that is no digest, or more of them than are taken at once.
+    #[error("Invalid digest")]
+    BadDigest,
+}
+
+/// One request; all in it is as it was sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// What is asked.
+    pub op: &'a str,
+    /// The version of the protocol.
+    pub version: Option<&'a str>,
+    /// By which the client knows the answer.
+    pub thread: &'a str,
+    /// Who asks; empty where it is not told.
+    pub user: &'a str,
+    /// When, in seconds since 1970.
+    pub time: Option<i64>,
+    /// What the user signed with.
+    pub signature: &'a str,
+    /// The first digest's text.
+    first: Option<&'a str>,
+    /// All lines.
+    text: &'a str,
+}
+
+/// The lines of a header, each with its name and its value, to the first line that is none. Empty lines are passed over: old clients send one
+/// amid the others.
+fn lines(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    text.lines().filter(|line| !line.is_empty()).map_while(|line| {
+        let (name, value) = line.split_once(':')?;
+        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic());
+        is_name.then(|| (line, name, value.trim()))
+    })
+}
+
+impl<'a> Request<'a> {
+    /// Reads a datagram. Bytes that are no text are nothing that is understood.
+    #[must_use]
+    pub fn read(datagram: &'a [u8]) -> Self {
+        let text = std::str::from_utf8(datagram).unwrap_or_default();
+        let mut request = Self { text, ..Self::default() };
+        for (_, name, value) in lines(text) {
+            // The first of two counts, as it does for the reference server.
+            let set = |at: &mut &'a str| {
+                if at.is_empty() {
+                    *at = value;
+                }
+            };
+            match name {
+                _ if name.eq_ignore_ascii_case("op") => set(&mut request.op),
+                _ if name.eq_ignore_ascii_case("op-digest") => _ = request.first.get_or_insert(value),
+                _ if name.eq_ignore_ascii_case("thread") => set(&mut request.thread),
+                _ if name.eq_ignore_ascii_case("pv") => _ = request.version.get_or_insert(value),
+                _ if name.eq_ignore_ascii_case("user") => set(&mut request.user),
+                _ if name.eq_ignore_ascii_case("time") => {
+                    request.time = request.time.or_else(|| value.parse().ok())
+                }
+                _ if name.eq_ignore_ascii_case("sig") => set(&mut request.signature),
+                _ => (),
+            }
+        }
+        let is_plain =
+            request.thread.len() <= MOST_THREAD && request.thread.bytes().all(|b| b.is_ascii_graphic());
+        if !is_plain {
+            request.thread = "";
+        }
+        request
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub const fn user(&self) -> &'a str {
+        if self.user.is_empty() { ANONYMOUS } else { self.user }
+    }
+
+    /// Whether its version is one that is spoken: any that begins with 2.
+    ///
+    /// # Errors
+    /// When there is none that could be looked at.
+    pub fn is_of_this_version(&self) -> Result<bool, Bad> {
+        let version: f64 = self.version.ok_or(Bad::NoVersion)?.parse().map_err(|_| Bad::BadVersion)?;
+        if !version.is_finite() {
+            return Err(Bad::BadVersion);
+        }
+        Ok(version.trunc() == 2.0)
+    }
+
+    /// The digest that is asked about, where there is one.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn digest(&self) -> Result<Option<PyzorDigest>, Bad> {
+        self.first.map(|text| text.parse().map_err(|_| Bad::BadDigest)).transpose()
+    }
+
+    /// All digests, which are reported together.
+    ///
+    /// # Errors
+    /// When one is none, or they are too many.
+    pub fn digests(&self) -> Result<Vec<PyzorDigest>, Bad> {
+        let all = lines(self.text).filter(|(_, name, _)| name.eq_ignore_ascii_case("op-digest"));
+        let mut digests: Vec<PyzorDigest> = Vec::new();
+        for (_, _, value) in all {
+            let digest = value.parse().map_err(|_| Bad::BadDigest)?;
+            if digests.len() == MOST_DIGESTS {
+                return Err(Bad::BadDigest);
+            }
+            if !digests.contains(&digest) {
+                digests.push(digest);
+            }
+        }
+        Ok(digests)
+    }
+
+    /// What is signed: all lines but the signature.
+    #[must_use]
+    pub fn signed(&self) -> String {
+        let kept = lines(self.text).filter(|(_, name, _)| !name.eq_ignore_ascii_case("sig"));
+        let lines: Vec<&str> = kept.map(|(line, ..)| line).collect();
+        lines.join("\n").trim().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
+
+    /// The bytes of Pyzor's client, and those of older ones, which have an empty line more.
+    #[test]
+    fn what_clients_send_is_understood() {
+        for end in ["\n", "\n\n", "\n\n\n"] {
+            let text = format!(
+                "Op: check\nOp-Digest: {DIGEST}\nThread: 46513\nPV: 2.1\nUser: anonymous\nTime: 1795205188\nSig: {DIGEST}{end}"
+            );
+            let request = Request::read(text.as_bytes());
+            assert_eq!((request.op, request.thread, request.user()), ("check", "46513", "anonymous"));
+            assert_eq!((request.time, request.signature), (Some(1_795_205_188), DIGEST));
+            assert_eq!(request.is_of_this_version(), Ok(true));
+            assert_eq!(request.digest(), Ok(DIGEST.parse().ok()));
+            assert!(request.signed().ends_with("User: anonymous\nTime: 1795205188"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_told() {
+        let version = |text: &str| Request::read(format!("PV: {text}").as_bytes()).is_of_this_version();
+        assert_eq!(Request::read(b"\xff\xfe").is_of_this_version(), Err(Bad::NoVersion));
+        assert_eq!([version("2"), version("2.9"), version("3.0")], [Ok(true), Ok(true), Ok(false)]);
+        assert_eq!([version("x"), version("nan"), version("")], [Err(Bad::BadVersion); 3]);
+        let digest = |text: &str| Request::read(format!("Op-Digest: {text}").as_bytes()).digest();
+        assert_eq!([digest("00"), digest(&"g".repeat(40)), digest("")], [Err(Bad::BadDigest); 3]);
+        let many: String = (0..17).map(|n| format!("Op-Digest: {n:040x}\n")).collect();
+        assert_eq!(Request::read(many.as_bytes()).digests(), Err(Bad::BadDigest));
+        assert_eq!(Request::read(many[..many.len() - 1].as_bytes()).op, "");
+        assert_eq!(Request::read(format!("Thread: {}", "9".repeat(99)).as_bytes()).thread, "");
+    }
+}

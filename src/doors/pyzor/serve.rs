@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The loop over the socket: takes what is there, asks the ledger once for all of it, and answers.
+
+use super::accounts::Accounts;
+use super::answer::{Counts, Denied, NEVER_COUNTED, PONG, Told, write};
+use super::rate::Rates;
+use super::request::{ANONYMOUS, MOST, Op, Request};
+use crate::activity::{Door, Request as Done};
+use crate::doors::settings::{PyzorSettings, Tally};
+use crate::judging::{PyzorDigest, Refused, Service, Teller, digest_counts, take_pyzor};
+use crate::ledger::Side;
+use crate::net::{Address, network_of};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::UdpSocket;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Requests that are answered together at most.
+const TOGETHER: usize = 256;
+
+/// Reports that are being counted at a time; more are dropped, as a network drops them.
+const REPORTS: usize = 256;
+
+/// How long the ledger may take for an answer: Pyzor's clients wait for five seconds.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How long nothing is tried after the socket failed.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A door that is bound.
+pub(in crate::doors) struct Context {
+    service: Arc<Service>,
+    settings: PyzorSettings,
+    accounts: Accounts,
+    socket: UdpSocket,
+    at: SocketAddr,
+    reports: Arc<Semaphore>,
+}
+
+/// A request that waits for what the ledger knows of its digest.
+struct Waiting {
+    digest: PyzorDigest,
+    is_info: bool,
+    back: Back,
+}
+
+/// Where an answer goes.
+struct Back {
+    to: SocketAddr,
+    thread: String,
+    /// Bytes of the request.
+    asked: usize,
+}
+
+/// What is to be done for a request.
+enum Task {
+    Tell(Told),
+    Look(PyzorDigest, bool),
+    Count(Side, Vec<PyzorDigest>),
+}
+
+impl Context {
+    /// Binds it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(in crate::doors) async fn bind(
+        address: &Address,
+        settings: &PyzorSettings,
+        accounts: Accounts,
+        service: &Arc<Service>,
+    ) -> io::Result<Self> {
+        let Address::Tcp(address) = address else { return Err(io::ErrorKind::Unsupported.into()) };
+        let socket = UdpSocket::bind(&**address).await?;
+        let at = socket.local_addr()?;
+        Ok(Self {
+            service: Arc::clone(service),
+            settings: settings.clone(),
+            accounts,
+            socket,
+            at,
+            reports: Arc::new(Semaphore::new(REPORTS)),
+        })
+    }
+
+    /// Where it is, for people.
+    pub(in crate::doors) fn address(&self) -> String {
+        self.at.to_string()
+    }
+
+    /// Whether only this machine can reach it.
+    pub(in crate::doors) fn is_local(&self) -> bool {
+        self.at.ip().to_canonical().is_loopback()
+    }
+
+    fn may_ask(&self, ip: IpAddr) -> bool {
+        let ip = ip.to_canonical();
+        ip.is_loopback() || self.settings.networks.iter().any(|network| network.contains(ip))
+    }
+
+    fn add(&self, done: Done) {
+        self.service.activity.doors.add(Door::Pyzor, done);
+    }
+
+    fn is_counted(&self, digest: PyzorDigest) -> bool {
+        !digest.says_nothing() && !self.settings.uncounted.contains(&digest)
+    }
+
+    /// What is to be done, in the order in which the reference server looks at a request.
+    fn task(&self, request: &Request<'_>, now: u64) -> Result<Task, Denied> {
+        self.accounts.verify(request, now)?;
+        if !request.is_of_this_version()? {
+            return Err(Denied::Version);
+        }
+        let op = Op::of(request.op)
+            .filter(|op| self.accounts.may(request.user(), *op))
+            .ok_or(Denied::Forbidden)?;
+        let look = |is_info| {
+            Ok(match request.digest()? {
+                None => Task::Tell(Told::Done),
+                Some(digest) if self.is_counted(digest) => Task::Look(digest, is_info),
+                Some(_) if is_info => Task::Tell(Told::Info(NEVER_COUNTED)),
+                Some(_) => Task::Tell(Told::Counts(NEVER_COUNTED)),
+            })
+        };
+        let count = |side| {
+            let mut digests = request.digests()?;
+            digests.retain(|digest| self.is_counted(*digest));
+            Ok(if digests.is_empty() { Task::Tell(Told::Done) } else { Task::Count(side, digests) })
+        };
+        match op {
+            Op::Ping => Ok(Task::Tell(Told::Done)),
+            Op::Pong => Ok(Task::Tell(request.digest()?.map_or(Told::Done, |_| Told::Counts(PONG)))),
+            Op::Check => look(false),
+            Op::Info => look(true),
+            Op::Report => count(Side::Spam),
+            Op::Whitelist => count(Side::NotSpam),
+        }
+    }
+
+    fn send(&self, answer: &mut Vec<u8>, told: Result<Told, Denied>, back: &Back) {
+        if let Err(why) = told {
+            log::debug!("pyzor: a request from {} was refused: {why}", back.to.ip());
+        }
+        write(answer, told, &back.thread, back.asked);
+        // Where there is no room for it, it is lost, as the network loses them.
+        if !answer.is_empty()
+            && let Err(e) = self.socket.try_send_to(answer, back.to)
+        {
+            log::debug!("pyzor: an answer to {} was not sent: {e}", back.to.ip());
+        }
+    }
+
+    /// Looks at one datagram: answers at once what needs no ledger, and has reports counted.
+    fn take(
+        self: &Arc<Self>,
+        datagram: &[u8],
+        from: SocketAddr,
+        now: u64,
+        answer: &mut Vec<u8>,
+    ) -> Option<Waiting> {
+        if datagram.len() > MOST {
+            self.add(Done::Refused);
+            return None;
+        }
+        let request = Request::read(datagram);
+        let back = Back { to: from, thread: request.thread.to_owned(), asked: datagram.len() };
+        match self.task(&request, now) {
+            Err(why) => {
+                self.add(Done::Refused);
+                self.send(answer, Err(why), &back);
+            }
+            Ok(Task::Tell(told)) => {
+                self.add(Done::Asked);
+                self.send(answer, Ok(told), &back);
+            }
+            Ok(Task::Look(digest, is_info)) => return Some(Waiting { digest, is_info, back }),
+            Ok(Task::Count(side, digests)) => {
+                let teller = match request.user() {
+                    ANONYMOUS => Teller::Network {
+                        network: network_of(from.ip()),
+                        is_here: from.ip().to_canonical().is_loopback(),
+                    },
+                    name => Teller::Account(name.to_owned()),
+                };
+                self.count(digests, teller, side, back);
+            }
+        }
+        None
+    }
+
+    /// Has a report counted beside the loop: that takes as long as the disk does.
+    fn count(self: &Arc<Self>, digests: Vec<PyzorDigest>, teller: Teller, side: Side, back: Back) {
+        let Ok(permit) = Arc::clone(&self.reports).try_acquire_owned() else {
+            return self.add(Done::TimedOut);
+        };
+        let context = Arc::clone(self);
+        drop(tokio::spawn(async move {
+            let counted = context.counted(digests, &teller, side).await;
+            drop(permit);
+            let told = match counted {
+                Ok(true) => Ok((Done::Nominated, Told::Done)),
+                Ok(false) => Ok((Done::Asked, Told::Done)),
+                Err(why) => Err(why),
+            };
+            context.add(told.map_or(Done::Refused, |(done, _)| done));
+            context.send(&mut Vec::new(), told.map(|(_, told)| told), &back);
+        }));
+    }
+
+    async fn counted(&self, digests: Vec<PyzorDigest>, teller: &Teller, side: Side) -> Result<bool, Denied> {
+        let each = self.settings.count == Tally::Reports;
+        let mut is_counted = false;
+        for digest in digests {
+            match take_pyzor(&self.service, digest, (teller, side), each).await {
+                Ok(counted) => is_counted |= counted,
+                Err(Refused::TooMany) => return Err(Denied::TooMany),
+                Err(why) => {
+                    log::info!("pyzor: a report is not counted: {why}");
+                    return Err(Denied::Unavailable);
+                }
+            }
+        }
+        Ok(is_counted)
+    }
+
+    /// Answers all that wait with one question to the ledger.
+    async fn answer(&self, waiting: &[Waiting], answer: &mut Vec<u8>) {
+        let digests: Vec<PyzorDigest> = waiting.iter().map(|waiting| waiting.digest).collect();
+        let counts = timeout(PATIENCE, digest_counts(&self.service, &digests)).await;
+        let counts = counts.ok().and_then(Result::ok).unwrap_or_default();
+        for (at, Waiting { is_info, back, .. }) in waiting.iter().enumerate() {
+            let told = counts.get(at).map(|&[count, whitelisted]| {
+                let counts = Counts { count: count.into(), whitelisted: whitelisted.into() };
+                if *is_info { Told::Info(counts) } else { Told::Counts(counts) }
+            });
+            self.add(if told.is_some() { Done::Asked } else { Done::TimedOut });
+            self.send(answer, told.ok_or(Denied::Unavailable), back);
+        }
+    }
+}
+
+/// Answers until `end` is done.
+pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Output = ()>) {
+    let begun = Instant::now();
+    let mut rates = Rates::new(context.settings.max_rate);
+    // One byte more than is taken, to see what is longer.
+    let (mut piece, mut answer, mut waiting) = (vec![0; MOST + 1], Vec::new(), Vec::new());
+    let mut end = std::pin::pin!(end);
+    loop {
+        let ready = tokio::select! {
+            ready = context.socket.readable() => ready,
+            () = &mut end => return,
+        };
+        if let Err(e) = ready {
+            log::warn!("pyzor: the socket failed: {e}");
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
+        let now = crate::ledger::now();
+        let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX / 2);
+        for _ in 0..TOGETHER {
+            let (size, from) = match context.socket.try_recv_from(&mut piece) {
+                Ok(received) => received,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                // An answer before could not be delivered; that says nothing of what comes.
+                Err(e) => {
+                    log::debug!("pyzor: nothing was received: {e}");
+                    break;
+                }
+            };
+            if !context.may_ask(from.ip()) || !rates.admits(from.ip(), micros) {
+                context.add(Done::Refused);
+                continue;
+            }
+            waiting.extend(context.take(&piece[..size], from, now, &mut answer));
+        }
+        if !waiting.is_empty() {
+            context.answer(&waiting, &mut answer).await;
+            waiting.clear();
+        }
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Digests that clients of Pyzor made: how often they are told of, and what is counted of what is said of them.
+//!
+//! A digest has two counts, in the same ledger as all others, and so the same for a whole federation: of those who reported it, and of those
+//! who put it on the white list. What is said of it is a nomination or a revocation, too, by which reporters are judged.
+
+use super::report::{Refused, weighing};
+use super::service::Service;
+use crate::ledger::{LedgerError, Nominated, Report, Saying, Shared, Side};
+use crate::signature::{FederationKey, Foreign, ReporterId, Signature, foreign, nomination};
+use serde::Deserialize;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// SHA-1 of nothing: what Pyzor's clients make of any message that has too little text.
+const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+
+/// Those who say something and have no account are together one more reporter, which says no more in a day than others do: addresses can be
+/// made up.
+const STRANGERS: &[u8] = b"door:pyzor:strangers";
+
+/// A digest of Pyzor: SHA-1 of some lines of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PyzorDigest([u8; 20]);
+
+/// A text is no digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a digest of 40 hexadecimal digits")]
+pub struct ParseDigestError;
+
+impl FromStr for PyzorDigest {
+    type Err = ParseDigestError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text: &[u8; 40] = text.as_bytes().try_into().map_err(|_| ParseDigestError)?;
+        let mut bytes = [0; 20];
+        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+            for &digit in pair {
+                let value = char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+                *byte = *byte << 4 | value.ok_or(ParseDigestError)?;
+            }
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl TryFrom<String> for PyzorDigest {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map_err(|e| format!("found \"{text}\", {e}"))
+    }
+}
+
+impl PyzorDigest {
+    /// Whether it is never counted: very different messages have it.
+    #[must_use]
+    pub fn says_nothing(self) -> bool {
+        self.0 == [0; 20] || Ok(self) == EMPTY.parse()
+    }
+
+    /// The signatures by which its reports are counted, and its white-listing.
+    #[must_use]
+    pub fn signatures(self, key: &FederationKey) -> [Signature; 2] {
+        [foreign(key, Foreign::Pyzor, &self.0), self.with(key, b"whitelist")]
+    }
+
+    /// A signature that says more of it: no other digest is as long.
+    fn with(self, key: &FederationKey, more: &[u8]) -> Signature {
+        foreign(key, Foreign::Pyzor, &[&self.0, more].concat())
+    }
+}
+
+/// Who says something of a digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Teller {
+    /// Somebody with an account.
+    Account(String),
+    /// Anybody in the network of an address.
+    Network {
+        /// The network, or the address where that is its own.
+        network: IpAddr,
+        /// Whether it is this machine.
+        is_here: bool,
+    },
+}
+
+impl Teller {
+    fn name(&self) -> Vec<u8> {
+        match self {
+            Self::Account(name) => format!("door:pyzor:account:{name}").into_bytes(),
+            Self::Network { network, .. } => format!("door:pyzor:network:{network}").into_bytes(),
+        }
+    }
+
+    /// Whether nobody knows who it is, and where.
+    fn is_stranger(&self) -> bool {
+        matches!(self, Self::Network { is_here: false, .. })
+    }
+}
+
+/// Counts what somebody says of a digest; whether its count is higher by one for it. A reporter counts once for a digest and window, and
+/// newcomers no further than their words weigh, unless `each` counts.
+///
+/// # Errors
+/// [`Refused`]; nothing is counted then.
+pub async fn take_pyzor(
+    service: &Service,
+    digest: PyzorDigest,
+    (teller, side): (&Teller, Side),
+    each: bool,
+) -> Result<bool, Refused> {
+    let (rules, now) = (service.rules.load_full(), crate::ledger::now());
+    let reporter = ReporterId::of(&rules.key, &teller.name());
+    let is_admitted = |reporter| service.daily.admits(reporter, now);
+    let is_admitted = is_admitted(reporter)
+        && (!teller.is_stranger() || is_admitted(ReporterId::of(&rules.key, STRANGERS)));
+    if !is_admitted && !each {
+        return Err(Refused::TooMany);
+    }
+    let shared = if rules.people.share_nominations { Shared::Once } else { Shared::Nothing };
+    let [reported, whitelisted] = digest.signatures(&rules.key);
+    let (of, mark) = match side {
+        Side::Spam => (reported, [&b"reported by "[..], reporter.bytes()].concat()),
+        Side::NotSpam => (whitelisted, [&b"whitelisted by "[..], reporter.bytes()].concat()),
+    };
+    let mark = digest.with(&rules.key, &mark);
+    let Some(_turn) = service.turns.begin(mark) else { return Ok(false) };
+    let is_known = !each && service.ledger.counts(vec![mark], now).await?.iter().any(|&count| count > 0);
+    let weighs = if is_admitted {
+        let nomination = nomination(&rules.key, reported);
+        let nominations = vec![Nominated { of: reported, nomination, shared: shared != Shared::Nothing }];
+        let weighing = weighing(&rules);
+        let saying = Saying { reporter, side, nominations, weighing, now, ..Saying::default() };
+        let said = service.ledger.say(saying).await?;
+        let has_weight = said.counted + said.taken_back > 0;
+        // What nobody reported cannot be revoked, and can be white-listed; where there is no room, an account is known all the same.
+        has_weight || side == Side::NotSpam || said.no_room > 0 && !teller.is_stranger()
+    } else {
+        false
+    };
+    if !each && (is_known || !weighs) {
+        return Ok(false);
+    }
+    // The mark stays here: it says that this reporter was counted, and follows from nothing that others have.
+    let marks = if each { Vec::new() } else { vec![mark] };
+    let report = Report { signatures: marks, once: vec![of], times: 1, shared, now, ..Report::default() };
+    service.ledger.report(report).await?;
+    Ok(true)
+}
+
+/// The counts of digests, each of its reports and of its white-listing.
+///
+/// # Errors
+/// When there are none.
+pub async fn digest_counts(service: &Service, digests: &[PyzorDigest]) -> Result<Vec<[u32; 2]>, LedgerError> {
+    let rules = service.rules.load();
+    let signatures = digests.iter().flat_map(|digest| digest.signatures(&rules.key)).collect();
+    drop(rules);
+    let counts = service.ledger.counts(signatures, crate::ledger::now()).await?;
+    Ok(counts.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_read() {
+        let read = |text: &str| text.parse::<PyzorDigest>();
+        assert_eq!(read(&"0aF9".repeat(10)), Ok(PyzorDigest([0x0a, 0xf9].repeat(10).try_into().unwrap())));
+        for bad in ["", "+f", &"0g".repeat(20), &"0".repeat(39), &"é".repeat(20)] {
+            assert_eq!(read(bad), Err(ParseDigestError), "{bad}");
+        }
+        assert!(read(EMPTY).unwrap().says_nothing() && !read(&"01".repeat(20)).unwrap().says_nothing());
+    }
+
+    /// The count of reports, that of white-listing, and who said so never meet.
+    #[test]
+    fn a_digest_has_two_counts() {
+        let key = FederationKey::public();
+        let [one, other] = [PyzorDigest([1; 20]), PyzorDigest([2; 20])].map(|digest| digest.signatures(&key));
+        let all: std::collections::HashSet<_> = one.into_iter().chain(other).collect();
+        assert_eq!(all.len(), 4);
+    }
+}

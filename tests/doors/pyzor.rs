@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The Pyzor door: the clients of PyPI as they are, and datagrams that none of them sends.
+
+use crate::common::server::{Server, milter};
+use crate::common::{Daemon, PATIENCE, Site};
+use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
+const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+const LETTER: &str = "Subject: offer\n\nBuy our great product now!\nVisit http://spam.example/x now please\nabc\n\
+                      mail me at a@b.example today\n";
+
+/// A site with an open door, where `keys` are further keys of it.
+fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
+    site.extra += &format!("\n[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n{keys}");
+    site.config();
+    let daemon = site.start();
+    let line = daemon.log.wait_for(0, "the door pyzor is at ");
+    let at = line.split("the door pyzor is at ").nth(1).unwrap();
+    let at = at.split(|c: char| c.is_whitespace() || c == ',' || c == ';').next().unwrap();
+    (daemon, at.parse().unwrap_or_else(|e| panic!("{e}: {line}")))
+}
+
+/// The keys of an accounts file and an access file.
+fn files(site: &Site) -> String {
+    fs::write(site.path("passwd"), "# who\nanna : 0a0b0c\n").unwrap();
+    let access = "check report ping pong info : anonymous : allow\nall : anna : allow\n";
+    fs::write(site.path("access"), access).unwrap();
+    let path = |name: &str| site.path(name).display().to_string();
+    format!("accounts-file = \"{}\"\naccess-file = \"{}\"\n", path("passwd"), path("access"))
+}
+
+/// A request as the clients write it.
+fn request(op: &str, digest: &str) -> String {
+    format!(
+        "Op: {op}\nOp-Digest: {digest}\nThread: 46513\nPV: 2.1\nUser: anonymous\nTime: 1795205188\nSig: {}\n\n",
+        "0".repeat(40)
+    )
+}
+
+fn socket(from: &str, at: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind((from, 0)).unwrap();
+    socket.connect(at).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// What is answered to a datagram.
+fn told(socket: &UdpSocket, datagram: &[u8]) -> String {
+    socket.send(datagram).unwrap();
+    let mut answer = [0; 9000];
+    let read = socket.recv(&mut answer).unwrap_or_else(|e| panic!("no answer: {e}"));
+    String::from_utf8(answer[..read].to_vec()).unwrap()
+}
+
+fn ask(from: &str, at: SocketAddr, op: &str, digest: &str) -> String {
+    told(&socket(from, at), request(op, digest).as_bytes())
+}
+
+fn counts(at: SocketAddr, digest: &str) -> String {
+    let answer = ask("127.0.0.1", at, "check", digest);
+    answer
+        .strip_prefix("Code: 200\nDiag: OK\nPV: 2.1\nThread: 46513\n")
+        .unwrap_or_else(|| panic!("{answer}"))
+        .to_owned()
+}
+
+/// Pyzor of this version, in an environment of its own; none where PyPI cannot be reached.
+fn pyzor(version: &str) -> Option<PathBuf> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pyzor-{version}"));
+    let run = |program: &Path, arguments: &[&str]| {
+        let output =
+            Command::new(program).args(arguments).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        output.status.success().then_some(()).ok_or(text)
+    };
+    let (pip, client) = (directory.join("bin/pip"), directory.join("bin/pyzor"));
+    let install = || {
+        run(Path::new("python3"), &["-m", "venv", &directory.display().to_string()])?;
+        // The old one is written for Python 2, and is translated by a setuptools that still can.
+        run(&pip, &["install", "-q", "setuptools<58", "wheel"])?;
+        run(&pip, &["install", "-q", "--no-build-isolation", "--no-deps", &format!("pyzor=={version}")])
+    };
+    if !client.exists()
+        && let Err(why) = install()
+    {
+        println!("SKIPPED: Pyzor {version} cannot be installed: {why}");
+        assert!(std::env::var_os("CI").is_none(), "Pyzor {version} must be installed in CI: {why}");
+        return None;
+    }
+    Some(client)
+}
+
+/// Runs a client on the letter, with a home of its own.
+fn run(client: &Path, home: &Path, command: &str) -> String {
+    let mut child = Command::new(client)
+        .args(["--homedir", &home.display().to_string(), command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), LETTER.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+/// The client's whole day, anonymous and with an account.
+fn a_client_works(version: &str) {
+    let Some(client) = pyzor(version) else { return };
+    let mut site = Site::new("");
+    let keys = files(&site);
+    let (_daemon, at) = open(&mut site, &keys);
+    let home = |name: &str, accounts: &str| {
+        let home = site.path(name);
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join("servers"), format!("{at}\n")).unwrap();
+        fs::write(home.join("accounts"), accounts).unwrap();
+        home
+    };
+    let ip = at.ip();
+    let (nobody, anna) =
+        (home("nobody", ""), home("anna", &format!("{ip} : {} : anna : ,0a0b0c\n", at.port())));
+    let wrong = home("wrong", &format!("{ip} : {} : anna : ,0d0e\n", at.port()));
+    let says = |home: &Path, command: &str, expected: &str| {
+        let said = run(&client, home, command);
+        assert!(said.contains(expected), "{command}: expected {expected:?}, found {said}");
+    };
+    says(&nobody, "ping", "(200, 'OK')");
+    says(&nobody, "check", "(200, 'OK')\t0\t0");
+    says(&nobody, "report", "(200, 'OK')");
+    says(&nobody, "check", "(200, 'OK')\t1\t0");
+    says(&nobody, "whitelist", "403");
+    says(&wrong, "check", "401");
+    says(&anna, "report", "(200, 'OK')");
+    says(&anna, "check", "(200, 'OK')\t2\t0");
+    says(&anna, "whitelist", "(200, 'OK')");
+    says(&nobody, "check", "(200, 'OK')\t2\t1");
+    says(&nobody, "info", "Count: 2");
+    says(&nobody, "info", "WL-Count: 1");
+    says(&nobody, "pong", "(200, 'OK')");
+    assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n", "the digest is that of the letter");
+}
+
+#[test]
+fn the_client_1_0_works() {
+    a_client_works("1.0.0");
+}
+
+#[test]
+fn the_client_1_1_works() {
+    a_client_works("1.1.2");
+}
+
+/// As often as somebody says so, and over a restart.
+#[test]
+fn a_reporter_counts_once() {
+    let mut site = Site::new("");
+    let (daemon, at) = open(&mut site, "");
+    for from in ["127.0.0.1", "127.0.0.1", "127.0.0.2", "127.0.0.1"] {
+        assert!(ask(from, at, "report", DIGEST).starts_with("Code: 200\nDiag: OK\n"));
+    }
+    assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 0\n\n");
+    drop(daemon);
+    let daemon = site.start();
+    let line = daemon.log.wait_for(0, "the door pyzor is at ");
+    let at = line.split("the door pyzor is at ").nth(1).unwrap().trim().parse().unwrap();
+    ask("127.0.0.2", at, "report", DIGEST);
+    assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 0\n\n");
+}
+
+/// With `count = "reports"`, as the reference server counts.
+#[test]
+fn each_report_counts_where_that_is_wanted() {
+    let mut site = Site::new("");
+    let (_daemon, at) = open(&mut site, "count = \"reports\"\n");
+    (0..3).for_each(|_| _ = ask("127.0.0.1", at, "report", &DIGEST.to_uppercase()));
+    assert_eq!(counts(at, DIGEST), "Count: 3\nWL-Count: 0\n\n");
+}
+
+/// The digest of nothing, and those that the administrator names.
+#[test]
+fn what_says_nothing_is_never_counted() {
+    let mut site = Site::new("");
+    let (_daemon, at) = open(&mut site, &format!("uncounted = [\"{DIGEST}\"]\n"));
+    for digest in [EMPTY, DIGEST] {
+        assert!(ask("127.0.0.1", at, "report", digest).starts_with("Code: 200\n"));
+        assert_eq!(counts(at, digest), "Count: 0\nWL-Count: 10000\n\n", "{digest}");
+        let info = ask("127.0.0.1", at, "info", digest);
+        assert!(
+            info.ends_with(
+                "Entered: 0\nUpdated: 0\nWL-Entered: 0\nWL-Updated: 0\nCount: 0\nWL-Count: 10000\n\n"
+            ),
+            "{info}"
+        );
+    }
+}
+
+/// Errors are told by the codes of the reference server, and never at greater length than what was sent.
+#[test]
+fn what_no_client_sends() {
+    let mut site = Site::new("");
+    let keys = files(&site);
+    let (_daemon, at) = open(&mut site, &keys);
+    let socket = socket("127.0.0.1", at);
+    let check = request("check", DIGEST);
+    for (from, to, expected) in [
+        ("PV: 2.1", "PV: 3.0", "Code: 505\nDiag: Version Not Supported: \n"),
+        ("PV: 2.1", "PV: two", "Code: 400\nDiag: Bad request: Invalid Protocol Version\n"),
+        ("PV: 2.1", "XX: 2.1", "Code: 400\nDiag: Bad request: Protocol Version not specified in request\n"),
+        (
+            "check",
+            "whitelist",
+            "Code: 403\nDiag: Forbidden: User is not authorized to request the operation.\n",
+        ),
+        (
+            "check",
+            "frobnicate",
+            "Code: 403\nDiag: Forbidden: User is not authorized to request the operation.\n",
+        ),
+        ("anonymous", "nobody", "Code: 401\nDiag: Unauthorized: Signature Error: Unknown user.\n"),
+        (
+            "anonymous",
+            "anna",
+            "Code: 401\nDiag: Unauthorized: Signature Error: Timestamp not within allowed range.\n",
+        ),
+        (DIGEST, "4711", "Code: 400\nDiag: Bad request: Invalid digest\n"),
+    ] {
+        let answer = told(&socket, check.replace(from, to).as_bytes());
+        assert!(answer.starts_with(expected), "{to}: {answer}");
+    }
+    // What is longer or shorter than any answer has none: the next one is that of what comes after it.
+    for garbage in [&b""[..], b"x", &[0xff; 60], b"GET / HTTP/1.0\r\n\r\n", &[b'a'; 9000], &[b'\n'; 60]] {
+        socket.send(garbage).unwrap();
+    }
+    assert!(told(&socket, request("ping", DIGEST).as_bytes()).starts_with("Code: 200\nDiag: OK\n"));
+    let long = format!("{}{}\n\n", check.trim_end(), "9".repeat(7000));
+    assert!(told(&socket, long.as_bytes()).starts_with("Code: 200\n"));
+}
+
+/// What is reported at one mail server is known at the other.
+#[test]
+fn a_federation_has_one_count() {
+    let server = Server::new("");
+    let entries = ["one", "two"].map(|name| server.entry(name, "report"));
+    let _server = server.start();
+    let [mut one, mut two] = entries.map(|entry| milter(&[entry]));
+    let ((_first, at), (_second, other)) = (open(&mut one, ""), open(&mut two, ""));
+    ask("127.0.0.1", at, "report", DIGEST);
+    let begun = Instant::now();
+    while counts(other, DIGEST) != "Count: 1\nWL-Count: 0\n\n" {
+        assert!(begun.elapsed() < PATIENCE, "it never came");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
