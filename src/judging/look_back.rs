@@ -27,7 +27,7 @@ const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 const TRIED: Duration = Duration::from_secs(3600);
 
-/// Looks at messages that were judged by a part of the counts, for ever. While the server is silent they wait, up to [`MOST`] of them.
+/// Looks at messages that were judged by a part of the counts, for ever. While the server is silent they wait, up to 4096 of them.
 pub async fn look_back(service: Arc<Service>) {
     let mut waiting = service.later.waiting.lock().await;
     let mut all = VecDeque::new();

@@ -215,7 +215,7 @@ mod tests {
         assert_eq!([digest("00"), digest(&"g".repeat(40)), digest("")], [Err(Bad::BadDigest); 3]);
         let many: String = (0..17).map(|n| format!("Op-Digest: {n:040x}\n")).collect();
         assert_eq!(Request::read(many.as_bytes()).digests(), Err(Bad::BadDigest));
-        assert_eq!(Request::read(many[..many.len() - 1].as_bytes()).op, "");
+        assert_eq!(Request::read(&many.as_bytes()[..many.len() - 1]).op, "");
         assert_eq!(Request::read(format!("Thread: {}", "9".repeat(99)).as_bytes()).thread, "");
     }
 }

@@ -38,7 +38,7 @@ pub struct Settings {
     /// Aggregators that a milter which holds bulk alone asks for the rest.
     #[serde(default)]
     pub ask: Vec<Upstream>,
-    /// How often this machine tells the others how it is; none: [`TELL`].
+    /// How often this machine tells the others how it is; none: every minute.
     #[serde(default, with = "humantime_serde::option")]
     pub tell: Option<Duration>,
     /// Whether it tells them its largest mailings, too.
