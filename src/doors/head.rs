@@ -19,6 +19,8 @@ pub struct Head {
     /// Whether all of it is there.
     is_whole: bool,
     is_over: bool,
+    /// The line that is no field, where one ended it: the body begins with it, as for mail servers.
+    begun: Vec<u8>,
 }
 
 impl Head {
@@ -42,6 +44,10 @@ impl Head {
             if is_first && line.starts_with(b"From ") {
                 // Of an mbox.
                 self.bytes.clear();
+            } else if !is_field(line, self.line > 0) {
+                self.begun = self.bytes.split_off(self.line.min(self.bytes.len()));
+                self.is_whole = true;
+                return rest;
             }
             self.line = self.bytes.len();
             if self.is_over {
@@ -75,15 +81,33 @@ impl Head {
         Some(Received::of(&String::from_utf8_lossy(value)))
     }
 
-    /// Hands its fields to a message.
+    /// Hands its fields to a message, and what is of the body.
     pub(super) fn fill(&self, message: &mut Message) {
-        for (name, value) in header_fields(&self.bytes) {
+        let (head, last) = self.bytes.split_at(self.line.min(self.bytes.len()));
+        // A message may end in its header, without the end of a line.
+        let is_last_field = is_field(last, self.line > 0);
+        for (name, value) in header_fields(if is_last_field { &self.bytes } else { head }) {
             message.header(name, value);
+        }
+        for line in [&*self.begun, if is_last_field { b"" } else { last }] {
+            if !line.is_empty() {
+                message.body(line);
+            }
         }
         if self.is_over {
             message.fail(Unknown::TooLarge);
         }
     }
+}
+
+/// Whether a line of a header is one of a field, as mail servers see it: what is not ends the header, and begins the body.
+fn is_field(line: &[u8], is_behind_one: bool) -> bool {
+    if matches!(line.first(), Some(b' ' | b'\t')) {
+        return is_behind_one;
+    }
+    let Some(colon) = memchr::memchr(b':', line) else { return false };
+    let name = line[..colon].trim_ascii_end();
+    !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
 }
 
 #[cfg(test)]
@@ -109,6 +133,25 @@ mod tests {
         let mut alone = Head::default();
         assert!(alone.take(b"A: b\nC: d").is_empty() && !alone.is_whole);
         assert_eq!(alone.bytes, b"A: b\nC: d");
+    }
+
+    /// What is no field ends the header, as it does for mail servers, and is of the body.
+    #[test]
+    fn what_is_no_field_is_of_the_body() {
+        for (mail, head, begun) in [
+            (&b"A: b\nno field\nC: d\n\nbody"[..], &b"A: b\n"[..], &b"no field\n"[..]),
+            (b" a fold\nA: b\n\nbody", b"", b" a fold\n"),
+            (b": no name\n\nbody", b"", b": no name\n"),
+            (b"A\xfc: b\r\n\r\nbody", b"", b"A\xfc: b\r\n"),
+            (b"From x\nno field\n\nbody", b"", b"no field\n"),
+            (b"A : b\n\tc\n\nbody", b"A : b\n\tc\n", b""),
+        ] {
+            for size in 1..=mail.len() {
+                let mut of = Head::default();
+                mail.chunks(size).for_each(|chunk| _ = of.take(chunk));
+                assert_eq!((&*of.bytes, &*of.begun, of.is_whole), (head, begun, true), "in pieces of {size}");
+            }
+        }
     }
 
     #[test]

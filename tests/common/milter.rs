@@ -396,7 +396,7 @@ impl Mail {
                 value.extend_from_slice(line);
             } else {
                 let Some(colon) = line.iter().position(|&b| b == b':') else { break };
-                let name = &line[..colon];
+                let name = line[..colon].trim_ascii_end();
                 if name.is_empty() || !name.iter().all(u8::is_ascii_graphic) {
                     break;
                 }

@@ -5,6 +5,8 @@
 mod common;
 
 mod asking;
+mod corpus;
+mod day;
 mod dccifd;
 mod guide;
 mod http;

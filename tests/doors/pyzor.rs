@@ -19,10 +19,16 @@ fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
     site.extra += &format!("\n[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n{keys}");
     site.config();
     let daemon = site.start();
+    let at = address(&daemon);
+    (daemon, at)
+}
+
+/// Where the door of a daemon is.
+pub(crate) fn address(daemon: &Daemon) -> SocketAddr {
     let line = daemon.log.wait_for(0, "the door pyzor is at ");
     let at = line.split("the door pyzor is at ").nth(1).unwrap();
     let at = at.split(|c: char| c.is_whitespace() || c == ',' || c == ';').next().unwrap();
-    (daemon, at.parse().unwrap_or_else(|e| panic!("{e}: {line}")))
+    at.parse().unwrap_or_else(|e| panic!("{e}: {line}"))
 }
 
 /// The keys of an accounts file and an access file.
@@ -70,7 +76,7 @@ fn counts(at: SocketAddr, digest: &str) -> String {
 }
 
 /// Pyzor of this version, in an environment of its own; none where PyPI cannot be reached.
-fn pyzor(version: &str) -> Option<PathBuf> {
+pub(crate) fn pyzor(version: &str) -> Option<PathBuf> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pyzor-{version}"));
     let run = |program: &Path, arguments: &[&str]| {
         let output =
@@ -95,8 +101,8 @@ fn pyzor(version: &str) -> Option<PathBuf> {
     Some(client)
 }
 
-/// Runs a client on the letter, with a home of its own.
-fn run(client: &Path, home: &Path, command: &str) -> String {
+/// Runs a client on a message, with a home of its own.
+pub(crate) fn run(client: &Path, home: &Path, command: &str, message: &[u8]) -> String {
     let mut child = Command::new(client)
         .args(["--homedir", &home.display().to_string(), command])
         .stdin(Stdio::piped())
@@ -104,7 +110,7 @@ fn run(client: &Path, home: &Path, command: &str) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), LETTER.as_bytes()).unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), message).unwrap();
     let output = child.wait_with_output().unwrap();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
@@ -127,7 +133,7 @@ fn a_client_works(version: &str) {
         (home("nobody", ""), home("anna", &format!("{ip} : {} : anna : ,0a0b0c\n", at.port())));
     let wrong = home("wrong", &format!("{ip} : {} : anna : ,0d0e\n", at.port()));
     let says = |home: &Path, command: &str, expected: &str| {
-        let said = run(&client, home, command);
+        let said = run(&client, home, command, LETTER.as_bytes());
         assert!(said.contains(expected), "{command}: expected {expected:?}, found {said}");
     };
     says(&nobody, "ping", "(200, 'OK')");
@@ -167,8 +173,7 @@ fn a_reporter_counts_once() {
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 0\n\n");
     drop(daemon);
     let daemon = site.start();
-    let line = daemon.log.wait_for(0, "the door pyzor is at ");
-    let at = line.split("the door pyzor is at ").nth(1).unwrap().trim().parse().unwrap();
+    let at = address(&daemon);
     ask("127.0.0.2", at, "report", DIGEST);
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 0\n\n");
 }

@@ -91,7 +91,7 @@ impl Agent {
     }
 
     /// Whether its client calls a message spam.
-    fn is_spam(&self, message: &[u8]) -> bool {
+    pub(crate) fn is_spam(&self, message: &[u8]) -> bool {
         match self.run("razor-check", &[], message).status.code() {
             Some(0) => true,
             Some(1) => false,

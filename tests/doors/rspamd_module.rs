@@ -22,11 +22,12 @@ fn module(local: String) -> Option<Rspamd> {
 }
 
 /// The module for the Unix socket of a site.
-fn at_socket(site: &Site, more: &str) -> Option<Rspamd> {
+pub(crate) fn at_socket(site: &Site, more: &str) -> Option<Rspamd> {
     module(format!("servers = \"{}\";\n{more}", site.path("http.sock").display()))
 }
 
-fn options(symbol: &Value) -> Vec<&str> {
+/// What is told beside a symbol.
+pub(crate) fn options(symbol: &Value) -> Vec<&str> {
     symbol["options"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 

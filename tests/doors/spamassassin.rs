@@ -11,6 +11,9 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+/// SpamAssassin's DCC plugin.
+pub(crate) const DCC: &str = "loadplugin Mail::SpamAssassin::Plugin::DCC\n";
+
 /// The same letter with the field of the mail server that took it.
 pub(crate) fn delivered(n: usize) -> Vec<u8> {
     let received = "Received: from h.example (h.example [192.0.2.7])\r\n\tby mx.test (Postfix) with ESMTP id 4TEST\r\n\t\
@@ -18,14 +21,17 @@ pub(crate) fn delivered(n: usize) -> Vec<u8> {
     [received.as_bytes(), &letter(n)].concat()
 }
 
-/// Runs SpamAssassin with its DCC plugin, as docs/doors.md tells, on a message; none where it is not installed.
-fn spamassassin(site: &Site, arguments: &[&str], message: &[u8]) -> Option<String> {
+/// What docs/doors.md tells for the DCC plugin, with the socket of this site, and its rule.
+pub(crate) fn rules(site: &Site) -> String {
     let door = site.path("dccifd.sock").display().to_string();
     let rules = shown("/etc/spamassassin/bulkmark.cf").replace("/run/bulkmark/dccifd.sock", &door);
-    let rules = format!(
-        "{rules}full DCC_CHECK eval:check_dcc()\nscore DCC_CHECK 3\nadd_header all Status \"_YESNO_ tests=_TESTS_\"\n"
-    );
-    run(site, "loadplugin Mail::SpamAssassin::Plugin::DCC\n", &rules, arguments, message)
+    format!("{rules}full DCC_CHECK eval:check_dcc()\nscore DCC_CHECK 3\n")
+}
+
+/// Runs SpamAssassin with its DCC plugin, as docs/doors.md tells, on a message; none where it is not installed.
+fn spamassassin(site: &Site, arguments: &[&str], message: &[u8]) -> Option<String> {
+    let rules = format!("{}add_header all Status \"_YESNO_ tests=_TESTS_\"\n", rules(site));
+    run(site, DCC, &rules, arguments, message)
 }
 
 /// Runs SpamAssassin with these plugins and rules on a message; none where it is not installed.
