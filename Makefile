@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build demo test day guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -24,6 +24,11 @@ demo: build
 test:
 	tests/mta/install
 	CARGO="$(CARGO)" tests/run
+
+# One campaign that comes by all doors at once, and what each client is told of it, as a table; see tests/doors/day.rs.
+day:
+	tests/mta/install
+	$(CARGO) test --locked --test doors day:: -- --nocapture
 
 # The rules of docs/filtering.md, on the programs that they are for; and docs/beside.md and docs/exim.md on machines with them.
 guides-test: deb

@@ -204,3 +204,30 @@ fn files_and_targets_exist() {
     }
     assert!(found > 50, "{found}");
 }
+
+/// docs/clients.md claims nothing without a test: each is named before the file that has it.
+#[test]
+fn tests_of_clients_exist() {
+    let text = fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    let spans: Vec<_> = prose(&text).split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let (mut names, mut found) = (Vec::new(), 0);
+    for span in spans {
+        if span.ends_with(".rs") && span.contains('/') {
+            let source = fs::read_to_string(root().join(&span)).unwrap_or_else(|e| panic!("{span}: {e}"));
+            for name in names.drain(..) {
+                found += 1;
+                assert!(
+                    source.contains(&format!("#[test]\nfn {name}()"))
+                        || source.contains(&format!("    fn {name}()")),
+                    "{span} has no test {name}"
+                );
+            }
+        } else if span.contains('_')
+            && span.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        {
+            names.push(span);
+        }
+    }
+    assert!(names.is_empty(), "in which file? {names:?}");
+    assert!(found >= 18, "{found}");
+}

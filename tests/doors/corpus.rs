@@ -39,7 +39,9 @@ fn by_milter(messages: &[Vec<u8>]) -> Vec<Line> {
     let of = |(n, message): (usize, &Vec<u8>)| {
         let mut session = Client::connect(&daemon);
         session.client("h.example", &client(n));
-        let mail = Mail { id: format!("4Q{n}"), ..Mail::raw(&wire(message)) };
+        // The first line of an mbox becomes a field at Postfix.
+        let mbox: &[u8] = if message.starts_with(b"From ") { b"X-Mailbox-Line: " } else { b"" };
+        let mail = Mail { id: format!("4Q{n}"), ..Mail::raw(&[mbox, &wire(message)].concat()) };
         let answer = session.message(&mail);
         let mut fields = answer.header().split("; ");
         let verdict = fields.next().unwrap().to_owned();
@@ -63,7 +65,8 @@ fn by_spamassassin(messages: &[Vec<u8>]) -> Vec<Line> {
 fn by_rspamd(messages: &[Vec<u8>]) -> Vec<Line> {
     by_dccifd(messages, |n, message| {
         let ip = client(n);
-        let lines = format!("header\n{ip}\rh.example\nh.example\nsender@example.org\nrecipient@example.net\n\n");
+        let lines =
+            format!("header\n{ip}\rh.example\nh.example\nsender@example.org\nrecipient@example.net\n\n");
         (lines, wire(message))
     })
 }
@@ -75,7 +78,8 @@ fn by_dccifd(messages: &[Vec<u8>], sent: impl Fn(usize, &[u8]) -> (String, Vec<u
         let (lines, message) = sent(n, message);
         let answer = dccifd(&site, &lines, &message);
         let told = counts(answer.lines().nth(2).unwrap_or_else(|| panic!("{answer:?}")));
-        let count = |name| told.split(' ').find_map(|word| word.strip_prefix(name)).map(|n| n.parse().unwrap());
+        let count =
+            |name| told.split(' ').find_map(|word| word.strip_prefix(name)).map(|n| n.parse().unwrap());
         let is_judged = told.contains('=');
         let verdict = if told.starts_with("bulk ") { "bulk" } else { "clean" };
         Line {
@@ -92,7 +96,10 @@ fn by_http(messages: &[Vec<u8>]) -> Vec<Line> {
     let site = site(KEYS, "", "");
     let _daemon = start(&site);
     let of = |(n, message): (usize, &Vec<u8>)| {
-        let query = format!("?ip={}&hostname=h.example&from=sender@example.org&rcpt=recipient@example.net", client(n));
+        let query = format!(
+            "?ip={}&hostname=h.example&from=sender@example.org&rcpt=recipient@example.net",
+            client(n)
+        );
         let told = judge(&site, &query, message);
         // The reason is a sentence there; the field has the word.
         let field = told["header"]["value"].as_str().unwrap_or_default();
@@ -113,10 +120,13 @@ fn file(message: &[u8]) -> Vec<u8> {
 
 /// With line ends of CRLF.
 fn wire(message: &[u8]) -> Vec<u8> {
-    file(message).split_inclusive(|&byte| byte == b'\n').flat_map(|line| match line.strip_suffix(b"\n") {
-        Some(line) => [line, b"\r\n"].concat(),
-        None => line.to_vec(),
-    }).collect()
+    file(message)
+        .split_inclusive(|&byte| byte == b'\n')
+        .flat_map(|line| match line.strip_suffix(b"\n") {
+            Some(line) => [line, b"\r\n"].concat(),
+            None => line.to_vec(),
+        })
+        .collect()
 }
 
 /// Contents written down in many ways.
@@ -158,10 +168,12 @@ fn odd() -> Vec<Vec<u8>> {
         "Subject: no empty line follows\n",
         "Subject:\n\n\n\n",
     ];
-    let ends = ["", "\n", "\n\n\n", "\r", ".\n.\n..\n", "\0\u{1}", "\r\rx\ry", "\nFrom here on\n>From there\n"];
+    let ends =
+        ["", "\n", "\n\n\n", "\r", ".\n.\n..\n", "\0\u{1}", "\r\rx\ry", "\nFrom here on\n>From there\n"];
     let all = heads.iter().flat_map(|head| [(*head, "\n"), (*head, "")]);
     let all = all.chain(ends.iter().map(|end| ("Subject: x\n\n", *end)));
-    let mut all: Vec<_> = all.enumerate().map(|(n, (head, end))| format!("{head}{}{end}", text(n)).into_bytes()).collect();
+    let mut all: Vec<_> =
+        all.enumerate().map(|(n, (head, end))| format!("{head}{}{end}", text(n)).into_bytes()).collect();
     all.extend(heads.iter().enumerate().map(|(n, head)| crlf(&format!("{head}{}\n", text(100 + n)))));
     all.extend([Vec::new(), b"\n".to_vec(), b"x".to_vec(), b"Subject: x\n".to_vec(), b"Subject: x".to_vec()]);
     all.push([b"Subject: x\n\n", &*text(200).replace(' ', " \u{fc} ").into_bytes(), b"\xff\xfe\n"].concat());
@@ -198,7 +210,8 @@ fn compare(messages: Vec<(String, Vec<u8>)>) {
     let mut differ = Vec::new();
     for (n, name) in names.iter().enumerate() {
         if told.iter().any(|way| way[n] != told[0][n]) {
-            let lines = WAYS.iter().zip(&told).map(|((way, _), told)| format!("\n    {way:<14}{:?}", told[n]));
+            let lines =
+                WAYS.iter().zip(&told).map(|((way, _), told)| format!("\n    {way:<14}{:?}", told[n]));
             differ.push(format!("{name}:{}", lines.collect::<String>()));
         }
     }

@@ -150,7 +150,7 @@ fn told_by_spamassassin(text: &str) -> Told {
 
 /// A row of the table; what the test harness keeps to itself unless it is asked.
 fn row(who: &str, asked: &str, copies: &str, told: &str, verdict: &str) {
-    println!("{who:<14} {asked:<9} {copies:>10}   {told:<22} {verdict}");
+    println!("{who:<14} {asked:<9} {copies:>10}   {told:<20} {verdict}");
 }
 
 fn show(who: &str, asked: &str, told: &[Told]) {
@@ -172,8 +172,9 @@ fn one_campaign_has_one_count() {
         let (day, mailbox) = (&day, &mailbox);
         let postfix = scope.spawn(move || by_postfix.map(|n| day.by_postfix(n).0).collect::<Vec<_>>());
         let spamassassin = scope.spawn(move || day.by_spamassassin(mailbox));
-        let rspamd =
-            scope.spawn(move || by_rspamd.map(|n| day.by_rspamd(&format!("4RS{n}"), &copy(n))).collect::<Vec<_>>());
+        let rspamd = scope.spawn(move || {
+            by_rspamd.map(|n| day.by_rspamd(&format!("4RS{n}"), &copy(n))).collect::<Vec<_>>()
+        });
         let reports = day.reports();
         (postfix.join().unwrap(), spamassassin.join().unwrap(), rspamd.join().unwrap(), reports)
     });
@@ -183,15 +184,23 @@ fn one_campaign_has_one_count() {
     show("rspamd", "http", &rspamd);
     let mut all: Vec<_> = [postfix, spamassassin, rspamd].concat();
     all.sort_by_key(|told| told.count);
-    let expected: Vec<_> = (1..=3 * EACH as u32).map(|count| Told { count, is_bulk: count >= THRESHOLD }).collect();
+    let expected: Vec<_> =
+        (1..=3 * EACH as u32).map(|count| Told { count, is_bulk: count >= THRESHOLD }).collect();
     assert_eq!(all, expected, "{}", day.rig.daemon.log.lines().join("\n"));
 
     // The last ones come by all three ways, and each way sees them first once.
     let last = 3 * EACH + 1;
-    let all_three: BTreeMap<usize, [Told; 3]> = (last..last + 3).map(|n| (n, by_all(&day, n, n - last))).collect();
+    let all_three: BTreeMap<usize, [Told; 3]> =
+        (last..last + 3).map(|n| (n, by_all(&day, n, n - last))).collect();
     for (&n, told) in &all_three {
         let [postfix, spamassassin, rspamd] = told.map(|told| told.count);
-        row("all three", "one each", &format!("copy {n}"), &format!("{postfix}, {spamassassin}, {rspamd}"), "bulk");
+        row(
+            "all three",
+            "one each",
+            &format!("copy {n}"),
+            &format!("{postfix}, {spamassassin}, {rspamd}"),
+            "bulk",
+        );
     }
     for (n, told) in all_three {
         assert_eq!(told, [Told { count: n as u32, is_bulk: true }; 3], "copy {n}");
@@ -199,8 +208,14 @@ fn one_campaign_has_one_count() {
     assert_eq!(count(&day.rig.site, &copy(0)), 60);
 
     let [pyzor, pyzor_after, razor, razor_after] = reports;
-    row("pyzor", "pyzor", "2 reports", &format!("{pyzor} -> {pyzor_after}"), "reports, white-listed");
-    row("razor-check", "razor", "1 report", &format!("{razor} -> {razor_after}"), "");
+    row(
+        "pyzor",
+        "pyzor",
+        "2 reports",
+        &format!("{pyzor} -> {pyzor_after}"),
+        "counts reporters, one an address",
+    );
+    row("razor-check", "razor", "1 report", &format!("{razor} -> {razor_after}"), "by what people say");
     assert_eq!([&*pyzor, &pyzor_after, &day.pyzor(0, "check")], ["0 and 0", "1 and 0", "1 and 0"]);
     assert_eq!([&*razor, &razor_after], ["not spam", "spam"]);
 }

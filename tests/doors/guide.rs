@@ -16,8 +16,14 @@ fn guide(name: &str) -> String {
 
 /// The code block of docs/doors.md below the first line that names a file.
 pub(crate) fn shown(file: &str) -> String {
-    let guide = guide("doors.md");
-    let (_, below) = guide.split_once(&format!("`{file}`")).unwrap_or_else(|| panic!("{file} is not named"));
+    shown_below("doors.md", "# ", file)
+}
+
+/// The same below a heading of another guide.
+pub(crate) fn shown_below(name: &str, heading: &str, file: &str) -> String {
+    let guide = guide(name);
+    let (_, below) = guide.split_once(heading).unwrap_or_else(|| panic!("{name} has no {heading}"));
+    let (_, below) = below.split_once(&format!("`{file}`")).unwrap_or_else(|| panic!("{file} is not named"));
     let (_, block) = below.split_once("```text\n").unwrap();
     block.split_once("```").unwrap().0.to_owned()
 }

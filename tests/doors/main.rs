@@ -4,11 +4,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod amavis;
 mod asking;
 mod corpus;
 mod day;
 mod dccifd;
+mod exim;
 mod guide;
+mod haraka;
 mod http;
 mod malformed;
 mod once;

@@ -34,6 +34,18 @@ fn spamassassin(site: &Site, arguments: &[&str], message: &[u8]) -> Option<Strin
     run(site, DCC, &rules, arguments, message)
 }
 
+/// Writes these plugins and rules into the directories `rules` and `spamassassin` of a site.
+pub(crate) fn write(site: &Site, plugins: &str, local: &str) {
+    let (rules, own) = (site.path("rules"), site.path("spamassassin"));
+    for directory in [&rules, &own] {
+        fs::create_dir_all(directory).unwrap();
+    }
+    fs::write(rules.join("one.cf"), "header HAS_SUBJECT exists:Subject\n").unwrap();
+    fs::write(own.join("local.pre"), format!("loadplugin Mail::SpamAssassin::Plugin::Check\n{plugins}"))
+        .unwrap();
+    fs::write(own.join("local.cf"), format!("dns_available no\nskip_rbl_checks 1\n{local}")).unwrap();
+}
+
 /// Runs SpamAssassin with these plugins and rules on a message; none where it is not installed.
 pub(crate) fn run(
     site: &Site,
@@ -46,14 +58,8 @@ pub(crate) fn run(
         skip("spamassassin is not installed");
         return None;
     }
+    write(site, plugins, local);
     let (rules, own) = (site.path("rules"), site.path("spamassassin"));
-    for directory in [&rules, &own] {
-        fs::create_dir_all(directory).unwrap();
-    }
-    fs::write(rules.join("one.cf"), "header HAS_SUBJECT exists:Subject\n").unwrap();
-    fs::write(own.join("local.pre"), format!("loadplugin Mail::SpamAssassin::Plugin::Check\n{plugins}"))
-        .unwrap();
-    fs::write(own.join("local.cf"), format!("dns_available no\nskip_rbl_checks 1\n{local}")).unwrap();
     let mut child = Command::new("spamassassin")
         .args(arguments)
         .args(["-x", "-C"])

@@ -6,15 +6,29 @@ use crate::common::Site;
 use crate::common::letters::{count, letter};
 use crate::common::milter::{Mail, session};
 use crate::guide::{packaged, shown};
-use crate::spamassassin::{delivered, run};
+use crate::spamassassin::{delivered, run, write};
 use std::fs;
+use std::path::PathBuf;
+
+/// The lines of the package that load the plugin from a site, and its settings with the socket there.
+fn lines(site: &Site) -> (String, String) {
+    fs::write(site.path("Bulkmark.pm"), packaged("spamassassin/Bulkmark.pm")).unwrap();
+    let here = site.directory.path().display().to_string();
+    let plugin = packaged("spamassassin/bulkmark.pre").replace("/usr/share/bulkmark/spamassassin", &here);
+    let socket = site.path("http.sock").display().to_string();
+    (plugin, packaged("spamassassin/bulkmark.cf").replace("/run/bulkmark/http.sock", &socket))
+}
+
+/// The directories of rules and of the site's own files, with the plugin and more lines; for programs that have SpamAssassin in them.
+pub(crate) fn files(site: &Site, local: &str) -> (PathBuf, PathBuf) {
+    let (plugin, rules) = lines(site);
+    write(site, &plugin, &format!("{rules}{local}"));
+    (site.path("rules"), site.path("spamassassin"))
+}
 
 /// What SpamAssassin makes of a message, with the files of the package and more lines of local.cf; none where it is not installed.
 fn check(site: &Site, local: &str, message: &[u8]) -> Option<String> {
-    let packages = format!("{}/packaging", env!("CARGO_MANIFEST_DIR"));
-    let plugin = packaged("spamassassin/bulkmark.pre").replace("/usr/share/bulkmark", &packages);
-    let socket = site.path("http.sock").display().to_string();
-    let rules = packaged("spamassassin/bulkmark.cf").replace("/run/bulkmark/http.sock", &socket);
+    let (plugin, rules) = lines(site);
     let local = format!("{rules}{local}\nadd_header all Status \"tests=_TESTS_\"\n");
     run(site, &plugin, &local, &["-t", "-D", "bulkmark"], message)
 }

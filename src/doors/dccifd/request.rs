@@ -222,7 +222,7 @@ mod tests {
         Ok(all.remove(0))
     }
 
-    /// The bytes that SpamAssassin 4.0.1, rspamd 3.4, Exim 4.96 and Haraka send.
+    /// The bytes that SpamAssassin 4.0.1, rspamd 3.4 and newer, Exim 4.96 and Haraka send.
     #[test]
     fn what_clients_send_is_understood() {
         let spamassassin =
@@ -245,6 +245,11 @@ mod tests {
             (request.recipients, &*message),
             (vec!["u@box.test".to_owned(), "v@box.test".to_owned()], &b"A: b\n"[..])
         );
+        // As rspamd asks in 2026, for a message whose recipients it does not know.
+        let newer = b"header grey-off\n192.0.2.7\nc.example\n\ntest@example.com\n\nA: b\n";
+        let (request, message) = read(newer).unwrap();
+        assert_eq!((request.shows, request.host, &*request.sender), (Shows::Header, None, ""));
+        assert_eq!((request.recipients, &*message), (vec!["test@example.com".to_owned()], &b"A: b\n"[..]));
         let exim = b"header\n127.0.0.1\nHELO localhost\n<>\nu@box.test\r\nv@box.test\r\n\nA: b\n\r\nbody\n";
         let (request, message) = read(exim).unwrap();
         assert_eq!((&*request.sender, request.recipients.len(), request.user), ("", 2, None));
