@@ -23,7 +23,9 @@ fn exim() -> Option<PathBuf> {
     if output.status.success() {
         return Some(String::from_utf8(output.stdout).unwrap().trim().into());
     }
-    skip(&String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(69), "{told}");
+    skip(&told);
     None
 }
 
@@ -44,6 +46,9 @@ impl Exim {
     /// With these lines of the main part, and of the ACL for DATA. It takes mail for box.test, into one mailbox.
     fn start(main: &str, acl: &str) -> Option<Self> {
         let (program, port, directory) = (exim()?, free_port(), tempfile::tempdir().unwrap());
+        // It runs itself as another user, who may not come to where it was made.
+        let own = directory.path().join("exim");
+        fs::copy(program, &own).unwrap();
         let here = directory.path().display();
         for name in ["spool", "log", "mail"] {
             fs::create_dir(directory.path().join(name)).unwrap();
@@ -51,16 +56,17 @@ impl Exim {
         }
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let text = format!(
-            "primary_hostname = mx.test\nspool_directory = {here}/spool\nlog_file_path = {here}/log/%s\nlocal_interfaces = 127.0.0.1\n\
+            "exim_path = {}\nprimary_hostname = mx.test\nspool_directory = {here}/spool\nlog_file_path = {here}/log/%s\nlocal_interfaces = 127.0.0.1\n\
              daemon_smtp_ports = {port}\nexim_user = nobody\nexim_group = nogroup\nnever_users =\nhost_lookup =\nrfc1413_hosts =\n\
              domainlist local_domains = box.test\nacl_smtp_rcpt = acl_rcpt\nacl_smtp_data = acl_data\nkeep_environment =\n{main}\n\
              begin acl\nacl_rcpt:\naccept\nacl_data:\n{acl}accept\n\
              begin routers\nall:\ndriver = accept\ntransport = file\n\
-             begin transports\nfile:\ndriver = appendfile\nfile = {here}/mail/inbox\nuser = nobody\ngroup = nogroup\n"
+             begin transports\nfile:\ndriver = appendfile\nfile = {here}/mail/inbox\nuser = nobody\ngroup = nogroup\n",
+            own.display()
         );
         let config = directory.path().join("exim.conf");
         fs::write(&config, text).unwrap();
-        let mut command = Command::new(program);
+        let mut command = Command::new(&own);
         command.arg("-bdf").arg("-C").arg(&config).stdin(Stdio::null());
         let mut exim = Self { child: command.spawn().unwrap(), port, directory };
         wait_until("Exim", || {
@@ -82,7 +88,7 @@ impl Exim {
 
     /// The mailbox, once there are so many messages.
     fn inbox(&self, messages: usize) -> String {
-        wait_until("mail in Exim's mailbox", || {
+        wait_until(&format!("mail in Exim's mailbox ({})", self.log()), || {
             let text = fs::read_to_string(self.directory.path().join("mail/inbox")).unwrap_or_default();
             (text.matches("\nSubject: ").count() >= messages).then_some(text)
         })
