@@ -164,12 +164,12 @@ impl Figures {
     }
 }
 
-/// Which of a table's pages are empty, as SQL. Where several insert at once, PostgreSQL makes a table larger by twenty pages for each that
-/// waits: in a table as small as the test's that is much, and in one of a day nothing.
-fn empty_pages(table: &str) -> String {
+/// The bytes that are free in a table's pages, as SQL. Where several insert at once, PostgreSQL makes a table larger by twenty pages for
+/// each that waits, and they are filled later: in a table as small as the test's that is much, and in one of a day nothing.
+fn free(table: &str) -> String {
     format!(
-        "select count(*) from pg_class c, pg_freespace(c.oid::regclass) f where f.avail >= 8160 and \
-         c.oid in (select unnest(array[oid, reltoastrelid]) from pg_class where oid = 'bulkmark.{table}'::regclass)"
+        "select coalesce(sum(f.avail), 0) from pg_class c, pg_freespace(c.oid::regclass) f where c.oid in \
+         (select unnest(array[oid, reltoastrelid]) from pg_class where oid = 'bulkmark.{table}'::regclass)"
     )
 }
 
@@ -178,10 +178,8 @@ fn logged(fleet: &Fleet) -> f64 {
     match &fleet.log {
         Engine::Postgres(_) => {
             let tables = ["batches", "steps"].map(|table| {
-                let size = format!(
-                    "select pg_total_relation_size('bulkmark.{table}') - 8192 * ({})",
-                    empty_pages(table)
-                );
+                let size =
+                    format!("select pg_total_relation_size('bulkmark.{table}') - 8192 * ({})", free(table));
                 fleet.sql(&format!("vacuum bulkmark.{table}")).unwrap();
                 fleet.sql(&size).unwrap().trim().parse::<f64>().unwrap()
             });
