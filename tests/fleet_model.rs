@@ -178,8 +178,7 @@ fn logged(fleet: &Fleet) -> f64 {
     match &fleet.log {
         Engine::Postgres(_) => {
             let tables = ["batches", "steps"].map(|table| {
-                let size =
-                    format!("select pg_total_relation_size('bulkmark.{table}') - 8192 * ({})", free(table));
+                let size = format!("select pg_total_relation_size('bulkmark.{table}') - ({})", free(table));
                 fleet.sql(&format!("vacuum bulkmark.{table}")).unwrap();
                 fleet.sql(&size).unwrap().trim().parse::<f64>().unwrap()
             });
