@@ -129,8 +129,13 @@ fn faults_are_told_with_their_lines() {
     let keys = files(&site);
     let (_daemon, _) = open(&mut site, &keys);
     let run = |command: &[&str]| {
-        let output =
-            Command::new(BULKMARK).args(command).arg("--config").arg(site.config()).output().unwrap();
+        let mut command_line = Command::new(BULKMARK);
+        if command == ["doctor"] {
+            command_line.args(["doctor", "--config"]).arg(site.config());
+        } else {
+            command_line.args(command).arg(site.config());
+        }
+        let output = command_line.output().unwrap();
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     };
     let mode = |bits| fs::set_permissions(site.path("passwd"), Permissions::from_mode(bits)).unwrap();
