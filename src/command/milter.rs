@@ -374,7 +374,7 @@ fn reload(
             *in_force = checked.file.clone();
             let rules = checked.into_rules();
             service.asks.iter().for_each(|asks| asks.set_bound(rules.hold_from()));
-            service.rules.store(Arc::new(rules));
+            service.put_in_force(rules);
             log::info!("{}: read again", path.display());
             true
         }

@@ -22,7 +22,6 @@ mod lists;
 mod milter;
 mod next_start;
 mod output;
-mod proofs;
 mod report;
 mod reports;
 mod server;

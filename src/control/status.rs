@@ -222,15 +222,8 @@ impl Daemon {
     /// # Errors
     /// When the ledger is not available.
     pub async fn shares(&self, signatures: Vec<Signature>, ask: bool) -> Result<Vec<Shares>, LedgerError> {
-        let mut all = self.ledger.shares(signatures.clone(), ledger::now()).await?;
-        let asked = match &self.asks {
-            Some(asks) if ask => asks.counts(&signatures, Instant::now() + PATIENCE).await,
-            _ => None,
-        };
-        for (shares, count) in all.iter_mut().zip(asked.into_iter().flatten()) {
-            shares.asked = Some(count);
-        }
-        Ok(all)
+        let asks = self.asks.as_deref().filter(|_| ask);
+        crate::sync::shares(&self.ledger, asks, signatures, Instant::now() + PATIENCE).await
     }
 
     /// What everybody may know who may read: nothing of addresses, links and clients.

@@ -217,6 +217,7 @@ async fn bind_pyzor(
 ) -> Result<Arc<pyzor::Context>, DoorError> {
     let accounts = pyzor::Accounts::load(settings.accounts_file.as_deref(), settings.access_file.as_deref());
     let accounts = accounts.map_err(DoorError::PyzorAccounts)?;
+    pyzor::tell_faults(&accounts);
     let bound = pyzor::Context::bind(address, settings, accounts, service).await;
     let context = bound.map_err(|reason| DoorError::Bind {
         address: address.to_string(),

@@ -20,6 +20,7 @@ pub mod members;
 pub mod milter;
 pub mod mount;
 pub mod mta;
+pub mod namespace;
 pub mod nats;
 pub mod networks;
 pub mod page;

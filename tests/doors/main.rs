@@ -6,11 +6,15 @@ mod common;
 
 mod asking;
 mod dccifd;
+mod explained;
+mod floods;
 mod guide;
 mod http;
 mod malformed;
+mod networks;
 mod once;
 mod pyzor;
+mod pyzor_accounts;
 mod razor;
 mod razor_malformed;
 mod rspamd;

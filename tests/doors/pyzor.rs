@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
+pub(crate) const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
 const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
 const LETTER: &str = "Subject: offer\n\nBuy our great product now!\nVisit http://spam.example/x now please\nabc\n\
                       mail me at a@b.example today\n";
 
 /// A site with an open door, where `keys` are further keys of it.
-fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
+pub(crate) fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
     site.extra += &format!("\n[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n{keys}");
     site.config();
     let daemon = site.start();
@@ -26,7 +26,7 @@ fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
 }
 
 /// The keys of an accounts file and an access file.
-fn files(site: &Site) -> String {
+pub(crate) fn files(site: &Site) -> String {
     fs::write(site.path("passwd"), "# who\nanna : 0a0b0c\n").unwrap();
     let access = "check report ping pong info : anonymous : allow\nall : anna : allow\n";
     fs::write(site.path("access"), access).unwrap();
@@ -35,14 +35,14 @@ fn files(site: &Site) -> String {
 }
 
 /// A request as the clients write it.
-fn request(op: &str, digest: &str) -> String {
+pub(crate) fn request(op: &str, digest: &str) -> String {
     format!(
         "Op: {op}\nOp-Digest: {digest}\nThread: 46513\nPV: 2.1\nUser: anonymous\nTime: 1795205188\nSig: {}\n\n",
         "0".repeat(40)
     )
 }
 
-fn socket(from: &str, at: SocketAddr) -> UdpSocket {
+pub(crate) fn socket(from: &str, at: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind((from, 0)).unwrap();
     socket.connect(at).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -50,18 +50,18 @@ fn socket(from: &str, at: SocketAddr) -> UdpSocket {
 }
 
 /// What is answered to a datagram.
-fn told(socket: &UdpSocket, datagram: &[u8]) -> String {
+pub(crate) fn told(socket: &UdpSocket, datagram: &[u8]) -> String {
     socket.send(datagram).unwrap();
     let mut answer = [0; 9000];
     let read = socket.recv(&mut answer).unwrap_or_else(|e| panic!("no answer: {e}"));
     String::from_utf8(answer[..read].to_vec()).unwrap()
 }
 
-fn ask(from: &str, at: SocketAddr, op: &str, digest: &str) -> String {
+pub(crate) fn ask(from: &str, at: SocketAddr, op: &str, digest: &str) -> String {
     told(&socket(from, at), request(op, digest).as_bytes())
 }
 
-fn counts(at: SocketAddr, digest: &str) -> String {
+pub(crate) fn counts(at: SocketAddr, digest: &str) -> String {
     let answer = ask("127.0.0.1", at, "check", digest);
     answer
         .strip_prefix("Code: 200\nDiag: OK\nPV: 2.1\nThread: 46513\n")
