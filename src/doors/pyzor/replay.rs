@@ -51,7 +51,7 @@ mod tests {
 
     fn signature(n: u32) -> Signed {
         let mut signature = [0; 20];
-        signature[..4].copy_from_slice(&n.to_be_bytes());
+        signature[..4].copy_from_slice(&n.to_le_bytes());
         signature
     }
 
