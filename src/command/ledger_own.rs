@@ -35,7 +35,7 @@ impl Whose {
             return Ok(("server", file.state_dir, file.control));
         }
         let file = config::load_parts(&self.path())?.file;
-        Ok(("milter", file.state_dir, file.control))
+        Ok((file.daemon(), file.state_dir, file.control))
     }
 }
 

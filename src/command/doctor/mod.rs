@@ -109,7 +109,7 @@ async fn milter(
     report: &mut Report,
 ) {
     let daemon = Daemon {
-        name: "milter",
+        name: file.daemon(),
         path,
         packaged,
         control: &file.control,
@@ -151,7 +151,11 @@ async fn milter(
     }
     dns::examine(&file.authentication, report).await;
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    if let Some(listen) = daemon.listens(file.listen.first(), status.as_ref(), Address::of_postfix, report) {
+    // Of doors alone there is none.
+    let listener = file.listen.first();
+    if let Some(listen) =
+        listener.and_then(|at| daemon.listens(at, status.as_ref(), Address::of_postfix, report))
+    {
         session::examine(file, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The doors for others, as long as a daemon lives.
+
+use super::supervisor::Supervisor;
+use crate::activity::Door;
+use crate::doors::{OpenDoors, Settings};
+use crate::judging::Service;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// How long a daemon that ends waits for messages that are being received, as the milter's listeners do.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long it then waits until the last answers are sent, and how often it looks.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Opens the doors, each for itself: what one cannot have is no reason to send away who asks at another. The log and the status have the
+/// reason. Returns how many are open.
+pub(super) async fn open_doors(
+    settings: &Settings,
+    (service, state_dir): (&Arc<Service>, &Path),
+    end: &watch::Receiver<bool>,
+    tasks: &mut Supervisor,
+) -> usize {
+    let doors = &service.activity.doors;
+    let (open, closed) = OpenDoors::bind(settings, service, state_dir).await;
+    for (door, error) in closed {
+        let address = settings.address(door).map(ToString::to_string).unwrap_or_default();
+        log::error!("the door {} is not open: {error}", door.as_str());
+        doors.opened(door, address, Some(error.to_string()));
+    }
+    let (addresses, open) = (open.addresses(), Arc::new(open));
+    for (door, address) in &addresses {
+        doors.opened(*door, address.clone(), None);
+        log::info!("the door {} is at {address}", door.as_str());
+        let (door, open, service, end) = (*door, Arc::clone(&open), Arc::clone(service), end.clone());
+        tasks.run(door.as_str(), move || {
+            let (open, service, end) = (Arc::clone(&open), Arc::clone(&service), end.clone());
+            async move { open.serve(door, &service, end).await }
+        });
+    }
+    addresses.len()
+}
+
+/// Waits until who asked has an answer. No more connections are taken.
+pub(super) async fn last_answers(service: &Service) {
+    let mut in_flight = service.in_flight();
+    if tokio::time::timeout(PATIENCE, in_flight.wait_for(|n| *n == 0)).await.is_err() {
+        log::warn!("ending while messages are being received; those who ask get no answer");
+    }
+    let is_asked =
+        || Door::BESIDE.into_iter().any(|door| service.activity.doors.connections(door).open() > 0);
+    let since = Instant::now();
+    while is_asked() && since.elapsed() < LAST_ANSWERS {
+        tokio::time::sleep(LOOK).await;
+    }
+}
