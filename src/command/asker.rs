@@ -150,11 +150,13 @@ impl Asker {
             Ok(counts) => Ok(counts),
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 ledger::read(&file.state_dir, &file.ledger, &self.rules.key, signatures, ledger::now())
-                    .with_context(|| format!("no milter answers at {} ({e})", file.control.display()))
+                    .with_context(|| {
+                        format!("no {} answers at {} ({e})", file.daemon(), file.control.display())
+                    })
             }
-            Err(e) => {
-                Err(e).with_context(|| format!("the milter at {} does not answer", file.control.display()))
-            }
+            Err(e) => Err(e).with_context(|| {
+                format!("the {} at {} does not answer", file.daemon(), file.control.display())
+            }),
         }
     }
 

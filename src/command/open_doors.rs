@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long a daemon that ends waits for messages that are being received, as the milter's listeners do.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How long it then waits until the last answers are sent, and how often it looks.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// How long a daemon that ends waits for who is being answered, and how often it looks. With what a milter's listeners take before it stays
+/// below the time that systemd waits.
+const PATIENCE: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Doors at which a connection is open no longer than for its requests, once no more are taken.
+const ANSWERING: [Door; 2] = [Door::Http, Door::Dccifd];
 
 /// Opens the doors, each for itself: what one cannot have is no reason to send away who asks at another. The log and the status have the
 /// reason. Returns how many are open.
@@ -45,16 +46,16 @@ pub(super) async fn open_doors(
     addresses.len()
 }
 
-/// Waits until who asked has an answer. No more connections are taken.
+/// Waits until those who asked have their answers, for eight seconds at most. No more connections are taken.
 pub(super) async fn last_answers(service: &Service) {
-    let mut in_flight = service.in_flight();
-    if tokio::time::timeout(PATIENCE, in_flight.wait_for(|n| *n == 0)).await.is_err() {
-        log::warn!("ending while messages are being received; those who ask get no answer");
-    }
+    let (in_flight, doors) = (service.in_flight(), &service.activity.doors);
     let is_asked =
-        || Door::BESIDE.into_iter().any(|door| service.activity.doors.connections(door).open() > 0);
+        || *in_flight.borrow() > 0 || ANSWERING.into_iter().any(|door| doors.connections(door).open() > 0);
     let since = Instant::now();
-    while is_asked() && since.elapsed() < LAST_ANSWERS {
+    while is_asked() {
+        if since.elapsed() > PATIENCE {
+            return log::warn!("ending while messages are being received at doors; who asks gets no answer");
+        }
         tokio::time::sleep(LOOK).await;
     }
 }

@@ -20,7 +20,7 @@ mod traps;
 
 use crate::command::output::output;
 use crate::command::show::THRESHOLD;
-use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
+use crate::config::{self, ConfigError, DEFAULT_PATH, DOORS_PATH, MilterFile, SERVER_PATH, ServerFile};
 use crate::control::DaemonStatus;
 use crate::directory::User;
 use crate::net::{Address, Endpoint};
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let default = if args.server { SERVER_PATH } else { DEFAULT_PATH };
     let path = args.config.clone().unwrap_or_else(|| default.into());
-    let packaged = path == Path::new(default);
+    let packaged = [default, DOORS_PATH].iter().any(|place| path == Path::new(place));
     let mut report = Report::default();
     let examined = runtime.block_on(async {
         if args.server {
