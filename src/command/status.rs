@@ -2,7 +2,7 @@
 //! `bulkmark status`
 
 use super::output::{failed, output};
-use super::show::{Slice, THRESHOLD, ago, bytes, next_capacity};
+use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
 use crate::activity::{AccountStatus, DoorStatus, TrapStatus};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
@@ -62,7 +62,7 @@ fn ask(args: &Args) -> anyhow::Result<(DaemonStatus, u32)> {
     let threshold = args.threshold.unwrap_or(threshold);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let status = runtime.block_on(control::status(&socket, threshold)).map_err(|e| {
-        let socket = socket.display();
+        let (daemon, socket) = (called(daemon), socket.display());
         match e.kind() {
             // It runs, and says what is wrong.
             io::ErrorKind::Other => anyhow!("the {daemon} at {socket} cannot tell: {e}"),
