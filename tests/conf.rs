@@ -201,6 +201,7 @@ fn the_example_of_doors_has_what_differs() {
         assert!(error.contains(&format!("doors.toml:1:{}: {key}: ", key.len() + 4)), "{error}");
         assert!(head.contains(key), "{key}");
     }
+    fs::write(&path, open).unwrap();
     let shown = config::settings(&path, config::Kind::Doors).unwrap().settings;
     let keys: Vec<_> = shown.iter().map(|setting| &*setting.key).collect();
     let all = FILES[0].known_keys();

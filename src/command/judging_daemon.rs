@@ -83,19 +83,18 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, kind.example())));
     let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
     // Mail does not wait for the doors of others; where there is no mail server, they are what is waited for.
+    let state_dir = file.state_dir.clone();
     if kind == Kind::Milter {
         log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
-        serving();
+        look_after_all(&ledger, &service, &state_dir, &mut tasks);
     }
-    let state_dir = file.state_dir.clone();
-    look_after_all(&ledger, &service, &state_dir, &mut tasks);
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
     let end = at_end(ending);
     let open = open_doors(&file.doors, (&service, &state_dir), &end, &mut tasks).await;
     if kind == Kind::Doors {
         anyhow::ensure!(open > 0, "no door could be opened, and there is nothing else to do");
         log::info!("bulkmark {} has opened its doors", env!("CARGO_PKG_VERSION"));
-        serving();
+        look_after_all(&ledger, &service, &state_dir, &mut tasks);
     }
     let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), end));
     let reloads = async {
@@ -153,8 +152,9 @@ fn told_of(
     }))
 }
 
-/// Watches the writer, and the files of white lists; keeps what is to last in files.
+/// Tells the service manager that it serves, watches the writer and the files of white lists, and keeps what is to last in files.
 fn look_after_all(ledger: &Ledger, service: &Arc<Service>, state_dir: &Path, tasks: &mut Supervisor) {
+    serving();
     watch(ledger, tasks);
     let (kept_in, activity) = (state_dir.to_owned(), Arc::clone(&service.activity));
     tasks.run("keep", move || kept::keep(kept_in.clone(), Arc::clone(&activity)));
