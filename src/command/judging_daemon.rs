@@ -76,26 +76,15 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     );
     // Where the ledger fails it says so itself; the next word brings the rules along.
     let _ = ledger.weigh_by(weighing(&service.rules.load())).await;
-    let daemon = told_of(kind, role, addresses.clone(), parameters, &service, &file, sync, &activity);
+    let daemon = told_of((kind, role), addresses.clone(), parameters, &service, &file, sync, &activity);
     answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
     let of_service = Arc::clone(&service);
     let threshold = move || of_service.rules.load().thresholds.body.get();
     let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, kind.example())));
     let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
-    // Mail does not wait for the doors of others; where there is no mail server, they are what is waited for.
-    let state_dir = file.state_dir.clone();
-    if kind == Kind::Milter {
-        log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
-        look_after_all(&ledger, &service, &state_dir, &mut tasks);
-    }
+    let (state_dir, end) = (file.state_dir.clone(), at_end(ending));
+    begin(kind, &file, &addresses, (&ledger, &service), &end, &mut tasks).await?;
     let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
-    let end = at_end(ending);
-    let open = open_doors(&file.doors, (&service, &state_dir), &end, &mut tasks).await;
-    if kind == Kind::Doors {
-        anyhow::ensure!(open > 0, "no door could be opened, and there is nothing else to do");
-        log::info!("bulkmark {} has opened its doors", env!("CARGO_PKG_VERSION"));
-        look_after_all(&ledger, &service, &state_dir, &mut tasks);
-    }
     let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), end));
     let reloads = async {
         let mut in_force = file;
@@ -116,6 +105,30 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     Ok(())
 }
 
+/// Opens the doors, and begins what else the daemon needs, once it serves.
+async fn begin(
+    kind: Kind,
+    file: &MilterFile,
+    addresses: &str,
+    (ledger, service): (&Ledger, &Arc<Service>),
+    end: &watch::Receiver<bool>,
+    tasks: &mut Supervisor,
+) -> anyhow::Result<()> {
+    let state_dir = &file.state_dir;
+    // Mail does not wait for the doors of others; where there is no mail server, they are what is waited for.
+    if kind == Kind::Milter {
+        log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
+        look_after_all(ledger, service, state_dir, tasks);
+    }
+    let open = open_doors(&file.doors, (service, state_dir), end, tasks).await;
+    if kind == Kind::Doors {
+        anyhow::ensure!(open > 0, "no door could be opened, and there is nothing else to do");
+        log::info!("bulkmark {} has opened its doors", env!("CARGO_PKG_VERSION"));
+        look_after_all(ledger, service, state_dir, tasks);
+    }
+    Ok(())
+}
+
 /// What the ledger is for.
 const fn role_of(file: &MilterFile) -> Role {
     if file.upstream.is_empty() && file.fleet.is_none() { Role::Site } else { Role::Cache }
@@ -123,8 +136,7 @@ const fn role_of(file: &MilterFile) -> Role {
 
 /// What the daemon tells of itself.
 fn told_of(
-    kind: Kind,
-    role: Role,
+    (kind, role): (Kind, Role),
     address: String,
     parameters: Parameters,
     service: &Arc<Service>,

@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(one, read("[\"inet:127.0.0.1:8720\"]").unwrap());
         let two = read("[\"systemd\", { name = \"out\", at = \"unix:/run/out.sock\" }]").unwrap();
         let names: Vec<_> = two.names().map(Name::as_str).collect();
-        assert_eq!((two.0.len(), names, two.first()), (2, vec!["out"], &Endpoint::Systemd));
+        assert_eq!((two.0.len(), names, two.first()), (2, vec!["out"], Some(&Endpoint::Systemd)));
         for (bad, told) in [
             ("[]", "found 0 addresses, expected 1 to 16"),
             (
