@@ -2,6 +2,7 @@
 //! Asks the milter, or its ledger, about a message that is at hand.
 
 use super::output::complain;
+use super::show::called;
 use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
@@ -114,11 +115,13 @@ impl Source for Known {
             Ok(counts) => Ok(counts),
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 ledger::read(&file.state_dir, &file.ledger, &self.key, signatures, ledger::now())
-                    .with_context(|| format!("no milter answers at {} ({e})", file.control.display()))
+                    .with_context(|| {
+                        format!("no {} answers at {} ({e})", called(file.daemon()), file.control.display())
+                    })
             }
-            Err(e) => {
-                Err(e).with_context(|| format!("the milter at {} does not answer", file.control.display()))
-            }
+            Err(e) => Err(e).with_context(|| {
+                format!("the {} at {} does not answer", called(file.daemon()), file.control.display())
+            }),
         }
     }
 

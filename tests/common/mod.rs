@@ -145,6 +145,21 @@ impl Site {
         path
     }
 
+    /// The same for doors alone: without what a listener has.
+    pub fn doors(&self) -> PathBuf {
+        let text = fs::read_to_string(self.config()).unwrap();
+        let path = self.path("doors.toml");
+        let keys = text
+            .lines()
+            .filter(|line| !["listen = ", "listen-mode = "].iter().any(|key| line.starts_with(key)));
+        // Those of tables are not at the beginning of the file.
+        let (head, tables) = text.split_once("\n[").unwrap();
+        let kept: Vec<_> = keys.take_while(|line| !line.starts_with('[')).collect();
+        assert!(head.starts_with("listen = "), "{head}");
+        fs::write(&path, format!("{}\n[{tables}", kept.join("\n"))).unwrap();
+        path
+    }
+
     /// Starts the daemon and waits until it listens.
     pub fn start(&self) -> Daemon {
         self.spawn().listening()
