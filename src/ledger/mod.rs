@@ -18,6 +18,7 @@ mod backup;
 mod bulk;
 mod busy;
 mod clock;
+mod condition;
 #[cfg(test)]
 mod convergence;
 mod disk;
@@ -30,6 +31,7 @@ mod new_ledger;
 mod random;
 mod seed;
 mod settings;
+mod shared;
 mod state;
 mod status;
 mod writer;
