@@ -134,7 +134,8 @@ fn bring(by: By, at: &str, size: usize, messages: usize) -> Vec<Duration> {
 fn ask(path: &str, n: usize, size: usize) -> Duration {
     let mut stream = UnixStream::connect(path).expect("connect");
     let mut request =
-        "header\n192.0.2.10\rmail.example.net\nmail.example.net\nnews@example.net\nyou@example.org\n\n".to_owned();
+        "header\n192.0.2.10\rmail.example.net\nmail.example.net\nnews@example.net\nyou@example.org\n\n"
+            .to_owned();
     let id = format!("<{n}@example.net>");
     for (name, value) in FIELDS.into_iter().chain([("Message-ID", &*id)]) {
         request += &format!("{name}: {value}\r\n");

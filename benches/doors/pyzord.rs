@@ -31,7 +31,8 @@ impl Pyzord {
         let access = "check report ping : anonymous : allow\n";
         std::fs::write(directory.path().join("pyzord.access"), access).map_err(|e| e.to_string())?;
         // Nobody else has this port, and the socket that had it is gone.
-        let port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("port").port();
+        let port =
+            UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("port").port();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/doors/pyzord.py");
         let mut child = Command::new(programs.join("python"))
             .arg(script)
@@ -87,7 +88,8 @@ impl Drop for Pyzord {
 fn install() -> Result<PathBuf, String> {
     let directory = Path::new(target_dir()).join(format!("pyzor-{VERSION}"));
     let run = |program: &Path, arguments: &[&str]| {
-        let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
+        let output =
+            Command::new(program).args(arguments).stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         output.status.success().then_some(()).ok_or(text)
     };

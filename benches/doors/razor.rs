@@ -16,7 +16,10 @@ const WHILE: Duration = Duration::from_secs(4);
 
 pub(crate) fn run() {
     println!("razor: {CLIENTS} clients check signatures, each waiting for its answers");
-    println!("{:<24} {:>9} {:>9} {:>11} {:>8} {:>8}", "", "checks", "checks/s", "per CPU-s", "p50 ms", "p99 ms");
+    println!(
+        "{:<24} {:>9} {:>9} {:>11} {:>8} {:>8}",
+        "", "checks", "checks/s", "per CPU-s", "p50 ms", "p99 ms"
+    );
     let daemon = Daemon::start("unix", "[doors.razor]\nlisten = \"127.0.0.1:0\"\n", 1);
     nominate(&daemon);
     let at = daemon.doors.first().expect("door").clone();
@@ -46,6 +49,8 @@ fn nominate(daemon: &Daemon) {
         .args(["report", "--config"])
         .arg(daemon.path("milter.toml"))
         .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .expect("report");
     let mail = format!("From: a@example.net\r\n\r\n{}", crate::load::milter::body(0, 2_000));

@@ -51,8 +51,13 @@ impl Daemon {
             .expect("start");
         let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines().map_while(Result::ok);
         let mut behind = |what: &str| {
-            let line = lines.find(|line| line.contains(what)).unwrap_or_else(|| panic!("no line with {what:?}"));
-            line.split(what).nth(1).and_then(|rest| rest.split([' ', ',']).next()).expect("address").to_owned()
+            let line =
+                lines.find(|line| line.contains(what)).unwrap_or_else(|| panic!("no line with {what:?}"));
+            line.split(what)
+                .nth(1)
+                .and_then(|rest| rest.split([' ', ',']).next())
+                .expect("address")
+                .to_owned()
         };
         let address = behind(" listens on ");
         let doors = (0..doors).map(|_| behind(" is at ")).collect();
@@ -65,13 +70,18 @@ impl Daemon {
         self.directory.path().join(name)
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Seconds of a processor that it took so far.
     pub(crate) fn cpu(&self) -> f64 {
-        cpu(self.child.id())
+        cpu(self.pid())
     }
 
     /// Megabytes in memory.
     pub(crate) fn resident(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("status");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("status");
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
         line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).expect("kB") / 1024.0
     }

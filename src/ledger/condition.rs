@@ -11,11 +11,7 @@ pub(crate) enum Condition {
     /// All of them; some may not be on disk yet.
     Open(Box<Loaded>),
     /// The disk failed: the counts in memory were ahead of it and are gone. Those on disk are here, if it can be read.
-    Failed {
-        reason: String,
-        retry_at: Instant,
-        readable: Option<Box<Loaded>>,
-    },
+    Failed { reason: String, retry_at: Instant, readable: Option<Box<Loaded>> },
 }
 
 impl Condition {

@@ -388,10 +388,7 @@ impl Ledger {
 }
 
 /// Sends what was found, once it is known whether the disk has it.
-fn answered<T: Send + 'static>(
-    value: Option<T>,
-    answer: oneshot::Sender<Result<T, LedgerError>>,
-) -> Answer {
+fn answered<T: Send + 'static>(value: Option<T>, answer: oneshot::Sender<Result<T, LedgerError>>) -> Answer {
     // Whoever asked may have gone away; nobody else needs the answer.
     Box::new(move |outcome| {
         let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());

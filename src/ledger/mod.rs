@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The ledger: how often was each signature reported, kept over restarts and crashes.
 //!
-//! [`Ledger`] is the handle that everybody holds. Behind it one thread, the writer, owns everything. It takes all reports that
-//! wait, applies them, commits them in one transaction, and answers them; so a count that was answered is on disk, and many
-//! messages share one fsync.
+//! [`Ledger`] is the handle that everybody holds. Behind it one thread, the writer, changes everything. It takes all reports that
+//! wait, applies them, commits them in one transaction, and answers them; so a report that was answered is on disk, and many
+//! messages share one fsync. Who only asks for counts reads them beside the writer, which keeps nobody out while the disk works.
 //!
 //! Three floors, each of which knows only those below it:
 //!

@@ -86,13 +86,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(opening: Opening, shared: Arc<Shared>) -> Self {
-        Self {
-            opening,
-            shared,
-            last_checkpoint: Instant::now(),
-            last_cut: Instant::now(),
-            commit_due: None,
-        }
+        Self { opening, shared, last_checkpoint: Instant::now(), last_cut: Instant::now(), commit_due: None }
     }
 
     /// Works until nobody holds the other end.

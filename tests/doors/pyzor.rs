@@ -2,7 +2,7 @@
 //! The Pyzor door: the clients of PyPI as they are, and datagrams that none of them sends.
 
 use crate::common::server::{Server, milter};
-use crate::common::{Daemon, PATIENCE, Site};
+use crate::common::{Daemon, PATIENCE, Site, wait_until};
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -256,4 +256,36 @@ fn a_federation_has_one_count() {
         assert!(begun.elapsed() < PATIENCE, "it never came");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// A milter that holds only bulk is told of no digest that has less than half of the threshold; its own reports it counts at once.
+#[test]
+fn where_only_bulk_is_held_a_count_is_known_from_half_of_the_threshold_on() {
+    let server = Server::new("");
+    let entries = ["full", "thin"].map(|name| server.entry(name, "report"));
+    let _server = server.start();
+    let [mut full, mut thin] = entries.map(|entry| milter(&[entry]));
+    thin.extra += "hold = \"bulk\"\n";
+    let each = "count = \"reports\"\n";
+    let ((_full, at), (_thin, thin)) = (open(&mut full, each), open(&mut thin, each));
+    let report =
+        |at, digest: &str, times| (0..times).for_each(|_| drop(ask("127.0.0.1", at, "report", digest)));
+    let told = |count: u32| format!("Count: {count}\nWL-Count: 0\n\n");
+    let wait_for = |at, digest: &str, count| {
+        let found = || Some(counts(at, digest)).filter(|found| *found != told(count)).map_or(Ok(()), Err);
+        wait_until(&format!("{digest} has {count}"), found);
+    };
+    let [few, half, own, last] = ["1", "2", "3", "4"].map(|digit| digit.repeat(40));
+    report(at, &few, 9);
+    report(at, &half, 10);
+    // What was reported before is at the server by then.
+    wait_for(thin, &half, 10);
+    assert_eq!((counts(at, &few), counts(thin, &few)), (told(9), told(0)));
+    report(thin, &own, 3);
+    assert_eq!(counts(thin, &own), told(3));
+    report(thin, &last, 10);
+    wait_for(at, &last, 10);
+    assert_eq!(counts(thin, &own), told(3), "the server has it, and does not tell it");
+    report(thin, &few, 1);
+    wait_for(thin, &few, 10);
 }

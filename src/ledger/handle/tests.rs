@@ -46,7 +46,10 @@ async fn questions_do_not_wait_for_the_writer() {
     let asks = async {
         begins.await.unwrap();
         assert_eq!(ledger.counts(vec![signature], now).await, Ok(vec![3]));
-        assert_eq!(ledger.weighed(vec![nomination(&FederationKey::public(), signature)], 1000, now).await, Ok(vec![0]));
+        assert_eq!(
+            ledger.weighed(vec![nomination(&FederationKey::public(), signature)], 1000, now).await,
+            Ok(vec![0])
+        );
         go.send(()).unwrap();
     };
     let (held, ()) = tokio::join!(held, asks);
