@@ -37,17 +37,17 @@ pub async fn opinions(service: &Service, signatures: &[Signature]) -> Option<Vec
     };
     let asked = signatures.iter().flat_map(both).collect();
     let thousandths = rules.people.federation_weight.thousandths();
-    let weights = in_pairs(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
-    Some(weights.into_iter().map(|[nominated, revoked]| Opinion { nominated, revoked }).collect())
+    let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
+    let (pairs, _) = weights.as_chunks();
+    Some(pairs.iter().map(|&[nominated, revoked]| Opinion { nominated, revoked }).collect())
 }
 
-/// The ledger's answer of two numbers for each digest. None when there is none before the deadline of verdicts.
-pub(super) async fn in_pairs(
+/// The ledger's answer, if it comes before the deadline of verdicts.
+pub(super) async fn in_time<T>(
     rules: &Rules,
-    answer: impl Future<Output = Result<Vec<u32>, LedgerError>>,
-) -> Option<Vec<[u32; 2]>> {
-    let numbers = timeout(rules.deadline, answer).await.ok()?.ok()?;
-    Some(numbers.as_chunks().0.to_vec())
+    answer: impl Future<Output = Result<T, LedgerError>>,
+) -> Option<T> {
+    timeout(rules.deadline, answer).await.ok()?.ok()
 }
 
 /// Counts what somebody says of a signature. What was answered is on disk.

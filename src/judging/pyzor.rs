@@ -4,9 +4,10 @@
 //! A digest has two counts, in the same ledger as all others, and so the same for a whole federation: of those who reported it, and of those
 //! who put it on the white list. What is said of it is a nomination or a revocation, too, by which reporters are judged.
 
-use super::digests::{are_shared, in_pairs, say};
+use super::digests::{are_shared, in_time, say};
 use super::report::Refused;
 use super::service::Service;
+use super::thin::raise;
 use crate::ledger::{Report, Shared, Side, now};
 use crate::signature::{FederationKey, Foreign, ReporterId, Signature, foreign};
 use serde::Deserialize;
@@ -147,12 +148,17 @@ pub async fn take_pyzor(
     Ok(true)
 }
 
-/// The counts of digests, each of its reports and of its white-listing, by one question to the ledger. None when there is no answer before
-/// the deadline of verdicts.
+/// The counts of digests, each of its reports and of its white-listing, by one question to the ledger. A thin milter puts another one to its
+/// server, where others may be told of digests. None when the ledger does not answer before the deadline of verdicts.
 pub async fn digest_counts(service: &Service, digests: &[PyzorDigest]) -> Option<Vec<[u32; 2]>> {
     let rules = service.rules.load_full();
-    let signatures = digests.iter().flat_map(|digest| digest.signatures(&rules.key)).collect();
-    in_pairs(&rules, service.ledger.counts(signatures, now())).await
+    let signatures: Vec<Signature> =
+        digests.iter().flat_map(|digest| digest.signatures(&rules.key)).collect();
+    let mut counts = in_time(&rules, service.ledger.counts(signatures.clone(), now())).await?;
+    if let Some(asks) = service.asks.as_deref().filter(|_| are_shared(&rules)) {
+        raise(asks, &signatures, &mut counts).await;
+    }
+    Some(counts.as_chunks().0.to_vec())
 }
 
 #[cfg(test)]
