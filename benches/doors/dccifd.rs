@@ -32,7 +32,7 @@ enum By {
     Nothing,
 }
 
-/// The order of turns: each as often, and none always behind the same one.
+/// The order of turns: none is always behind the same one.
 const TURNS: [By; 9] = [
     By::Milter,
     By::Dccifd,
