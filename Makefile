@@ -115,6 +115,7 @@ bench:
 	$(CARGO) bench --locked --bench signature
 	$(CARGO) bench --locked --bench milter
 	$(CARGO) bench --locked --bench server
+	$(CARGO) bench --locked --bench doors
 	$(CARGO) bench --locked --bench log_postgres
 	$(CARGO) bench --locked -p bulkmark-filter --bench accuracy
 	$(CARGO) bench --locked -p bulkmark-filter --bench delta

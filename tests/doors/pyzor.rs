@@ -2,7 +2,7 @@
 //! The Pyzor door: the clients of PyPI as they are, and datagrams that none of them sends.
 
 use crate::common::server::{Server, milter};
-use crate::common::{Daemon, PATIENCE, Site};
+use crate::common::{Daemon, PATIENCE, Site, wait_until};
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -256,4 +256,37 @@ fn a_federation_has_one_count() {
         assert!(begun.elapsed() < PATIENCE, "it never came");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// A milter that holds only bulk asks its server for the counts that it is not told. While that does not answer, it knows those from half of
+/// the threshold on.
+#[test]
+fn where_only_bulk_is_held_the_server_is_asked() {
+    let server = Server::new("");
+    let entries = ["full", "thin"].map(|name| server.entry(name, "report"));
+    let daemon = server.start();
+    let [mut full, mut thin] = entries.map(|entry| milter(&[entry]));
+    thin.extra += "hold = \"bulk\"\n";
+    let each = "count = \"reports\"\n";
+    let ((_full, at), (_thin, thin)) = (open(&mut full, each), open(&mut thin, each));
+    let report = |at, digest: &str, times| {
+        (0..times).for_each(|_| drop(ask("127.0.0.1", at, "report", digest)));
+    };
+    let told = |count: u32| format!("Count: {count}\nWL-Count: 0\n\n");
+    let wait_for = |at, digest: &str, count| {
+        let found = || Some(counts(at, digest)).filter(|found| *found != told(count)).map_or(Ok(()), Err);
+        wait_until(&format!("{digest} has {count}"), found);
+    };
+    let [few, half, own] = ["1", "2", "3"].map(|digit| digit.repeat(40));
+    report(at, &few, 9);
+    report(thin, &own, 3);
+    assert_eq!(counts(thin, &own), told(3));
+    report(at, &half, 10);
+    wait_for(thin, &few, 9);
+    wait_for(at, &own, 3);
+    assert_eq!(counts(thin, &own), told(3), "it is at the server now");
+    wait_for(thin, &half, 10);
+    drop(daemon);
+    assert_eq!((counts(at, &few), counts(thin, &few)), (told(9), told(0)));
+    wait_for(thin, &half, 10);
 }

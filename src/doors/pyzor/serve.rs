@@ -19,16 +19,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 /// Requests that are answered together at most.
 const TOGETHER: usize = 256;
 
 /// Reports that are being counted at a time; more are dropped, as a network drops them.
 const REPORTS: usize = 256;
-
-/// How long the ledger may take for an answer: Pyzor's clients wait for five seconds.
-const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How long nothing is tried after the socket failed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -270,8 +266,7 @@ impl Context {
     /// Answers all that wait with one question to the ledger.
     async fn answer(&self, waiting: &[Waiting], answer: &mut Vec<u8>) {
         let digests: Vec<PyzorDigest> = waiting.iter().map(|waiting| waiting.digest).collect();
-        let counts = timeout(PATIENCE, digest_counts(&self.service, &digests)).await;
-        let counts = counts.ok().and_then(Result::ok).unwrap_or_default();
+        let counts = digest_counts(&self.service, &digests).await.unwrap_or_default();
         for (at, Waiting { is_info, back, .. }) in waiting.iter().enumerate() {
             let told = counts.get(at).map(|&[count, whitelisted]| {
                 let counts = Counts { count: count.into(), whitelisted: whitelisted.into() };
