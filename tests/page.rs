@@ -451,7 +451,7 @@ fn the_page_of_a_fleet() {
     }
     browser.open(&url(&aggregator), DESKTOP);
     browser.wait_for("document.querySelector('#fleet tbody td')?.textContent === 'mx1'");
-    let wait_for = |browser: &mut Browser, table: &str, cells: [usize; 3], wanted: serde_json::Value| {
+    let wait_for = |browser: &mut Browser, table: &str, cells: [usize; 3], wanted: Value| {
         let rows = format!("[...document.querySelectorAll('#{table} tbody tr')]");
         let texts = format!("{cells:?}.map(i => row.cells[i].textContent)");
         browser
