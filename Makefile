@@ -120,6 +120,7 @@ bench:
 	$(CARGO) bench --locked --bench signature
 	$(CARGO) bench --locked --bench milter
 	$(CARGO) bench --locked --bench server
+	$(CARGO) bench --locked --bench doors
 	$(CARGO) bench --locked --bench log_postgres
 	$(CARGO) bench --locked -p bulkmark-filter --bench accuracy
 	$(CARGO) bench --locked -p bulkmark-filter --bench delta
@@ -195,12 +196,12 @@ stage: $(BUILT)
 deb: stage $(TOOLS)/$(CARGO_DEB)
 	@command -v dpkg-shlibdeps >/dev/null || tests/mta/install dpkg-dev
 	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.deb
-	for variant in "" --variant=common --variant=server; do \
+	for variant in "" --variant=common --variant=doors --variant=server; do \
 		$(DATED) $(TOOLS)/bin/cargo-deb deb --quiet --no-build --no-strip $(DEB_FLAGS) $$variant --output $(PACKAGES)/ || exit 1; done
 
 rpm: stage $(TOOLS)/$(CARGO_GENERATE_RPM)
 	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.rpm
-	for variant in milter common server; do \
+	for variant in milter common doors server; do \
 		$(DATED) $(TOOLS)/bin/cargo-generate-rpm generate-rpm --auto-req builtin $(RPM_FLAGS) --variant $$variant \
 			--output $(PACKAGES)/ || exit 1; done
 	@ls $(PACKAGES)/*.rpm
@@ -248,7 +249,7 @@ install:
 		install -D -m 0644 -t $(DESTDIR)/usr/share/bulkmark/$$of packaging/$$of/* || exit 1; done
 	test -n "$(DESTDIR)" || ! command -v systemd-sysusers >/dev/null || systemd-sysusers bulkmark.conf
 	install -d -m 0755 $(DESTDIR)$(SYSCONFDIR)/bulkmark $(DESTDIR)$(SYSCONFDIR)/systemd/system
-	for file in milter.toml server.toml; do \
+	for file in milter.toml doors.toml server.toml; do \
 		test -e $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file || \
 		install -m 0640 -g $(GROUP) conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file 2>/dev/null || \
 		{ install -m 0600 conf/$$file $(DESTDIR)$(SYSCONFDIR)/bulkmark/$$file && \

@@ -29,6 +29,7 @@ pub mod control;
 pub mod correspondents;
 pub mod directory;
 pub mod doors;
+pub mod explain;
 pub mod judging;
 pub mod ledger;
 pub mod mail;

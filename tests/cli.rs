@@ -203,6 +203,7 @@ fn help_tells_what_is_needed() {
             &["milter", "check", "signature", "config", "main.cf", "smtpd_milters", "bulkmark.toml(5)"][..],
         ),
         (&["milter", "--help"], &["--config", "/etc/bulkmark/milter.toml", "SIGHUP", "SIGTERM", "78"]),
+        (&["doors", "--help"], &["--config", "/etc/bulkmark/doors.toml", "SIGHUP", "SIGTERM", "78"]),
         (&["check", "--help"], &["--config", "--json", "Exit code 0: not bulk", "standard input"]),
         (&["signature", "--help"], &["--config", "tabs", "none", "standard input"]),
         (&["config", "check", "--help"], &["/etc/bulkmark/milter.toml", "78"]),

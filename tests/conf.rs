@@ -154,6 +154,61 @@ fn the_examples_are_the_defaults() {
     assert_eq!(server, ServerFile::default());
 }
 
+/// `doors.toml` is short: of the tables it has `[doors]`, word for word as `milter.toml` has it, and before them what differs from a
+/// milter's. All that it says is the default, and what it says of other keys is so.
+#[test]
+fn the_example_of_doors_has_what_differs() {
+    let (doors, milter) = (read(&root().join("conf/doors.toml")), read(&root().join("conf/milter.toml")));
+    let of_doors = |text: &str| {
+        let (_, tables) = text.split_once("\n[doors.http]\n").unwrap();
+        tables.split("\n## ").next().unwrap().trim().to_owned()
+    };
+    assert_eq!(of_doors(&doors), of_doors(&milter));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("doors.toml");
+    let load = |text: &str| {
+        fs::write(&path, text).unwrap();
+        config::load(&path).map(|checked| checked.file).map_err(|e| e.to_string())
+    };
+    let error = load(&doors).expect_err("no door was wanted");
+    assert!(error.contains("doors: no door is configured"), "{error}");
+    let open = "[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n";
+    let shown =
+        load(&doors.replacen("[doors.dccifd]\n", "[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n#", 1).replacen(
+            "listen = \"\"\n\n# Permissions of a Unix socket: the",
+            "\n# Permissions of a Unix socket: the",
+            1,
+        ));
+    assert_eq!(shown, load(open), "what it shows is not the default");
+    let default = load(open).unwrap();
+    let expected = MilterFile {
+        listen: default.listen.clone(),
+        control: "/run/bulkmark/doors.sock".into(),
+        state_dir: "/var/lib/bulkmark/doors".into(),
+        doors: default.doors.clone(),
+        ..MilterFile::default()
+    };
+    assert_eq!(default, expected);
+    let (head, _) = doors.split_once("\nstate-dir = ").unwrap();
+    for key in ["listen", "listen-mode", "max-connections", "idle-timeout"] {
+        let value = if key == "max-connections" { "10" } else { "\"inet:127.0.0.1:8720\"" };
+        let value = match key {
+            "listen-mode" => "\"0660\"",
+            "idle-timeout" => "\"20s\"",
+            _ => value,
+        };
+        let error = load(&format!("{key} = {value}\n{open}")).expect_err("a listener's key was taken");
+        assert!(error.contains(&format!("doors.toml:1:{}: {key}: ", key.len() + 4)), "{error}");
+        assert!(head.contains(key), "{key}");
+    }
+    fs::write(&path, open).unwrap();
+    let shown = config::settings(&path, config::Kind::Doors).unwrap().settings;
+    let keys: Vec<_> = shown.iter().map(|setting| &*setting.key).collect();
+    let all = FILES[0].known_keys();
+    assert_eq!(keys.len() + 4, all.len());
+    assert!(all.iter().all(|key| keys.contains(&&**key) || head.contains(&**key)));
+}
+
 #[test]
 fn examples_and_manual_have_every_key() {
     for file in &FILES {

@@ -168,6 +168,7 @@ fn files_and_targets_exist() {
     let is_bench = |name: &str| {
         is_one_of(&[
             format!("benches/{name}.rs"),
+            format!("benches/{name}/main.rs"),
             format!("crates/filter/benches/{name}.rs"),
             format!("crates/filter/speed/{name}.rs"),
         ])

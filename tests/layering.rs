@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Each room with those that it may use. Nobody is listed who may not; `command` puts everything together.
-const ROOMS: [(&str, &[&str]); 24] = [
+const ROOMS: [(&str, &[&str]); 25] = [
     ("text", &[]),
     ("trust", &[]),
     ("net", &[]),
@@ -27,9 +27,11 @@ const ROOMS: [(&str, &[&str]); 24] = [
     ("table", &["policy"]),
     ("verify", &["mail", "policy"]),
     ("verdict", &["text", "mail", "signature", "policy"]),
+    ("explain", &["mail", "signature", "ledger", "policy", "table", "verify", "verdict"]),
     (
         "judging",
         &[
+            "explain",
             "mail",
             "signature",
             "ledger",
@@ -46,6 +48,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
     (
         "doors",
         &[
+            "explain",
             "mail",
             "signature",
             "ledger",
@@ -101,6 +104,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
             "table",
             "verify",
             "tune",
+            "explain",
         ],
     ),
 ];

@@ -137,6 +137,7 @@ fn the_manual_says_what_help_says() {
             general.split_once(&title).unwrap_or_else(|| panic!("bulkmark.1 has no section{title}")).1;
         let part = match &*name {
             " milter" => page("bulkmark-milter.8"),
+            " doors" => page("bulkmark-doors.8"),
             " server" => page("bulkmark-server.8"),
             _ => section.split("\n.Ss ").next().unwrap().split("\n.Sh ").next().unwrap().to_owned(),
         };

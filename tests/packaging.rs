@@ -28,6 +28,28 @@ fn the_packages_have_the_version_of_the_changelog() {
     assert_eq!(requires, Some(&*format!("= {version}")));
 }
 
+/// Each daemon has a unit, a configuration and a package of its own, by one list of daemons in each place.
+#[test]
+fn every_daemon_is_packaged() {
+    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
+    let metadata = &manifest["package"]["metadata"];
+    let (stage, makefile, last) = (read("packaging/stage"), read("Makefile"), read("packaging/debian/last"));
+    for daemon in ["doors", "server"] {
+        let (unit, name) = (format!("systemd/bulkmark-{daemon}.service"), format!("bulkmark-{daemon}"));
+        assert!(read(&unit).contains(&format!("ExecStart=/usr/bin/bulkmark {daemon}\n")), "{unit}");
+        assert!(read(&unit).contains(&format!("StateDirectory=bulkmark/{daemon}\n")), "{unit}");
+        assert!(read(&format!("conf/{daemon}.toml")).contains(&format!("/etc/bulkmark/{daemon}.toml")));
+        for (kind, scripts) in [("deb", "maintainer-scripts"), ("generate-rpm", "post_install_script")] {
+            let variant = &metadata[kind]["variants"][daemon];
+            assert!(variant[scripts].as_str().unwrap().contains(&format!("/{daemon}")), "{variant}");
+        }
+        assert_eq!(metadata["generate-rpm"]["variants"][daemon]["name"].as_str(), Some(&*name));
+        assert!(makefile.contains(&format!("--variant={daemon}")) && last.contains(&name), "{daemon}");
+        assert!(makefile.contains(&format!(" {daemon}.toml")), "{daemon}");
+    }
+    assert!(stage.contains("for daemon in milter doors server; do"), "{stage}");
+}
+
 /// Whoever installs a package is told the line that README and the manual tell.
 #[test]
 fn all_tell_the_same_line_for_postfix() {

@@ -66,7 +66,8 @@ fn blocks(document: &str) -> Vec<Block> {
 fn piece(above: &str) -> Option<&str> {
     let (i, _) = above.rmatch_indices(ETC).find(|(i, _)| {
         let name = &above[i + ETC.len()..];
-        name.starts_with("milter.d/") || name.starts_with("server.d/") || name.starts_with(SECOND)
+        ["milter.d/", "doors.d/", "server.d/"].iter().any(|directory| name.starts_with(directory))
+            || name.starts_with(SECOND)
     })?;
     let rest = &above[i + ETC.len()..];
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"./-".contains(c)).unwrap_or(rest.len());
@@ -79,7 +80,7 @@ struct Machine(tempfile::TempDir);
 impl Machine {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["milter", "server"] {
+        for name in ["milter", "doors", "server"] {
             let file = format!("{name}.toml");
             fs::copy(root().join("conf").join(&file), directory.path().join(&file)).unwrap();
             fs::create_dir(directory.path().join(format!("{name}.d"))).unwrap();
@@ -97,7 +98,11 @@ impl Machine {
         let path = self.0.path().join(piece);
         let before = fs::read_to_string(&path).unwrap_or_default();
         fs::write(&path, before + &here(block)).unwrap();
-        let file = if piece == SECOND { SECOND } else { "milter.toml" };
+        let file = match piece {
+            SECOND => SECOND,
+            piece if piece.starts_with("doors.d/") => "doors.toml",
+            _ => "milter.toml",
+        };
         let milter = || config::load(&self.0.path().join(file)).map(drop);
         let server = || config::load_server(&self.0.path().join("server.toml")).map(drop);
         let read = if piece.starts_with("server") { server() } else { milter() };

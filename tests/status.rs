@@ -224,12 +224,14 @@ fn doors_are_shown() {
     let line = format!("  dccifd at unix:{}2: requests since the start: none; 0 of 0", socket.display());
     assert!(out.contains(&line), "{out}");
 
-    // Where one cannot be opened, none is.
+    // One that cannot be opened leaves the other open.
     daemon.terminate();
     site.extra = site.extra.replace("http.sock2", "missing/dccifd.sock");
     let daemon = site.start();
-    daemon.log.wait_for(0, "no door is open but the milter's");
+    daemon.log.wait_for(0, "the door dccifd is not open: cannot listen on unix:");
     let (code, out, _) = status(&[], &site.config());
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("  dccifd at unix:") && out.contains("IS NOT OPEN: cannot listen on "), "{out}");
+    assert!(out.contains(&format!("  http at unix:{}: requests", socket.display())), "{out}");
+    assert!(ask("message/rfc822").starts_with("HTTP/1.1 200 "));
 }

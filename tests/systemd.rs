@@ -96,6 +96,29 @@ fn the_server_tells_the_service_manager_what_it_does() {
     manager.follow(daemon, || drop(TcpStream::connect(("127.0.0.1", server.port)).unwrap()));
 }
 
+/// Doors alone are ready once they are open, and end and reload as the others do. What would be refused does not reach the daemon.
+#[test]
+fn doors_tell_the_service_manager_what_they_do() {
+    let mut site = Site::new("");
+    site.extra = format!("[doors.http]\nlisten = \"unix:{}\"\n", site.path("http.sock").display());
+    let config = site.doors();
+    let manager = Manager::new(&site);
+    let daemon = manager.start(&site, &["doors", "--config", &config.to_string_lossy()]);
+    manager.follow(daemon, || {
+        drop(UnixStream::connect(site.path("http.sock")).unwrap());
+    });
+    let daemon = site.spawn_by(Command::new(BULKMARK).args(["doors", "--config"]).arg(&config));
+    daemon.log.wait_for(0, "has opened its doors");
+    let right = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("nonsense = 1\n{right}")).unwrap();
+    assert!(!reload("bulkmark-doors.service", &daemon, &config));
+    assert!(daemon.reload().contains("nonsense: unknown key"));
+    fs::write(&config, right).unwrap();
+    let skip = daemon.log.lines().len();
+    assert!(reload("bulkmark-doors.service", &daemon, &config));
+    daemon.log.wait_for(skip, "read again");
+}
+
 /// A daemon that cannot start never says that it is ready.
 #[test]
 fn who_does_not_listen_is_not_ready() {
@@ -169,7 +192,7 @@ fn units() -> Vec<(String, String)> {
         (entry.file_name().to_string_lossy().into_owned(), text)
     });
     let units: Vec<_> = units.collect();
-    assert_eq!(units.len(), 5, "{units:?}");
+    assert_eq!(units.len(), 6, "{units:?}");
     units
 }
 
@@ -263,6 +286,9 @@ fn reload(unit: &str, daemon: &Daemon, config: &Path) -> bool {
     assert_eq!(lines.len(), 2, "{unit}");
     lines.iter().all(|line| {
         let mut line = line.replace("/usr/bin/bulkmark", BULKMARK);
+        if let Some((check, _)) = line.split_once(" /etc/bulkmark/") {
+            line = check.to_owned();
+        }
         if line.contains(" config check") {
             line += &format!(" {}", config.display());
         }

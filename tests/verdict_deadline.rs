@@ -3,9 +3,10 @@
 
 mod common;
 
-use common::Site;
 use common::milter::{Mail, session};
 use common::mount::Mount;
+use common::{PATIENCE, Site};
+use std::net::UdpSocket;
 
 const DEADLINE: &str = "verdict-deadline = \"300ms\"\n";
 
@@ -40,6 +41,35 @@ fn a_disk_that_hangs_holds_up_no_verdict() {
         let count = two.message(&mail).count();
         if count == Some(sent) { Ok(()) } else { Err(format!("counted {count:?} of {sent}")) }
     });
+}
+
+/// Who only asks waits for no disk: a check at the Pyzor door is answered while the report of a message hangs.
+#[test]
+fn who_only_asks_is_answered_while_the_disk_hangs() {
+    let Some((site, mount)) = site("[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n") else { return };
+    let daemon = site.start();
+    let line = daemon.log.wait_for(0, "the door pyzor is at ");
+    let door = line.split("the door pyzor is at ").nth(1).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(door.split([' ', ',', ';']).next().unwrap()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let told = |op: &str| {
+        let digest = "0123456789".repeat(4);
+        let request = format!(
+            "Op: {op}\nOp-Digest: {digest}\nThread: 4711\nPV: 2.1\nUser: anonymous\nTime: 1\nSig: 0\n\n"
+        );
+        socket.send(request.as_bytes()).unwrap();
+        let mut answer = [0; 1024];
+        let read = socket.recv(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..read]).into_owned()
+    };
+    assert!(told("report").starts_with("Code: 200\n"));
+    let frozen = mount.freeze();
+    let mut client = session(&daemon);
+    assert!(client.message(&Mail::text("hangs")).header().starts_with("unknown; reason=timeout"));
+    let answer = told("check");
+    assert!(answer.starts_with("Code: 200\n") && answer.contains("\nCount: 1\n"), "{answer}");
+    drop(frozen);
 }
 
 /// A message that is refused for the moment since the disk hangs comes again, and counts once.

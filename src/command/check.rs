@@ -3,8 +3,9 @@
 
 use super::asker::MessageArgs;
 use super::output::{failed, output};
+use crate::explain::exempt;
 use crate::policy::{Held, Verdict};
-use crate::verdict::{Answer, BodyCount, Content, Finding, NearCount, SpamWeight};
+use crate::verdict::{Answer, BodyCount, Finding, NearCount, SpamWeight};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,15 +40,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn check(args: &MessageArgs) -> anyhow::Result<Answer> {
     let (asker, message) = args.read()?;
-    let mut content = Content::claiming(&message, &asker.rules, asker.envelope.sender.as_deref());
-    let exempt = asker.exempt().map(Finding::Exempt);
-    let finding = match exempt.or_else(|| Finding::uncounted(&content)) {
-        Some(finding) => finding,
+    let content = asker.read(&message);
+    let exempt = exempt(&asker.rules, &asker.envelope).map(Finding::Exempt);
+    let (finding, content) = match exempt.or_else(|| Finding::uncounted(&content)) {
+        Some(finding) => (finding, content),
         None => {
-            let judged = asker.judge(&content, &message)?;
-            let (finding, proven) = (judged.finding, judged.content);
-            content = proven;
-            finding
+            let judged = asker.judge(&message, &content)?;
+            (judged.finding, judged.content)
         }
     };
     Ok(Answer::of(&asker.rules, &asker.envelope, Some(&content), &finding))

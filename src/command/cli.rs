@@ -2,8 +2,8 @@
 //! What the command line says, and which command it runs.
 
 use super::{
-    canary, check, client, completions, config, digest, doctor, explain, fleet, ledger, milter, report,
-    reports, server, signature, status, tune,
+    canary, check, client, completions, config, digest, doctor, doors, explain, fleet, ledger, milter,
+    report, reports, server, signature, status, tune,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,6 +27,7 @@ The configuration is described in bulkmark.toml(5), white lists in bulkmark-whit
 #[derive(Debug, Subcommand)]
 enum Command {
     Milter(milter::Args),
+    Doors(doors::Args),
     Server(server::Args),
     Client(client::Args),
     #[command(subcommand)]
@@ -55,6 +56,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Milter(args) => milter::run(&args),
+            Command::Doors(args) => doors::run(&args),
             Command::Server(args) => server::run(&args),
             Command::Client(args) => client::run(&args),
             Command::Fleet(command) => fleet::run(&command),

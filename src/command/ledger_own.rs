@@ -3,6 +3,7 @@
 
 use super::daemon::Unsent;
 use super::output::print;
+use super::show::called;
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control;
 use crate::ledger::{self, Backup, OpenError};
@@ -35,7 +36,7 @@ impl Whose {
             return Ok(("server", file.state_dir, file.control));
         }
         let file = config::load_parts(&self.path())?.file;
-        Ok(("milter", file.state_dir, file.control))
+        Ok((file.daemon(), file.state_dir, file.control))
     }
 }
 
@@ -84,6 +85,7 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
 /// Takes all of a ledger: from its daemon, or its file where none runs.
 fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
     let (daemon, directory, control) = whose.places()?;
+    let daemon = called(daemon);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match runtime.block_on(control::backup(&control, |piece| Ok(backup.push(piece)?))) {
         Ok(()) => Ok(()),
@@ -102,6 +104,7 @@ fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
 
 pub(super) fn begin(args: &BeginArgs) -> anyhow::Result<ExitCode> {
     let (daemon, directory, _) = args.whose.places()?;
+    let daemon = called(daemon);
     match ledger::put_aside(&directory, ledger::now())? {
         None => {
             let directory = directory.display();

@@ -44,6 +44,11 @@ pub(super) fn next_capacity(next: Option<NextCapacity>, now: u64) -> Option<Stri
     ))
 }
 
+/// What a daemon of this name is called in a sentence.
+pub(super) fn called(daemon: &str) -> &str {
+    if daemon == "doors" { "doors daemon" } else { daemon }
+}
+
 /// A time, of seconds since 1970.
 pub(super) fn time(seconds: u64) -> impl fmt::Display {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds))

@@ -2,7 +2,7 @@
 //! `bulkmark status`
 
 use super::output::{failed, output};
-use super::show::{Slice, THRESHOLD, ago, bytes, next_capacity};
+use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
 use crate::activity::{AccountStatus, DoorStatus, TrapStatus};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
@@ -53,17 +53,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn ask(args: &Args) -> anyhow::Result<(DaemonStatus, u32)> {
     let path = |default: &str| args.config.clone().unwrap_or_else(|| default.into());
-    let (socket, threshold) = if args.server {
-        (config::load_server(&path(SERVER_PATH))?.0.control, THRESHOLD)
+    let (daemon, socket, threshold) = if args.server {
+        ("server", config::load_server(&path(SERVER_PATH))?.0.control, THRESHOLD)
     } else {
         let file = config::load(&path(DEFAULT_PATH))?.file;
-        (file.control, file.thresholds.body.get())
+        (file.daemon(), file.control, file.thresholds.body.get())
     };
     let threshold = args.threshold.unwrap_or(threshold);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let daemon = if args.server { "server" } else { "milter" };
     let status = runtime.block_on(control::status(&socket, threshold)).map_err(|e| {
-        let socket = socket.display();
+        let (daemon, socket) = (called(daemon), socket.display());
         match e.kind() {
             // It runs, and says what is wrong.
             io::ErrorKind::Other => anyhow!("the {daemon} at {socket} cannot tell: {e}"),
@@ -186,13 +185,13 @@ fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
 
 /// With whom counts are shared.
 fn print_others(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
-    if status.role == "milter" && !status.links.is_empty() {
+    if status.role != "server" && !status.links.is_empty() {
         writeln!(out, "\nspool: {} reports that no update includes yet", status.ledger.spool)?;
     }
     let kind = match &*status.role {
         _ if status.fleet.is_some() => "log",
-        "milter" => "upstream",
-        _ => "peer",
+        "server" => "peer",
+        _ => "upstream",
     };
     for link in &status.links {
         writeln!(out, "\n{kind} {}", LinkLine(link))?;

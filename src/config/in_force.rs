@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 
 /// The commented configuration of a milter; it has every key with its default.
-pub const MILTER_EXAMPLE: &str = include_str!("../../conf/milter.toml");
+pub(super) const MILTER_EXAMPLE: &str = include_str!("../../conf/milter.toml");
 
 /// That of a server.
 pub const SERVER_EXAMPLE: &str = include_str!("../../conf/server.toml");

@@ -2,9 +2,11 @@
 //! `milter.toml`: every key, and what it becomes.
 
 use super::bounded::read_bounded;
+use super::doors;
 use super::error::ConfigError;
 use super::policies;
 use super::source::Source;
+use crate::doors::Settings as DoorSettings;
 use crate::milter::Listeners;
 use crate::net::{Endpoint, Mode};
 use crate::policy::{
@@ -15,7 +17,7 @@ use crate::policy::{
 use crate::signature::FederationKey;
 use crate::sync::{self, Upstream, log};
 use crate::verdict::{HeaderName, Rules};
-use crate::{doors, ledger, page, signature, telemetry};
+use crate::{ledger, page, signature, telemetry};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -82,7 +84,7 @@ pub struct MilterFile {
     pub fleet: Option<log::Settings>,
     pub sync: sync::Settings,
     pub status: page::Settings,
-    pub doors: doors::Settings,
+    pub doors: DoorSettings,
     pub log: telemetry::Settings,
 }
 
@@ -118,9 +120,23 @@ impl Default for MilterFile {
             fleet: None,
             sync: sync::Settings::default(),
             status: page::Settings::default(),
-            doors: doors::Settings::default(),
+            doors: DoorSettings::default(),
             log: telemetry::Settings::default(),
         }
+    }
+}
+
+impl MilterFile {
+    /// Whether a mail server asks the daemon; else it has doors alone.
+    #[must_use]
+    pub const fn has_milter(&self) -> bool {
+        !self.listen.0.is_empty()
+    }
+
+    /// The name of the daemon whose it is.
+    #[must_use]
+    pub const fn daemon(&self) -> &'static str {
+        if self.has_milter() { "milter" } else { "doors" }
     }
 }
 
@@ -163,7 +179,16 @@ pub struct Parts {
 /// # Errors
 /// [`ConfigError`], which names the place.
 pub fn load(path: &Path) -> Result<Checked, ConfigError> {
-    let Parts { file, key, whitelist, private, traps, policies } = load_parts(path)?;
+    checked(load_parts(path)?)
+}
+
+/// The same of a file of doors alone, whatever its name says.
+pub(super) fn load_doors(path: &Path) -> Result<Checked, ConfigError> {
+    checked(parts_of(&Source::read(path)?, true)?)
+}
+
+fn checked(parts: Parts) -> Result<Checked, ConfigError> {
+    let Parts { file, key, whitelist, private, traps, policies } = parts;
     let (key, whitelist, private, traps) = (key?, whitelist?, private?, traps?);
     Ok(Checked { file, key, whitelist, private, traps, policies: policies? })
 }
@@ -185,7 +210,18 @@ fn check_people(source: &Source, file: &MilterFile) -> Result<(), ConfigError> {
 /// When the file at `path` itself cannot be used.
 pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     let source = Source::read(path)?;
-    let file: MilterFile = source.parse()?;
+    parts_of(&source, doors::is_one(path, &source))
+}
+
+fn parts_of(source: &Source, is_of_doors: bool) -> Result<Parts, ConfigError> {
+    let mut file: MilterFile = source.parse()?;
+    if is_of_doors {
+        doors::check(source, &file.doors)?;
+        file.listen = Listeners::none();
+        let place = |key, own: &str, given: PathBuf| if source.has(key) { given } else { own.into() };
+        file.control = place("control", doors::CONTROL, file.control);
+        file.state_dir = place("state-dir", doors::STATE_DIR, file.state_dir);
+    }
     file.ledger.check().map_err(|(key, message)| source.error(&format!("ledger.{key}"), message))?;
     if let Some(bad) = file.hostname.chars().find(|c| !c.is_ascii_graphic()) {
         return Err(source.error("hostname", format!("found {bad:?}, expected the name of this mail server")));
@@ -205,7 +241,7 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
         let message = format!("found {bad:?}, expected characters that stand in addresses, such as \"+\"");
         return Err(source.error("counting.recipient-delimiter", message));
     }
-    check_people(&source, &file)?;
+    check_people(source, &file)?;
     let authentication = file.authentication.check();
     authentication.map_err(|(key, message)| source.error(&format!("authentication.{key}"), message))?;
     if file.sync.interval.is_zero() {
@@ -214,10 +250,9 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     }
     source.check_servers("upstream", &file.upstream)?;
     source.check_fleet(file.fleet.as_ref(), ("upstream", &file.upstream), true)?;
-    policies::check(&source, &file.listen, &file.policy, &file.outbound)?;
+    policies::check(source, &file.listen, &file.policy, &file.outbound)?;
     file.status.check().map_err(|message| source.error("status.listen", message))?;
     file.doors.check().map_err(|(key, message)| source.error(&format!("doors.{key}"), message))?;
-    let mut file = file;
     file.ledger.federation.spool_age = file.sync.max_spool_age;
     file.ledger.federation.spool_reports = file.sync.max_spool;
     file.ledger.federation.hold = file.sync.hold;
@@ -226,13 +261,13 @@ pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     file.ledger.federation.fleet_client =
         file.fleet.as_ref().and_then(|fleet| fleet.reporter().map(str::to_owned));
     file.ledger.federation.upstreams = file.upstream.iter().map(url).collect();
-    let key = key_of(&source, &file.ledger);
-    let whitelist = list_of(&source, "whitelist.files", &file.whitelist.files);
-    let private = private_of(&source, &file.sync.private);
-    let traps = Traps::load(&file.traps, &read_bounded).map_err(|e| of_list(&source, "traps.recipients", e));
+    let key = key_of(source, &file.ledger);
+    let whitelist = list_of(source, "whitelist.files", &file.whitelist.files);
+    let private = private_of(source, &file.sync.private);
+    let traps = Traps::load(&file.traps, &read_bounded).map_err(|e| of_list(source, "traps.recipients", e));
     let defaults = Defaults { judge: file.judge, thresholds: &file.thresholds, actions: &file.actions };
-    let policies = policies::load(&source, &file.policy, defaults);
-    check_hold(&source, &file, &policies)?;
+    let policies = policies::load(source, &file.policy, defaults);
+    check_hold(source, &file, &policies)?;
     Ok(Parts { file, key, whitelist, private, traps, policies })
 }
 

@@ -4,6 +4,7 @@
 //! Each room has a settings struct of its own; here they are put together, filled, and checked against one another.
 
 mod bounded;
+mod doors;
 mod error;
 mod fleet;
 mod in_force;
@@ -17,10 +18,11 @@ mod source;
 mod warnings;
 
 pub use bounded::read_bounded;
+pub use doors::DOORS_PATH;
 pub use error::ConfigError;
 pub use fleet::load_members;
-pub use in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE, in_force, keep};
-pub use kind::Kind;
+pub use in_force::{SERVER_EXAMPLE, in_force, keep};
+pub use kind::{Kind, load_for};
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};
 pub use pieces::{files, pieces_directory};
 pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts};

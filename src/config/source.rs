@@ -92,6 +92,11 @@ impl Source {
         file.error(span, key, message)
     }
 
+    /// Whether any of the files has this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.span(key).is_some()
+    }
+
     /// File and line of a place.
     pub(super) fn line(&self, at: usize) -> (&Path, usize) {
         let (file, span) = self.file_at(Some(at..at));

@@ -8,18 +8,20 @@ use super::pieces::pieces_directory;
 use super::server::ServerFile;
 use super::source::Source;
 use crate::directory::{ENTER, Obstacle, READ, User};
+use crate::doors;
 use crate::net::{Address, Certificate, CertificateError, Endpoint, TlsError, TlsFiles, TlsKeys};
 use crate::policy::{doubts, host_bits};
 use crate::sync::log;
 use std::fs;
 use std::net::IpAddr;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use toml::de::{DeTable, DeValue};
 
 /// Keys whose values are files that the daemon reads.
-const FILES: [&str; 11] = [
+const FILES: [&str; 13] = [
     "files",
     "private",
     "token-file",
@@ -31,6 +33,8 @@ const FILES: [&str; 11] = [
     "key-file",
     "nkey-file",
     "password-file",
+    "accounts-file",
+    "access-file",
 ];
 
 /// Keys whose files are white lists.
@@ -50,6 +54,13 @@ struct Text<'a> {
 #[derive(serde::Deserialize)]
 struct Fleet {
     fleet: Option<log::Settings>,
+}
+
+/// What only a milter's has.
+#[derive(serde::Deserialize)]
+struct Doors {
+    #[serde(default)]
+    doors: doors::Settings,
 }
 
 /// What is doubtful in a configuration that is valid, read by this user at this time.
@@ -87,6 +98,9 @@ pub fn warnings(
     if fleet.is_some_and(|fleet| fleet.is_exposed()) {
         let what = "tls = false sends the password and all counts so that anybody on the way to the log can read them";
         found.push(source.error("fleet.tls", what.to_owned()));
+    }
+    if kind == Kind::Milter {
+        found.extend(of_pyzor(&source, &source.parse::<Doors>()?.doors.pyzor));
     }
     if kind == Kind::Server {
         let file: ServerFile = source.parse()?;
@@ -251,6 +265,24 @@ fn of_list(path: PathBuf, user: &User) -> Vec<ConfigError> {
     found.extend(doubts.into_iter().map(|doubt| {
         ConfigError::file(Path::new(&format!("{}:{}", doubt.path.display(), doubt.line)), doubt.what)
     }));
+    found
+}
+
+/// What is to be said of the accounts of Pyzor's users, and of what they may do. That a file cannot be read was said before.
+fn of_pyzor(source: &Source, settings: &doors::PyzorSettings) -> Vec<ConfigError> {
+    let doors::PyzorSettings { accounts_file, access_file, .. } = settings;
+    let examined = doors::pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
+    let Ok((faults, has_keys)) = examined else { return Vec::new() };
+    let mut found = Vec::new();
+    let is_everybodys = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o004 != 0);
+    if let Some(path) = accounts_file.as_ref().filter(|path| has_keys && is_everybodys(path)) {
+        let what = format!("everybody on this machine can read the keys in {}", path.display());
+        found.push(source.error("doors.pyzor.accounts-file", what));
+    }
+    let faults = faults.into_iter().map(|doors::pyzor::Fault { path, line, what }| {
+        ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
+    });
+    found.extend(faults);
     found
 }
 

@@ -9,6 +9,12 @@ pub(super) fn door_metrics(activity: &Activity, text: &mut Text) {
     let doors = &activity.doors;
     let name = |door: Door| ("door", door.as_str().to_owned());
     text.family(
+        "bulkmark_door_open",
+        "gauge",
+        "1 for a door that is configured and open, 0 for one that could not be opened.",
+        doors.status().into_iter().map(|door| (vec![("door", door.name)], u8::from(door.error.is_none()))),
+    );
+    text.family(
         "bulkmark_door_connections",
         "gauge",
         "Open connections of other programs that ask, by door.",

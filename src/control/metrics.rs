@@ -21,7 +21,7 @@ impl Daemon {
             "bulkmark_build_info",
             "gauge",
             "1, with role and version.",
-            [(vec![("role", self.role.to_string()), ("version", env!("CARGO_PKG_VERSION").to_owned())], 1)],
+            [(vec![("role", self.name.to_owned()), ("version", env!("CARGO_PKG_VERSION").to_owned())], 1)],
         );
         text.one("bulkmark_uptime_seconds", "gauge", "Time since the start.", self.uptime());
         text.family(

@@ -69,7 +69,7 @@ pub struct RefusedStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DaemonStatus {
-    /// "milter" or "server".
+    /// "milter", "doors" or "server".
     pub role: String,
     /// Of the program.
     pub version: String,
@@ -114,6 +114,8 @@ pub struct DaemonStatus {
 
 /// What a daemon is made of, as far as it can tell of it.
 pub struct Parts {
+    /// The name of its command: "milter", "doors" or "server".
+    pub name: &'static str,
     /// What its ledger is for.
     pub role: Role,
     /// Where it listens, as the system has it.
@@ -169,7 +171,7 @@ impl Daemon {
         Self { started: Instant::now(), started_at: ledger::now(), parts }
     }
 
-    /// Whether it is a server; else it is a milter.
+    /// Whether it is a server; else it is a milter, or has doors alone.
     #[must_use]
     pub fn is_server(&self) -> bool {
         self.role == Role::Server
@@ -203,7 +205,7 @@ impl Daemon {
             link.behind = fleet.steps_behind;
         }
         Ok(DaemonStatus {
-            listens: Some(self.address.clone()),
+            listens: Some(self.address.clone()).filter(|address| !address.is_empty()),
             links,
             fleet,
             staleness_seconds: self.links.staleness(),
@@ -222,15 +224,8 @@ impl Daemon {
     /// # Errors
     /// When the ledger is not available.
     pub async fn shares(&self, signatures: Vec<Signature>, ask: bool) -> Result<Vec<Shares>, LedgerError> {
-        let mut all = self.ledger.shares(signatures.clone(), ledger::now()).await?;
-        let asked = match &self.asks {
-            Some(asks) if ask => asks.counts(&signatures, Instant::now() + PATIENCE).await,
-            _ => None,
-        };
-        for (shares, count) in all.iter_mut().zip(asked.into_iter().flatten()) {
-            shares.asked = Some(count);
-        }
-        Ok(all)
+        let asks = self.asks.as_deref().filter(|_| ask);
+        crate::sync::shares(&self.ledger, asks, signatures, Instant::now() + PATIENCE).await
     }
 
     /// What everybody may know who may read: nothing of addresses, links and clients.
@@ -268,7 +263,7 @@ impl Daemon {
 
     fn outline(&self, ledger: ledger::Status) -> DaemonStatus {
         DaemonStatus {
-            role: self.role.to_string(),
+            role: self.name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_seconds: self.uptime(),
             listens: None,

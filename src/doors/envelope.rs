@@ -17,6 +17,8 @@ pub struct Asked {
     pub recipients: Vec<String>,
     /// Whether the message is counted.
     pub counts: bool,
+    /// Whether it is explained.
+    pub explains: bool,
 }
 
 /// The parts of an envelope, by their names in a query.
@@ -32,11 +34,14 @@ pub fn asked(query: &str, fields: impl Fn(&str) -> Vec<String>) -> Result<Asked,
     let mut asked = Asked { counts: true, ..Asked::default() };
     for (name, value) in &told {
         match &**name {
-            "count" => asked.counts = yes_or_no(value)?,
+            "count" => asked.counts = yes_or_no(name, value)?,
+            "explain" => asked.explains = yes_or_no(name, value)?,
             name if NAMES.contains(&name) => set(&mut asked, name, value)?,
             _ => {
                 let known = NAMES.join(", ");
-                return Err(format!("found {name:?} in the query, expected count, or one of {known}"));
+                return Err(format!(
+                    "found {name:?} in the query, expected count, explain, or one of {known}"
+                ));
             }
         }
     }
@@ -51,11 +56,11 @@ pub fn asked(query: &str, fields: impl Fn(&str) -> Vec<String>) -> Result<Asked,
     Ok(asked)
 }
 
-fn yes_or_no(value: &str) -> Result<bool, String> {
+fn yes_or_no(name: &str, value: &str) -> Result<bool, String> {
     match value {
         "yes" => Ok(true),
         "no" => Ok(false),
-        _ => Err(format!("found count={value:?}, expected yes or no")),
+        _ => Err(format!("found {name}={value:?}, expected yes or no")),
     }
 }
 
@@ -113,6 +118,8 @@ mod tests {
         let error = |query: &str| asked(query, |_| Vec::new()).unwrap_err();
         assert_eq!(error("ip=x"), "found ip=\"x\", expected an IP address");
         assert_eq!(error("count=maybe"), "found count=\"maybe\", expected yes or no");
-        assert!(error("rcp=x").starts_with("found \"rcp\" in the query, expected count, or one of ip, "));
+        assert!(
+            error("rcp=x").starts_with("found \"rcp\" in the query, expected count, explain, or one of ip, ")
+        );
     }
 }

@@ -5,7 +5,8 @@ use super::access::{Access, Denied};
 use super::envelope::{Asked, asked};
 use super::head::Head;
 use crate::activity::{Door, Request as Done};
-use crate::judging::{Judgement, Message, Service, judge};
+use crate::explain::Explanation;
+use crate::judging::{Judgement, Message, Service, explain, judge};
 use crate::mail::MAX_BODY;
 use crate::verdict::{Answer, Finding, because};
 use axum::Router;
@@ -63,6 +64,9 @@ struct Told {
     header: Field,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<Reply>,
+    /// As before this request, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explained: Option<Explanation>,
 }
 
 /// From which count or weight on a message is bulk or spam.
@@ -128,19 +132,23 @@ async fn told(context: &Context, request: Request) -> Result<Told, Failure> {
         values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     };
     let asked = asked(parts.uri.query().unwrap_or_default(), fields);
-    let Asked { envelope, recipients, counts } =
+    let Asked { envelope, recipients, counts, explains } =
         asked.map_err(|why| Failure(StatusCode::BAD_REQUEST, why))?;
     let mut message = Message::new(&context.service, envelope, Door::Http);
     recipients.iter().for_each(|recipient| message.rcpt(recipient));
     if !counts {
         message.only_ask();
     }
+    if explains {
+        message.explain();
+    }
     timeout(context.timeout, read(&mut message, body)).await.map_err(|_| {
         let seconds = context.timeout.as_secs_f64();
         Failure(StatusCode::REQUEST_TIMEOUT, format!("the message did not come within {seconds} s"))
     })??;
+    let explained = if explains { Box::pin(explain(&message, &context.service)).await } else { None };
     let judgement = Box::pin(judge(&mut message, &context.service, None)).await;
-    Ok(tell(&message, judgement))
+    Ok(Told { explained, ..tell(&message, judgement) })
 }
 
 /// No web site can have a browser send this type to this machine without asking for leave first.
@@ -205,5 +213,6 @@ fn tell(message: &Message, judgement: Judgement) -> Told {
         counted: reported > 0,
         header: Field { name: rules.header.as_str().to_owned(), value: outcome.header },
         reply: outcome.reply.map(|reply| Reply { code: reply.code, status: reply.status, text: reply.text }),
+        explained: None,
     }
 }

@@ -74,35 +74,40 @@ async fn ended(mut end: watch::Receiver<bool>) {
 }
 
 impl OpenDoors {
-    /// Binds the doors that these settings have. What they keep is in `state_dir`.
-    ///
-    /// # Errors
-    /// [`DoorError`]
+    /// Binds the doors that these settings have, each for itself, and returns those that cannot be had, too. What they keep is in `state_dir`.
     pub async fn bind(
         settings: &Settings,
         service: &Arc<Service>,
         state_dir: &Path,
-    ) -> Result<Self, DoorError> {
+    ) -> (Self, Vec<(Door, DoorError)>) {
         let Settings { http, dccifd, razor, pyzor } = settings;
         let most = [http.max_connections, dccifd.max_connections, razor.max_connections];
-        let bounds = most.map(|most| bounds(most.get()));
-        let http = match http.listen.address() {
-            None => None,
-            Some(address) => Some(bind_http(address, http, service).await?),
+        let mut doors = Self {
+            http: None,
+            dccifd: None,
+            razor: None,
+            pyzor: None,
+            bounds: most.map(|most| bounds(most.get())),
         };
-        let dccifd = match dccifd.listen.address() {
-            None => None,
-            Some(address) => Some(bind_dccifd(address, dccifd, service).await?),
-        };
-        let razor = match razor.listen.address() {
-            None => None,
-            Some(address) => Some(bind_razor(address, razor, service, state_dir).await?),
-        };
-        let pyzor = match pyzor.listen.address() {
-            None => None,
-            Some(address) => Some(bind_pyzor(address, pyzor, service).await?),
-        };
-        Ok(Self { http, dccifd, razor, pyzor, bounds })
+        let mut closed = Vec::new();
+        for door in Door::BESIDE {
+            let Some(address) = settings.address(door) else { continue };
+            let bound = match door {
+                Door::Milter => Ok(()),
+                Door::Http => bind_http(address, http, service).await.map(|bound| doors.http = Some(bound)),
+                Door::Dccifd => {
+                    bind_dccifd(address, dccifd, service).await.map(|bound| doors.dccifd = Some(bound))
+                }
+                Door::Razor => bind_razor(address, razor, service, state_dir)
+                    .await
+                    .map(|bound| doors.razor = Some(bound)),
+                Door::Pyzor => {
+                    bind_pyzor(address, pyzor, service).await.map(|bound| doors.pyzor = Some(bound))
+                }
+            };
+            closed.extend(bound.err().map(|error| (door, error)));
+        }
+        (doors, closed)
     }
 
     /// Where they are, for people.
@@ -217,6 +222,7 @@ async fn bind_pyzor(
 ) -> Result<Arc<pyzor::Context>, DoorError> {
     let accounts = pyzor::Accounts::load(settings.accounts_file.as_deref(), settings.access_file.as_deref());
     let accounts = accounts.map_err(DoorError::PyzorAccounts)?;
+    pyzor::tell_faults(&accounts);
     let bound = pyzor::Context::bind(address, settings, accounts, service).await;
     let context = bound.map_err(|reason| DoorError::Bind {
         address: address.to_string(),

@@ -271,19 +271,19 @@ impl Settings {
     /// Whether there is any door.
     #[must_use]
     pub fn are_open(&self) -> bool {
-        !self.addresses().is_empty()
+        Door::BESIDE.into_iter().any(|door| self.address(door).is_some())
     }
 
-    /// The doors that are configured, and where they are to be.
+    /// Where a door is to be; none if it is not configured.
     #[must_use]
-    pub fn addresses(&self) -> Vec<(Door, String)> {
-        let all = [
-            (Door::Http, &self.http.listen),
-            (Door::Dccifd, &self.dccifd.listen),
-            (Door::Razor, &self.razor.listen),
-            (Door::Pyzor, &self.pyzor.listen),
-        ];
-        all.into_iter().filter_map(|(door, listen)| Some((door, listen.address()?.to_string()))).collect()
+    pub const fn address(&self, door: Door) -> Option<&Address> {
+        match door {
+            Door::Milter => None,
+            Door::Http => self.http.listen.address(),
+            Door::Dccifd => self.dccifd.listen.address(),
+            Door::Razor => self.razor.listen.address(),
+            Door::Pyzor => self.pyzor.listen.address(),
+        }
     }
 
     /// Whether they agree with one another.

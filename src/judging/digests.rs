@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What people say of signatures that other programs made: they are told and asked without the message.
+//! What is told and asked of digests that other programs made, without the message.
 
-use super::report::{Refused, Word, weighing};
+use super::report::{Refused, weighing};
 use super::service::Service;
-use crate::ledger::{Nominated, Said, Saying};
+use crate::ledger::{LedgerError, Nominated, Said, Saying, Side, now};
 use crate::signature::{ReporterId, Signature, nomination, revocation};
-use tokio::time::{Instant, timeout_at};
+use crate::verdict::Rules;
+use tokio::time::timeout;
 
 /// What people say of one signature, in units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,46 +25,63 @@ impl Opinion {
     }
 }
 
-/// What people say of these signatures, by one question to the ledger, and one more where any was nominated. None when there is no answer
-/// before the deadline of verdicts.
+/// What people say of these signatures, by one question to the ledger. None when there is no answer before the deadline of verdicts.
 pub async fn opinions(service: &Service, signatures: &[Signature]) -> Option<Vec<Opinion>> {
-    let mut opinions = vec![Opinion::default(); signatures.len()];
     if !service.ledger.has_people() {
-        return Some(opinions);
+        return Some(vec![Opinion::default(); signatures.len()]);
     }
     let rules = service.rules.load_full();
-    let (now, deadline) = (crate::ledger::now(), Instant::now() + rules.deadline);
+    let both = |&of: &Signature| {
+        let nomination = nomination(&rules.key, of);
+        [nomination, revocation(nomination)]
+    };
+    let asked = signatures.iter().flat_map(both).collect();
     let thousandths = rules.people.federation_weight.thousandths();
-    let ask =
-        async |asked| timeout_at(deadline, service.ledger.weighed(asked, thousandths, now)).await.ok()?.ok();
-    let nominations: Vec<Signature> = signatures.iter().map(|&of| nomination(&rules.key, of)).collect();
-    let weights: Vec<u32> = ask(nominations.clone()).await?;
-    let said: Vec<usize> = (0..weights.len()).filter(|&at| weights[at] > 0).collect();
-    opinions.iter_mut().zip(weights).for_each(|(opinion, weight)| opinion.nominated = weight);
-    if !said.is_empty() {
-        let revoked = ask(said.iter().map(|&at| revocation(nominations[at])).collect()).await?;
-        said.iter().zip(revoked).for_each(|(&at, weight)| opinions[at].revoked = weight);
-    }
-    Some(opinions)
+    let weights = in_time(&rules, service.ledger.weighed(asked, thousandths, now())).await?;
+    let (pairs, _) = weights.as_chunks();
+    Some(pairs.iter().map(|&[nominated, revoked]| Opinion { nominated, revoked }).collect())
+}
+
+/// The ledger's answer, if it comes before the deadline of verdicts.
+pub(super) async fn in_time<T>(
+    rules: &Rules,
+    answer: impl Future<Output = Result<T, LedgerError>>,
+) -> Option<T> {
+    timeout(rules.deadline, answer).await.ok()?.ok()
 }
 
 /// Counts what somebody says of a signature. What was answered is on disk.
 ///
 /// # Errors
 /// [`Refused`]; nothing is counted then.
-pub async fn take_digest(service: &Service, of: Signature, word: Word) -> Result<Said, Refused> {
-    let rules = service.rules.load_full();
-    let now = crate::ledger::now();
-    let Word { reporter, side, only_back, .. } = word;
-    let reporter = ReporterId::of(&rules.key, &reporter);
+pub async fn take_digest(
+    service: &Service,
+    of: Signature,
+    (reporter, side): (&[u8], Side),
+) -> Result<Said, Refused> {
+    let (rules, now) = (service.rules.load_full(), now());
+    let reporter = ReporterId::of(&rules.key, reporter);
     if !service.daily.admits(reporter, now) {
         return Err(Refused::TooMany);
     }
-    // It stands for the whole content, as a body's signature does.
-    let shared = rules.people.share_nominations && rules.shares_exact;
-    let nominations = vec![Nominated { of, nomination: nomination(&rules.key, of), shared }];
-    let weighing = weighing(&rules);
-    let saying =
-        Saying { reporter, side, nominations, fixed: None, weighing, subject: String::new(), only_back, now };
-    Ok(service.ledger.say(saying).await?)
+    Ok(say(service, &rules, of, (reporter, side), now).await?)
+}
+
+/// Has the ledger count it.
+pub(super) async fn say(
+    service: &Service,
+    rules: &Rules,
+    of: Signature,
+    (reporter, side): (ReporterId, Side),
+    now: u64,
+) -> Result<Said, LedgerError> {
+    let nominations =
+        vec![Nominated { of, nomination: nomination(&rules.key, of), shared: are_shared(rules) }];
+    let saying = Saying { reporter, side, nominations, weighing: weighing(rules), now, ..Saying::default() };
+    service.ledger.say(saying).await
+}
+
+/// Whether other servers are told of digests: one stands for the whole content, as a body's signature does.
+pub(super) const fn are_shared(rules: &Rules) -> bool {
+    rules.people.share_nominations && rules.shares_exact
 }

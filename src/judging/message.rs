@@ -35,6 +35,8 @@ pub struct Message {
     pub(super) door: Door,
     /// Whether it is only asked about.
     pub(super) is_asked: bool,
+    /// Whether it is kept even where it is not judged.
+    is_explained: bool,
     recipient_bytes: usize,
     /// Why the message is neither counted nor judged.
     pub exempt: Option<Exempt>,
@@ -51,7 +53,7 @@ pub struct Message {
     /// Its Subject field as it came, cut short; where somebody wants to see it.
     pub(super) subject: Option<Vec<u8>>,
     wants_subject: bool,
-    account: Account,
+    pub(super) account: Account,
     _in_flight: InFlight,
 }
 
@@ -71,6 +73,7 @@ impl Message {
             envelope,
             door,
             is_asked: false,
+            is_explained: false,
             recipient_bytes: 0,
             exempt,
             unjudged: None,
@@ -89,6 +92,11 @@ impl Message {
     /// It is judged and not counted, and nothing is remembered of it.
     pub const fn only_ask(&mut self) {
         self.is_asked = true;
+    }
+
+    /// It is to be explained, too, before it is judged.
+    pub const fn explain(&mut self) {
+        self.is_explained = true;
     }
 
     /// It cannot be judged.
@@ -161,7 +169,8 @@ impl Message {
 
     /// Keeps a piece of a message that will be judged, as long as there is memory for it.
     fn collect(&mut self, add: impl FnOnce(&mut RawMessage)) {
-        if self.exempt.is_some() || self.unjudged.is_some() || self.raw.over().is_some() {
+        if self.exempt.is_some() && !self.is_explained || self.unjudged.is_some() || self.raw.over().is_some()
+        {
             return;
         }
         let before = self.raw.len();

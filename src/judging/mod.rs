@@ -2,13 +2,14 @@
 //! The one way of a message to its verdict, whoever brings it: the milter, or another door.
 //!
 //! A door collects a [`Message`], within the bounds of all (`budget`). [`judge`] has it read (`readers`), has the ledger asked as
-//! [`verdict`](crate::verdict) says, and tells log, metrics and page of it. What people and traps say of mail goes by
+//! [`verdict`](crate::verdict) says, and tells log, metrics and page of it; [`explain`] says why, to whoever asks for that. What people and traps say of mail goes by
 //! [`take_report`]. [`Service`] is what all have in common.
 
 mod budget;
 mod correspondents;
 mod daily;
 mod digests;
+mod explain;
 mod judge;
 mod judgement;
 mod later;
@@ -29,6 +30,7 @@ mod twice;
 
 pub use budget::Account as Hold;
 pub use digests::{Opinion, opinions, take_digest};
+pub use explain::explain;
 pub use judge::judge;
 pub use judgement::Judgement;
 pub use look_back::look_back;

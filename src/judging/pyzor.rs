@@ -4,10 +4,12 @@
 //! A digest has two counts, in the same ledger as all others, and so the same for a whole federation: of those who reported it, and of those
 //! who put it on the white list. What is said of it is a nomination or a revocation, too, by which reporters are judged.
 
-use super::report::{Refused, weighing};
+use super::digests::{are_shared, in_time, say};
+use super::report::Refused;
 use super::service::Service;
-use crate::ledger::{LedgerError, Nominated, Report, Saying, Shared, Side};
-use crate::signature::{FederationKey, Foreign, ReporterId, Signature, foreign, nomination};
+use super::thin::raise;
+use crate::ledger::{Report, Shared, Side, now};
+use crate::signature::{FederationKey, Foreign, ReporterId, Signature, foreign};
 use serde::Deserialize;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -111,7 +113,7 @@ pub async fn take_pyzor(
     (teller, side): (&Teller, Side),
     each: bool,
 ) -> Result<bool, Refused> {
-    let (rules, now) = (service.rules.load_full(), crate::ledger::now());
+    let (rules, now) = (service.rules.load_full(), now());
     let reporter = ReporterId::of(&rules.key, &teller.name());
     let is_admitted = |reporter| service.daily.admits(reporter, now);
     let is_admitted = is_admitted(reporter)
@@ -119,7 +121,6 @@ pub async fn take_pyzor(
     if !is_admitted && !each {
         return Err(Refused::TooMany);
     }
-    let shared = if rules.people.share_nominations { Shared::Once } else { Shared::Nothing };
     let [reported, whitelisted] = digest.signatures(&rules.key);
     let (of, mark) = match side {
         Side::Spam => (reported, [&b"reported by "[..], reporter.bytes()].concat()),
@@ -129,11 +130,7 @@ pub async fn take_pyzor(
     let Some(_turn) = service.turns.begin(mark) else { return Ok(false) };
     let is_known = !each && service.ledger.counts(vec![mark], now).await?.iter().any(|&count| count > 0);
     let weighs = if is_admitted {
-        let nomination = nomination(&rules.key, reported);
-        let nominations = vec![Nominated { of: reported, nomination, shared: shared != Shared::Nothing }];
-        let weighing = weighing(&rules);
-        let saying = Saying { reporter, side, nominations, weighing, now, ..Saying::default() };
-        let said = service.ledger.say(saying).await?;
+        let said = say(service, &rules, reported, (reporter, side), now).await?;
         let has_weight = said.counted + said.taken_back > 0;
         // What nobody reported cannot be revoked, and can be white-listed; where there is no room, an account is known all the same.
         has_weight || side == Side::NotSpam || said.no_room > 0 && !teller.is_stranger()
@@ -145,21 +142,23 @@ pub async fn take_pyzor(
     }
     // The mark stays here: it says that this reporter was counted, and follows from nothing that others have.
     let marks = if each { Vec::new() } else { vec![mark] };
+    let shared = if are_shared(&rules) { Shared::Once } else { Shared::Nothing };
     let report = Report { signatures: marks, once: vec![of], times: 1, shared, now, ..Report::default() };
     service.ledger.report(report).await?;
     Ok(true)
 }
 
-/// The counts of digests, each of its reports and of its white-listing.
-///
-/// # Errors
-/// When there are none.
-pub async fn digest_counts(service: &Service, digests: &[PyzorDigest]) -> Result<Vec<[u32; 2]>, LedgerError> {
-    let rules = service.rules.load();
-    let signatures = digests.iter().flat_map(|digest| digest.signatures(&rules.key)).collect();
-    drop(rules);
-    let counts = service.ledger.counts(signatures, crate::ledger::now()).await?;
-    Ok(counts.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
+/// The counts of digests, each of its reports and of its white-listing, by one question to the ledger. A thin milter puts another one to its
+/// server, where others may be told of digests. None when the ledger does not answer before the deadline of verdicts.
+pub async fn digest_counts(service: &Service, digests: &[PyzorDigest]) -> Option<Vec<[u32; 2]>> {
+    let rules = service.rules.load_full();
+    let signatures: Vec<Signature> =
+        digests.iter().flat_map(|digest| digest.signatures(&rules.key)).collect();
+    let mut counts = in_time(&rules, service.ledger.counts(signatures.clone(), now())).await?;
+    if let Some(asks) = service.asks.as_deref().filter(|_| are_shared(&rules)) {
+        raise(asks, &signatures, &mut counts).await;
+    }
+    Some(counts.as_chunks().0.to_vec())
 }
 
 #[cfg(test)]

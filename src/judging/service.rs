@@ -49,6 +49,8 @@ pub struct Service {
     pub(super) settled: Settled,
     /// What came through several doors.
     pub(super) twice: Twice,
+    /// Tells that the configuration was read again.
+    reloads: watch::Sender<()>,
     /// The number of messages that are being received.
     in_flight: watch::Sender<usize>,
 }
@@ -81,8 +83,21 @@ impl Service {
             turns: Turns::default(),
             settled: Settled::default(),
             twice: if has_doors { Twice::watching() } else { Twice::default() },
+            reloads: watch::Sender::new(()),
             in_flight: watch::Sender::new(0),
         })
+    }
+
+    /// Puts new rules into force, and has everybody read anew what the configuration names.
+    pub fn put_in_force(&self, rules: Rules) {
+        self.rules.store(Arc::new(rules));
+        self.reloads.send_replace(());
+    }
+
+    /// Changes whenever the configuration was read again.
+    #[must_use]
+    pub fn reloads(&self) -> watch::Receiver<()> {
+        self.reloads.subscribe()
     }
 
     /// The number of messages that are being received, as it changes.

@@ -5,6 +5,7 @@
 use crate::ledger::Shared;
 use crate::signature::Signature;
 use crate::sync::Asks;
+use crate::sync::wire::MAX_ASKED;
 use crate::verdict::Question;
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,17 @@ pub(super) fn together(question: &Question, here: &[u32], elsewhere: &Elsewhere)
         elsewhere.map_or(here, |elsewhere| here.max(elsewhere.saturating_add(added(question, at))))
     };
     here.iter().zip(elsewhere).enumerate().map(of).collect()
+}
+
+/// Raises counts of which the server tells nothing by itself, since they are low, to what it has. Where it does not answer in time, they stay.
+pub(super) async fn raise(asks: &Asks, signatures: &[Signature], counts: &mut [u32]) {
+    let low: Vec<usize> = (0..counts.len()).filter(|&at| counts[at] < asks.bound()).collect();
+    let deadline = Instant::now() + PATIENCE;
+    for some in low.chunks(MAX_ASKED) {
+        let asked: Vec<Signature> = some.iter().map(|&at| signatures[at]).collect();
+        let Some(elsewhere) = asks.counts_now(&asked, deadline).await else { return };
+        some.iter().zip(elsewhere).for_each(|(&at, count)| counts[at] = counts[at].max(count));
+    }
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ impl Ledger {
     /// # Errors
     /// When there are no counts.
     pub async fn counts(&self, signatures: Vec<Signature>, now: u64) -> Result<Vec<u32>, LedgerError> {
-        self.look(move |state| signatures.iter().map(|&signature| state.count(signature, now)).collect())
+        self.read(move |state| signatures.iter().map(|&signature| state.count(signature, now)).collect())
             .await
     }
 }

@@ -4,17 +4,16 @@
 mod peers;
 mod people;
 
-use crate::ledger::busy::Busy;
 use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::read::Reader;
 use crate::ledger::errors::LedgerError;
-use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::refusal::Refusal;
 use crate::ledger::history::update::Update;
 use crate::ledger::history::vector::{Origin, Vector};
 use crate::ledger::random::random;
 use crate::ledger::settings::Role;
 use crate::ledger::settings::Settings;
+use crate::ledger::shared::Shared;
 use crate::ledger::state::assembly::Assembly;
 use crate::ledger::state::limited::Limits;
 use crate::ledger::state::merged::Applied;
@@ -26,14 +25,13 @@ use crate::ledger::state::server::NotCounted;
 use crate::ledger::state::shares::Shares;
 use crate::ledger::state::spool::Outgoing;
 use crate::ledger::status::Status;
-use crate::ledger::writer::{Answer, INTERNAL, Opening, Request, Shared, Work, Writer};
+use crate::ledger::writer::{Answer, INTERNAL, Opening, Request, Writer};
 use crate::signature::{FederationKey, Signature};
-use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use redb::Database;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -90,23 +88,9 @@ impl Ledger {
         let parameters = (key.id(), settings.window.as_secs());
         let opening = Opening { directory: directory.to_owned(), role, settings, key: key.clone() };
         let loaded = opening.open()?;
-        let shared = Arc::new(Shared {
-            remembered: AtomicUsize::new(0),
-            db: ArcSwapOption::empty(),
-            vector: watch::Sender::new(Arc::default()),
-            bulk: watch::Sender::new(crate::ledger::history::bulk::BulkMark::default()),
-            fleet: watch::Sender::new(FleetMark::default()),
-            drafted: ArcSwapOption::empty(),
-            parameters,
-            own: ArcSwap::default(),
-            failed: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            listens: AtomicBool::new(false),
-            has_people: AtomicBool::new(false),
-            busy: Busy::new(),
-        });
+        let shared = Arc::new(Shared::new(loaded, parameters));
         let (requests, receiver) = sync_channel(QUEUE);
-        let writer = Writer::new(opening, Arc::clone(&shared), loaded);
+        let writer = Writer::new(opening, Arc::clone(&shared));
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
             .spawn(move || writer.run(&receiver))
@@ -128,7 +112,7 @@ impl Ledger {
     /// # Errors
     /// When there is no count.
     pub async fn count(&self, signature: Signature, now: u64) -> Result<u32, LedgerError> {
-        self.look(move |state| state.count(signature, now)).await
+        self.read(move |state| state.count(signature, now)).await
     }
 
     /// The counts of `signatures` at the time `now`, and of what each is made up.
@@ -355,7 +339,7 @@ impl Ledger {
         &self,
         work: impl FnOnce(&mut State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.send(|answer| Request::Work(answered(work, answer))).await
+        self.send(|answer| Request::Work(Box::new(move |state| answered(state.map(work), answer)))).await
     }
 
     /// For what not all roles can do.
@@ -366,12 +350,24 @@ impl Ledger {
         Ok(self.ask(work).await??)
     }
 
-    /// For what changes nothing.
+    /// For counts: read beside the writer, who may be waiting for the disk. What was counted last may not be on it yet.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&State) -> T + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        if let Some(loaded) = self.shared.condition.read().await.readable() {
+            return Ok(read(&loaded.state));
+        }
+        // The file may be being read again, and the writer knows why where it is not.
+        self.look(read).await
+    }
+
+    /// For what changes nothing, and is to tell what is on disk.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.send(|answer| Request::Look(answered(|state| look(state), answer))).await
+        self.send(|answer| Request::Look(Box::new(move |state| answered(state.map(look), answer)))).await
     }
 
     async fn send<T>(
@@ -391,19 +387,12 @@ impl Ledger {
     }
 }
 
-/// Work whose result is sent.
-fn answered<T: Send + 'static>(
-    work: impl FnOnce(&mut State) -> T + Send + 'static,
-    answer: oneshot::Sender<Result<T, LedgerError>>,
-) -> Work {
-    Box::new(move |state| {
-        let value = state.map(work);
-        // Whoever asked may have gone away; nobody else needs the answer.
-        let send: Answer = Box::new(move |outcome| {
-            let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());
-            drop(answer.send(outcome.clone().and_then(|()| value.ok_or_else(closed))));
-        });
-        send
+/// Sends what was found, once it is known whether the disk has it.
+fn answered<T: Send + 'static>(value: Option<T>, answer: oneshot::Sender<Result<T, LedgerError>>) -> Answer {
+    // Whoever asked may have gone away; nobody else needs the answer.
+    Box::new(move |outcome| {
+        let closed = || LedgerError::Unavailable("the ledger's disk failed".to_owned());
+        drop(answer.send(outcome.clone().and_then(|()| value.ok_or_else(closed))));
     })
 }
 

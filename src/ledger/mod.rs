@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The ledger: how often was each signature reported, kept over restarts and crashes.
 //!
-//! [`Ledger`] is the handle that everybody holds. Behind it one thread, the writer, owns everything. It takes all reports that
-//! wait, applies them, commits them in one transaction, and answers them; so a count that was answered is on disk, and many
-//! messages share one fsync.
+//! [`Ledger`] is the handle that everybody holds. Behind it one thread, the writer, changes everything. It takes all reports that
+//! wait, applies them, commits them in one transaction, and answers them; so a report that was answered is on disk, and many
+//! messages share one fsync. Who only asks for counts reads them beside the writer, which keeps nobody out while the disk works.
 //!
 //! Three floors, each of which knows only those below it:
 //!
@@ -18,6 +18,7 @@ mod backup;
 mod bulk;
 mod busy;
 mod clock;
+mod condition;
 #[cfg(test)]
 mod convergence;
 mod disk;
@@ -30,6 +31,7 @@ mod new_ledger;
 mod random;
 mod seed;
 mod settings;
+mod shared;
 mod state;
 mod status;
 mod writer;

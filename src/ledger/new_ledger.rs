@@ -49,7 +49,8 @@ pub(super) fn write(
         counts.merged.vector_mut().set(origin, mark);
     }
     (counts.adopted, counts.replaced) = (true, true);
-    let written = commit::checkpoint(&db, &mut state, &Expired::default());
+    let changes = std::mem::take(&mut state.counts_mut().changes);
+    let written = commit::checkpoint(&db, &state, &changes, &Expired::default());
     written.map_err(|e| io(io::Error::other(e.to_string())))?;
     Ok(path)
 }

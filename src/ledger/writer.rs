@@ -1,35 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The writer: the one thread that owns counts and file.
 
-use crate::ledger::busy::Busy;
 use crate::ledger::clock::now;
+use crate::ledger::condition::Condition;
 use crate::ledger::disk::commit;
 use crate::ledger::disk::errors::OpenError;
 use crate::ledger::disk::errors::WriteError;
 use crate::ledger::disk::load::Loaded;
 use crate::ledger::disk::open;
 use crate::ledger::errors::LedgerError;
-use crate::ledger::history::bulk::BulkMark;
-use crate::ledger::history::fleet::FleetMark;
-use crate::ledger::history::step::Step;
-use crate::ledger::history::vector::{Chain, Origin, Vector};
 use crate::ledger::random::random;
 use crate::ledger::settings::Durability;
 use crate::ledger::settings::Role;
 use crate::ledger::settings::Settings;
+use crate::ledger::shared::Shared;
 use crate::ledger::state::changes::Expired;
-use crate::ledger::state::retries::Retries;
 use crate::ledger::state::roles::{State, WrongRole};
 use crate::signature::FederationKey;
-use arc_swap::{ArcSwap, ArcSwapOption};
-use redb::Database;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 /// Requests in one commit at most; it bounds what waits for one fsync.
 const ROUND: usize = 2048;
@@ -57,13 +51,16 @@ pub(crate) const INTERNAL: &str = "internal error in the ledger";
 /// Something done to the state, if there is one.
 pub(crate) type Work = Box<dyn FnOnce(Option<&mut State>) -> Answer + Send>;
 
+/// Something looked up in the state, if there is one.
+pub(crate) type Look = Box<dyn FnOnce(Option<&State>) -> Answer + Send>;
+
 /// What the writer is asked for.
 pub(crate) enum Request {
     /// Something done to the state, with an answer that is sent once it is on disk. Without a state there is an error to
     /// answer.
     Work(Work),
     /// Something that changes nothing, and so is answered while the disk takes nothing, too.
-    Look(Work),
+    Look(Look),
     /// To write everything down and stop.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
@@ -79,67 +76,17 @@ pub(crate) struct Opening {
     pub(crate) key: FederationKey,
 }
 
-/// What others see of a ledger without asking its writer.
-pub(crate) struct Shared {
-    /// Refused messages that are remembered.
-    pub(crate) remembered: AtomicUsize,
-    /// The open file, for readers.
-    pub(crate) db: ArcSwapOption<Database>,
-    /// How far each origin is counted and on disk.
-    pub(crate) vector: watch::Sender<Arc<Vector>>,
-    /// How far the list of bulk is, on disk.
-    pub(crate) bulk: watch::Sender<BulkMark>,
-    /// Where a fleet's chain stands on disk.
-    pub(crate) fleet: watch::Sender<FleetMark>,
-    /// The step that was drafted last, by the hash of its bytes.
-    pub(crate) drafted: ArcSwapOption<(Chain, Step)>,
-    /// The number of the key, and the length of a window in seconds.
-    pub(crate) parameters: (u64, u64),
-    /// The origins whose history only this ledger writes.
-    pub(crate) own: ArcSwap<Vec<Origin>>,
-    /// Whether the disk failed, and nothing was written since.
-    pub(crate) failed: AtomicBool,
-    /// Whether a server still has to hear from peers since its start.
-    pub(crate) listens: AtomicBool,
-    /// Whether it was closed, and will answer nothing any more.
-    pub(crate) closed: AtomicBool,
-    /// Whether people said anything of any message that may still count.
-    pub(crate) has_people: AtomicBool,
-    /// How long the writer has been at one piece of work.
-    pub(crate) busy: Busy,
-}
-
-enum Condition {
-    Open(Box<Loaded>),
-    /// The disk failed: the counts in memory were ahead of it and are gone. Those on disk are here, if it can be read.
-    Failed {
-        reason: String,
-        retry_at: Instant,
-        readable: Option<Box<Loaded>>,
-    },
-}
-
 pub(crate) struct Writer {
     opening: Opening,
     shared: Arc<Shared>,
-    condition: Condition,
     last_checkpoint: Instant,
     last_cut: Instant,
     commit_due: Option<Instant>,
 }
 
 impl Writer {
-    pub(crate) fn new(opening: Opening, shared: Arc<Shared>, loaded: Loaded) -> Self {
-        let writer = Self {
-            opening,
-            shared,
-            condition: Condition::Open(Box::new(loaded)),
-            last_checkpoint: Instant::now(),
-            last_cut: Instant::now(),
-            commit_due: None,
-        };
-        writer.share();
-        writer
+    pub(crate) fn new(opening: Opening, shared: Arc<Shared>) -> Self {
+        Self { opening, shared, last_checkpoint: Instant::now(), last_cut: Instant::now(), commit_due: None }
     }
 
     /// Works until nobody holds the other end.
@@ -149,7 +96,7 @@ impl Writer {
             let first = match requests.recv_timeout(wait) {
                 Ok(request) => Some(request),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return self.shut_down(),
+                Err(RecvTimeoutError::Disconnected) => return drop(self.shut_down()),
             };
             let round = first.into_iter().chain(std::iter::from_fn(|| requests.try_recv().ok())).take(ROUND);
             self.shared.busy.begin();
@@ -159,8 +106,7 @@ impl Writer {
                 None
             });
             if let Some(answer) = close {
-                self.shut_down();
-                let _ = answer.send(self.outcome());
+                let _ = answer.send(self.shut_down());
                 return;
             }
             self.shared.busy.end();
@@ -168,7 +114,7 @@ impl Writer {
     }
 
     fn next_due(&self) -> Instant {
-        let Condition::Open(loaded) = &self.condition else {
+        let Condition::Open(loaded) = &*self.shared.condition.blocking_read() else {
             // Nothing is due to a failed ledger; the next request sees whether it can be opened again.
             return Instant::now() + RETRY_AFTER;
         };
@@ -187,61 +133,60 @@ impl Writer {
     ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
         self.reopen_if_due();
         let (mut answers, mut looks, mut close) = (Vec::new(), Vec::new(), None);
+        let mut condition = self.shared.condition.blocking_write();
         for request in requests {
             match request {
-                Request::Work(work) => answers.push(work(match &mut self.condition {
-                    Condition::Open(loaded) => Some(&mut loaded.state),
-                    Condition::Failed { .. } => None,
-                })),
-                Request::Look(work) => looks.push(work),
+                Request::Work(work) => answers.push(work(condition.state_mut())),
+                Request::Look(look) => looks.push(look),
                 Request::Close(answer) => close = Some(answer),
             }
         }
+        drop(condition);
         self.cut_if_due();
         let outcome = self.commit_if_due();
         for answer in answers {
             answer(&outcome);
         }
-        for look in looks {
-            let outcome = if self.readable().is_some() { Ok(()) } else { self.outcome() };
-            look(self.readable().map(|loaded| &mut loaded.state))(&outcome);
-        }
+        self.answer(looks);
         self.checkpoint_if_due();
         close
     }
 
-    /// What is on disk, as far as it can be read.
-    fn readable(&mut self) -> Option<&mut Loaded> {
-        match &mut self.condition {
-            Condition::Open(loaded) => Some(loaded),
-            Condition::Failed { readable, .. } => readable.as_deref_mut(),
+    fn answer(&self, looks: Vec<Look>) {
+        if looks.is_empty() {
+            return;
+        }
+        let condition = self.shared.condition.blocking_read();
+        let readable = condition.readable();
+        let outcome = if readable.is_some() { Ok(()) } else { condition.outcome() };
+        for look in looks {
+            look(readable.map(|loaded| &loaded.state))(&outcome);
         }
     }
 
     fn outcome(&self) -> Result<(), LedgerError> {
-        match &self.condition {
-            Condition::Open(_) => Ok(()),
-            Condition::Failed { reason, .. } => Err(LedgerError::Unavailable(reason.clone())),
-        }
+        self.shared.condition.blocking_read().outcome()
     }
 
     fn cut_if_due(&mut self) {
-        let Condition::Open(loaded) = &mut self.condition else { return };
+        let mut condition = self.shared.condition.blocking_write();
+        let Some(state) = condition.state_mut() else { return };
         let due = self.last_cut + self.opening.settings.federation.sync_interval;
-        if loaded.state.has_grown() && Instant::now() >= due {
-            loaded.state.cut(now());
+        if state.has_grown() && Instant::now() >= due {
+            state.cut(now());
             self.last_cut = Instant::now();
         }
     }
 
     fn commit_if_due(&mut self) -> Result<(), LedgerError> {
         let settings = &self.opening.settings;
-        if let Condition::Open(loaded) = &self.condition
-            && !loaded.state.counts().changes.is_empty()
-            && settings.durability == Durability::Relaxed
+        if settings.durability == Durability::Relaxed
+            && let Condition::Open(loaded) = &*self.shared.condition.blocking_read()
+            && let changes = &loaded.state.counts().changes
+            && !changes.is_empty()
         {
             let due = *self.commit_due.get_or_insert_with(|| Instant::now() + settings.commit_interval);
-            if Instant::now() < due && loaded.state.counts().changes.len() < RELAXED {
+            if Instant::now() < due && changes.len() < RELAXED {
                 return Ok(());
             }
         }
@@ -252,12 +197,15 @@ impl Writer {
     fn commit(&mut self) {
         self.shared.busy.begin();
         self.commit_due = None;
-        let Condition::Open(loaded) = &mut self.condition else { return };
-        let Loaded { db, state, .. } = &mut **loaded;
+        let shared = Arc::clone(&self.shared);
+        let mut condition = shared.condition.blocking_write();
+        let Some(state) = condition.state_mut() else { return };
         if let Some(reason) = state.counts_mut().broken.take() {
+            drop(condition);
             return self.fail(&reason);
         }
         if state.needs_checkpoint() {
+            drop(condition);
             // Updates that follow a snapshot or a new origin make no sense without it: both go to disk together.
             return self.checkpoint(0);
         }
@@ -265,22 +213,31 @@ impl Writer {
             return;
         }
         let changes = std::mem::take(&mut state.counts_mut().changes);
-        match commit::commit(db, state, &changes) {
-            Ok(()) => self.succeed(),
-            Err(e) => self.fail(&e.to_string()),
-        }
+        // While the disk works, others read.
+        let condition = condition.downgrade();
+        let result = match &*condition {
+            Condition::Open(loaded) => commit::commit(&loaded.db, &loaded.state, &changes),
+            Condition::Failed { .. } => return,
+        };
+        drop(condition);
+        self.end(result);
     }
 
     fn checkpoint_if_due(&mut self) {
-        let Condition::Open(loaded) = &self.condition else { return };
-        let Loaded { state, checkpoint, .. } = &**loaded;
-        let counts = state.counts();
-        let journalled = counts.next - checkpoint;
-        let most = if state.role() == Role::Server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
         let elapsed = self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL;
-        let many = journalled >= most || counts.steps_bytes >= CHECKPOINT_AFTER_STEPS;
-        if many || elapsed && (journalled > 0 || counts.merged_grew()) {
-            let clock = counts.clock;
+        let (is_due, clock) = match &*self.shared.condition.blocking_read() {
+            Condition::Open(loaded) => {
+                let Loaded { state, checkpoint, .. } = &**loaded;
+                let counts = state.counts();
+                let journalled = counts.next - checkpoint;
+                let is_server = state.role() == Role::Server;
+                let most = if is_server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
+                let many = journalled >= most || counts.steps_bytes >= CHECKPOINT_AFTER_STEPS;
+                (many || elapsed && (journalled > 0 || counts.merged_grew()), counts.clock)
+            }
+            Condition::Failed { .. } => return,
+        };
+        if is_due {
             self.checkpoint(clock);
         }
         if elapsed {
@@ -291,14 +248,30 @@ impl Writer {
     /// `time` is zero when no request told the time; then nothing expires.
     fn checkpoint(&mut self, time: u64) {
         self.shared.busy.begin();
-        let Condition::Open(loaded) = &mut self.condition else { return };
-        let Loaded { db, state, checkpoint } = &mut **loaded;
+        let shared = Arc::clone(&self.shared);
+        let mut condition = shared.condition.blocking_write();
+        let Some(state) = condition.state_mut() else { return };
         // What is in the cells of a checkpoint is in updates; so its vector says what it holds.
         state.cut(now());
         let expired = if time == 0 { Expired::default() } else { state.take_expired(time) };
-        let result = commit::checkpoint(db, state, &expired);
-        *checkpoint = state.counts().next;
+        let changes = std::mem::take(&mut state.counts_mut().changes);
+        // While the disk works, others read.
+        let condition = condition.downgrade();
+        let result = match &*condition {
+            Condition::Open(loaded) => commit::checkpoint(&loaded.db, &loaded.state, &changes, &expired),
+            Condition::Failed { .. } => return,
+        };
+        drop(condition);
+        if let (Ok(()), Condition::Open(loaded)) = (&result, &mut *shared.condition.blocking_write()) {
+            commit::mark_clean(&mut loaded.state);
+            loaded.checkpoint = loaded.state.counts().next;
+        }
         self.last_checkpoint = Instant::now();
+        self.end(result);
+    }
+
+    /// The disk took it, or did not.
+    fn end(&mut self, result: Result<(), WriteError>) {
         match result {
             Ok(()) => self.succeed(),
             Err(e) => self.fail(&e.to_string()),
@@ -307,43 +280,13 @@ impl Writer {
 
     /// Tells others what is on disk now.
     fn share(&self) {
-        let loaded = match &self.condition {
-            Condition::Open(loaded) => loaded,
-            Condition::Failed { readable, .. } => match readable {
-                Some(loaded) => loaded,
-                None => return,
-            },
-        };
-        let Loaded { db, state, .. } = &**loaded;
-        self.shared.remembered.store(state.retries().map_or(0, Retries::len), Ordering::Relaxed);
-        self.shared.vector.send_if_modified(|shared| {
-            let vector = state.vector();
-            let moved = **shared != vector;
-            if moved {
-                *shared = Arc::new(vector);
-            }
-            let own = state.own_origins();
-            if **self.shared.own.load() != own {
-                self.shared.own.store(Arc::new(own));
-            }
-            moved
-        });
-        let bulk = state.counts().bulk;
-        self.shared.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
-        self.shared.fleet.send_if_modified(|shared| {
-            let mark = state.counts().fleet.mark;
-            std::mem::replace(shared, mark) != mark
-        });
-        let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
-        self.shared.listens.store(listens, Ordering::Relaxed);
-        self.shared.has_people.store(state.counts().has_people(), Ordering::Relaxed);
-        if self.shared.db.load().is_none() {
-            self.shared.db.store(Some(Arc::clone(db)));
+        if let Some(loaded) = self.shared.condition.blocking_read().readable() {
+            self.shared.tell(loaded);
         }
     }
 
     fn fail(&mut self, reason: &str) {
-        if let Condition::Open(loaded) = &self.condition
+        if let Condition::Open(loaded) = &*self.shared.condition.blocking_read()
             && matches!(&loaded.state, State::Server(server) if server.unheard.knows_all())
         {
             // Whoever was heard once need not be again because of a disk.
@@ -369,25 +312,28 @@ impl Writer {
             readable,
         };
         // First the memory is free, then the same is read again.
-        self.condition = failed(None);
+        self.set(failed(None));
         match self.opening.open_overlay() {
-            Ok(loaded) => self.condition = failed(Some(Box::new(loaded))),
+            Ok(loaded) => self.set(failed(Some(Box::new(loaded)))),
             Err(e) => log::error!("{e}; nothing can be counted or read"),
         }
         self.share();
     }
 
+    fn set(&self, condition: Condition) {
+        *self.shared.condition.blocking_write() = condition;
+    }
+
     /// Tries after a while whether the disk takes something again: all that is not on it.
     fn reopen_if_due(&mut self) {
-        let Condition::Failed { retry_at, readable, .. } = &mut self.condition else { return };
-        if Instant::now() < *retry_at {
-            return;
+        match &mut *self.shared.condition.blocking_write() {
+            Condition::Failed { retry_at, readable, .. } if Instant::now() >= *retry_at => *readable = None,
+            _ => return,
         }
         self.shared.db.store(None);
-        *readable = None;
         match self.opening.open() {
             Ok(loaded) => {
-                self.condition = Condition::Open(Box::new(loaded));
+                self.set(Condition::Open(Box::new(loaded)));
                 self.share();
                 self.checkpoint(0);
             }
@@ -403,12 +349,17 @@ impl Writer {
         self.share();
     }
 
-    fn shut_down(&mut self) {
+    /// Writes all down, and lets go of it.
+    fn shut_down(&mut self) -> Result<(), LedgerError> {
         self.shared.closed.store(true, Ordering::Release);
         self.checkpoint(0);
-        // Handles may outlive the writer; the file must not stay open with them.
+        let outcome = self.outcome();
+        // Handles may outlive the writer; neither file nor memory must stay with them.
         self.shared.db.store(None);
+        let reason = LedgerError::Closed.to_string();
+        self.set(Condition::Failed { reason, retry_at: Instant::now(), readable: None });
         self.shared.busy.end();
+        outcome
     }
 }
 

@@ -38,7 +38,7 @@ pub enum TooLarge {
 }
 
 /// A message under construction, and complete once its last body chunk was added.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RawMessage {
     /// The kept header fields, the empty line once the body began, and the body.
     bytes: Vec<u8>,
@@ -52,7 +52,7 @@ pub struct RawMessage {
 }
 
 /// Header fields as they came, each with its line end; longer ones than [`MAX_HEADERS`] together are not kept.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Exact {
     bytes: Vec<u8>,
     is_over: bool,

@@ -20,7 +20,7 @@ pub struct ListenerSettings {
     pub at: Endpoint,
 }
 
-/// All of them, one at least.
+/// All of them: one at least, but where only doors are served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listeners(pub Vec<ListenerSettings>);
 
@@ -31,13 +31,16 @@ impl Listeners {
         Self(vec![ListenerSettings { name: None, at }])
     }
 
-    /// The first one.
-    ///
-    /// # Panics
-    /// Never: what is read has one.
+    /// Of a daemon that no mail server asks.
     #[must_use]
-    pub fn first(&self) -> &Endpoint {
-        &self.0[0].at
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The first one, if there is any.
+    #[must_use]
+    pub fn first(&self) -> Option<&Endpoint> {
+        self.0.first().map(|listener| &listener.at)
     }
 
     /// All names.
@@ -149,7 +152,7 @@ mod tests {
         assert_eq!(one, read("[\"inet:127.0.0.1:8720\"]").unwrap());
         let two = read("[\"systemd\", { name = \"out\", at = \"unix:/run/out.sock\" }]").unwrap();
         let names: Vec<_> = two.names().map(Name::as_str).collect();
-        assert_eq!((two.0.len(), names, two.first()), (2, vec!["out"], &Endpoint::Systemd));
+        assert_eq!((two.0.len(), names, two.first()), (2, vec!["out"], Some(&Endpoint::Systemd)));
         for (bad, told) in [
             ("[]", "found 0 addresses, expected 1 to 16"),
             (

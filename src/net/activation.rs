@@ -116,6 +116,17 @@ impl Activation {
         }
     }
 
+    /// Warns of sockets on which nobody will answer, since this daemon opens its own.
+    pub fn refuse(self) {
+        if !self.left.is_empty() {
+            log::warn!(
+                "systemd passed {}, and {} takes none: what it listens on is opened by itself, where its configuration says",
+                many(self.left.len()),
+                self.daemon
+            );
+        }
+    }
+
     /// The only socket that was passed, or is left of those that were.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ impl Snapshots {
         let classes = activity.judging.cumulative();
         let judged = classes.last().map_or(0, |&(_, count)| count);
         json!({
-            "role": if self.daemon.is_server() { "server" } else { "milter" },
+            "role": self.daemon.name,
             "version": env!("CARGO_PKG_VERSION"),
             "available": self.daemon.ailment().is_none(),
             "host": self.host(),

@@ -113,6 +113,7 @@ impl Service {
         let gate = Arc::new(Gate::new(settings)?);
         let (of_clients, of_refused) = (Arc::clone(&gate), Arc::clone(&gate));
         let daemon = Daemon::new(Parts {
+            name: "server",
             correspondents: None,
             reports: None,
             reporter: None,

@@ -5,6 +5,7 @@
 use super::remote::Remote;
 use super::state::Links;
 use super::wire::MAX_ASKED;
+use crate::ledger::{self, Ledger, LedgerError, Shares};
 use crate::signature::Signature;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -121,4 +122,26 @@ impl Asks {
         let now = Instant::now();
         known.extend(signatures.iter().zip(counts).map(|(&signature, &count)| (signature, (count, now))));
     }
+}
+
+/// Of what the counts of these signatures are made up: what is held here, and, where others are asked, what they count, if they say so before
+/// `deadline`.
+///
+/// # Errors
+/// When the ledger is not available.
+pub async fn shares(
+    ledger: &Ledger,
+    asks: Option<&Asks>,
+    signatures: Vec<Signature>,
+    deadline: Instant,
+) -> Result<Vec<Shares>, LedgerError> {
+    let mut all = ledger.shares(signatures.clone(), ledger::now()).await?;
+    let asked = match asks {
+        Some(asks) => asks.counts(&signatures, deadline).await,
+        None => None,
+    };
+    for (shares, count) in all.iter_mut().zip(asked.into_iter().flatten()) {
+        shares.asked = Some(count);
+    }
+    Ok(all)
 }

@@ -25,7 +25,7 @@ mod state;
 pub mod told;
 pub mod wire;
 
-pub use asks::Asks;
+pub use asks::{Asks, shares};
 pub use bulk::{BulkBound, hear};
 pub use code::{Code, HEADER as ERROR_HEADER};
 pub use fetch::{Stopped, fetch};

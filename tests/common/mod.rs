@@ -20,6 +20,7 @@ pub mod members;
 pub mod milter;
 pub mod mount;
 pub mod mta;
+pub mod namespace;
 pub mod nats;
 pub mod networks;
 pub mod page;
@@ -141,6 +142,21 @@ impl Site {
             self.extra
         );
         fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The same for doors alone: without what a listener has.
+    pub fn doors(&self) -> PathBuf {
+        let text = fs::read_to_string(self.config()).unwrap();
+        let path = self.path("doors.toml");
+        let keys = text
+            .lines()
+            .filter(|line| !["listen = ", "listen-mode = "].iter().any(|key| line.starts_with(key)));
+        // Those of tables are not at the beginning of the file.
+        let (head, tables) = text.split_once("\n[").unwrap();
+        let kept: Vec<_> = keys.take_while(|line| !line.starts_with('[')).collect();
+        assert!(head.starts_with("listen = "), "{head}");
+        fs::write(&path, format!("{}\n[{tables}", kept.join("\n"))).unwrap();
         path
     }
 

@@ -40,6 +40,11 @@ pub(crate) fn connect(path: &Path) -> UnixStream {
 
 /// All that is answered until the other side closes the connection.
 pub(crate) fn rest(mut stream: &UnixStream) -> String {
+    rest_of(&mut stream)
+}
+
+/// The same of any connection.
+pub(crate) fn rest_of(stream: &mut impl Read) -> String {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
         // A reset after the answer is an end, too.

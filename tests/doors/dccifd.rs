@@ -4,6 +4,7 @@
 use crate::asking::{counts, dccifd, metrics, site, start};
 use crate::common::letters::{count, letter};
 use crate::common::milter::{Mail, session};
+use crate::common::wait_until;
 use serde_json::Value;
 use std::fs;
 
@@ -83,7 +84,15 @@ fn the_same_as_by_the_milter_line_by_line() {
         if by_milter.reply.starts_with("550 ") {
             refused += 1;
             assert!(by_door.starts_with("R\nR\n") && told.starts_with("bulk Body="), "{by_door}");
-            let line = of_milter.log.lines().into_iter().rfind(|line| line.contains("verdict=bulk")).unwrap();
+            // The log may be behind the answer.
+            let mut line = None;
+            wait_until("the line of the message is in the log", || {
+                let mut lines =
+                    of_milter.log.lines().into_iter().filter(|line| line.contains("verdict=bulk"));
+                line = lines.nth(refused - 1);
+                line.is_some().then_some(()).ok_or_else(|| format!("{refused} were refused"))
+            });
+            let line = line.unwrap();
             let field = |name: &str| line.split_once(name).unwrap().1.split(' ').next().unwrap().to_owned();
             let (body, near) = (field(" body="), field(" near="));
             assert_eq!(told, format!("bulk Body={body} Fuz1={near} Fuz2={near}"));

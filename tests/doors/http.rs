@@ -99,7 +99,7 @@ fn what_cannot_be_answered_is_refused_with_a_reason() {
         ("POST /v1/judge", &[], 415, "expected message/rfc822"),
         ("POST /v1/judge?ip=nowhere", &[TYPE], 400, "expected an IP address"),
         ("POST /v1/judge?count=2", &[TYPE], 400, "expected yes or no"),
-        ("POST /v1/judge?sender=x", &[TYPE], 400, "expected count, or one of ip, hostname"),
+        ("POST /v1/judge?sender=x", &[TYPE], 400, "expected count, explain, or one of ip, hostname"),
         ("GET /v1/judge", &[], 405, ""),
         ("POST /v2/judge", &[TYPE], 404, ""),
     ] {

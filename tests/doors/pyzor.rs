@@ -2,20 +2,20 @@
 //! The Pyzor door: the clients of PyPI as they are, and datagrams that none of them sends.
 
 use crate::common::server::{Server, milter};
-use crate::common::{Daemon, PATIENCE, Site};
+use crate::common::{Daemon, PATIENCE, Site, wait_until};
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
+pub(crate) const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
 const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
 const LETTER: &str = "Subject: offer\n\nBuy our great product now!\nVisit http://spam.example/x now please\nabc\n\
                       mail me at a@b.example today\n";
 
 /// A site with an open door, where `keys` are further keys of it.
-fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
+pub(crate) fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
     site.extra += &format!("\n[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n{keys}");
     site.config();
     let daemon = site.start();
@@ -32,7 +32,7 @@ pub(crate) fn address(daemon: &Daemon) -> SocketAddr {
 }
 
 /// The keys of an accounts file and an access file.
-fn files(site: &Site) -> String {
+pub(crate) fn files(site: &Site) -> String {
     fs::write(site.path("passwd"), "# who\nanna : 0a0b0c\n").unwrap();
     let access = "check report ping pong info : anonymous : allow\nall : anna : allow\n";
     fs::write(site.path("access"), access).unwrap();
@@ -41,14 +41,14 @@ fn files(site: &Site) -> String {
 }
 
 /// A request as the clients write it.
-fn request(op: &str, digest: &str) -> String {
+pub(crate) fn request(op: &str, digest: &str) -> String {
     format!(
         "Op: {op}\nOp-Digest: {digest}\nThread: 46513\nPV: 2.1\nUser: anonymous\nTime: 1795205188\nSig: {}\n\n",
         "0".repeat(40)
     )
 }
 
-fn socket(from: &str, at: SocketAddr) -> UdpSocket {
+pub(crate) fn socket(from: &str, at: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind((from, 0)).unwrap();
     socket.connect(at).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -56,18 +56,18 @@ fn socket(from: &str, at: SocketAddr) -> UdpSocket {
 }
 
 /// What is answered to a datagram.
-fn told(socket: &UdpSocket, datagram: &[u8]) -> String {
+pub(crate) fn told(socket: &UdpSocket, datagram: &[u8]) -> String {
     socket.send(datagram).unwrap();
     let mut answer = [0; 9000];
     let read = socket.recv(&mut answer).unwrap_or_else(|e| panic!("no answer: {e}"));
     String::from_utf8(answer[..read].to_vec()).unwrap()
 }
 
-fn ask(from: &str, at: SocketAddr, op: &str, digest: &str) -> String {
+pub(crate) fn ask(from: &str, at: SocketAddr, op: &str, digest: &str) -> String {
     told(&socket(from, at), request(op, digest).as_bytes())
 }
 
-fn counts(at: SocketAddr, digest: &str) -> String {
+pub(crate) fn counts(at: SocketAddr, digest: &str) -> String {
     let answer = ask("127.0.0.1", at, "check", digest);
     answer
         .strip_prefix("Code: 200\nDiag: OK\nPV: 2.1\nThread: 46513\n")
@@ -261,4 +261,37 @@ fn a_federation_has_one_count() {
         assert!(begun.elapsed() < PATIENCE, "it never came");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// A milter that holds only bulk asks its server for the counts that it is not told. While that does not answer, it knows those from half of
+/// the threshold on.
+#[test]
+fn where_only_bulk_is_held_the_server_is_asked() {
+    let server = Server::new("");
+    let entries = ["full", "thin"].map(|name| server.entry(name, "report"));
+    let daemon = server.start();
+    let [mut full, mut thin] = entries.map(|entry| milter(&[entry]));
+    thin.extra += "hold = \"bulk\"\n";
+    let each = "count = \"reports\"\n";
+    let ((_full, at), (_thin, thin)) = (open(&mut full, each), open(&mut thin, each));
+    let report = |at, digest: &str, times| {
+        (0..times).for_each(|_| drop(ask("127.0.0.1", at, "report", digest)));
+    };
+    let told = |count: u32| format!("Count: {count}\nWL-Count: 0\n\n");
+    let wait_for = |at, digest: &str, count| {
+        let found = || Some(counts(at, digest)).filter(|found| *found != told(count)).map_or(Ok(()), Err);
+        wait_until(&format!("{digest} has {count}"), found);
+    };
+    let [few, half, own] = ["1", "2", "3"].map(|digit| digit.repeat(40));
+    report(at, &few, 9);
+    report(thin, &own, 3);
+    assert_eq!(counts(thin, &own), told(3));
+    report(at, &half, 10);
+    wait_for(thin, &few, 9);
+    wait_for(at, &own, 3);
+    assert_eq!(counts(thin, &own), told(3), "it is at the server now");
+    wait_for(thin, &half, 10);
+    drop(daemon);
+    assert_eq!((counts(at, &few), counts(thin, &few)), (told(9), told(0)));
+    wait_for(thin, &half, 10);
 }

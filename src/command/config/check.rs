@@ -18,7 +18,7 @@ pub(super) fn run(which: &Which, strict: bool) -> anyhow::Result<ExitCode> {
     let (path, kind) = which.find()?;
     let mut of_lists = Vec::new();
     let (role, control, state_dir, key) = match kind {
-        Kind::Milter => {
+        Kind::Milter | Kind::Doors => {
             let checked = config::load(path)?;
             of_lists = of_white_lists(&checked);
             let settings = &checked.file.authentication;

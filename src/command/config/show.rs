@@ -13,7 +13,7 @@ const MARGIN: usize = 44;
 pub(super) fn run(which: &Which, changed: bool, json: bool) -> anyhow::Result<ExitCode> {
     let (path, kind) = which.find()?;
     match kind {
-        Kind::Milter => drop(config::load_parts(path)?),
+        Kind::Milter | Kind::Doors => drop(config::load_parts(path)?),
         Kind::Server => drop(config::load_server_parts(path)?),
     }
     let mut shown = config::settings(path, kind)?;

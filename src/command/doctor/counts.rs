@@ -4,7 +4,7 @@
 use super::files::{AS_ROOT, is_forbidden};
 use super::report::Report;
 use super::subject::Daemon;
-use crate::command::show::{ago, next_capacity};
+use crate::command::show::{ago, called, next_capacity};
 use crate::control::{self, DaemonStatus};
 use crate::ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus, now};
 use crate::signature::FederationKey;
@@ -24,7 +24,7 @@ pub(super) async fn examine(
     key: Option<&FederationKey>,
     report: &mut Report,
 ) -> Option<DaemonStatus> {
-    let (daemon, shown) = (of.name, of.control.display());
+    let (daemon, called, shown) = (of.name, called(of.name), of.control.display());
     match control::status(of.control, of.threshold).await {
         Ok(status) => {
             examine_daemon(of, key, &status, report);
@@ -41,14 +41,14 @@ pub(super) async fn examine(
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
             let advice =
                 format!("systemctl start bulkmark-{daemon}; journalctl -u bulkmark-{daemon} says more");
-            report.error("daemon", format!("no {daemon} answers at {shown}: {e}"), advice);
+            report.error("daemon", format!("no {called} answers at {shown}: {e}"), advice);
         }
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
             report.error("daemon", format!("the control socket {shown} cannot be used: {e}"), AS_ROOT);
         }
         Err(e) => {
             let advice = format!("systemctl restart bulkmark-{daemon}");
-            report.error("daemon", format!("the {daemon} at {shown} does not answer: {e}"), advice);
+            report.error("daemon", format!("the {called} at {shown} does not answer: {e}"), advice);
         }
     }
     examine_file(of, key, report);
@@ -57,12 +57,12 @@ pub(super) async fn examine(
 
 fn examine_daemon(of: &Daemon<'_>, key: Option<&FederationKey>, status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "daemon";
-    let daemon = of.name;
-    let restart = format!("systemctl restart bulkmark-{daemon}");
+    let (name, daemon) = (of.name, called(of.name));
+    let restart = format!("systemctl restart bulkmark-{name}");
     let parameters = key.map(|key| Parameters::new(of.ledger, key));
     let differs = parameters.and_then(|parameters| parameters.check_all(&status.parameters).err());
-    if status.role != daemon {
-        let text = format!("a {} answers at {}, not a {daemon}", status.role, of.control.display());
+    if status.role != name {
+        let text = format!("a {} answers at {}, not a {daemon}", called(&status.role), of.control.display());
         report.error(CHECK, text, "give each daemon a control socket of its own");
     } else if status.version != env!("CARGO_PKG_VERSION") {
         let (theirs, ours) = (&status.version, env!("CARGO_PKG_VERSION"));

@@ -4,7 +4,7 @@
 use super::files;
 use super::report::Report;
 use crate::directory::User;
-use crate::doors::Settings;
+use crate::doors::{PyzorSettings, Settings, pyzor};
 use crate::net::Address;
 use std::io;
 use std::path::Path;
@@ -39,6 +39,7 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
         tell("razor", address, answer, is_answer, report);
     }
     if let Some(Address::Tcp(address)) = settings.pyzor.listen.address() {
+        examine_accounts(&settings.pyzor, user, report);
         // Where anonymous clients may not ping, it says so, and that is an answer, too.
         let is_answer =
             |answer: &str| ["Code: 200\n", "Code: 403\n"].iter().any(|good| answer.starts_with(good));
@@ -59,6 +60,21 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
         let is_answer =
             |answer: &str| ["HTTP/1.1 200 ", "HTTP/1.1 421 "].iter().any(|good| answer.starts_with(good));
         tell("http", address, ask(address, &request).await, is_answer, report);
+    }
+}
+
+/// The files of Pyzor's accounts: who can read them, and what is wrong in them.
+fn examine_accounts(settings: &PyzorSettings, user: &User, report: &mut Report) {
+    let PyzorSettings { accounts_file, access_file, .. } = settings;
+    let examined = pyzor::examine(accounts_file.as_deref(), access_file.as_deref());
+    let (faults, has_keys) = examined.unwrap_or_default();
+    for (path, is_secret) in [(accounts_file, has_keys), (access_file, false)] {
+        if let Some(path) = path {
+            files::examine_file(CHECK, path, is_secret, user, report);
+        }
+    }
+    for fault in faults {
+        report.warning(CHECK, fault, "correct the line, and then: systemctl reload bulkmark-milter");
     }
 }
 

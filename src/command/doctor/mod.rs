@@ -20,7 +20,7 @@ mod traps;
 
 use crate::command::output::output;
 use crate::command::show::THRESHOLD;
-use crate::config::{self, ConfigError, DEFAULT_PATH, MilterFile, SERVER_PATH, ServerFile};
+use crate::config::{self, ConfigError, DEFAULT_PATH, DOORS_PATH, MilterFile, SERVER_PATH, ServerFile};
 use crate::control::DaemonStatus;
 use crate::directory::User;
 use crate::net::{Address, Endpoint};
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let default = if args.server { SERVER_PATH } else { DEFAULT_PATH };
     let path = args.config.clone().unwrap_or_else(|| default.into());
-    let packaged = path == Path::new(default);
+    let packaged = [default, DOORS_PATH].iter().any(|place| path == Path::new(place));
     let mut report = Report::default();
     let examined = runtime.block_on(async {
         if args.server {
@@ -109,7 +109,7 @@ async fn milter(
     report: &mut Report,
 ) {
     let daemon = Daemon {
-        name: "milter",
+        name: file.daemon(),
         path,
         packaged,
         control: &file.control,
@@ -151,7 +151,11 @@ async fn milter(
     }
     dns::examine(&file.authentication, report).await;
     let status = daemon.examine_state(&user, key.as_ref(), report).await;
-    if let Some(listen) = daemon.listens(file.listen.first(), status.as_ref(), Address::of_postfix, report) {
+    // Of doors alone there is none.
+    let listener = file.listen.first();
+    if let Some(listen) =
+        listener.and_then(|at| daemon.listens(at, status.as_ref(), Address::of_postfix, report))
+    {
         session::examine(file, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }

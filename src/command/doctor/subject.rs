@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// What a milter and a server have alike.
 pub(super) struct Daemon<'a> {
-    /// "milter" or "server".
+    /// "milter", "doors" or "server".
     pub(super) name: &'static str,
     /// Its configuration, and whether that is where the packages have it.
     pub(super) path: &'a Path,

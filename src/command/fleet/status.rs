@@ -132,7 +132,7 @@ fn find(args: &Args) -> anyhow::Result<Found> {
         None => (DEFAULT_PATH.into(), Kind::Milter),
     };
     let (fleet, socket) = match kind {
-        Kind::Milter => {
+        Kind::Milter | Kind::Doors => {
             let file = config::load(&path)?.file;
             (file.fleet, file.control)
         }

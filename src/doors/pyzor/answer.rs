@@ -39,6 +39,8 @@ pub(super) enum Denied {
     Forbidden,
     #[error("Forbidden: Too many reports today.")]
     TooMany,
+    #[error("Forbidden: Too many reports at once.")]
+    Busy,
     #[error("Internal Server Error: the counts are not available")]
     Unavailable,
     #[error("Version Not Supported: ")]
@@ -50,7 +52,7 @@ impl Denied {
         match self {
             Self::Bad(_) => 400,
             Self::Unsigned(_) => 401,
-            Self::Forbidden | Self::TooMany => 403,
+            Self::Forbidden | Self::TooMany | Self::Busy => 403,
             Self::Unavailable => 500,
             Self::Version => 505,
         }

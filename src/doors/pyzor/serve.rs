@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The loop over the socket: takes what is there, asks the ledger once for all of it, and answers.
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, Signed, Unsigned};
 use super::answer::{Counts, Denied, NEVER_COUNTED, PONG, Told, write};
 use super::rate::Rates;
+use super::replay::{Replays, Seen};
 use super::request::{ANONYMOUS, MOST, Op, Request};
 use crate::activity::{Door, Request as Done};
 use crate::doors::settings::{PyzorSettings, Tally};
 use crate::judging::{PyzorDigest, Refused, Service, Teller, digest_counts, take_pyzor};
 use crate::ledger::Side;
 use crate::net::{Address, network_of};
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 /// Requests that are answered together at most.
 const TOGETHER: usize = 256;
 
 /// Reports that are being counted at a time; more are dropped, as a network drops them.
 const REPORTS: usize = 256;
-
-/// How long the ledger may take for an answer: Pyzor's clients wait for five seconds.
-const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How long nothing is tried after the socket failed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -34,10 +33,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(in crate::doors) struct Context {
     service: Arc<Service>,
     settings: PyzorSettings,
-    accounts: Accounts,
+    accounts: ArcSwap<Accounts>,
     socket: UdpSocket,
     at: SocketAddr,
     reports: Arc<Semaphore>,
+    replays: Mutex<Replays>,
+    /// When it was bound, in seconds since 1970.
+    since: u64,
 }
 
 /// A request that waits for what the ledger knows of its digest.
@@ -79,11 +81,29 @@ impl Context {
         Ok(Self {
             service: Arc::clone(service),
             settings: settings.clone(),
-            accounts,
+            accounts: ArcSwap::from_pointee(accounts),
             socket,
             at,
             reports: Arc::new(Semaphore::new(REPORTS)),
+            replays: Mutex::default(),
+            since: crate::ledger::now(),
         })
+    }
+
+    /// Reads the accounts and the access file again; they stay as they are when that fails.
+    fn reload(&self) {
+        let PyzorSettings { accounts_file, access_file, .. } = &self.settings;
+        if accounts_file.is_none() && access_file.is_none() {
+            return;
+        }
+        match Accounts::load(accounts_file.as_deref(), access_file.as_deref()) {
+            Ok(accounts) => {
+                tell_faults(&accounts);
+                self.accounts.store(Arc::new(accounts));
+                log::info!("doors.pyzor: the accounts were read anew");
+            }
+            Err(why) => log::error!("doors.pyzor: {why}; the accounts stay as they were"),
+        }
     }
 
     /// Where it is, for people.
@@ -111,13 +131,13 @@ impl Context {
 
     /// What is to be done, in the order in which the reference server looks at a request.
     fn task(&self, request: &Request<'_>, now: u64) -> Result<Task, Denied> {
-        self.accounts.verify(request, now)?;
+        let accounts = self.accounts.load();
+        let signed = accounts.verify(request, now)?;
         if !request.is_of_this_version()? {
             return Err(Denied::Version);
         }
-        let op = Op::of(request.op)
-            .filter(|op| self.accounts.may(request.user(), *op))
-            .ok_or(Denied::Forbidden)?;
+        let op =
+            Op::of(request.op).filter(|op| accounts.may(request.user(), *op)).ok_or(Denied::Forbidden)?;
         let look = |is_info| {
             Ok(match request.digest()? {
                 None => Task::Tell(Told::Done),
@@ -129,7 +149,15 @@ impl Context {
         let count = |side| {
             let mut digests = request.digests()?;
             digests.retain(|digest| self.is_counted(*digest));
-            Ok(if digests.is_empty() { Task::Tell(Told::Done) } else { Task::Count(side, digests) })
+            if digests.is_empty() {
+                return Ok(Task::Tell(Told::Done));
+            }
+            Ok(match signed.map(|signed| self.see(signed, now)).transpose()? {
+                // A network may deliver a datagram twice, too.
+                Some(Seen::Before) => Task::Tell(Told::Done),
+                Some(Seen::New) | None => Task::Count(side, digests),
+                Some(Seen::Full) => return Err(Denied::Busy),
+            })
         };
         match op {
             Op::Ping => Ok(Task::Tell(Told::Done)),
@@ -139,6 +167,14 @@ impl Context {
             Op::Report => count(Side::Spam),
             Op::Whitelist => count(Side::NotSpam),
         }
+    }
+
+    /// Whether something that was signed at this time came before. What came before the start is not known.
+    fn see(&self, (signature, time): (Signed, u64), now: u64) -> Result<Seen, Denied> {
+        if self.settings.count == Tally::Reports && time < self.since {
+            return Err(Unsigned::Time.into());
+        }
+        Ok(self.replays.lock().see(signature, now))
     }
 
     fn send(&self, answer: &mut Vec<u8>, told: Result<Told, Denied>, back: &Back) {
@@ -230,8 +266,7 @@ impl Context {
     /// Answers all that wait with one question to the ledger.
     async fn answer(&self, waiting: &[Waiting], answer: &mut Vec<u8>) {
         let digests: Vec<PyzorDigest> = waiting.iter().map(|waiting| waiting.digest).collect();
-        let counts = timeout(PATIENCE, digest_counts(&self.service, &digests)).await;
-        let counts = counts.ok().and_then(Result::ok).unwrap_or_default();
+        let counts = digest_counts(&self.service, &digests).await.unwrap_or_default();
         for (at, Waiting { is_info, back, .. }) in waiting.iter().enumerate() {
             let told = counts.get(at).map(|&[count, whitelisted]| {
                 let counts = Counts { count: count.into(), whitelisted: whitelisted.into() };
@@ -243,6 +278,11 @@ impl Context {
     }
 }
 
+/// Has the log say what is wrong with the files.
+pub(in crate::doors) fn tell_faults(accounts: &Accounts) {
+    accounts.faults().iter().for_each(|fault| log::warn!("{fault}"));
+}
+
 /// Answers until `end` is done.
 pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Output = ()>) {
     let begun = Instant::now();
@@ -250,9 +290,15 @@ pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Outp
     // One byte more than is taken, to see what is longer.
     let (mut piece, mut answer, mut waiting) = (vec![0; MOST + 1], Vec::new(), Vec::new());
     let mut end = std::pin::pin!(end);
+    let mut reloads = context.service.reloads();
     loop {
         let ready = tokio::select! {
             ready = context.socket.readable() => ready,
+            // The sender lives as long as the service.
+            _ = reloads.changed() => {
+                context.reload();
+                continue;
+            }
             () = &mut end => return,
         };
         if let Err(e) = ready {

@@ -8,7 +8,7 @@ use super::request::{Digest, Request};
 use super::session::Session;
 use crate::activity::{Door, Request as Done};
 use crate::doors::settings::RazorSettings;
-use crate::judging::{Refused, Service, Word, opinions, take_digest};
+use crate::judging::{Refused, Service, opinions, take_digest};
 use crate::ledger::Side;
 use crate::net::{Accepted, Crowd, Member, Socket, Stream, serve_seated};
 use crate::signature::{Signature, UNIT, foreign};
@@ -235,8 +235,7 @@ async fn say(digest: Digest, side: Side, session: &Session, context: &Context) -
     let Some(reporter) = session.reporter() else { return Answer::Forbidden };
     let service = &context.service;
     let of = foreign(&service.rules.load().key, digest.engine(), digest.content());
-    let word = Word { reporter, side, force: false, only_back: false };
-    match take_digest(service, of, word).await {
+    match take_digest(service, of, (&reporter, side)).await {
         Ok(said) if said.no_room + said.too_often == 0 => {
             service.activity.doors.add(Door::Razor, Done::Nominated);
             Answer::Done

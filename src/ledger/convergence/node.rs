@@ -128,7 +128,9 @@ impl Node {
     pub(super) fn checkpoint(&mut self, expired: &Expired) {
         let Loaded { db, state, .. } = self.loaded.as_mut().unwrap();
         state.cut(self.now);
-        commit::checkpoint(db, state, expired).unwrap();
+        let changes = std::mem::take(&mut state.counts_mut().changes);
+        commit::checkpoint(db, state, &changes, expired).unwrap();
+        commit::mark_clean(state);
     }
 
     /// The same at a time that is told: what is over leaves.

@@ -151,11 +151,15 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &Changes) -> Resu
 }
 
 /// Writes all changed chunks with what they are of, takes out what expired, and empties the journal, in one transaction.
-pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) -> Result<(), WriteError> {
-    let changes = std::mem::take(&mut state.counts_mut().changes);
+pub(crate) fn checkpoint(
+    db: &Database,
+    state: &State,
+    changes: &Changes,
+    expired: &Expired,
+) -> Result<(), WriteError> {
     let txn = db.begin_write()?;
     bulk::take_out_old(&txn, state)?;
-    write_changes(&txn, state, &changes)?;
+    write_changes(&txn, state, changes)?;
     for (tables, expired) in [(&LOCAL, &expired.local), (&MERGED, &expired.merged)] {
         take_out(&txn, tables, expired)?;
         take_out(&txn, tables, &changes.over)?;
@@ -192,6 +196,11 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     }
     past::drop_updates(&txn, state, expired, &changes.past)?;
     txn.commit()?;
+    Ok(())
+}
+
+/// A checkpoint has all of it.
+pub(crate) fn mark_clean(state: &mut State) {
     if let State::Server(server) = state {
         server.renewed = false;
         server.unheard.changed = false;
@@ -208,7 +217,6 @@ pub(crate) fn checkpoint(db: &Database, state: &mut State, expired: &Expired) ->
     for window in counts.merged.windows_mut() {
         window.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }
-    Ok(())
 }
 
 fn take_out(txn: &WriteTransaction, tables: &Cells, windows: &[Window]) -> Result<(), redb::Error> {

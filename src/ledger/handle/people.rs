@@ -63,7 +63,7 @@ impl Ledger {
     ) -> Result<Vec<u32>, LedgerError> {
         let weighed =
             move |state: &State| signatures.iter().map(|&of| state.weighed(of, thousandths, now)).collect();
-        self.look(weighed).await
+        self.read(weighed).await
     }
 
     /// Whether people said anything, of whatever message, that may still count. If not, nobody need be asked.

@@ -29,6 +29,33 @@ async fn reports_are_counted_and_kept() {
     );
 }
 
+/// Whoever asks for counts does not wait for the writer: here it is held up as by a slow disk.
+#[tokio::test]
+async fn questions_do_not_wait_for_the_writer() {
+    let directory = tempfile::tempdir().unwrap();
+    let ledger =
+        Ledger::open(directory.path(), Role::Site, &Settings::default(), &FederationKey::public()).unwrap();
+    let (signature, now) = (Signature::from_bytes([9; 16]), 1_800_000_000);
+    ledger.report(report(signature, 3, now)).await.unwrap();
+    let (go, wait) = std::sync::mpsc::channel();
+    let (begun, begins) = oneshot::channel();
+    let held = ledger.look(move |_| {
+        begun.send(()).unwrap();
+        wait.recv().unwrap();
+    });
+    let asks = async {
+        begins.await.unwrap();
+        assert_eq!(ledger.counts(vec![signature], now).await, Ok(vec![3]));
+        assert_eq!(
+            ledger.weighed(vec![nomination(&FederationKey::public(), signature)], 1000, now).await,
+            Ok(vec![0])
+        );
+        go.send(()).unwrap();
+    };
+    let (held, ()) = tokio::join!(held, asks);
+    held.unwrap();
+}
+
 /// Work that does not end shows while it lasts, and is gone with it.
 #[tokio::test]
 async fn tells_how_long_its_writer_is_busy() {

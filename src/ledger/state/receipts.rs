@@ -19,7 +19,7 @@ pub struct Reporter {
 pub struct Receipt {
     /// The origin that counted it.
     pub origin: Origin,
-    /// The first version that includes it.
+    /// The first version that includes it; zero if nothing of it is counted, and there is no update yet.
     pub version: u64,
 }
 

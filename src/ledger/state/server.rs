@@ -101,6 +101,9 @@ impl Server {
     /// Counts what a client without limits reports, with what all of these report.
     fn count_batch(&mut self, reports: &[(Signature, u32)], now: u64) -> Receipt {
         let local = &self.counts.local;
+        if reports.is_empty() {
+            return self.waits_for_nothing();
+        }
         let receipt = Receipt { origin: local.origin(), version: local.next_version() };
         for (i, &(signature, times)) in reports.iter().enumerate() {
             if let Some(&(soon, _)) = reports.get(i + AHEAD) {
@@ -136,14 +139,15 @@ impl Server {
         if let Err(e) = added {
             self.counts.broken = Some(format!("no memory for more signatures: {e}"));
         }
-        let local = &self.counts.local;
         let version = member.mark.version + u64::from(member.has_grown());
-        // A client of whom nothing is counted waits for nothing: what everybody has is in its updates.
-        Ok(if version > 0 {
-            Receipt { origin: member.origin, version }
-        } else {
-            Receipt { origin: local.origin(), version: local.mark().version.max(1) }
-        })
+        let receipt = Receipt { origin: member.origin, version };
+        Ok(if version > 0 { receipt } else { self.waits_for_nothing() })
+    }
+
+    /// The receipt of a batch of which nothing is counted: it is in all updates that there are. The next one may never be made.
+    fn waits_for_nothing(&self) -> Receipt {
+        let local = &self.counts.local;
+        Receipt { origin: local.origin(), version: local.mark().version }
     }
 
     /// Takes all back that a limited client brought, here and everywhere. False when nothing is kept apart of such a client.

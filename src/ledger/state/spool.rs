@@ -13,7 +13,7 @@ pub(crate) mod fleet;
 /// Reports in one batch at most, from a spool to a server.
 pub const MAX_BATCH: usize = 8192;
 
-/// The receipt of a batch that no server took and none is to take.
+/// The receipt of a batch that no server took and none is to take, or of which a server counts nothing.
 const DROPPED: Receipt = Receipt { origin: Origin(0), version: u64::MAX };
 
 /// A report that waits.
@@ -284,8 +284,10 @@ impl Spool {
         Outgoing { number: batch.number, reports }
     }
 
-    /// Remembers where a batch of this server was counted, or that it knows no later one. False when it has no such batch.
+    /// Remembers where a batch of this server was counted, if anything of it was, or that it knows no later one. False when it has no such batch.
     pub(crate) fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) -> bool {
+        // In the file, no version is no receipt.
+        let receipt = if receipt.version == 0 { DROPPED } else { receipt };
         let found = self.mark(upstream, number, receipt);
         let of_this = found && self.id_of(number) == self.id;
         if of_this || self.inherited.question(upstream) == Some(number) {

@@ -170,7 +170,7 @@ const shown = {
   overview(overview) {
     text($("host"), overview.host);
     document.title = `${overview.host} · bulkmark ${overview.role}`;
-    const is_milter = overview.role === "milter";
+    const is_milter = overview.role !== "server";
     $("s-bulk").hidden = $("s-recent").hidden = !is_milter;
     text($("h-verdicts"), is_milter ? "Messages" : "Reported signatures");
     tiles();
@@ -277,7 +277,7 @@ function tiles() {
   if (!overview || !status || !values.minutes || !values.minute) return;
   const links = status.daemon?.links ?? [];
   const disk = ["disk left", status.disk ? bytes(status.disk.available) : "–", ""];
-  const is_milter = overview.role === "milter";
+  const is_milter = overview.role !== "server";
   let list;
   if (is_milter) {
     const all = sum(values.minutes.series.map((series) => of_day(series.name)));
@@ -332,7 +332,7 @@ function outage(links, overview) {
   });
   if (what.length === 0) return null;
   const told = what.join(", and ");
-  if (overview.role !== "milter") return `${told}.`;
+  if (overview.role === "server") return `${told}.`;
   const other = links.find((link) => !link.error);
   return other ? `${told}; ${host_of(other.url)} is followed.` : `${told}, counting alone.`;
 }

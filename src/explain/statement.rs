@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is verified of a message, what is not, and why: for whoever asks why a white list does not want it.
 
-use super::asker::Asker;
 use crate::mail::RawMessage;
 use crate::policy::Authenticate;
+use crate::verdict::Rules;
 use crate::verify::Found;
 use serde::Serialize;
 use std::fmt;
 
 /// A statement of a mail server on DKIM, SPF or another method.
-#[derive(Serialize)]
-pub(super) struct Statement {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Statement {
     /// Who says so; empty for a field that cannot be read, and none for what was verified here.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
@@ -23,22 +23,22 @@ pub(super) struct Statement {
 
 impl Statement {
     /// All that the message has, in the order of its header; nothing where nobody cares.
-    pub(super) fn all(asker: &Asker, message: &RawMessage, verified: Vec<Found>) -> Vec<Self> {
-        let here = verified.into_iter().map(|found| Self {
+    pub(super) fn all(rules: &Rules, message: &RawMessage, verified: &[Found]) -> Vec<Self> {
+        let here = verified.iter().map(|found| Self {
             server: None,
             result: format!("{} {}", found.method.name(), found.name),
-            ignored: found.result.err(),
+            ignored: found.result.clone().err(),
         });
         let mut all: Vec<_> = here.collect();
         // What others say of it does not matter then.
-        if asker.rules.authentication.is_here() {
+        if rules.authentication.is_here() {
             return all;
         }
-        let is_off = asker.rules.authentication.authenticate == Authenticate::No;
-        if is_off && !asker.rules.whitelist.needs_proof() {
+        let is_off = rules.authentication.authenticate == Authenticate::No;
+        if is_off && !rules.whitelist.needs_proof() {
             return all;
         }
-        asker.rules.authentication.judge(&message.fields(), &mut |server, result, taken| {
+        rules.authentication.judge(&message.fields(), &mut |server, result, taken| {
             let result = result.map_or_else(|| "a field".to_owned(), ToString::to_string);
             all.push(Self {
                 server: Some(server.to_owned()),

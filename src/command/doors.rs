@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark doors`
+
+use super::judging_daemon;
+use crate::config::{DOORS_PATH, Kind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Run the doors alone, where no mail server asks a milter: for clients of DCC, Pyzor and Razor, and by HTTP.
+///
+/// It is the milter's daemon without the milter's listener, and stays in the foreground. SIGHUP reads the configuration again, SIGTERM
+/// ends it after the messages that are being received. Exit code 78: the configuration cannot be used, or has no door.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The configuration file; its name has "doors" in it.
+    #[arg(long, default_value = DOORS_PATH)]
+    config: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    judging_daemon::run(Kind::Doors, &args.config)
+}

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The daemon that judges messages: with the listeners of a milter and doors beside them, or with doors alone.
+
+use super::canary;
+use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
+use super::exit::EX_CONFIG;
+use super::fleet_tasks::{self, Duty, Joined};
+use super::kept;
+use super::lists::look_after;
+use super::open_doors::{last_answers, open_doors};
+use super::output::complain;
+use super::supervisor::Supervisor;
+use super::take_reports::{reporter, reports};
+use super::watch::watch;
+use crate::activity::{Activity, Connections};
+use crate::config::{self, Checked, Kind, MilterFile};
+use crate::control::{Daemon, Parts};
+use crate::correspondents::Correspondents;
+use crate::judging::{Service, look_back, weighing};
+use crate::ledger::{self, Hold, Ledger, Role};
+use crate::milter::{Bounds, ListenerSettings, Socket, serve};
+use crate::net::{Activation, Endpoint, Mode};
+use crate::policy::Name;
+use crate::sync::fleet::Fleet;
+use crate::sync::{Asks, BulkBound, Links, Parameters, Remote, Upstream, Way, follow, push, trim};
+use crate::telemetry;
+use anyhow::Context;
+use arc_swap::ArcSwap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Runs the daemon that has the configuration at `path`.
+pub(super) fn run(kind: Kind, path: &Path) -> anyhow::Result<ExitCode> {
+    let passed = Activation::take(if kind == Kind::Doors { "bulkmark-doors" } else { "bulkmark-milter" });
+    let checked = match config::load_for(kind, path) {
+        Ok(checked) => checked,
+        Err(e) => {
+            complain(e);
+            return Ok(ExitCode::from(EX_CONFIG));
+        }
+    };
+    super::daemon::run(&checked.file.log.clone(), daemon(kind, path, checked, passed))
+}
+
+async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activation) -> anyhow::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let ending = ended()?;
+    let file = checked.file.clone();
+    let activity = Activity::new(telemetry::lines_dropped, file.status.record());
+    kept::take_up(&file.state_dir, &activity);
+    let (new, role) = (!file.state_dir.join(ledger::FILE_NAME).exists(), role_of(&file));
+    let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
+    if new {
+        log::info!("created a new ledger in {}", file.state_dir.display());
+    }
+    checked.file.signature.canary = canary::read_or_make(&file.state_dir);
+    let sockets = listen(path, &file, passed, &activity.connections).await?;
+    let addresses = addresses_of(&sockets);
+    let parameters = Parameters::new(&file.ledger, &checked.key);
+    let mut tasks = Supervisor::new(Arc::clone(&activity.tasks));
+    let rules = checked.into_rules();
+    let sync = start_sync(&file, &parameters, (&ledger, &activity), rules.hold_from(), &mut tasks).await?;
+    let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
+    let correspondents = Arc::new(Correspondents::open(&file.state_dir, &rules.key, ledger::now()));
+    let service = Service::new(
+        rules,
+        (ledger.clone(), correspondents),
+        file.doors.are_open(),
+        links,
+        asks,
+        Arc::clone(&activity),
+    );
+    // Where the ledger fails it says so itself; the next word brings the rules along.
+    let _ = ledger.weigh_by(weighing(&service.rules.load())).await;
+    let daemon = told_of((kind, role), addresses.clone(), parameters, &service, &file, sync, &activity);
+    answer(&file.control, Arc::clone(&daemon), &mut tasks).await?;
+    let of_service = Arc::clone(&service);
+    let threshold = move || of_service.rules.load().thresholds.body.get();
+    let shown = Arc::new(ArcSwap::from_pointee(config::in_force(path, kind.example())));
+    let history = show(&mut tasks, &file.status, daemon, threshold, Arc::clone(&shown)).await;
+    let (state_dir, end) = (file.state_dir.clone(), at_end(ending));
+    begin(kind, &file, &addresses, (&ledger, &service), &end, &mut tasks).await?;
+    let bounds = Bounds { connections: file.max_connections.get(), idle: file.idle_timeout };
+    let sessions = tokio::spawn(serve_all(sockets, bounds, Arc::clone(&service), end));
+    let reloads = async {
+        let mut in_force = file;
+        while hangup.recv().await.is_some() {
+            reloading(&activity, || reload((kind, path), &service, &mut in_force, &shown));
+        }
+    };
+    tokio::select! {
+        ended = sessions => ended.context("the milter failed")?.context("the milter failed")?,
+        () = reloads => (),
+    }
+    last_answers(&service).await;
+    drop(tasks);
+    end_history(history.as_ref());
+    kept::store(&state_dir, &activity);
+    ledger.close().await.context("the last reports could not be written")?;
+    log::info!("bulkmark ended");
+    Ok(())
+}
+
+/// Opens the doors, and begins what else the daemon needs, once it serves.
+async fn begin(
+    kind: Kind,
+    file: &MilterFile,
+    addresses: &str,
+    (ledger, service): (&Ledger, &Arc<Service>),
+    end: &watch::Receiver<bool>,
+    tasks: &mut Supervisor,
+) -> anyhow::Result<()> {
+    let state_dir = &file.state_dir;
+    // Mail does not wait for the doors of others; where there is no mail server, they are what is waited for.
+    if kind == Kind::Milter {
+        log::info!("bulkmark {} listens on {addresses}", env!("CARGO_PKG_VERSION"));
+        look_after_all(ledger, service, state_dir, tasks);
+    }
+    let open = open_doors(&file.doors, (service, state_dir), end, tasks).await;
+    if kind == Kind::Doors {
+        anyhow::ensure!(open > 0, "no door could be opened, and there is nothing else to do");
+        log::info!("bulkmark {} has opened its doors", env!("CARGO_PKG_VERSION"));
+        look_after_all(ledger, service, state_dir, tasks);
+    }
+    Ok(())
+}
+
+/// What the ledger is for.
+const fn role_of(file: &MilterFile) -> Role {
+    if file.upstream.is_empty() && file.fleet.is_none() { Role::Site } else { Role::Cache }
+}
+
+/// What the daemon tells of itself.
+fn told_of(
+    (kind, role): (Kind, Role),
+    address: String,
+    parameters: Parameters,
+    service: &Arc<Service>,
+    file: &MilterFile,
+    Sync { links, servers, fleet, asks }: Sync,
+    activity: &Arc<Activity>,
+) -> Arc<Daemon> {
+    Arc::new(Daemon::new(Parts {
+        name: kind.name(),
+        role,
+        address,
+        parameters,
+        ledger: service.ledger.clone(),
+        state_dir: file.state_dir.clone(),
+        links,
+        servers,
+        fleet,
+        asks,
+        clients: Box::new(Vec::new),
+        refused: Box::new(|| None),
+        correspondents: Some(Arc::clone(&service.correspondents)),
+        reports: Some(reports(Arc::clone(service))),
+        reporter: Some(reporter(Arc::clone(service))),
+        activity: Arc::clone(activity),
+    }))
+}
+
+/// Tells the service manager that it serves, watches the writer and the files of white lists, and keeps what is to last in files.
+fn look_after_all(ledger: &Ledger, service: &Arc<Service>, state_dir: &Path, tasks: &mut Supervisor) {
+    serving();
+    watch(ledger, tasks);
+    let (kept_in, activity) = (state_dir.to_owned(), Arc::clone(&service.activity));
+    tasks.run("keep", move || kept::keep(kept_in.clone(), Arc::clone(&activity)));
+    if service.asks.is_some() {
+        let service = Arc::clone(service);
+        tasks.run("later", move || look_back(Arc::clone(&service)));
+    }
+    let service = Arc::clone(service);
+    tasks.run("lists", move || look_after(Arc::clone(&service)));
+}
+
+/// Where it listens, for people: the one without a name, then others with theirs.
+fn addresses_of(sockets: &[(Option<Arc<str>>, Socket)]) -> String {
+    let address = |(name, socket): &(Option<Arc<str>>, Socket)| match name {
+        Some(name) => format!("{} ({name})", socket.address()),
+        None => socket.address(),
+    };
+    sockets.iter().map(address).collect::<Vec<_>>().join(", ")
+}
+
+/// The sockets on which the MTA asks, with the names of those that have one.
+async fn listen(
+    path: &Path,
+    file: &MilterFile,
+    mut passed: Activation,
+    connections: &Arc<Connections>,
+) -> anyhow::Result<Vec<(Option<Arc<str>>, Socket)>> {
+    let listeners = &file.listen.0;
+    let of_systemd = listeners.iter().filter(|listener| listener.at == Endpoint::Systemd).count();
+    if of_systemd > 0 && file.listen_mode != Mode::default() && of_systemd == listeners.len() {
+        log::warn!("{}: listen-mode is not used, SocketMode= of the socket's unit is", path.display());
+    }
+    // Where there is no choice, it does not matter how the unit calls it.
+    let names_matter = of_systemd > 1 || passed.number() > 1;
+    let mut sockets = Vec::new();
+    // Those with names first: the one without gets what is left.
+    let (named, unnamed): (Vec<_>, Vec<_>) = listeners.iter().partition(|listener| listener.name.is_some());
+    for ListenerSettings { name, at } in named.into_iter().chain(unnamed) {
+        let name = name.as_ref().map(Name::as_str);
+        let socket = match at {
+            Endpoint::At(address) => Socket::bind(address, file.listen_mode, Arc::clone(connections)).await?,
+            Endpoint::Systemd => {
+                Socket::passed(&mut passed, name.filter(|_| names_matter), Arc::clone(connections))
+                    .with_context(|| format!("{}: listen = \"systemd\"", path.display()))?
+            }
+        };
+        sockets.push((name.map(Arc::from), socket));
+    }
+    if listeners.is_empty() {
+        passed.refuse()
+    } else {
+        passed.ignore(path)
+    }
+    sockets.sort_by_key(|(name, _)| name.is_some());
+    Ok(sockets)
+}
+
+/// True when the daemon is told to end.
+fn at_end(ending: impl Future<Output = ()> + Send + 'static) -> watch::Receiver<bool> {
+    let (ended, end) = watch::channel(false);
+    tokio::spawn(async move {
+        ending.await;
+        ended.send_replace(true);
+    });
+    end
+}
+
+/// Runs sessions on all listeners until the daemon is told to end; without listeners it only waits.
+async fn serve_all(
+    sockets: Vec<(Option<Arc<str>>, Socket)>,
+    bounds: Bounds,
+    service: Arc<Service>,
+    end: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    let mut sessions = JoinSet::new();
+    let until = |mut end: watch::Receiver<bool>| async move {
+        // The sender is dropped only after it sent.
+        let _ = end.wait_for(|ended| *ended).await;
+    };
+    if sockets.is_empty() {
+        until(end.clone()).await;
+    }
+    for (name, socket) in sockets {
+        let until = until(end.clone());
+        sessions.spawn(serve(socket, bounds, Arc::clone(&service), name, until));
+    }
+    while let Some(result) = sessions.join_next().await {
+        result.map_err(std::io::Error::other)??;
+    }
+    Ok(())
+}
+
+/// How other servers are reached.
+struct Sync {
+    links: Arc<Links>,
+    servers: Vec<Arc<Remote>>,
+    /// A fleet, whose log is the only link.
+    fleet: Option<Arc<Fleet>>,
+    /// Who is asked for counts that are not held here.
+    asks: Option<Arc<Asks>>,
+}
+
+/// Follows the upstream servers, or a fleet's log, and sends there what is reported here, if there are any.
+async fn start_sync(
+    file: &MilterFile,
+    parameters: &Parameters,
+    (ledger, activity): (&Ledger, &Arc<Activity>),
+    hold_from: u32,
+    tasks: &mut Supervisor,
+) -> anyhow::Result<Sync> {
+    if let Some(log) = &file.fleet {
+        let asks = match file.sync.hold {
+            Hold::All => None,
+            Hold::Bulk => {
+                let (servers, links) = remotes("fleet.ask", &log.ask, parameters)?;
+                Some(Arc::new(Asks::of_fleet(servers, links, hold_from)))
+            }
+        };
+        let from = asks.clone().map(|asks| -> BulkBound { Arc::new(move || asks.bound()) });
+        let duty = Duty::Report(file.sync.interval, from);
+        let Joined { links, fleet } =
+            fleet_tasks::join(log, &duty, (ledger, &file.ledger), activity, tasks).await?;
+        return Ok(Sync { links, servers: Vec::new(), fleet: Some(fleet), asks });
+    }
+    let (clients, links) = remotes("upstream", &file.upstream, parameters)?;
+    if clients.is_empty() {
+        return Ok(Sync { links, servers: clients, fleet: None, asks: None });
+    }
+    let asks = (file.sync.hold == Hold::Bulk)
+        .then(|| Arc::new(Asks::new(clients.clone(), Arc::clone(&links), hold_from)));
+    let way = match asks.clone() {
+        Some(asks) => Way::Bulk(Arc::new(move || asks.bound())),
+        None => Way::All { snapshot_on_fork: true },
+    };
+    let (all, of_ledger, to) = (clients.clone(), ledger.clone(), Arc::clone(&links));
+    let counts = file.ledger.clone();
+    tasks.run("follow", move || {
+        follow(of_ledger.clone(), counts.clone(), all.clone(), Arc::clone(&to), way.clone())
+    });
+    for (i, client) in clients.iter().map(Arc::clone).enumerate() {
+        let (of_ledger, settings, to) = (ledger.clone(), file.sync.clone(), Arc::clone(&links));
+        tasks.run("push", move || {
+            push(of_ledger.clone(), settings.clone(), i, Arc::clone(&client), Arc::clone(&to))
+        });
+    }
+    let (of_ledger, to) = (ledger.clone(), Arc::clone(&links));
+    tasks.run("spool", move || trim(of_ledger.clone(), Arc::clone(&to)));
+    Ok(Sync { links, servers: clients, fleet: None, asks })
+}
+
+/// The servers of a list, and what is known of the connections to them.
+fn remotes(
+    key: &str,
+    servers: &[Upstream],
+    parameters: &Parameters,
+) -> anyhow::Result<(Vec<Arc<Remote>>, Arc<Links>)> {
+    let urls: Vec<&str> = servers.iter().map(|server| &*server.url).collect();
+    let links = Arc::new(Links::new(&urls, false));
+    let remote = |(i, server): (usize, &Upstream)| {
+        let remote = Remote::new(server, Some(parameters.clone()), links.get(i).unwrap_or_default());
+        Ok(Arc::new(remote.with_context(|| format!("{key} {}", server.url))?))
+    };
+    let remotes = servers.iter().enumerate().map(remote).collect::<anyhow::Result<_>>()?;
+    Ok((remotes, links))
+}
+
+/// Puts a new configuration into force, or keeps the old one when it is wrong; tells which.
+fn reload(
+    (kind, path): (Kind, &Path),
+    service: &Service,
+    in_force: &mut MilterFile,
+    shown: &ArcSwap<serde_json::Value>,
+) -> bool {
+    match config::load_for(kind, path) {
+        Ok(checked) if checked.key.id() != service.rules.load().key.id() => {
+            log::error!(
+                "{}: the federation key was changed, which takes a restart: it begins a new ledger; the old configuration stays in \
+                 force",
+                path.display()
+            );
+            false
+        }
+        Ok(mut checked) => {
+            let kept = keep_fixed(&mut checked.file, in_force);
+            let mut now_shown = config::in_force(path, kind.example());
+            config::keep(&mut now_shown, &shown.load(), &kept);
+            shown.store(Arc::new(now_shown));
+            for key in kept {
+                log::warn!("{}: {key} was changed, which takes effect at the next start", path.display());
+            }
+            telemetry::set_levels(&checked.file.log);
+            checked.file.signature.canary = canary::read_or_make(&checked.file.state_dir);
+            *in_force = checked.file.clone();
+            let rules = checked.into_rules();
+            service.asks.iter().for_each(|asks| asks.set_bound(rules.hold_from()));
+            service.put_in_force(rules);
+            log::info!("{}: read again", path.display());
+            true
+        }
+        Err(e) => {
+            let first_line = e.to_string().lines().next().unwrap_or_default().to_owned();
+            log::error!("{first_line}; the old configuration stays in force");
+            false
+        }
+    }
+}
+
+/// Sets back what cannot change while the daemon runs, and names it.
+fn keep_fixed(new: &mut MilterFile, old: &MilterFile) -> Vec<&'static str> {
+    let mut changed = Vec::new();
+    macro_rules! keep {
+        ($($name:literal: $($field:ident).+;)*) => {$(
+            if new.$($field).+ != old.$($field).+ {
+                new.$($field).+ = old.$($field).+.clone();
+                changed.push($name);
+            }
+        )*};
+    }
+    keep! {
+        "listen": listen;
+        "listen-mode": listen_mode;
+        "control": control;
+        "state-dir": state_dir;
+        "max-connections": max_connections;
+        "idle-timeout": idle_timeout;
+        "[ledger]": ledger;
+        "[[upstream]]": upstream;
+        "[fleet]": fleet;
+        "sync.interval": sync.interval;
+        "sync.max-staleness": sync.max_staleness;
+        "sync.act-when-stale": sync.act_when_stale;
+        "sync.max-spool": sync.max_spool;
+        "sync.max-spool-age": sync.max_spool_age;
+        "sync.hold": sync.hold;
+        "[status]": status;
+        "[doors]": doors;
+        "log.target": log.target;
+        "log.facility": log.facility;
+        "log.socket": log.socket;
+    }
+    changed
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `doors.toml`: a milter's configuration without its listeners, and with places of its own.
+
+use super::error::ConfigError;
+use super::in_force::MILTER_EXAMPLE;
+use super::source::Source;
+use crate::doors::Settings;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// Where the file is unless the command is told otherwise.
+pub const DOORS_PATH: &str = "/etc/bulkmark/doors.toml";
+
+/// What the names of such files have in them, by which every command knows whose they are.
+const NAME: &str = "doors";
+
+/// Keys of the listeners on which a mail server asks.
+const OF_LISTENERS: [&str; 4] = ["listen", "listen-mode", "max-connections", "idle-timeout"];
+
+/// Where its ledger is by default, and its control socket.
+pub(super) const STATE_DIR: &str = "/var/lib/bulkmark/doors";
+pub(super) const CONTROL: &str = "/run/bulkmark/doors.sock";
+
+/// The keys of these, which have another default than a milter's.
+const PLACES: [(&str, &str); 2] = [("state-dir", STATE_DIR), ("control", CONTROL)];
+
+/// Its keys with their defaults, in the order of the milter's.
+static KEYS: LazyLock<String> = LazyLock::new(|| {
+    let key = |line: &str| line.split_once(" = ").map_or("", |(key, _)| key).to_owned();
+    // Tables have keys of the same names.
+    let (mut text, mut is_first) = (String::new(), true);
+    for line in MILTER_EXAMPLE.lines() {
+        is_first &= !line.starts_with('[');
+        if is_first && OF_LISTENERS.contains(&&*key(line)) {
+            continue;
+        }
+        match PLACES.iter().find(|(name, _)| is_first && *name == key(line)) {
+            Some((name, value)) => text.extend([name, " = \"", value, "\"\n"]),
+            None => text.extend([line, "\n"]),
+        }
+    }
+    text
+});
+
+/// Every key with its default.
+pub(super) fn example() -> &'static str {
+    &KEYS
+}
+
+/// Whether a file of this name can be one of doors alone.
+pub(super) fn is_named(path: &Path) -> bool {
+    path.file_stem().unwrap_or_default().to_string_lossy().contains(NAME)
+}
+
+/// Whether a file is one: its name says it. If it is not the usual name, it is still a milter's when it says where that listens.
+pub(super) fn is_one(path: &Path, source: &Source) -> bool {
+    is_named(path)
+        && (path.file_stem().is_some_and(|name| name == NAME)
+            || OF_LISTENERS.iter().all(|key| !source.has(key)))
+}
+
+/// What is wrong with a file of doors alone that is valid for a milter with these doors.
+pub(super) fn check(source: &Source, settings: &Settings) -> Result<(), ConfigError> {
+    if let Some(key) = OF_LISTENERS.into_iter().find(|key| source.has(key)) {
+        let what = "found a key of the milter's listener, which `bulkmark doors` does not have; expected listen in [doors.http], \
+                    [doors.dccifd], [doors.razor] or [doors.pyzor], or this file for `bulkmark milter`";
+        return Err(source.error(key, what.to_owned()));
+    }
+    if !settings.are_open() {
+        let what = "no door is configured, so there is nothing to do; expected listen in [doors.http], [doors.dccifd], [doors.razor] or \
+                    [doors.pyzor]";
+        return Err(source.error("doors", what.to_owned()));
+    }
+    Ok(())
+}

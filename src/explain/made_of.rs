@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the signatures of a message were made of.
+
+use crate::mail::{File, RawMessage, Text, Visitor};
+use crate::signature::near::{Passage, Position, Scheme, Thing};
+
+/// What stands for itself in a message.
+pub(super) fn of_thing(thing: Thing) -> String {
+    match thing {
+        Thing::File(n) => format!("attached file {}, its beginning", n + 1),
+        Thing::Links => "where all its links lead".to_owned(),
+        Thing::Path(n) => format!("picture {} on the net, its path", n + 1),
+        Thing::Hidden => "text that its style hides".to_owned(),
+        Thing::Band(n) => format!("what its picture looks like, {} of 7", n + 1),
+    }
+}
+
+/// The words among which those of a passage are, and where they stand.
+pub(super) fn words(passage: &Passage, positions: &[Position]) -> String {
+    let reach = Scheme::SHIPPED.reach().min(positions.len());
+    let words: Vec<&Position> = positions.iter().cycle().skip(passage.at).take(reach).collect();
+    let text = words.iter().map(|place| &*place.word).collect::<Vec<_>>().join(" ");
+    match (words.first(), words.last()) {
+        (Some(first), Some(last)) if first.part == last.part && first.line < last.line => {
+            format!("part {}, lines {} to {}: {text}", first.part, first.line, last.line)
+        }
+        (Some(first), _) => format!("part {}, from line {} on: {text}", first.part, first.line),
+        _ => text,
+    }
+}
+
+/// Of what parts a message is made.
+pub(super) fn outline(message: &RawMessage) -> String {
+    let mut outline = Outline(Vec::new());
+    message.visit(&mut outline);
+    outline.0.join("; ")
+}
+
+struct Outline(Vec<String>);
+
+impl Visitor for Outline {
+    fn text(&mut self, text: Text<'_>) {
+        self.0.push(format!("text of {} lines", text.shown.lines().count()));
+    }
+
+    fn html(&mut self, html: Text<'_>) {
+        self.0.push(format!("HTML of {} bytes", html.shown.len()));
+    }
+
+    fn file(&mut self, file: File<'_>) {
+        self.0.push(format!("file of {} bytes", file.shown.len()));
+    }
+
+    fn message(&mut self, _fields: &[&[u8]]) {
+        self.0.push("enclosed message:".to_owned());
+    }
+
+    fn message_end(&mut self) {}
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Explains a message as `bulkmark explain` would, before it is counted: from the ledger at hand, and by the same code.
+
+use super::message::Message;
+use super::service::Service;
+use crate::explain::{Case, Explanation, Source, find};
+use crate::ledger::{LedgerError, Shares, now};
+use crate::signature::Signature;
+use crate::sync::shares;
+use crate::table::Tables;
+use crate::verdict::Content;
+use crate::verify::{Evidence, Verifiers};
+use std::sync::Arc;
+use tokio::time::{Instant, timeout_at};
+
+/// What the daemon knows itself.
+struct Here<'a> {
+    service: &'a Service,
+    deadline: Instant,
+}
+
+impl Source for Here<'_> {
+    type Error = LedgerError;
+
+    async fn shares(&self, signatures: &[Signature], may_ask: bool) -> Result<Vec<Shares>, LedgerError> {
+        let asks = self.service.asks.as_deref().filter(|_| may_ask);
+        shares(&self.service.ledger, asks, signatures.to_vec(), self.deadline.into_std()).await
+    }
+
+    async fn know(&self, pairs: &[u64]) -> Vec<bool> {
+        self.service.correspondents.know(pairs, now())
+    }
+
+    fn is_thin(&self) -> bool {
+        self.service.asks.is_some()
+    }
+
+    fn tables(&self) -> &Tables {
+        &self.service.tables
+    }
+
+    fn verifiers(&self) -> &Verifiers {
+        &self.service.verifiers
+    }
+}
+
+/// Why a message is what it is, without counting it; it must be one that is to be [explained](Message::explain). None where it was too long to be
+/// read, where too much is being read, or where the ledger does not answer within the time that a verdict may take.
+pub async fn explain(message: &Message, service: &Service) -> Option<Explanation> {
+    let here = Here { service, deadline: Instant::now() + message.rules.deadline };
+    timeout_at(here.deadline, explained(message, &here)).await.ok().flatten()
+}
+
+async fn explained(message: &Message, here: &Here<'_>) -> Option<Explanation> {
+    let Message { rules, envelope, raw, account, unjudged, .. } = message;
+    if unjudged.is_some() || raw.over().is_some() {
+        return None;
+    }
+    let mut account = account.of_same();
+    let held = account.take(raw.len()).then(|| Arc::new((raw.clone(), account)))?;
+    let (of, under, sender) = (Arc::clone(&held), Arc::clone(rules), envelope.sender.clone());
+    let read = move || {
+        let (raw, account) = &*of;
+        let content = Content::claiming(raw, &under, sender.as_deref());
+        let evidence = under.verifies().then(|| Evidence::of(raw)).flatten();
+        let mut more = account.of_same();
+        (content, evidence.and_then(|evidence| more.take(evidence.size()).then_some((evidence, more))))
+    };
+    let readers = &here.service.readers;
+    let (content, evidence) = readers.read(envelope.client, read).await.ok()?;
+    let case = Case { rules, envelope, evidence: evidence.as_ref().map(|(evidence, _)| evidence) };
+    let untold = |e: LedgerError| log::warn!("{}: it is not explained: {e}", envelope.id());
+    let judged = find(here, case, &content).await.map_err(untold).ok()?;
+    for trouble in &judged.troubles {
+        log::warn!("{}: {trouble}", envelope.id());
+    }
+    let signatures = judged.signatures(rules, envelope);
+    let shares = here.shares(&signatures, judged.may_ask).await.map_err(untold).ok()?;
+    let (under, to) = (Arc::clone(rules), envelope.clone());
+    let tell = move || Explanation::new((&under, &to), &held.0, &judged, shares);
+    readers.read(envelope.client, tell).await.ok()
+}
