@@ -62,9 +62,8 @@ pub(crate) fn http(site: &Site, target: &str, fields: &[&str], body: &[u8]) -> (
         "{target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n{fields}\r\n",
         body.len()
     );
-    (&stream).write_all(head.as_bytes()).unwrap();
     // It may be refused before everything was read.
-    let _ = (&stream).write_all(body);
+    let _ = (&stream).write_all(head.as_bytes()).and_then(|()| (&stream).write_all(body));
     parsed(&rest(&stream))
 }
 

@@ -3,6 +3,7 @@
 
 use crate::common::server::{Server, milter};
 use crate::common::{Daemon, PATIENCE, Site, wait_until};
+use bulkmark::signature::{FederationKey, Foreign, foreign};
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -263,6 +264,13 @@ fn a_federation_has_one_count() {
     }
 }
 
+/// How often a milter holds this digest, whatever its server knows.
+fn held(control: &Path, digest: &[u8]) -> u32 {
+    let asked = foreign(&FederationKey::public(), Foreign::Pyzor, digest);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(bulkmark::control::counts(control, &[asked], false)).unwrap()[0].total()
+}
+
 /// A milter that holds only bulk asks its server for the counts that it is not told. While that does not answer, it knows those from half of
 /// the threshold on.
 #[test]
@@ -273,6 +281,7 @@ fn where_only_bulk_is_held_the_server_is_asked() {
     let [mut full, mut thin] = entries.map(|entry| milter(&[entry]));
     thin.extra += "hold = \"bulk\"\n";
     let each = "count = \"reports\"\n";
+    let control = thin.path("control.sock");
     let ((_full, at), (_thin, thin)) = (open(&mut full, each), open(&mut thin, each));
     let report = |at, digest: &str, times| {
         (0..times).for_each(|_| drop(ask("127.0.0.1", at, "report", digest)));
@@ -291,6 +300,11 @@ fn where_only_bulk_is_held_the_server_is_asked() {
     wait_for(at, &own, 3);
     assert_eq!(counts(thin, &own), told(3), "it is at the server now");
     wait_for(thin, &half, 10);
+    // The server may have been asked for that.
+    wait_until("half of the threshold is held", || {
+        let held = held(&control, &[0x22; 20]);
+        if held == 10 { Ok(()) } else { Err(format!("{held}")) }
+    });
     drop(daemon);
     assert_eq!((counts(at, &few), counts(thin, &few)), (told(9), told(0)));
     wait_for(thin, &half, 10);
