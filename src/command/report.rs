@@ -201,7 +201,7 @@ impl Teller<'_> {
         };
         let reported = runtime.block_on(control::report(socket, &report, message));
         let reported =
-            reported.with_context(|| format!("the milter at {} does not answer", socket.display()))?;
+            reported.with_context(|| format!("no daemon answers at {}", socket.display()))?;
         sum.messages += 1;
         sum.later += u64::from(reported.later);
         sum.refused += u64::from(reported.refused.is_some() || reported.too_often > 0);

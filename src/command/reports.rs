@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let name = name(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let silent = || format!("the milter at {} does not answer", socket.display());
+    let silent = || format!("no daemon answers at {}", socket.display());
     if matches!(args.command, Some(Command::Forget)) {
         let Some(name) = name else { bail!("--user NAME or --trap ADDRESS is missing: whose reports?") };
         let forgotten = runtime.block_on(control::forget_reports(&socket, name)).with_context(silent);

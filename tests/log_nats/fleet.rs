@@ -196,6 +196,7 @@ impl Engine for Fleet {
 
     async fn restart(&self) {
         self.cluster.start_all();
+        self.cluster.wait_until_well();
     }
 
     async fn cut(&self) {
