@@ -93,13 +93,14 @@ impl Drop for Amavis {
 /// What Amavis looks at counts once, and bulk hits the rule, by either plugin.
 #[test]
 fn bulk_hits_the_rules() {
-    let of_dcc = |site: &Site| write(site, DCC, &rules(site));
-    let of_plugin = |site: &Site| _ = crate::spamassassin_plugin::files(site, "");
-    let ways: [(&str, &dyn Fn(&Site)); 2] = [("DCC_CHECK", &of_dcc), ("BULKMARK_BULK", &of_plugin)];
-    for (rule, files) in ways {
+    for rule in ["DCC_CHECK", "BULKMARK_BULK"] {
         let site = site("", "", "");
         let daemon = start(&site);
-        files(&site);
+        if rule == "DCC_CHECK" {
+            write(&site, DCC, &rules(&site));
+        } else {
+            crate::spamassassin_plugin::files(&site, "");
+        }
         let Some(amavis) = Amavis::start(&site) else { return };
         let told = amavis.handed_on(&delivered(1));
         assert!(told.contains("X-Spam-Status: ") && !told.contains(rule), "{told}");

@@ -7,7 +7,6 @@ use crate::common::crlf;
 use crate::common::letters::{letter, offer};
 use crate::common::milter::{Client, Mail};
 use crate::common::writing::{Part, Piece, Style, mail};
-use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -23,8 +22,11 @@ struct Line {
     near: Option<u64>,
 }
 
+/// Has all messages judged that way.
+type Ask = fn(&[Vec<u8>]) -> Vec<Line>;
+
 /// The ways by which messages come: what asks for each, and tells what it is told.
-const WAYS: [(&str, fn(&[Vec<u8>]) -> Vec<Line>); 4] =
+const WAYS: [(&str, Ask); 4] =
     [("milter", by_milter), ("SpamAssassin", by_spamassassin), ("rspamd", by_rspamd), ("HTTP", by_http)];
 
 /// The client of a message.
@@ -106,7 +108,7 @@ fn by_http(messages: &[Vec<u8>]) -> Vec<Line> {
         let reason = field.split("; ").find_map(|field| field.strip_prefix("reason="));
         let reason = reason.map(|reason| format!(" {reason}")).unwrap_or_default();
         let count = |kind: &str| told[kind]["count"].as_u64();
-        let verdict = told["verdict"].as_str().map_or(Value::Null.to_string(), str::to_owned);
+        let verdict = told["verdict"].as_str().unwrap_or("none").to_owned();
         Line { verdict: verdict + &reason, body: count("body"), near: count("near") }
     };
     messages.iter().enumerate().map(of).collect()

@@ -157,7 +157,7 @@ fn show(who: &str, asked: &str, told: &[Told]) {
     let counts = told.iter().map(|one| one.count);
     let bulk = told.iter().filter(|one| one.is_bulk).map(|one| one.count).min();
     let range = format!("{} to {}", counts.clone().min().unwrap(), counts.max().unwrap());
-    let verdict = bulk.map_or("clean".to_owned(), |first| format!("bulk from {first} on"));
+    let verdict = bulk.map_or_else(|| "clean".to_owned(), |first| format!("bulk from {first} on"));
     row(who, asked, &told.len().to_string(), &range, &verdict);
 }
 
