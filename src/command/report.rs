@@ -200,8 +200,7 @@ impl Teller<'_> {
             length: message.len() as u64,
         };
         let reported = runtime.block_on(control::report(socket, &report, message));
-        let reported =
-            reported.with_context(|| format!("no daemon answers at {}", socket.display()))?;
+        let reported = reported.with_context(|| format!("no daemon answers at {}", socket.display()))?;
         sum.messages += 1;
         sum.later += u64::from(reported.later);
         sum.refused += u64::from(reported.refused.is_some() || reported.too_often > 0);
