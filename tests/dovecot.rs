@@ -267,7 +267,7 @@ fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
     // Neither does a milter that is away hold anybody up; Dovecot's log says it.
     drop(daemon);
     ben.move_all("INBOX", "Junk");
-    wait_until("the reason in Dovecot's log", || dovecot.log().contains("does not answer").then_some(()));
+    wait_until("the reason in Dovecot's log", || dovecot.log().contains("no daemon answers").then_some(()));
 }
 
 /// Waits until a mail server's `check` tells this weight.
