@@ -91,8 +91,8 @@ async fn measure() {
     let rig = Rig { server };
     let file = rig.server.path("password");
     let member = |name: String, duty| Member { name, duty, nkey: None, password_file: Some(file.clone()) };
-    let milters =
-        (0..FOLLOWERS).map(|i| member(format!("mx{i}"), Duty::Milter { limits: None, withdrawn: 0 }));
+    let milters = (0..FOLLOWERS)
+        .map(|i| member(format!("mx{i}"), Duty::Milter { limits: None, rate: None, withdrawn: 0 }));
     let members: Vec<_> = milters.chain([member("agg".to_owned(), Duty::Aggregator)]).collect();
     let how = SetUp { dry_run: false, accounts: None, replicas: 1 };
     setup(&rig.settings(server::OWNER), &members, &how).await.unwrap();

@@ -15,7 +15,8 @@
 //! `tests/layering.rs` holds which room may use which.
 
 // Beside the lints of Cargo.toml, for the program only: tests unwrap, and speak the milter's big-endian protocol.
-#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+// Nothing from outside is to end in a panic.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![forbid(unsafe_code)]
 #![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]

@@ -11,8 +11,13 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A command line that is begun, and what it becomes.
-const LINES: [(&str, &str); 3] =
-    [("bulkmark mil", "milter"), ("bulkmark client ro", "rotate"), ("bulkmark doctor --pos", "--postfix")];
+const LINES: [(&str, &str); 5] = [
+    ("bulkmark mil", "milter"),
+    ("bulkmark client ro", "rotate"),
+    ("bulkmark doctor --pos", "--postfix"),
+    ("bulkmark reports --rep", "--reporter"),
+    ("bulkmark reports forget --rep", "--reporter"),
+];
 
 /// A directory with the completions for a shell, under the name that it wants.
 fn completions(shell: &str, name: &str) -> TempDir {

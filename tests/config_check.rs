@@ -84,6 +84,29 @@ fn a_milters_doubts_are_told_with_their_places() {
     );
 }
 
+/// Whose outbound mail passes has domains of his own, which nobody should call spam; and newcomers who weigh much and are bound to
+/// little say nothing once others are trusted.
+#[test]
+fn what_people_may_say_is_looked_at() {
+    let of = |text: &str| {
+        let directory = directory(&[("milter.toml", &format!("{PLACES}{text}"))]);
+        check(directory.path(), &["milter.toml"])
+    };
+    let outbound = "[outbound]\nmatch = { client = \"192.0.2.10\" }\n";
+    let (code, _, warnings) = of(outbound);
+    let own = "milter.toml: people.own-domains: empty, though [outbound] says what mail is your own";
+    assert!(code == 0 && warnings.len() == 1 && warnings[0].contains(own), "{warnings:#?}");
+    let (_, told, warnings) = of(&format!("{outbound}[people]\nown-domains = [\"example.org\"]\n"));
+    assert!(warnings.is_empty(), "{told}{warnings:#?}");
+    let (_, _, warnings) = of("[people]\nnew-reporter = 1.0\n");
+    let bound = "people.max-newcomers: 1, so once ten users are trusted all others weigh no more together, though new-reporter gives each of them 1,";
+    assert!(warnings.len() == 1 && warnings[0].contains(bound), "{warnings:#?}");
+    for well in ["new-reporter = 1.0\nmax-newcomers = 1000.0\n", "new-reporter = 0.5\n"] {
+        let (_, _, warnings) = of(&format!("[people]\n{well}"));
+        assert!(warnings.is_empty(), "{warnings:#?}");
+    }
+}
+
 /// Owner, groups and mode of a file and of what is above it.
 #[test]
 fn what_the_daemons_user_cannot_read_is_told() {

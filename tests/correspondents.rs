@@ -66,6 +66,16 @@ fn who_was_written_to_is_not_refused_and_who_says_so_only_is() {
     assert_eq!(status(&rig.site)["correspondents"], 1);
     let metrics = metrics(&rig.daemon);
     assert_eq!([metrics["bulkmark_correspondents"], metrics["bulkmark_messages_spared_total"]], [1.0, 2.0]);
+    // Users write through this milter, and nobody said which domains are theirs.
+    let doctor = |rig: &Rig| {
+        let output =
+            Command::new(BULKMARK).args(["doctor", "--config"]).arg(rig.site.config()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let warning = "users write mail through this milter, and people.own-domains is empty";
+    assert!(doctor(&rig).contains(warning), "{}", doctor(&rig));
+    rig.reload(&format!("{REFUSING}{STATUS}[people]\nown-domains = [\"box.test\"]\n"));
+    assert!(!doctor(&rig).contains(warning), "{}", doctor(&rig));
 }
 
 /// Where mail is verified, that counts and the client's name does not.
@@ -105,11 +115,32 @@ fn what_is_verified_is_from_whom_it_says() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
+    // Who forges Ben's address does not end the correspondence with Ben; Ben's signature does.
+    let report = |message: &[u8]| {
+        let file = rig.write("reported.eml", std::str::from_utf8(message).unwrap());
+        assert!(report(&rig, "anna@box.test", &file, &[]).contains("counted as spam"));
+        send(ip, "bounce@mailer.test", &signed)
+    };
+    assert_eq!(report(&forged), 250, "another domain's signature");
+    assert_eq!(report(&letter(BEN)), 250, "none at all");
     let why = "only marked, since a recipient wrote to whom it is from, and that is verified";
     for command in ["check", "explain"] {
         assert!(run(command, &["--recipient", "anna@box.test"]).contains(why), "{command}");
         assert!(!run(command, &["--recipient", "dora@box.test"]).contains(why), "{command}");
     }
+    assert_eq!(report(&signed), 550);
+}
+
+/// What `bulkmark report` says of a message in a file.
+fn report(rig: &Rig, user: &str, file: &str, more: &[&str]) -> String {
+    let output = Command::new(BULKMARK)
+        .args(["report", "--user", user, "--control"])
+        .arg(rig.site.path("control.sock"))
+        .args(more)
+        .arg(file)
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
@@ -143,22 +174,29 @@ fn a_user_ends_a_correspondence() {
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250);
     let mail = &rig.mta.wait_for_mail("anna@box.test", 1)[0].0;
     let file = rig.write("mail.eml", mail);
-    let report = |user: &str, more: &[&str]| {
-        let output = Command::new(BULKMARK)
-            .args(["report", "--user", user, "--control"])
-            .arg(rig.site.path("control.sock"))
-            .args(more)
-            .arg(&file)
-            .output()
-            .unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let report = |user: &str, more: &[&str]| report(&rig, user, &file, more);
     for user in ["dora@box.test", "root"] {
         let told = report(user, &[]);
         assert!(told.contains("refused: its recipient wrote to ben@friends.test"), "{told}");
     }
     assert!(report("dora@box.test", &["--force"]).contains("counted as spam"));
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250, "it is Anna's");
+    // Spam with Ben's address in it, which came from somebody else, as Anna's mailbox has it: without a mark of the milter's, or with a
+    // forged one beside its own.
+    let strange = letter(BEN).iter().map(|&byte| char::from(byte)).collect::<String>();
+    let mark = "X-Bulkmark: bulk; body=2; threshold=1; host=mx.test; held=correspondent\r\n";
+    let own = "X-Bulkmark: exempt; reason=network; host=mx.test\r\n";
+    for (n, marks) in ["", &[mark, own].concat()].into_iter().enumerate() {
+        let text = format!("Return-Path: <{BEN}>\r\nDelivered-To: anna@box.test\r\n{marks}{strange}");
+        let forged = rig.write(&format!("forged{n}.eml"), &text);
+        let told = self::report(&rig, "anna", &forged, &[]);
+        assert!(told.contains("counted as spam"), "{told}");
+        rig.daemon
+            .log
+            .wait_for(0, "that correspondence goes on, since it is not proven that it is from there");
+        assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 250, "{marks}");
+        self::report(&rig, "anna", &forged, &["--forget"]);
+    }
     assert!(report("anna", &[]).contains("counted as spam"));
     assert_eq!(code(&rig, HOST, BEN, &["anna@box.test"]), 550);
 }

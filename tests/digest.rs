@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::letters::letter;
+use common::letters::{letter, offer};
 use common::milter::{Mail, session};
 use common::mta::skip;
 use common::{BULKMARK, Daemon, Site, wait_until};
@@ -15,6 +15,9 @@ use std::process::{Command, Output, Stdio};
 
 const REFUSING: &str = "exempt-loopback = false\nactions.bulk = \"reject\"\n";
 
+/// One user's word makes a message spam.
+const ONE_IS_ENOUGH: &str = "thresholds.spam = 1\npeople.new-reporter = 1.0\n";
+
 /// Sends a letter by a client of this name so many times.
 fn mail(daemon: &Daemon, n: usize, from: &str, host: &str, times: usize) {
     let mut client = common::milter::Client::connect(daemon);
@@ -23,6 +26,15 @@ fn mail(daemon: &Daemon, n: usize, from: &str, host: &str, times: usize) {
         let sender = from.to_owned();
         client.message(&Mail { sender, id: format!("4Q{n:02X}{i:04X}"), ..Mail::raw(&letter(n)) });
     }
+}
+
+/// Has a user nominate a message, whose word is enough with [`ONE_IS_ENOUGH`].
+fn nominate(site: &Site, message: &[u8]) {
+    let path = site.path("nominated.eml");
+    fs::write(&path, message).unwrap();
+    let mut report = Command::new(BULKMARK);
+    report.args(["report", "--user", "anna", "--control"]).arg(site.path("control.sock")).arg(path);
+    told(&report.output().unwrap());
 }
 
 fn told(output: &Output) -> String {
@@ -48,7 +60,10 @@ fn a_day_of_syslog() {
     }
     let mut site = Site::new("");
     let (socket, file) = (site.path("log"), site.path("bulkmark.log"));
-    site.extra = format!("{REFUSING}[log]\nsocket = \"{}\"\n", socket.display());
+    site.extra = format!(
+        "{REFUSING}{ONE_IS_ENOUGH}actions.spam = \"quarantine\"\n[log]\nsocket = \"{}\"\n",
+        socket.display()
+    );
     let example = fs::read_to_string(root().join("packaging/rsyslog/bulkmark.conf")).unwrap();
     let example = example.replace("/var/log/bulkmark.log", file.to_str().unwrap());
     let config = format!(
@@ -68,6 +83,8 @@ fn a_day_of_syslog() {
     wait_until("the milter", is_open);
     mail(&daemon, 1, "news@shop.example", "mail.shop.example", 30);
     mail(&daemon, 2, "friend@example.net", "unknown", 1);
+    nominate(&site, &letter(3));
+    mail(&daemon, 3, "win@lottery.example", "mail.lottery.example", 2);
     // Whoever writes to the log under another name is not us.
     let forged = "x bulkmark[1]: 4F: client=a[192.0.2.1] from=<> nrcpt=1 verdict=bulk action=reject ms=1";
     let logger = ["-u", socket.to_str().unwrap(), "-t", "postfix/smtpd[2]", "-p", "mail.info", forged];
@@ -83,11 +100,13 @@ fn a_day_of_syslog() {
     has(
         &text,
         &[
-            "        31  messages\n",
-            "        20  clean        64.5 %\n",
-            "        11  bulk         35.5 %   reject 11\n",
-            "\nMailings (1)\n        11  from news@shop.example\n            by mail.shop.example\n",
+            "        33  messages\n",
+            "        20  clean        60.6 %\n",
+            "        11  bulk         33.3 %   reject 11\n",
+            "         2  spam          6.1 %   quarantine 2\n",
+            "\nMailings (2)\n        11  from news@shop.example\n            by mail.shop.example\n",
             "reject 11; seen 30 times; 11 recipients; ",
+            "\n         2  from win@lottery.example\n            by mail.lottery.example\n            quarantine as spam 2; seen 2 times; ",
             "\nRefused, by the sender's domain\n        11  shop.example\n",
             "nobody wants yet\n        11  host .shop.example\n",
         ],
@@ -144,7 +163,7 @@ fn yesterday_of_the_journal_by_mail() {
         &mail,
         &[
             "-i -- postmaster@example.org\nTo: postmaster@example.org\nSubject: bulkmark on ",
-            ", 2026-11-22: 0 bulk, 0 refused, 1 unknown\n",
+            ", 2026-11-22: 0 bulk, 0 spam, 0 refused, 1 unknown\n",
             "Auto-Submitted: auto-generated\n",
             "\nNot judged\n         1  timeout, 03:00\n",
             "\nWhat else the log says\n         1  04:00: the disk has not answered for 30 s\n",
@@ -193,8 +212,9 @@ fn what_cannot_be_done_is_told() {
 fn messages_that_are_told() {
     let kinds = |daemon: &Daemon, skip: usize| {
         let mut client = session(daemon);
-        // Exempt; clean; bulk, in the end.
+        // Exempt; spam; clean; bulk, in the end.
         client.message(&Mail::raw(b"Subject: hi\r\n\r\nok\r\n"));
+        client.message(&Mail::raw(&offer("Bert")));
         (0..20).for_each(|_| drop(client.message(&Mail::raw(&letter(1)))));
         client.message(&Mail::raw(&letter(2 + skip)));
         daemon.reload();
@@ -208,13 +228,15 @@ fn messages_that_are_told() {
     let mut site = Site::new("");
     let set = |site: &mut Site, messages: &str| {
         site.extra =
-            format!("exempt-loopback = false\n[log]\ntarget = \"stderr\"\nmessages = \"{messages}\"\n");
+            format!("{REFUSING}{ONE_IS_ENOUGH}[log]\ntarget = \"stderr\"\nmessages = \"{messages}\"\n");
         site.config();
     };
     set(&mut site, "all");
     let daemon = site.start();
-    assert_eq!(kinds(&daemon, 0), ["bulk", "clean", "exempt"]);
-    for (messages, expected) in [("not-clean", &["bulk"][..]), ("bulk", &["bulk"]), ("none", &[])] {
+    nominate(&site, &offer("Anna"));
+    assert_eq!(kinds(&daemon, 0), ["bulk", "clean", "exempt", "spam"]);
+    let unwanted = &["bulk", "spam"][..];
+    for (messages, expected) in [("not-clean", unwanted), ("bulk", unwanted), ("none", &[])] {
         set(&mut site, messages);
         daemon.reload();
         let skip = daemon.log.lines().len();

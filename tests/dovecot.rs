@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::letters::offer;
+use common::letters::{letter, offer};
 use common::mta::{free_port, skip, wait_until};
+use common::page::{STATUS, metrics};
 use common::rig::{NEWS, message};
 use common::server::{self, Server};
 use common::{BULKMARK, Daemon, PATIENCE, Site};
@@ -15,7 +16,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Whose mail it is, and as whom the program runs: users of every machine.
 const MAILS: &str = "nobody";
@@ -85,6 +86,16 @@ impl Dovecot {
         imap.line();
         imap.command(&format!("LOGIN \"{name}\" secret"));
         imap
+    }
+
+    /// Has these messages delivered to a user who has logged in before.
+    fn deliver(&self, name: &str, messages: impl Iterator<Item = Vec<u8>>) {
+        let (mails, _) = ids(MAILS);
+        for (n, message) in messages.enumerate() {
+            let file = self.place.path().join(format!("mail/{name}/new/{n:06}.test"));
+            fs::write(&file, message).unwrap();
+            chown(&file, Some(mails), None).unwrap();
+        }
     }
 
     fn log(&self) -> String {
@@ -214,8 +225,25 @@ impl Imap {
     /// Moves all that is in a folder into another.
     #[track_caller]
     fn move_all(&mut self, from: &str, to: &str) {
+        self.move_some(from, "1:*", to);
+    }
+
+    /// Moves these messages of a folder into another, by one command.
+    #[track_caller]
+    fn move_some(&mut self, from: &str, which: &str, to: &str) {
         self.command(&format!("SELECT {from}"));
-        self.command(&format!("MOVE 1:* {to}"));
+        self.command(&format!("MOVE {which} {to}"));
+    }
+
+    /// How many messages are in a folder.
+    fn count(&mut self, folder: &str) -> usize {
+        self.number += 1;
+        self.say(&format!("{} STATUS {folder} (MESSAGES)\r\n", self.number));
+        let line = self.line();
+        let count = line.trim_end().rsplit_once("(MESSAGES ").and_then(|(_, rest)| rest.strip_suffix(')'));
+        let count = count.unwrap_or_else(|| panic!("{line}")).parse().unwrap();
+        self.expect_done("STATUS");
+        count
     }
 }
 
@@ -268,6 +296,53 @@ fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
     drop(daemon);
     ben.move_all("INBOX", "Junk");
     wait_until("the reason in Dovecot's log", || dovecot.log().contains("no daemon answers").then_some(()));
+}
+
+/// Who moves thousands of messages by one command has them all moved, and is heard of as many as may be in a day. The milter's log tells that
+/// once, Dovecot's of no error; what was heard can be taken back by moving it back, also by who said enough. `BULKMARK_MOVED` says how many.
+#[test]
+fn who_moves_thousands_at_once_has_them_moved_and_is_told_of_once() {
+    const HEARD: usize = 2000;
+    let moved =
+        std::env::var("BULKMARK_MOVED").map_or(2500, |number| number.parse().expect("BULKMARK_MOVED"));
+    let mut site = Site::new(&format!("{STATUS}[people]\nnew-reporter = 1.0\n"));
+    site.listen = format!("inet:127.0.0.1:{}", free_port());
+    let daemon = milter(&site);
+    let Some(dovecot) = Dovecot::start(&site) else { return };
+    let mut anna = dovecot.user("anna");
+    // Thousands of programs take their time.
+    anna.stream
+        .get_ref()
+        .set_read_timeout(Some(PATIENCE + Duration::from_millis(250 * moved as u64)))
+        .unwrap();
+    assert_eq!(anna.count("INBOX"), 0);
+    dovecot.deliver("anna", (0..moved).map(letter));
+    assert_eq!(anna.count("INBOX"), moved);
+    let began = Instant::now();
+    anna.move_all("INBOX", "Junk");
+    println!("{moved} messages were moved in {:.1} s", began.elapsed().as_secs_f64());
+    assert_eq!((anna.count("INBOX"), anna.count("Junk")), (0, moved));
+    assert!(!dovecot.log().contains("Error"), "{}", dovecot.log());
+    let lines = |of: &str| daemon.log.lines().into_iter().filter(|line| line.contains(of)).count();
+    daemon.log.wait_for(0, " of 2000 messages today; ");
+    assert_eq!(lines(" of 2000 messages today; "), 1);
+    assert_eq!(lines("a report was refused"), 0);
+    let over = || metrics(&daemon)["bulkmark_people_words_total{side=\"spam\",result=\"over-limit\"}"];
+    assert_eq!(over(), (moved - HEARD) as f64);
+    // Dovecot takes them in the order of their files.
+    let weights = [0, HEARD - 1, HEARD, moved - 1].map(|n| spam(&site, &letter(n)) == "1");
+    assert_eq!(weights, [true, true, false, false]);
+    // Another user is heard, and the first one of what is taken back.
+    let mut ben = dovecot.user("ben");
+    ben.append("INBOX", &message("", NEWS));
+    ben.move_all("INBOX", "Junk");
+    assert_eq!(spam(&site, &message("", NEWS)), "1");
+    anna.move_some("Junk", "1:20", "INBOX");
+    assert_eq!((anna.count("INBOX"), anna.count("Junk")), (20, moved - 20));
+    let weights = [0, 19, 20].map(|n| spam(&site, &letter(n)) == "1");
+    assert_eq!(weights, [false, false, true]);
+    assert_eq!(over(), (moved - HEARD) as f64);
+    assert!(!dovecot.log().contains("Error"), "{}", dovecot.log());
 }
 
 /// Waits until a mail server's `check` tells this weight.

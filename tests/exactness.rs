@@ -9,17 +9,15 @@
 mod common;
 
 use bulkmark::signature::{FederationKey, Signature, UNIT, nomination, revocation};
-use common::holders::{body_of, counts, verify};
+use common::holders::{body, body_of, counts, verify};
 use common::letters::letter;
 use common::milter::{Mail, session};
 use common::proxy::Proxy;
 use common::random::Random;
+use common::reports::report;
 use common::server::{Server, milter};
-use common::{BULKMARK, Daemon, Site, status, wait_longer};
-use serde_json::Value;
+use common::{Daemon, Site, crlf, status, wait_longer};
 use std::collections::HashMap;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -43,6 +41,14 @@ const BURST: usize = 5;
 /// Users of a milter, who say something of one in so many messages.
 const USERS: usize = 4;
 const SPOKEN: usize = 6;
+
+/// Letters of which users call some spam and take that back; and behind these notes, each of one signature, of which they say whatever
+/// they like, so that some revoke what others nominated.
+const CALLED: usize = LETTERS / 4;
+const NOTES: usize = 8;
+
+/// Words that one user may say of one message: the opposite of what was said, again and again.
+const MOST_WORDS: usize = 8;
 
 /// Everybody's word weighs whole.
 const PEOPLE: &str = "\n[people]\nnew-reporter = 1.0\nmax-newcomers = 1000.0\n";
@@ -83,21 +89,22 @@ fn every_holder_counts_exactly() {
     let running_milters: Vec<_> = milters.iter().map(|site| Mutex::new(Some(site.start()))).collect();
 
     let began = Instant::now();
-    let (expected, killed) = fire(&servers, &milters, &running_servers, &running_milters);
+    let (expected, against, killed) = fire(&servers, &milters, &running_servers, &running_milters);
     proxies.iter().for_each(Proxy::behave);
     let harm = |what: fn(&common::proxy::Harm) -> &AtomicUsize| -> usize {
         proxies.iter().map(|proxy| what(&proxy.harm).load(Ordering::Relaxed)).sum()
     };
     println!(
-        "{} reports and {} of people in {:.0} s, {} kills; connections cut: {}, delayed: {}, repeated: {}",
+        "{} reports and {} of people ({against} of them against others) in {:.0} s, {} kills; connections cut: {}, delayed: {}, repeated: {}",
         expected[..LETTERS].iter().sum::<usize>(),
-        expected[LETTERS..].iter().sum::<usize>() / UNIT as usize,
+        expected[LETTERS..].iter().sum::<usize>().div_ceil(UNIT as usize),
         began.elapsed().as_secs_f64(),
         killed,
         harm(|harm| &harm.cut),
         harm(|harm| &harm.delayed),
         harm(|harm| &harm.repeated)
     );
+    assert!(against > 0, "nobody revoked what others nominated");
 
     wait_for_exactness(&servers, &milters[..REMOVED], &signatures, &expected);
     // Not only those signatures: all cells of all eight.
@@ -120,24 +127,36 @@ fn partner(server: &Server, i: usize, url: &str) -> String {
 /// The letters' signatures, and those of what people say for and against each.
 fn what_is_counted() -> Vec<Signature> {
     let bodies: Vec<_> = (0..LETTERS).map(body_of).collect();
-    let nominations = bodies.iter().map(|&of| nomination(&FederationKey::public(), of));
+    let spoken = (0..LETTERS).map(|n| body(&spoken(n)));
+    let nominations = spoken.map(|of| nomination(&FederationKey::public(), of));
     let said: Vec<_> = nominations.clone().chain(nominations.map(revocation)).collect();
     [bodies, said].concat()
 }
 
-/// Sends the reports, and kills daemons meanwhile. Returns how often each letter is to be counted, and the number of kills.
+/// The message with this number of which users say something: a letter, or a note.
+fn spoken(n: usize) -> Vec<u8> {
+    if n < CALLED { letter(n) } else { note(n) }
+}
+
+/// A message that is too short to be like another.
+fn note(n: usize) -> Vec<u8> {
+    crlf(&format!("Subject: x\n\nnote{n} one{n} two{n} three{n} four{n} five{n} six{n} seven{n}\n"))
+}
+
+/// Sends the reports, and kills daemons meanwhile. Returns how often each letter is to be counted, how many users revoked what others
+/// nominated, and the number of kills.
 fn fire(
     servers: &[Server],
     milters: &[Site],
     running_servers: &[Mutex<Option<Daemon>>],
     running_milters: &[Mutex<Option<Daemon>>],
-) -> (Vec<usize>, usize) {
+) -> (Vec<usize>, usize, usize) {
     let reports = from_environment("BULKMARK_REPORTS", 6000);
     let kills = from_environment("BULKMARK_KILLS", 12);
     let pause = Duration::from_millis(from_environment("BULKMARK_KILL_PAUSE", 300) as u64);
     let reported: Vec<Vec<_>> =
         (0..MILTERS).map(|_| (0..3 * LETTERS).map(|_| AtomicUsize::new(0)).collect()).collect();
-    let (left, killed) = (AtomicUsize::new(reports), AtomicUsize::new(0));
+    let (left, killed, against) = (AtomicUsize::new(reports), AtomicUsize::new(0), AtomicUsize::new(0));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let senders: Vec<_> = running_milters
@@ -146,14 +165,19 @@ fn fire(
             .zip(milters)
             .zip(100..)
             .map(|(((running, reported), site), seed)| {
-                let (left, killed) = (&left, &killed);
+                let (left, killed, against) = (&left, &killed, &against);
                 scope.spawn(move || {
                     let (mut random, mut words) = (Random::new(seed), HashMap::new());
+                    let mut opinions = HashMap::new();
                     // To the end of the reports, and of the kills, so that none of the two is without the other.
                     while left.load(Ordering::Relaxed) > 0 || killed.load(Ordering::Relaxed) < kills {
                         let running = running.lock().unwrap();
                         burst(running.as_ref().unwrap(), &mut random, reported, left);
-                        speak(site, &mut random, &mut words, reported);
+                        match random.below(2 * SPOKEN) {
+                            0 => speak(site, &mut random, &mut words, reported),
+                            1 => contend(site, &mut random, &mut opinions, (reported, against)),
+                            _ => (),
+                        }
                         drop(running);
                         std::thread::sleep(Duration::from_millis(1));
                     }
@@ -183,7 +207,7 @@ fn fire(
         let partners = PARTNERS.filter(|&milter| milter != REMOVED);
         own + partners.map(|milter| times(milter, letter).min(INFLUENCE)).sum::<usize>()
     };
-    ((0..3 * LETTERS).map(expected).collect(), killed.into_inner())
+    ((0..3 * LETTERS).map(expected).collect(), against.into_inner(), killed.into_inner())
 }
 
 /// Waits until all servers count exactly, and all milters know what they know.
@@ -229,7 +253,7 @@ fn burst(milter: &Daemon, random: &mut Random, reported: &[AtomicUsize], left: &
     }
 }
 
-/// One in so many times a user calls a letter spam, says so again, or takes it back. `reported` has what letters, nominations and
+/// A user calls a letter spam, says so again, or takes it back. `reported` has what letters, nominations and
 /// revocations must count.
 fn speak(
     site: &Site,
@@ -237,10 +261,7 @@ fn speak(
     words: &mut HashMap<(usize, usize), bool>,
     reported: &[AtomicUsize],
 ) {
-    if random.below(SPOKEN) > 0 {
-        return;
-    }
-    let (user, n) = (random.below(USERS), random.below(LETTERS / 4));
+    let (user, n) = (random.below(USERS), random.below(CALLED));
     let (back, field) = match words.get(&(user, n)) {
         None => (false, "counted"),
         Some(false) if random.below(2) == 0 => (true, "taken-back"),
@@ -250,15 +271,9 @@ fn speak(
         // Would be said anew.
         return;
     }
-    let mut command = Command::new(BULKMARK);
-    command
-        .args(["report", "--json", "--user", &user.to_string(), "--control"])
-        .arg(site.path("control.sock"));
-    command.args(back.then_some("--forget"));
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(&letter(n)).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    let user_name = user.to_string();
+    let told = [&["--user", &user_name][..], if back { &["--forget"] } else { &[] }].concat();
+    let answer = report(site, &told, &letter(n));
     // Of the signatures that letters have in common something may be known, or taken back; that of its body is its own.
     let is_so = answer[field].as_u64().is_some_and(|signatures| signatures > 0);
     assert!(answer["refused"].is_null() && is_so, "{field}: {answer}");
@@ -274,4 +289,41 @@ fn again(running: &Mutex<Option<Daemon>>, start: impl FnOnce() -> Daemon) {
     let mut running = running.lock().unwrap();
     running.take().unwrap().kill();
     *running = Some(start());
+}
+
+/// What a user said of a note: what stands of it, in units, and by how many words.
+type Opinion = (i64, usize);
+
+/// A user says of a note that it is spam, or that it is none, whatever others say. `reported` has what the note's nomination and revocation
+/// must count: by how much the milter says, which is no more than others nominated.
+fn contend(
+    site: &Site,
+    random: &mut Random,
+    opinions: &mut HashMap<(usize, usize), Opinion>,
+    (reported, against): (&[AtomicUsize], &AtomicUsize),
+) {
+    let (user, n, is_spam) = (random.below(USERS), CALLED + random.below(NOTES), random.below(3) > 0);
+    let (stands, words) = opinions.entry((user, n)).or_default();
+    let user_name = user.to_string();
+    let side = if is_spam { "--spam" } else { "--not-spam" };
+    let answer = report(site, &["--user", &user_name, side], &note(n));
+    assert!(answer["refused"].is_null() && answer["signatures"] == 1, "{answer}");
+    let of = |field: &str| answer[field] == 1;
+    let units = answer["weight"].as_f64().unwrap() * f64::from(UNIT);
+    let sign = if is_spam { 1 } else { -1 };
+    match stands.signum() * sign {
+        1 => return assert!(of("known"), "{answer}"),
+        _ if *words == MOST_WORDS => return assert!(of("too-often"), "{answer}"),
+        -1 => assert!(of("taken-back") && units == stands.abs() as f64, "{stands}: {answer}"),
+        // What nobody nominates cannot be revoked.
+        _ if !is_spam && of("weightless") => return,
+        _ => assert!(of("counted") && (1.0..=f64::from(UNIT)).contains(&units), "{answer}"),
+    }
+    if !is_spam && *stands == 0 {
+        against.fetch_add(1, Ordering::Relaxed);
+    }
+    *stands = if *stands == 0 { sign * units as i64 } else { 0 };
+    *words += 1;
+    let of = if is_spam { LETTERS } else { 2 * LETTERS };
+    reported[of + n].fetch_add(units as usize, Ordering::Relaxed);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What goes wrong with a fleet, on both engines: a certificate that ran out, a machine that is no member, clocks that are days off, a
-//! log of which an older copy was put back. Each time the daemon and `bulkmark status` say what it is and what to do, mail flows, and
+//! What goes wrong with a fleet, on both engines: a certificate that ran out, a machine that is no member or has another key, clocks that
+//! are days off, a log of which an older copy was put back, and all who count with it. Each time the daemon and `bulkmark status` say what it is and what to do, mail flows, and
 //! when the cause is gone everything is counted, once, without anybody's help.
 
 mod common;
@@ -11,9 +11,11 @@ use common::fleet::{Engine, Fleet, MILTERS};
 use common::letters::{count, letter, send, wait_for};
 use common::members::Members;
 use common::nats::Cluster;
-use common::wait_until;
+use common::postgres::Postgres;
+use common::{wait_longer, wait_until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 /// A server of the log gets a certificate, in date or not, and lets nobody keep the connection that he has.
 fn certify(fleet: &Fleet, authority: &Authority, expired: bool) {
@@ -180,6 +182,167 @@ fn clocks_that_are_behind() {
 #[test]
 fn on_nats_clocks_that_are_ahead() {
     Fleet::nats().iter().for_each(|fleet| clocks_are_off(fleet, "+2d", "ahead of"));
+}
+
+#[test]
+fn on_nats_clocks_that_are_behind() {
+    Fleet::nats().iter().for_each(|fleet| clocks_are_off(fleet, "-2d", "behind"));
+}
+
+/// It is the log's own clock that is off, by `days`: all members say so and mail flows. What was reported meanwhile is of other days, and
+/// counts once, on those.
+fn the_clock_of_the_log_is_off(offset: &str, side: &str, is_ahead: bool) {
+    let Some(mut log) = Postgres::init() else { return };
+    let Some((clock, environment)) = Clock::at(log.path("clock"), offset) else { return };
+    log.environment = environment;
+    log.run();
+    log.wait_until_ready();
+    let Some(fleet) = Fleet::on_postgres(log) else { return };
+    let members = Members::start(&fleet, &["agg1"], &["mx1", "mx2"]);
+    let told =
+        format!("other clock: this machine's is 2 days {side} the log's; at most 5 minutes are tolerated");
+    for milter in 0..2 {
+        members.milter(milter).log.wait_for(0, &told);
+    }
+    members.aggregator(0).log.wait_for(0, &told);
+    members.wait_for_status(0, &[&told]);
+    members.send(0, 5, 4);
+    members.settle();
+    clock.set("+0");
+    members.milter(0).log.wait_for(0, "its clock and this machine's agree again");
+    members.send(1, 5, 2);
+    members.wait_for(5, if is_ahead { 2 } else { 6 });
+    members.settle();
+    let mut new = fleet.milter("isp");
+    let _clock = Clock::of(&mut new, if is_ahead { offset } else { "+0" });
+    let _new = new.start();
+    wait_for(&new, &letter(5), 6);
+}
+
+/// What it dated ahead is there when that day comes.
+#[test]
+fn a_log_whose_clock_is_ahead() {
+    the_clock_of_the_log_is_off("+2d", "behind", true);
+}
+
+#[test]
+fn a_log_whose_clock_is_behind() {
+    the_clock_of_the_log_is_off("-2d", "ahead of", false);
+}
+
+/// A milter without the fleet's key reports what nobody can count, and both sides say so. With the key all that it sees is counted, once.
+fn another_key(fleet: &Fleet) {
+    let path = fleet.path("federation.key");
+    fs::write(&path, "00112233445566778899aabbccddeeff").unwrap();
+    let key = format!("federation-key-file = \"{}\"\n", path.display());
+    let with_key = |mut site: common::Site| {
+        site.extra += &format!("[ledger]\n{key}");
+        site
+    };
+    let mut server = fleet.aggregator("agg1");
+    server.ledger.clone_from(&key);
+    let mut members = Members::of(vec![server], vec![with_key(fleet.milter("mx1")), fleet.milter("mx2")]);
+    members.send(1, 6, 3);
+    let told = "it is of a machine whose federation key id is ";
+    members.aggregator(0).log.wait_for(0, told);
+    members.wait_for_server_status(0, told);
+    members.send(0, 6, 4);
+    let told = "it is of a fleet whose federation key id is ";
+    members.milter(1).log.wait_for(0, told);
+    members.wait_for_status(1, &[told]);
+    members.send(1, 6, 2);
+    assert_eq!([0, 1].map(|n| count(&members.sites[n], &letter(6))), [4, 5], "each counts what it saw");
+    assert!(members.milters[1].take().unwrap().terminate().success());
+    let site = std::mem::replace(&mut members.sites[1], common::Site::new(""));
+    members.sites[1] = with_key(site);
+    members.milters[1] = Some(members.sites[1].start());
+    members.wait_for(6, 4);
+    members.send(1, 6, 2);
+    members.wait_for(6, 6);
+    members.settle();
+    assert_eq!(count(&members.sites[0], &letter(6)), 6);
+}
+
+#[test]
+fn a_milter_with_another_key_is_told_so() {
+    Fleet::postgres().iter().for_each(another_key);
+}
+
+#[test]
+fn on_nats_a_milter_with_another_key_is_told_so() {
+    Fleet::nats().iter().for_each(another_key);
+}
+
+/// Log and aggregators are put back to older copies together: nobody but the milters knows what came since. After a minute these say so,
+/// let go of it, and all go on from there, alike.
+#[test]
+fn all_who_count_are_put_back_with_the_log() {
+    all_who_count_are_put_back(true);
+}
+
+/// The same, and somebody lost the log's snapshot: an aggregator puts another one, although nobody reports.
+#[test]
+fn all_who_count_are_put_back_with_a_log_without_a_snapshot() {
+    all_who_count_are_put_back(false);
+}
+
+fn all_who_count_are_put_back(with_snapshot: bool) {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let Engine::Postgres(log) = &fleet.log else { unreachable!() };
+    let mut members = Members::start(&fleet, &["agg1", "agg2"], &["mx1", "mx2"]);
+    members.send(0, 7, 4);
+    members.wait_for(7, 4);
+    members.settle();
+    wait_until("a snapshot", || {
+        let lines: Vec<_> = (0..2).flat_map(|n| members.aggregator(n).log.lines()).collect();
+        if lines.iter().any(|line| line.contains("was put into the log")) {
+            Ok(())
+        } else {
+            Err(lines.join("\n"))
+        }
+    });
+    let files: Vec<_> = members
+        .servers
+        .iter()
+        .map(|server| ["state/ledger.redb", "copy"].map(|name| server.site.path(name)))
+        .collect();
+    for daemon in &mut members.aggregators {
+        assert!(daemon.take().unwrap().terminate().success());
+    }
+    for [ledger, copy] in &files {
+        fs::copy(ledger, copy).unwrap();
+    }
+    log.save();
+    members.start_aggregators();
+    members.send(0, 7, 2);
+    members.send(1, 7, 3);
+    members.wait_for(7, 9);
+    members.settle();
+    members.kill_aggregators();
+    for [ledger, copy] in &files {
+        fs::copy(copy, ledger).unwrap();
+    }
+    log.put_back();
+    if !with_snapshot {
+        log.sql("truncate bulkmark.snapshots, bulkmark.parts").unwrap();
+    }
+    members.start_aggregators();
+    for milter in 0..2 {
+        let daemon = members.milter(milter);
+        wait_longer(Duration::from_secs(180), "what a milter says of it", || {
+            let told = "the log was put back to an older state and went on from there";
+            let lines = daemon.log.lines();
+            if lines.iter().any(|line| line.contains(told)) { Ok(()) } else { Err(lines.join("\n")) }
+        });
+    }
+    members.wait_for(7, 4);
+    members.send(0, 7, 1);
+    members.send(1, 7, 2);
+    members.wait_for(7, 7);
+    members.settle();
+    let new = fleet.milter("isp");
+    let _new = new.start();
+    wait_for(&new, &letter(7), 7);
 }
 
 /// All nodes are stopped, and started with older copies of their data: what the log lost of steps and reports comes back.

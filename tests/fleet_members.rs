@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::fleet::Fleet;
+use common::fleet::{Fleet, MILTERS};
 use common::letters::{letter, send};
 use common::page::{STATUS, get, metrics};
 use common::server::Server;
@@ -82,8 +82,16 @@ fn know_all(fleet: &Fleet) {
         assert_eq!((&member["role"], &member["program"]), (&role.into(), &env!("CARGO_PKG_VERSION").into()));
     }
     let counted = metrics(&agg);
-    let of = |state: &str| counted[&format!("bulkmark_fleet_members{{state=\"{state}\"}}")] as u64;
-    assert_eq!((of("well"), of("silent")), (3, 0));
+    let of = |role: &str, state: &str| {
+        counted[&format!("bulkmark_fleet_members{{role=\"{role}\",state=\"{state}\"}}")] as u64
+    };
+    assert_eq!((of("milter", "well"), of("aggregator", "well"), of("milter", "silent")), (2, 1, 0));
+    // Who never said anything is in the lists all the same.
+    assert_eq!((of("milter", "absent"), of("aggregator", "absent")), (MILTERS.len() as u64 - 2, 1));
+    for (name, role) in [("mx3", "milter"), ("agg2", "aggregator")] {
+        let member = state(&found, name);
+        assert_eq!((&member["state"], &member["role"]), (&"absent".into(), &role.into()), "{found}");
+    }
 
     // Both see bulk, and one of them tells of it; no subject is told.
     send(&at_quiet, &letter(1), 25);
@@ -114,6 +122,7 @@ fn know_all(fleet: &Fleet) {
         .output();
     let text = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(text.contains("  mx1 (milter, ") && text.contains("): SILENT; step "), "{text}");
+    assert!(text.contains("  agg2 (aggregator): ABSENT; not heard for an hour, or never"), "{text}");
 
     // A milter is told of no other.
     assert_eq!(command(&[], &open.config())["members"], Value::Null);

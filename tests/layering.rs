@@ -38,6 +38,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
             "correspondents",
             "policy",
             "verdict",
+            "text",
             "sync",
             "activity",
             "table",

@@ -6,7 +6,11 @@ mod common;
 mod encrypted;
 #[path = "log_nats/fleet.rs"]
 mod fleet;
+#[path = "log_nats/leftovers.rs"]
+mod leftovers;
 mod log_conformance;
+#[path = "log_nats/repeats.rs"]
+mod repeats;
 #[path = "log_nats/rights.rs"]
 mod rights;
 #[path = "log_nats/setting_up.rs"]

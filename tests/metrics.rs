@@ -5,7 +5,7 @@ mod common;
 
 use common::authority::{Authority, tls_server};
 use common::fleet::Fleet;
-use common::letters::{letter, send};
+use common::letters::{letter, offer, send};
 use common::milter::{Client, Mail, session};
 use common::mount::Mount;
 use common::page::{STATUS, ask, exposition, get, metrics, port, values};
@@ -83,6 +83,46 @@ fn a_milter_counts_its_messages() {
     drop(client);
     wait_for(&daemon, "bulkmark_connections", |open| open == 0.0);
     assert_eq!(get(&daemon, "/healthz").1, "ok\n");
+}
+
+/// What became of what people said, once for each message.
+#[test]
+fn what_people_say_is_counted() {
+    let site = site("[people]\nnew-reporter = 1.0\nown-domains = [\"box.test\"]\n");
+    let daemon = site.start();
+    let words = |daemon: &Daemon| {
+        let found = metrics(daemon).into_iter().filter_map(|(name, count)| {
+            let labels = name.strip_prefix("bulkmark_people_words_total{side=\"")?.strip_suffix("\"}")?;
+            Some((labels.replace("\",result=\"", " "), count))
+        });
+        found.collect::<BTreeMap<String, f64>>()
+    };
+    let at_start = words(&daemon);
+    assert!(at_start.len() == 16 && at_start.values().all(|count| *count == 0.0), "{at_start:?}");
+    let say = |user: &str, what: &str, text: &[u8]| {
+        let file = site.path("said.eml");
+        fs::write(&file, text).unwrap();
+        let mut report = Command::new(common::BULKMARK);
+        report.args(["report", what, "--user", user, "--control"]).arg(site.path("control.sock")).arg(file);
+        report.output().unwrap()
+    };
+    say("anna", "--spam", &letter(1));
+    say("anna", "--spam", &letter(1));
+    say("ben", "--spam", &letter(1));
+    say("anna", "--not-spam", &letter(1));
+    say("carl", "--not-spam", &offer("Carl"));
+    say("anna", "--spam", &[b"From: anna@box.test\r\n", &letter(3)[..]].concat());
+    say("anna", "--spam", b"Subject: x\r\n\r\nok\r\n");
+    let mut found = words(&daemon);
+    found.retain(|_, count| *count > 0.0);
+    let expected = [
+        ("not-spam taken-back", 1.0),
+        ("not-spam weightless", 1.0),
+        ("spam counted", 2.0),
+        ("spam known", 1.0),
+        ("spam refused", 2.0),
+    ];
+    assert_eq!(found, expected.map(|(name, count)| (name.to_owned(), count)).into());
 }
 
 #[test]
@@ -495,6 +535,19 @@ fn names_in(query: &str) -> BTreeSet<String> {
 }
 
 /// Queries are such that Prometheus understands them: it reads them as rules.
+/// What is bulk is spam once people nominate it, so whoever asks for bulk alone loses sight of it.
+#[test]
+fn who_asks_for_bulk_asks_for_spam() {
+    for path in ["packaging/grafana/bulkmark.json", "packaging/prometheus/alerts.yml"] {
+        let queries = queries(path);
+        let asked: Vec<&str> =
+            queries.split("verdict=").skip(1).filter_map(|rest| rest.split('"').nth(1)).collect();
+        let has =
+            |wanted: &str| asked.iter().filter(|asked| asked.split('|').any(|one| one == wanted)).count();
+        assert!(has("bulk") > 0 && has("bulk") == has("spam"), "{path}: {asked:?}");
+    }
+}
+
 #[test]
 fn queries_of_the_dashboard_are_valid() {
     let directory = tempfile::tempdir().unwrap();

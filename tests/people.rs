@@ -6,8 +6,10 @@ mod common;
 mod prose;
 
 use common::letters::offer;
-use common::milter::{Mail, session};
+use common::milter::{Client, Mail, session};
 use common::mount::Mount;
+use common::page::{STATUS, get, metrics};
+use common::reports::{assert_counted, command, report, run, told};
 use common::server::{Server, milter};
 use common::{BULKMARK, Daemon, Site, crlf, wait_until};
 use prose::Prose;
@@ -15,35 +17,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::{Command, Output, Stdio};
-
-fn command(site: &Site, arguments: &[&str]) -> Command {
-    let mut command = Command::new(BULKMARK);
-    command.args(["report", "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
-    command
-}
-
-fn run(command: &mut Command, message: &[u8]) -> Output {
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(message).unwrap();
-    child.wait_with_output().unwrap()
-}
-
-/// What a milter answers to a report.
-#[track_caller]
-fn report(site: &Site, arguments: &[&str], message: &[u8]) -> Value {
-    let output = run(&mut command(site, arguments), message);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
-}
-
-/// A report whose signatures are all new to this user, or all taken back.
-#[track_caller]
-fn assert_counted(answer: &Value, field: &str) {
-    let signatures = answer["signatures"].as_u64().unwrap();
-    assert!(signatures > 3, "{answer}");
-    assert_eq!(answer[field], signatures, "{answer}");
-}
+use std::process::Command;
 
 fn verdict(milter: &Daemon, message: &[u8]) -> String {
     session(milter).message(&Mail::raw(message)).header().to_owned()
@@ -217,7 +191,7 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
 #[test]
 fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
     const MOST: usize = 2000;
-    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let site = Site::new(&format!("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n{STATUS}"));
     let milter = site.start();
     let mut mbox = Vec::new();
     for n in 0..MOST + 20 {
@@ -240,7 +214,35 @@ fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
         assert!(answer["refused"].as_str().unwrap().contains("2000 messages today"), "{answer}");
         assert_eq!(answer["later"], true);
     }
+    // The log says it once, and whoever may ignore it can.
+    let told = |milter: &Daemon| {
+        milter.log.lines().into_iter().filter(|line| line.contains(" of 2000 messages today; ")).count()
+    };
+    assert_eq!(told(&milter), 1);
+    let more = common::letters::letter(MOST + 30);
+    assert_eq!(refused(&site, &["--user", "anna", "--lenient"], &more).0, Some(0));
+    assert_eq!(refused(&site, &["--user", "anna", "--lenient"], &crlf("Subject: x\n\nshort\n")).0, Some(1));
+    assert_eq!(told(&milter), 1);
+    let over = metrics(&milter)["bulkmark_people_words_total{side=\"spam\",result=\"over-limit\"}"];
+    assert_eq!(over, 21.0);
+    // What was said can be said again, and be taken back: the same number of messages is heard of as no spam, and of more only what is
+    // taken back.
+    assert_counted(&report(&site, &["--user", "anna"], &common::letters::letter(1)), "known");
     assert_counted(&report(&site, &["--user", "bert"], &offer("Anna")), "counted");
+    let output = command(&site, &["--user", "anna", "--not-spam"]).arg(site.path("mbox")).output().unwrap();
+    assert_eq!(output.status.code(), Some(75), "what she did not nominate");
+    let taken = |line: &str| serde_json::from_str::<Value>(line).unwrap()["taken-back"].as_u64() > Some(0);
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().filter(|line| taken(line)).count(), MOST);
+    assert_eq!(
+        refused(&site, &["--user", "anna", "--not-spam"], &offer("Anna")).0,
+        Some(75),
+        "Bert's word stands"
+    );
+    assert_eq!(checked(&site, &offer("Anna"))["spam"]["weight"], "1");
+    for n in [0, MOST - 1] {
+        let again = report(&site, &["--user", "carl"], &common::letters::letter(n));
+        assert!(again["counted"].as_u64() > Some(0), "{again}");
+    }
     milter.kill();
     let milter = site.start();
     // All of these letters have passages in common; what somebody says of one of them weighs whole for its body alone.
@@ -318,64 +320,6 @@ fn what_is_not_shared_stays_here() {
     common::letters::send(&at_alone, &common::letters::letter(1), 3);
     common::letters::wait_for(&far, &common::letters::letter(1), 3);
     assert!(verdict(&at_far, &offer("Bert")).starts_with("clean; "));
-}
-
-/// What `bulkmark reports` tells.
-#[track_caller]
-fn told(site: &Site, arguments: &[&str]) -> Value {
-    let mut command = Command::new(BULKMARK);
-    command.args(["reports", "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// The administrator sees which mailings are spoken of, and whom to believe; what one user said is taken back, and is not said again by
-/// a start after a crash.
-#[test]
-fn the_administrator_sees_what_was_said_and_takes_it_back() {
-    let mut site =
-        Site::new("exempt-loopback = false\n[people]\nnew-reporter = 0.5\n[status]\nsubjects = true\n");
-    let mut milter = site.start();
-    assert_eq!(told(&site, &[])["mailings"], serde_json::json!([]));
-    for (user, name) in [("anna", "Anna"), ("bert", "Bert")] {
-        assert_counted(&report(&site, &["--user", user], &offer(name)), "counted");
-    }
-    let other = common::letters::letter(1);
-    report(&site, &["--user", "anna"], &other);
-    report(&site, &["--user", "carl", "--not-spam"], &other);
-    let all = told(&site, &[]);
-    let mailings = all["mailings"].as_array().unwrap();
-    // Both copies of the offer are one mailing.
-    assert_eq!(mailings.len(), 2, "{all}");
-    assert_eq!(
-        (&mailings[0]["spam"], &mailings[0]["weight"], &mailings[0]["subject"]),
-        (&2.into(), &1.0.into(), &"Anna, your parcel waits".into()),
-        "{all}"
-    );
-    assert_eq!((&mailings[1]["spam"], &mailings[1]["not-spam"]), (&1.into(), &1.into()), "{all}");
-    let anna = told(&site, &["--user", "anna"]);
-    assert_eq!(anna["reporters"].as_array().unwrap().len(), 1, "{anna}");
-    assert_eq!((&anna["reporters"][0]["weight"], &anna["reporters"][0]["spam"]), (&0.5.into(), &2.into()));
-    assert!(!all.to_string().contains("anna"), "{all}");
-    // Another kind of reporter of this name is another one.
-    assert_eq!(told(&site, &["--trap", "anna"])["mailings"], serde_json::json!([]));
-
-    milter.kill();
-    milter = site.start();
-    assert_eq!(told(&site, &[]), all, "nothing that was answered is lost");
-    assert!(told(&site, &["forget", "--user", "anna"])["taken-back"].as_u64().unwrap() > 3);
-    milter.kill();
-    milter = site.start();
-    let left = told(&site, &[]);
-    let offers = left["mailings"].as_array().unwrap().iter().find(|said| said["subject"] != "x").unwrap();
-    assert_eq!((&offers["spam"], &offers["weight"]), (&1.into(), &0.5.into()), "{left}");
-    assert_eq!(told(&site, &["forget", "--user", "anna"])["taken-back"], 0);
-    assert_eq!(checked(&site, &offer("Dora"))["spam"]["weight"], "0.5");
-    assert!(milter.terminate().success());
-    site.extra.clear();
-    let silent = Command::new(BULKMARK).args(["reports", "--control", "/nonexistent"]).output().unwrap();
-    assert_eq!(silent.status.code(), Some(75), "{silent:?}");
 }
 
 /// A script that says the same from many sides at once counts once.
@@ -493,4 +437,25 @@ fn what_stands_below_ever_other_text_is_not_spam() {
     let header = verdict(&milter, &greeted("Emil"));
     assert!(header.starts_with("spam; body=1; ") && header.contains("; spam=3; "), "{header}");
     assert_eq!(checked(&site, &above(&disclaimer, &mut writer))["spam"], Value::Null);
+}
+
+/// Who looks into the queue sees that people call it spam, and nobody proposes to put it into the white list, though it is bulk, too.
+#[test]
+fn what_people_call_spam_is_held_as_that_and_not_proposed_for_the_white_list() {
+    let site = Site::new(&format!(
+        "exempt-loopback = false\n[thresholds]\nbody = 1\nspam = 1\nmin-sources = 1\n[actions]\nbulk = \"quarantine\"\n\
+         [people]\nnew-reporter = 1.0\n{STATUS}"
+    ));
+    let daemon = site.start();
+    let send = || {
+        let mut client = Client::connect(&daemon);
+        client.client("mail.offers.test", "192.0.2.9");
+        let sender = "prize@offers.test".to_owned();
+        let answer = client.message(&Mail { sender, ..Mail::raw(&offer("Anna")) });
+        let status: Value = serde_json::from_str(&get(&daemon, "/status.json").1).unwrap();
+        (answer.quarantine.unwrap_or_default(), status["bulk"][0]["suggestion"].clone())
+    };
+    assert_eq!(send(), ("bulk mail (bulkmark)".to_owned(), "host .offers.test".into()));
+    assert_counted(&report(&site, &["--user", "anna"], &offer("Anna")), "counted");
+    assert_eq!(send(), ("reported as spam (bulkmark)".to_owned(), Value::Null));
 }

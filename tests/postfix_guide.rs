@@ -15,6 +15,12 @@ use std::process::Command;
 
 const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
 
+/// What comes twice is bulk, and what one user nominates is spam.
+const TWICE: &str = "[thresholds]\nbody = 2\nspam = 1\n[people]\nnew-reporter = 1.0\n";
+
+const OFFER: &str =
+    "You have won the grand prize of our spring lottery, a silver watch and a voyage to seven harbours.\n";
+
 /// The rules of a block of docs/filtering.md, without comments.
 fn rules(language: &str) -> Vec<String> {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/filtering.md");
@@ -23,35 +29,116 @@ fn rules(language: &str) -> Vec<String> {
     block.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// Each rule acts on bulk, and on nothing else.
+/// Each rule acts on bulk and on what people call spam, not on what is held, and on nothing else.
 #[test]
 fn rules_for_headers_of_milters() {
-    let rules = rules("milter_header_checks");
-    assert_eq!(rules.len(), 3, "{rules:?}");
+    let all = rules("milter_header_checks");
+    let [held, rules @ ..] = &all[..] else { panic!("no rules") };
+    assert_eq!(rules.len(), 3, "{all:?}");
     for rule in rules {
-        let mut site = Rig::tcp_site(AT_ONCE);
+        let mut site = Rig::tcp_site(TWICE);
         let table = site.path("checks");
-        fs::write(&table, format!("{rule}\n")).unwrap();
+        fs::write(&table, format!("{held}\n{rule}\n")).unwrap();
         let setting = format!("milter_header_checks=regexp:{}", table.display());
-        site.extra = AT_ONCE.to_owned();
+        site.extra = TWICE.to_owned();
         let Some(rig) = Rig::start_with(Kind::Postfix, site, &[&setting]) else { return };
-        let reply = rig.send("a@box.test", &message("", NEWS));
-        match rule.split_whitespace().nth(2).unwrap() {
-            "HOLD" => {
-                reply.expect(250);
-                assert_eq!(rig.mta.held().len(), 1);
+        let action = rule.split_whitespace().nth(2).unwrap();
+        rig.send("c@box.test", &message("", NEWS)).expect(250);
+        rig.mta.wait_for_mail("c@box.test", 1);
+        nominate(&rig, OFFER);
+        for (n, text) in [(1, NEWS), (2, OFFER)] {
+            let reply = rig.send("a@box.test", &message("", text));
+            match action {
+                "HOLD" => {
+                    reply.expect(250);
+                    assert_eq!(rig.mta.held().len(), n);
+                }
+                "REDIRECT" => {
+                    reply.expect(250);
+                    rig.mta.wait_for_mail("bulk@box.test", n);
+                }
+                "REJECT" => assert_eq!(reply.expect(550).text, "5.7.1 bulk mail refused"),
+                other => panic!("{other}"),
             }
-            "REDIRECT" => {
-                reply.expect(250);
-                rig.mta.wait_for_mail("bulk@box.test", 1);
-            }
-            "REJECT" => assert_eq!(reply.expect(550).text, "5.7.1 bulk mail refused"),
-            other => panic!("{other}"),
         }
         rig.send("b@box.test", &message("", "thanks\n")).expect(250);
         rig.mta.wait_for_mail("b@box.test", 1);
         assert!(rig.mta.delivered("a@box.test").is_empty());
+        // Seen twice, from two networks.
+        for (ip, recipient) in [("192.0.2.7", "d@box.test"), ("198.51.100.7", "e@box.test")] {
+            let origin = Origin { ip, ..Origin::default() };
+            let text = message(
+                "",
+                "The pilot cutter sails on Sunday with twelve guests, bread, soup and an old brass compass.\n",
+            );
+            rig.from(origin).send("news@sender.test", &[recipient], &text).expect(250);
+        }
+        let verdict = rig.mta.wait_for_mail("e@box.test", 1)[0].verdict();
+        assert!(verdict.starts_with("bulk; body=2;") && verdict.ends_with("; held=sources"), "{verdict}");
     }
+}
+
+/// The first rule knows whatever the page on the header says is held.
+#[test]
+fn what_is_held_is_left_alone() {
+    let site = Site::new("");
+    let table = site.path("checks");
+    fs::write(&table, rules("milter_header_checks")[..2].join("\n") + "\n").unwrap();
+    let mut found = Vec::new();
+    for header in rules("text") {
+        let mut postmap = Command::new("postmap");
+        postmap.args(["-q", &format!("X-Bulkmark: {header}")]).arg(format!("regexp:{}", table.display()));
+        let Ok(output) = postmap.output() else {
+            return common::mta::skip("postmap is missing; run tests/mta/install as root");
+        };
+        found.push(String::from_utf8(output.stdout).unwrap().trim().to_owned());
+    }
+    let expected = ["HOLD", "HOLD", "HOLD", "", "", "", "HOLD", "HOLD", "DUNNO", "DUNNO"];
+    assert_eq!(found, expected);
+}
+
+/// The line of spam has what docs/postfix.md says, and its commands find it.
+#[test]
+fn the_log_line_of_spam_is_found() {
+    let Some(rig) = Rig::start(Kind::Postfix, TWICE) else { return };
+    nominate(&rig, OFFER);
+    rig.send("a@box.test", &message("", OFFER)).expect(250);
+    let line = rig.daemon.log.wait_for(0, " verdict=spam ");
+    assert!(line.contains(" spam=1 threshold=2 "), "{line}");
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/postfix.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let log = site_log(&rig, &line);
+    let mut found = Vec::new();
+    for command in guide.lines().map(str::trim).filter(|line| line.starts_with("sed -En")) {
+        let command = command.replace("/var/log/mail.log", &log);
+        let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+        found.push(
+            String::from_utf8(output.stdout)
+                .unwrap()
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>(),
+        );
+    }
+    let client = line.split("client=").nth(1).unwrap().split(' ').next().unwrap();
+    assert_eq!(found, [["1", "spam", "news@sender.test"], ["1", "spam", client]]);
+    for field in ["spam", "sources", "held", "trap"] {
+        assert!(guide.contains(&format!("| `{field}`")), "docs/postfix.md does not tell of {field}");
+    }
+}
+
+/// A file with this line of the log.
+fn site_log(rig: &Rig, line: &str) -> String {
+    rig.write("mail.log", &format!("2026-11-22T10:00:00Z mx bulkmark[1]: {line}\n"))
+}
+
+/// Has a user nominate a message with this text; one is enough with [`TWICE`].
+fn nominate(rig: &Rig, text: &str) {
+    let file = rig.write("nominated.eml", std::str::from_utf8(&message("", text)).unwrap());
+    let mut report = Command::new(common::BULKMARK);
+    report.args(["report", "--user", "anna", "--control"]).arg(rig.site.path("control.sock")).arg(file);
+    let output = report.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
 
 /// A daemon beside that of a rig, by its own port.

@@ -63,6 +63,11 @@ fn what_is_sent_to_a_trap_is_spam_for_all() {
     assert_eq!(code(&rig, "b@sender.test", &["any@trap.test"], &message("", NEWS)), 550);
     assert_eq!([sprung(&rig, "known"), sprung(&rig, "nominated")], [1.0, 1.0]);
 
+    let words = |result: &str| {
+        metrics(&rig.daemon)[&format!("bulkmark_people_words_total{{side=\"spam\",result=\"{result}\"}}")]
+    };
+    assert_eq!([words("known"), words("counted"), words("refused")], [1.0, 1.0, 0.0]);
+
     // What is called spam by twice what it takes needs no more words, which take room.
     assert_eq!(code(&rig, "b@sender.test", &["more@trap.test"], &message("", NEWS)), 550);
     assert_eq!([sprung(&rig, "known"), sprung(&rig, "nominated")], [2.0, 1.0]);

@@ -34,8 +34,20 @@ struct Way {
 /// As much as is answered.
 const ALL: Way = Way { open: 32, pause: Duration::ZERO };
 
+/// A quarter of that in the queue, and so about a quarter of the wait.
+const MANY: Way = Way { open: 8, ..ALL };
+
 /// One after the other, some thousands a second of all clients.
 const SOME: Way = Way { open: 1, pause: Duration::from_micros(300) };
+
+/// Checks a second that come whether or not those before them were answered: what the door is to take of one processor.
+const OFFERED: u32 = 100_000;
+
+/// Requests of one socket of which an answer may still come, by as many threads.
+const THREADS: usize = 50_000;
+
+/// The first of them: all have five digits.
+const THREAD: usize = 10_000;
 
 /// Who is asked.
 struct Asked<'a> {
@@ -56,11 +68,13 @@ pub(crate) fn run() {
     match Pyzord::start() {
         Ok(pyzord) => beside(&door, &pyzord),
         Err(why) => {
-            row(&door, "all it takes", ALL);
-            row(&door, "some", SOME);
+            for (what, way) in [("all it takes", ALL), ("8 at a time of each", MANY), ("some", SOME)] {
+                row(&door, what, way);
+            }
             println!("pyzord: SKIPPED: {why}");
         }
     }
+    offered(&door);
     let counts_mail = AtomicBool::new(true);
     std::thread::scope(|scope| {
         for client in 0..CLIENTS {
@@ -81,6 +95,7 @@ fn beside(door: &Asked<'_>, pyzord: &Pyzord) {
     let turns = [(door, ALL), (&pyzord, few), (&pyzord, few), (door, ALL)];
     let [first, second, third, fourth] = turns.map(|(asked, way)| row(asked, "all it takes", way));
     println!("the door to pyzord, checks per CPU-s: {:.0}", (first + fourth) / (second + third));
+    row(door, "8 at a time of each", MANY);
     for asked in [door, &pyzord] {
         row(asked, "some", SOME);
     }
@@ -134,7 +149,7 @@ impl Client {
         self.socket.send(&request).expect("send");
     }
 
-    /// Waits for an answer: its place, how long it took, and of which digest it is. None if it was lost.
+    /// An answer, for which it waits if the socket does: its place, how long it took, and of which digest it is. None if it was lost.
     fn receive(&mut self) -> Option<(usize, Duration, u64, bool)> {
         let mut answer = [0; 2048];
         let read = self.socket.recv(&mut answer).ok()?;
@@ -178,6 +193,55 @@ fn row(asked: &Asked<'_>, what: &str, way: Way) -> f64 {
         lost.into_inner()
     );
     checks / seconds
+}
+
+/// Checks that come at the same rate all the time, from one thread that never sleeps, and so takes a processor for itself. Latencies are from
+/// when each was to be sent: a check that waits because the client was late, or the door, counts the wait.
+fn offered(asked: &Asked<'_>) {
+    let mut requests: Vec<Vec<u8>> = (0..ASKED).map(|n| request("check", n, THREAD)).collect();
+    let at = String::from_utf8_lossy(&requests[0]).find("Thread: ").expect("thread") + "Thread: ".len();
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::new(asked.at, THREADS)).collect();
+    for client in &mut clients {
+        client.thread = THREAD;
+        client.socket.set_nonblocking(true).expect("nonblocking");
+    }
+    let (before, began) = (cpu(asked.pid), Instant::now());
+    let (mut latencies, mut lost, mut sent) = (Vec::new(), 0, 0usize);
+    let due = |sent: usize| began + WHILE.mul_f64(sent as f64 / (f64::from(OFFERED) * WHILE.as_secs_f64()));
+    let all = (f64::from(OFFERED) * WHILE.as_secs_f64()) as usize;
+    while sent < all || began.elapsed() < WHILE + LOST {
+        if sent < all && Instant::now() >= due(sent) {
+            let (place, n) = (sent / CLIENTS % THREADS, sent as u64 % ASKED);
+            let request = &mut requests[usize::try_from(n).expect("few")];
+            request[at..at + 5].copy_from_slice(format!("{}", THREAD + place).as_bytes());
+            let client = &mut clients[sent % CLIENTS];
+            lost += usize::from(client.open[place].replace((due(sent), n)).is_some());
+            // Where there is no room, it is lost.
+            let _ = client.socket.send(request);
+            sent += 1;
+        }
+        for client in &mut clients {
+            if let Some((_, took, n, is_known)) = client.receive() {
+                assert_eq!(is_known, n % 10 == 0, "of digest {n}");
+                latencies.push(took);
+            }
+        }
+        if sent == all && latencies.len() + lost >= all {
+            break;
+        }
+    }
+    let (wall, seconds) = (began.elapsed().as_secs_f64(), cpu(asked.pid) - before);
+    lost += clients.iter().flat_map(|client| &client.open).filter(|open| open.is_some()).count();
+    let checks = latencies.len() as f64;
+    println!(
+        "{:<40} {checks:>9} {:>9.0} {:>11.0} {:>8.2} {:>8.2} {lost:>6}",
+        format!("{}, {OFFERED} a second", asked.name),
+        checks / wall,
+        checks / seconds,
+        within(&mut latencies, 0.5),
+        within(&mut latencies, 0.99),
+    );
+    println!("at {OFFERED} a second the door takes {:.0} % of a processor", 100.0 * seconds / wall);
 }
 
 fn check(at: &str, way: Way, first: u64, lost: &AtomicUsize) -> Vec<Duration> {

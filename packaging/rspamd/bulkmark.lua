@@ -131,7 +131,8 @@ local function show(task, answer)
   task:insert_result('BULKMARK', 1.0, told)
   if answer.verdict == 'whitelisted' then
     task:insert_result('BULKMARK_WHITELIST', 1.0, answer.whitelist or because)
-  elseif answer.verdict == 'spam' then
+  elseif answer.verdict == 'spam' and not answer.held then
+    -- The score is meant to refuse by, and a recipient wrote to whom the held one is from.
     task:insert_result('BULKMARK_SPAM', 1.0, because)
   end
   if answer.verdict ~= 'bulk' and answer.verdict ~= 'spam' then return end

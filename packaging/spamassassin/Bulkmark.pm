@@ -55,7 +55,12 @@ sub check_bulkmark_times {
     return (grep { _reaches($answer->{$_}, $times) } qw(body near)) ? 1 : 0;
 }
 
-sub check_bulkmark_spam { my ($self, $pms) = @_; return $self->_answer($pms)->{verdict} eq 'spam' ? 1 : 0 }
+# What bulkmark would only mark is not: a recipient wrote to whom it is from, and the score is meant to refuse by.
+sub check_bulkmark_spam {
+    my ($self, $pms) = @_;
+    my $answer = $self->_answer($pms);
+    return $answer->{verdict} eq 'spam' && !$answer->{held} ? 1 : 0;
+}
 
 sub check_bulkmark_whitelist {
     my ($self, $pms) = @_;

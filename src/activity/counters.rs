@@ -10,6 +10,7 @@ use super::recent::{Recent, Record, Ring};
 use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
 use super::traps::{TrapStatus, WantedByTrap};
+use super::words::Words;
 use crate::policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Sprung, Standing, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -74,6 +75,8 @@ pub struct Activity {
     accounts: Mutex<Accounts>,
     alerts: AtomicU64,
     traps: Mutex<TrapStatus>,
+    /// What became of what people said.
+    pub words: Words,
     /// What is kept of messages beside counts.
     pub wanted: Record,
     recent: Ring,
@@ -105,6 +108,7 @@ impl Activity {
             accounts: Mutex::default(),
             alerts: AtomicU64::new(0),
             traps: Mutex::default(),
+            words: Words::default(),
             wanted: record,
             recent: Ring::default(),
             bulk: Table::new(record),

@@ -14,6 +14,7 @@ mod recent;
 mod spans;
 mod tasks;
 mod traps;
+mod words;
 
 pub use crate::policy::AccountStatus;
 pub use bulk::{Mailing, Seen, StoredMailing};
@@ -26,3 +27,4 @@ pub use recent::{Recent, Record};
 pub use spans::{HOURS, Kept, MINUTES, Spans};
 pub use tasks::Tasks;
 pub use traps::{TrapStatus, WantedByTrap};
+pub use words::{Became, Words};

@@ -36,6 +36,9 @@ pub(super) struct Args {
     /// Take back what this user said of them, and say nothing else.
     #[arg(long, conflicts_with_all = ["spam", "not_spam"])]
     forget: bool,
+    /// Exit code 0 also where the milter counts no more of this user today; the milter's log tells that once.
+    #[arg(long)]
+    lenient: bool,
     /// The milter's configuration, which names the control socket.
     #[arg(long, default_value = DEFAULT_PATH)]
     config: PathBuf,
@@ -202,8 +205,9 @@ impl Teller<'_> {
         let reported = runtime.block_on(control::report(socket, &report, message));
         let reported = reported.with_context(|| format!("no daemon answers at {}", socket.display()))?;
         sum.messages += 1;
-        sum.later += u64::from(reported.later);
-        sum.refused += u64::from(reported.refused.is_some() || reported.too_often > 0);
+        let is_let_pass = args.lenient && reported.too_many;
+        sum.later += u64::from(reported.later && !is_let_pass);
+        sum.refused += u64::from((reported.refused.is_some() || reported.too_often > 0) && !is_let_pass);
         if args.json {
             writeln!(output(), "{}", serde_json::to_string(&reported)?)?;
         } else {

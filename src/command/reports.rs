@@ -4,20 +4,22 @@
 use super::output::{failed, output};
 use super::show::time;
 use crate::config::{self, DEFAULT_PATH};
-use crate::control::{self, MAX_REPORTER, ReportsAsked};
-use crate::ledger::{Overview, SaidBy, SaidOf};
+use crate::control::{self, MAX_REPORTER, ReportsAsked, Whose};
+use crate::ledger::{Overview, SaidBy, SaidOf, SpokenBy, SpokenOf, TakenBack};
+use crate::signature::ReporterKind;
 use crate::text::visible;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show what users and traps of this mail server said, by mailing, and who is trusted how much; take all back that one said.
+/// Show what users, traps and doors of this mail server said, by mailing, and who is trusted how much; take all back that one said.
 ///
-/// Asks the running milter over its control socket. Reporters are told by a hash of their names, since no more is kept. Subjects are
-/// told where status.subjects is true. Exit code 0: it was told, or taken back; 75: the milter does not answer.
+/// Asks the running milter over its control socket. Reporters are told by a hash of their names, since no more is kept; people.log-names
+/// has the log name them. Subjects are told where status.subjects is true. Exit code 0: it was told, or taken back; 1: it is not clear who or
+/// what is meant; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -26,11 +28,17 @@ pub(super) struct Args {
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=365))]
     days: u32,
     /// Only what this user said.
-    #[arg(long, value_name = "NAME", global = true, conflicts_with = "trap")]
+    #[arg(long, value_name = "NAME", global = true, conflicts_with_all = ["trap", "reporter"])]
     user: Option<OsString>,
     /// Only what this trap said.
-    #[arg(long, value_name = "ADDRESS", global = true)]
+    #[arg(long, value_name = "ADDRESS", global = true, conflicts_with = "reporter")]
     trap: Option<OsString>,
+    /// Only what the reporter said whose hash begins so.
+    #[arg(long, value_name = "HASH", global = true)]
+    reporter: Option<String>,
+    /// Who spoke of the mailing that begins so, and what each of them said.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["user", "trap", "reporter"])]
+    mailing: Option<String>,
     /// The milter's configuration, which names the control socket.
     #[arg(long, default_value = DEFAULT_PATH, global = true)]
     config: PathBuf,
@@ -44,7 +52,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Take all back that this user or trap said, with its counts; it is a newcomer again.
+    /// Take all back that this user, trap or other reporter said, with its counts; it is a newcomer again.
     Forget,
 }
 
@@ -59,51 +67,111 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(socket) => socket.clone(),
         None => config::load_parts(&args.config)?.file.control,
     };
-    let name = name(args)?;
+    let whose = whose(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let silent = || format!("no daemon answers at {}", socket.display());
-    if matches!(args.command, Some(Command::Forget)) {
-        let Some(name) = name else { bail!("--user NAME or --trap ADDRESS is missing: whose reports?") };
-        let forgotten = runtime.block_on(control::forget_reports(&socket, name)).with_context(silent);
-        return match forgotten {
-            Ok(signatures) if args.json => {
-                writeln!(output(), "{}", serde_json::json!({ "taken-back": signatures }))?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Ok(0) => {
-                writeln!(output(), "nothing to take back: it said nothing that counts; it is a newcomer")?;
-                Ok(ExitCode::SUCCESS)
-            }
-            Ok(signatures) => {
+    let asked = ReportsAsked { whose: whose.clone(), days: args.days };
+    let told = match (&args.command, &args.mailing) {
+        (Some(Command::Forget), Some(_)) => {
+            bail!("--mailing: all of one reporter is forgotten, of whatever mailing")
+        }
+        (Some(Command::Forget), None) => {
+            let Some(whose) = whose else {
+                bail!("--user NAME, --trap ADDRESS or --reporter HASH is missing: whose reports?")
+            };
+            runtime.block_on(control::forget_reports(&socket, whose)).map(Told::Forgotten)
+        }
+        (None, Some(mailing)) => {
+            runtime.block_on(control::spoken_of(&socket, mailing.clone())).map(Told::Spoken)
+        }
+        (None, None) => runtime.block_on(control::reports(&socket, asked)).map(Told::Overview),
+    };
+    match told {
+        Ok(told) if args.json => writeln!(output(), "{}", told.json()?)?,
+        Ok(Told::Overview(overview)) => print(args, &overview)?,
+        Ok(Told::Spoken(spoken)) => print_spoken(&spoken)?,
+        Ok(Told::Forgotten(TakenBack { signatures: 0, left: 0 })) => {
+            writeln!(output(), "nothing to take back: it said nothing that counts; it is a newcomer")?;
+        }
+        Ok(Told::Forgotten(TakenBack { signatures, left })) => {
+            writeln!(
+                output(),
+                "taken back: what it said of {signatures} signatures; it is a newcomer again"
+            )?;
+            if left > 0 {
                 writeln!(
                     output(),
-                    "taken back: what it said of {signatures} signatures; it is a newcomer again"
+                    "what it said of {left} others cannot be taken back, and leaves with its window"
                 )?;
-                Ok(ExitCode::SUCCESS)
             }
-            Err(e) => Ok(failed(&e, TRY_AGAIN)),
-        };
-    }
-    let asked = ReportsAsked { name, days: args.days };
-    match runtime.block_on(control::reports(&socket, asked)).with_context(silent) {
-        Ok(overview) if args.json => writeln!(output(), "{}", serde_json::to_string(&overview)?)?,
-        Ok(overview) => print(args, &overview)?,
-        Err(e) => return Ok(failed(&e, TRY_AGAIN)),
+        }
+        // Who is meant by that is for whoever asks to say.
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput => return Err(e.into()),
+        Err(e) => {
+            let silent = format!("no daemon answers at {}", socket.display());
+            return Ok(failed(&anyhow::Error::new(e).context(silent), TRY_AGAIN));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of the reporter that is meant, behind what it is.
-fn name(args: &Args) -> anyhow::Result<Option<Vec<u8>>> {
-    let kinds = [("user:", &args.user), ("trap:", &args.trap)];
+/// What the milter told.
+enum Told {
+    Overview(Overview),
+    Spoken(SpokenOf),
+    Forgotten(TakenBack),
+}
+
+impl Told {
+    fn json(&self) -> serde_json::Result<String> {
+        match self {
+            Self::Overview(overview) => serde_json::to_string(overview),
+            Self::Spoken(spoken) => serde_json::to_string(spoken),
+            Self::Forgotten(TakenBack { signatures, left }) => {
+                serde_json::to_string(&serde_json::json!({ "taken-back": signatures, "left": left }))
+            }
+        }
+    }
+}
+
+/// The reporter that is meant, if one is.
+fn whose(args: &Args) -> anyhow::Result<Option<Whose>> {
+    if let Some(hash) = &args.reporter {
+        return Ok(Some(Whose::Hash(hash.clone())));
+    }
+    let kinds = [(ReporterKind::User, &args.user), (ReporterKind::Trap, &args.trap)];
     let Some((kind, name)) = kinds.iter().find_map(|(kind, name)| Some((kind, name.as_ref()?))) else {
         return Ok(None);
     };
-    let name = [kind.as_bytes(), name.as_bytes()].concat();
+    let name = [kind.prefix().as_bytes(), name.as_bytes()].concat();
     if name.len() > MAX_REPORTER {
         bail!("found a name of {} bytes, expected at most {MAX_REPORTER}", name.len());
     }
-    Ok(Some(name))
+    Ok(Some(Whose::Name(name)))
+}
+
+/// The beginning of a hash.
+fn short(hash: &str) -> &str {
+    hash.get(..SHOWN).unwrap_or(hash)
+}
+
+fn print_spoken(spoken: &SpokenOf) -> io::Result<()> {
+    let SpokenOf { mailing, subject, first, last, reporters, more_reporters } = spoken;
+    let mut output = output();
+    writeln!(output, "mailing {mailing}  {}", visible(subject))?;
+    writeln!(output, "first spoken of {}, last {}\n", time(*first), time(*last))?;
+    if reporters.is_empty() {
+        return writeln!(output, "Nothing stands of what was said of it here.");
+    }
+    writeln!(output, "{:<SHOWN$}  {:<5} {:>8}  said      since", "reporter", "kind", "weight")?;
+    for SpokenBy { reporter, kind, spam, weight, window } in reporters {
+        let said = if *spam { "spam" } else { "not spam" };
+        let kind = kind.to_string();
+        writeln!(output, "{}  {kind:<5} {weight:>8}  {said:<8}  {}", short(reporter), time(*window))?;
+    }
+    if *more_reporters > 0 {
+        writeln!(output, "and {more_reporters} others")?;
+    }
+    Ok(())
 }
 
 fn print(args: &Args, overview: &Overview) -> io::Result<()> {
@@ -119,7 +187,7 @@ fn print(args: &Args, overview: &Overview) -> io::Result<()> {
         )?;
     }
     for SaidOf { mailing, subject, last, spam, not_spam, weight, .. } in mailings {
-        let mailing = mailing.get(..SHOWN).unwrap_or(mailing);
+        let mailing = short(mailing);
         let line = format!(
             "{weight:>8} {spam:>6} {not_spam:>9}  {:<20}  {mailing}  {}",
             time(*last).to_string(),
@@ -133,13 +201,13 @@ fn print(args: &Args, overview: &Overview) -> io::Result<()> {
     if !reporters.is_empty() {
         writeln!(
             output,
-            "\n{:<SHOWN$}  {:>6} {:>8} {:>6} {:>9}",
-            "reporter", "trust", "weight", "spam", "not spam"
+            "\n{:<SHOWN$}  {:<5} {:>6} {:>8} {:>6} {:>9}",
+            "reporter", "kind", "trust", "weight", "spam", "not spam"
         )?;
     }
-    for SaidBy { reporter, trust, weight, spam, not_spam } in reporters {
-        let reporter = reporter.get(..SHOWN).unwrap_or(reporter);
-        writeln!(output, "{reporter}  {trust:>6.2} {weight:>8} {spam:>6} {not_spam:>9}")?;
+    for SaidBy { reporter, kind, trust, weight, spam, not_spam } in reporters {
+        let (reporter, kind) = (short(reporter), kind.to_string());
+        writeln!(output, "{reporter}  {kind:<5} {trust:>6.2} {weight:>8} {spam:>6} {not_spam:>9}")?;
     }
     if *more_reporters > 0 {
         writeln!(output, "and {more_reporters} others")?;

@@ -6,7 +6,7 @@ use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
 use crate::activity::{AccountStatus, DoorStatus, TrapStatus};
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
-use crate::ledger::{BulkStatus, LimitedStatus, now};
+use crate::ledger::{BulkStatus, LimitedStatus, Rows, now};
 use crate::sync::LinkStatus;
 use crate::text::told;
 use anyhow::anyhow;
@@ -185,6 +185,10 @@ fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
 
 /// With whom counts are shared.
 fn print_others(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
+    if status.ledger.people.are_many() {
+        let (users, most) = (status.ledger.people.users, Rows::MOST_OF_USERS);
+        writeln!(out, "\nWORDS OF USERS: {users} of the {most} for which there is room")?;
+    }
     if status.role != "server" && !status.links.is_empty() {
         writeln!(out, "\nspool: {} reports that no update includes yet", status.ledger.spool)?;
     }

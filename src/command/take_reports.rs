@@ -4,7 +4,7 @@
 use crate::control::{NameReporter, Report, Reported, TakeReport};
 use crate::judging::{Refused, Service, Taken, Word, take_report};
 use crate::ledger::{Said, Side};
-use crate::signature::{ReporterId, UNIT};
+use crate::signature::{ReporterId, ReporterKind, UNIT};
 use std::sync::Arc;
 
 /// Who counts what users say.
@@ -23,7 +23,7 @@ pub(super) fn reporter(service: Arc<Service>) -> NameReporter {
 fn word(report: &Report) -> Word {
     let side = if report.spam { Side::Spam } else { Side::NotSpam };
     // A trap of the same name is somebody else.
-    let reporter = [b"user:", &report.user[..]].concat();
+    let reporter = [ReporterKind::User.prefix().as_bytes(), &report.user].concat();
     Word { reporter, side, force: report.force, only_back: report.forget }
 }
 
@@ -47,10 +47,16 @@ fn told(taken: Result<Taken, Refused>) -> Reported {
             shared: is_shared,
             refused: None,
             later: said.no_room > 0,
+            too_many: false,
         },
         Err(why) => {
-            log::info!("a report was refused: {why}");
+            let too_many = matches!(why, Refused::TooMany);
+            // That is told once a day, and not of each message of thousands.
+            if !too_many {
+                log::info!("a report was refused: {why}");
+            }
             Reported {
+                too_many,
                 later: matches!(why, Refused::Ledger(_) | Refused::TooMany | Refused::Unreadable),
                 refused: Some(why.to_string()),
                 ..Reported::default()

@@ -4,7 +4,7 @@
 use super::error::ConfigError;
 use super::source::Source;
 use crate::ledger::Limits;
-use crate::server::{PARTNER_INFLUENCE, Quota};
+use crate::server::{PARTNER_INFLUENCE, PARTNER_RATE, Quota};
 use crate::sync::log::{Duty, Engine, Member, check_name};
 use serde::Deserialize;
 use std::num::NonZeroU32;
@@ -29,6 +29,7 @@ struct ClientEntry {
     kind: ClientKind,
     influence: Option<NonZeroU32>,
     quota: Option<Quota>,
+    rate: Option<NonZeroU32>,
     #[serde(default)]
     withdrawn: u32,
     nkey: Option<String>,
@@ -64,6 +65,7 @@ pub fn load_members(path: &Path, engine: Engine) -> Result<Vec<Member>, ConfigEr
         let limits = match client.kind {
             ClientKind::Own if client.influence.is_some() => return at("influence", OWN),
             ClientKind::Own if client.quota.is_some() => return at("quota", OWN),
+            ClientKind::Own if client.rate.is_some() => return at("rate", OWN),
             ClientKind::Own if client.withdrawn > 0 => return at("withdrawn", NOT_APART),
             ClientKind::Own => None,
             ClientKind::Partner => Some(Limits {
@@ -71,7 +73,8 @@ pub fn load_members(path: &Path, engine: Engine) -> Result<Vec<Member>, ConfigEr
                 quota: client.quota.unwrap_or_default().millionths(),
             }),
         };
-        let duty = Duty::Milter { limits, withdrawn: client.withdrawn };
+        let usual = (client.kind == ClientKind::Partner).then_some(PARTNER_RATE);
+        let duty = Duty::Milter { limits, withdrawn: client.withdrawn, rate: client.rate.or(usual) };
         let ClientEntry { name, nkey, password_file, .. } = client;
         let member = Member { name, duty, nkey, password_file };
         add(&source, &format!("client.{i}"), engine, member, &mut members)?;
@@ -155,7 +158,7 @@ mod tests {
         let text = format!(
             "[[client]]\nname = \"mx1\"\nkind = \"own\"\npassword-file = \"/p\"\n\
              [[client]]\nname = \"isp\"\nkind = \"partner\"\n\
-             [[client]]\nname = \"big\"\nkind = \"partner\"\ninfluence = 9\nquota = \"1/4\"\nwithdrawn = 2\n{AGGREGATOR}"
+             [[client]]\nname = \"big\"\nkind = \"partner\"\ninfluence = 9\nquota = \"1/4\"\nrate = 30\nwithdrawn = 2\n{AGGREGATOR}"
         );
         let members = load(&text, Engine::Postgres).unwrap();
         let limits: Vec<_> =
@@ -163,6 +166,8 @@ mod tests {
         let limited = |influence, quota| Some(Some(Limits { influence, quota }));
         assert_eq!(limits, [Some(None), limited(5, 62_500), limited(9, 250_000), None]);
         assert_eq!(members[2].client().unwrap().withdrawn, 2);
+        let rates = members.iter().filter_map(Member::client).map(|client| client.rate.map(NonZeroU32::get));
+        assert_eq!(rates.collect::<Vec<_>>(), [None, Some(1000), Some(30)]);
         assert_eq!(members[0].password_file.as_deref(), Some(Path::new("/p")));
     }
 
@@ -193,6 +198,10 @@ mod tests {
             (
                 "[[client]]\nname = \"a\"\nkind = \"own\"\nquota = \"1/2\"",
                 "client.0.quota: is for kind = \"partner\"",
+            ),
+            (
+                "[[client]]\nname = \"a\"\nkind = \"own\"\nrate = 9",
+                "client.0.rate: is for kind = \"partner\"",
             ),
             ("[[client]]\nname = \"a\"\nkind = \"own\"\nwithdrawn = 1", "client.0.withdrawn: is for kind"),
             (

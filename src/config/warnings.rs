@@ -10,7 +10,7 @@ use super::source::Source;
 use crate::directory::{ENTER, Obstacle, READ, User};
 use crate::doors;
 use crate::net::{Address, Certificate, CertificateError, Endpoint, TlsError, TlsFiles, TlsKeys};
-use crate::policy::{doubts, host_bits};
+use crate::policy::{OutboundSettings, PeopleSettings, Thresholds, doubts, host_bits};
 use crate::sync::log;
 use std::fs;
 use std::net::IpAddr;
@@ -63,6 +63,18 @@ struct Doors {
     doors: doors::Settings,
 }
 
+/// What it has of what people say.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct People {
+    people: PeopleSettings,
+    thresholds: Thresholds,
+    outbound: OutboundSettings,
+}
+
+/// A newcomer's weight by which a site says that it believes strangers.
+const BELIEVED: f64 = 0.75;
+
 /// What is doubtful in a configuration that is valid, read by this user at this time.
 ///
 /// # Errors
@@ -101,6 +113,7 @@ pub fn warnings(
     }
     if kind == Kind::Milter {
         found.extend(of_pyzor(&source, &source.parse::<Doors>()?.doors.pyzor));
+        found.extend(of_people(&source, &source.parse()?));
     }
     if kind == Kind::Server {
         let file: ServerFile = source.parse()?;
@@ -283,6 +296,26 @@ fn of_pyzor(source: &Source, settings: &doors::PyzorSettings) -> Vec<ConfigError
         ConfigError::file(Path::new(&format!("{}:{line}", path.display())), what)
     });
     found.extend(faults);
+    found
+}
+
+/// What is to be said of who may call what spam.
+fn of_people(source: &Source, said: &People) -> Vec<ConfigError> {
+    let People { people, thresholds, outbound } = said;
+    let mut found = Vec::new();
+    if people.own_domains.is_empty() && !outbound.matches.is_empty() {
+        let what = "empty, though [outbound] says what mail is your own: whoever nominates it as spam is heard; name the domains whose mail is signed";
+        found.push(source.error("people.own-domains", what.to_owned()));
+    }
+    let (new, all) = (people.new_reporter.in_persons(), people.max_newcomers.in_persons());
+    let threshold = f64::from(thresholds.spam.get());
+    if new >= BELIEVED && all < threshold {
+        let what = format!(
+            "{all}, so once ten users are trusted all others weigh no more together, though new-reporter gives each of them {new}, and make \
+             nothing spam; where all accounts are those of your own people, write 1000.0"
+        );
+        found.push(source.error("people.max-newcomers", what));
+    }
     found
 }
 

@@ -3,9 +3,9 @@
 
 use super::backup::MAX_FRAME;
 use super::question::{Answer, Question};
-use super::reports::ReportsAsked;
+use super::reports::{ReportsAsked, Whose};
 use super::status::DaemonStatus;
-use crate::ledger::{Overview, Shares};
+use crate::ledger::{Overview, Shares, SpokenOf, TakenBack};
 use crate::signature::Signature;
 use std::io;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub async fn correspondents(path: &Path, pairs: &[u64]) -> io::Result<Vec<bool>>
 /// Asks the milter behind the control socket `path` what its users and traps said.
 ///
 /// # Errors
-/// As [`counts`].
+/// As [`counts`]; [`io::ErrorKind::InvalidInput`] when nobody is meant, or several are.
 pub async fn reports(path: &Path, asked: ReportsAsked) -> io::Result<Overview> {
     match ask(path, &Question::Reports(asked)).await? {
         Answer::Reports(overview) => Ok(*overview),
@@ -67,13 +67,24 @@ pub async fn reports(path: &Path, asked: ReportsAsked) -> io::Result<Overview> {
     }
 }
 
-/// Has the milter behind the control socket `path` take all back that whoever has this name said. Returns for how many signatures.
+/// Asks the milter behind the control socket `path` who spoke of the mailing whose name begins so.
 ///
 /// # Errors
-/// As [`counts`]. Some of it may be taken back then.
-pub async fn forget_reports(path: &Path, name: Vec<u8>) -> io::Result<usize> {
-    match ask(path, &Question::Forget(name)).await? {
-        Answer::Forgotten(signatures) => Ok(signatures),
+/// As [`reports`].
+pub async fn spoken_of(path: &Path, mailing: String) -> io::Result<SpokenOf> {
+    match ask(path, &Question::Mailing(mailing)).await? {
+        Answer::Spoken(spoken) => Ok(*spoken),
+        _ => Err(unexpected()),
+    }
+}
+
+/// Has the milter behind the control socket `path` take all back that somebody said.
+///
+/// # Errors
+/// As [`reports`]. Some of it may be taken back then.
+pub async fn forget_reports(path: &Path, whose: Whose) -> io::Result<TakenBack> {
+    match ask(path, &Question::Forget(whose)).await? {
+        Answer::Forgotten(taken_back) => Ok(taken_back),
         _ => Err(unexpected()),
     }
 }
@@ -128,6 +139,7 @@ async fn begin(path: &Path, question: &Question) -> io::Result<(Answer, Take<Buf
     tokio::time::timeout(TIMEOUT, reader.read_until(b'\n', &mut line)).await??;
     match serde_json::from_slice(&line)? {
         Answer::Error(e) => Err(io::Error::other(e)),
+        Answer::Unclear(e) => Err(io::Error::new(io::ErrorKind::InvalidInput, e)),
         answer => Ok((answer, reader)),
     }
 }

@@ -2,7 +2,7 @@
 //! What a machine of a fleet says of that to Prometheus.
 
 use super::exposition::Text;
-use crate::sync::fleet::{FleetStatus, MemberState};
+use crate::sync::fleet::{FleetStatus, MemberRole, MemberState, MemberStatus};
 
 /// The metrics of a fleet.
 pub(super) fn fleet_metrics(fleet: &FleetStatus, text: &mut Text) {
@@ -40,6 +40,26 @@ pub(super) fn fleet_metrics(fleet: &FleetStatus, text: &mut Text) {
     counters(fleet, text);
 }
 
+/// Each kind of member in each state. Of other kinds than these two only those that there are.
+fn members(fleet: &FleetStatus) -> Vec<(Vec<(&'static str, String)>, usize)> {
+    let roles: [(&str, &[MemberRole]); 3] = [
+        ("milter", &[MemberRole::Milter, MemberRole::ThinMilter]),
+        ("aggregator", &[MemberRole::Aggregator]),
+        ("unknown", &[MemberRole::Unknown]),
+    ];
+    let mut all = Vec::new();
+    for (role, kinds) in roles {
+        for (state, name) in MemberState::ALL {
+            let is_one = |member: &&MemberStatus| member.state == state && kinds.contains(&member.role);
+            let found = fleet.members.iter().filter(is_one).count();
+            if found > 0 || role != "unknown" {
+                all.push((vec![("role", role.to_owned()), ("state", name.to_owned())], found));
+            }
+        }
+    }
+    all
+}
+
 fn counters(fleet: &FleetStatus, text: &mut Text) {
     text.one("bulkmark_fleet_steps_total", "counter", "Steps that were applied.", fleet.steps);
     let junk = [("steps", fleet.junk_steps), ("batches", fleet.junk_batches)];
@@ -56,12 +76,17 @@ fn counters(fleet: &FleetStatus, text: &mut Text) {
         fleet.snapshots,
     );
     if fleet.aggregates {
-        let members = |state| fleet.members.iter().filter(|member| member.state == state).count();
         text.family(
             "bulkmark_fleet_members",
             "gauge",
-            "Members that told in the last hour how they are, by how that is.",
-            MemberState::ALL.map(|(state, name)| (vec![("state", name.to_owned())], members(state))),
+            "Members that told in the last hour how they are, and those in the log's lists, by what they do and how they are.",
+            members(fleet),
+        );
+        text.one(
+            "bulkmark_fleet_reporters_too_fast",
+            "gauge",
+            "Partners that reported more in the last ten minutes than their rate allows, in a log that does not see to that.",
+            fleet.reporters.iter().filter(|reporter| reporter.too_fast).count(),
         );
         text.one(
             "bulkmark_fleet_member_silence_seconds",

@@ -7,7 +7,7 @@ use super::fleet_metrics::fleet_metrics;
 use super::process::process_metrics;
 use super::status::{Daemon, DaemonStatus};
 use crate::activity::Activity;
-use crate::ledger::Counted;
+use crate::ledger::{Counted, Rows};
 use crate::sync::LinkStatus;
 use humantime_serde::re::humantime;
 use std::time::{Duration, UNIX_EPOCH};
@@ -113,6 +113,13 @@ impl Daemon {
         if self.is_server() {
             return;
         }
+        let Rows { users, traps } = status.ledger.people;
+        text.family(
+            "bulkmark_people_rows",
+            "gauge",
+            "Words of which it is remembered who said them, by user or trap and signature.",
+            [("users", users), ("traps", traps)].map(|(of, rows)| (vec![("of", of.to_owned())], rows)),
+        );
         text.one(
             "bulkmark_spool_reports",
             "gauge",
@@ -179,7 +186,8 @@ fn stream_metrics(activity: &Activity, text: &mut Text) {
     );
 }
 
-fn trap_metrics(activity: &Activity, text: &mut Text) {
+/// What traps and people say.
+fn people_metrics(activity: &Activity, text: &mut Text) {
     text.family(
         "bulkmark_traps_messages_total",
         "counter",
@@ -188,6 +196,14 @@ fn trap_metrics(activity: &Activity, text: &mut Text) {
             .trap_messages()
             .into_iter()
             .map(|(result, count)| (vec![("result", result.to_owned())], count)),
+    );
+    text.family(
+        "bulkmark_people_words_total",
+        "counter",
+        "What users and traps said of messages, by what became of it.",
+        activity.words.all().into_iter().map(|(side, result, count)| {
+            (vec![("side", side.to_owned()), ("result", result.to_owned())], count)
+        }),
     );
 }
 
@@ -221,7 +237,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "Bulk and spam that was only marked, since a recipient had written to its sender.",
         activity.spared(),
     );
-    trap_metrics(activity, text);
+    people_metrics(activity, text);
     door_metrics(activity, text);
     let (accounts, over) = activity.accounts(crate::ledger::now());
     text.one(

@@ -19,11 +19,11 @@ mod reports;
 mod serve;
 mod status;
 
-pub use ask::{backup, correspondents, counts, forget_reports, reports, status};
+pub use ask::{backup, correspondents, counts, forget_reports, reports, spoken_of, status};
 pub use disk::Disk;
 pub use exposition::METRICS_TYPE;
 pub use report::report;
 pub use reported::{MAX_REPORTED, MAX_REPORTER, Report, Reported, TakeReport};
-pub use reports::{NameReporter, ReportsAsked};
+pub use reports::{NameReporter, ReportsAsked, Whose};
 pub use serve::Control;
 pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Parts, RefusedStatus};

@@ -2,9 +2,9 @@
 //! What is asked on the control socket, and what is answered.
 
 use super::reported::{Report, Reported};
-use super::reports::ReportsAsked;
+use super::reports::{ReportsAsked, Whose};
 use super::status::DaemonStatus;
-use crate::ledger::{Overview, Shares};
+use crate::ledger::{Overview, Shares, SpokenOf, TakenBack};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -25,8 +25,10 @@ pub(super) enum Question {
     Report(Report),
     /// What was said.
     Reports(ReportsAsked),
-    /// All that whoever has this name said is to be taken back.
-    Forget(Vec<u8>),
+    /// Who spoke of the mailing whose name begins so.
+    Mailing(String),
+    /// All that somebody said is to be taken back.
+    Forget(Whose),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,7 +40,10 @@ pub(super) enum Answer {
     Reported(Reported),
     Correspondents(Vec<bool>),
     Reports(Box<Overview>),
-    Forgotten(usize),
+    Spoken(Box<SpokenOf>),
+    Forgotten(TakenBack),
+    /// It cannot be told who or what is meant.
+    Unclear(String),
     Error(String),
 }
 

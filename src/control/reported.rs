@@ -57,6 +57,9 @@ pub struct Reported {
     /// Whether the same may be counted later, since it is for no fault of the message.
     #[serde(default)]
     pub later: bool,
+    /// Whether that is tomorrow, since the user said enough today.
+    #[serde(default)]
+    pub too_many: bool,
 }
 
 /// Counts what somebody says of a message.

@@ -4,9 +4,9 @@
 use super::backup;
 use super::question::{Answer, Question};
 use super::report;
-use super::reports;
+use super::reports::{self, Failure, NameReporter};
 use super::status::Daemon;
-use crate::ledger::now;
+use crate::ledger::{Ledger, now};
 use crate::net::{Accepted, Socket, Stream, serve_each};
 use crate::signature::Signature;
 use std::io;
@@ -104,6 +104,16 @@ async fn answer_all(stream: Stream, daemon: &Daemon, turns: &Turns) -> io::Resul
     }
 }
 
+/// The answer to a question of what was said, and by whom.
+async fn said(question: Question, ledger: &Ledger, name: &NameReporter) -> Result<Answer, Failure> {
+    Ok(match question {
+        Question::Reports(asked) => Answer::Reports(Box::new(reports::overview(ledger, name, asked).await?)),
+        Question::Mailing(prefix) => Answer::Spoken(Box::new(reports::spoken_of(ledger, prefix).await?)),
+        Question::Forget(whose) => Answer::Forgotten(reports::forget(ledger, name, whose).await?),
+        _ => Answer::Error("the question is another one".to_owned()),
+    })
+}
+
 async fn answer(question: Question, daemon: &Daemon) -> Answer {
     let error = |e: String| Answer::Error(e);
     match question {
@@ -127,18 +137,11 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
             Some(correspondents) => Answer::Correspondents(correspondents.know(&pairs, now())),
             None => error(NO_USERS.to_owned()),
         },
-        Question::Reports(asked) => match &daemon.reporter {
-            Some(name) => match reports::overview(&daemon.ledger, name, &asked).await {
-                Ok(overview) => Answer::Reports(Box::new(overview)),
-                Err(e) => error(e.to_string()),
-            },
-            None => error(NO_USERS.to_owned()),
-        },
-        Question::Forget(name) => match &daemon.reporter {
-            Some(reporter) => match daemon.ledger.forget(reporter(&name), now()).await {
-                Ok(signatures) => Answer::Forgotten(signatures),
-                Err(e) => error(format!("{e}; what is not taken back yet can be, by the same command")),
-            },
+        Question::Reports(_) | Question::Mailing(_) | Question::Forget(_) => match &daemon.reporter {
+            Some(name) => said(question, &daemon.ledger, name).await.unwrap_or_else(|e| match e {
+                Failure::Unclear(e) => Answer::Unclear(e.to_string()),
+                e => error(e.to_string()),
+            }),
             None => error(NO_USERS.to_owned()),
         },
         Question::Report(_) => error("a report has a message behind it".to_owned()),

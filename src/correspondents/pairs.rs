@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Pairs that are kept, at about 24 bytes each. Beyond that those leave that are the oldest.
+/// Pairs that are kept, at 17 to 35 bytes each. Beyond that those leave that are the oldest.
 pub const MOST: usize = 1 << 20;
 
 /// New correspondents of one user in a day. A person has fewer; of an account that was taken over no more than these are believed.

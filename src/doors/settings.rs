@@ -208,7 +208,7 @@ pub struct PyzorSettings {
     pub access_file: Option<PathBuf>,
     /// What is counted.
     pub count: Tally,
-    /// Digests that are not counted, beside that of nothing.
+    /// Digests that are not counted, beside those of nothing and of the ends of files.
     pub uncounted: Vec<PyzorDigest>,
     /// Requests of an address in a second.
     pub max_rate: NonZeroU32,

@@ -4,8 +4,10 @@
 use super::message::Message;
 use super::service::Service;
 use crate::correspondents::Correspondents;
-use crate::policy::{Action, Authenticate, Correspondence};
-use crate::verdict::{Content, Envelope, Finding, Outcome, Rules};
+use crate::mail::{RawMessage, values};
+use crate::policy::{Action, Authenticate, Correspondence, Facts, Proven};
+use crate::verdict::{Content, Envelope, Finding, Outcome, Rules, is_held_for_correspondent};
+use crate::verify::{Case, Evidence};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -42,14 +44,34 @@ pub(super) async fn remember(
     }
 }
 
-/// Of a message of which somebody says that it is spam: the pairs by which that ends a correspondence, since a recipient says so.
+/// What a stored message has by which it may be proven from whom it is.
+#[derive(Debug, Default)]
+pub(super) struct Traces {
+    /// By what its signatures can be verified, where that is done here.
+    evidence: Option<Evidence>,
+    /// Whether the milter found that as it came, and only marked it therefore.
+    is_held: bool,
+}
+
+impl Traces {
+    /// Takes them of a whole message as it was read, and its bytes.
+    pub(super) fn of(message: &RawMessage, raw: &[u8], rules: &Rules) -> Self {
+        // All that others wrote of that name was taken out as it came. Where it was not there are two of them, at least.
+        let mut marks = values(raw, rules.header.as_str());
+        let is_held = marks.next().is_some_and(is_held_for_correspondent) && marks.next().is_none();
+        Self { evidence: rules.verifies().then(|| Evidence::of(message)).flatten(), is_held }
+    }
+}
+
+/// Of a message of which somebody says that it is spam: the pairs by which that ends a correspondence, since a recipient says so, and it is
+/// proven that the message is from there: who forges somebody's address ends nobody's correspondence with them.
 ///
 /// # Errors
 /// The address to which a recipient wrote, if somebody else says it: that is somebody's correspondent, as far as it can be told.
-pub(super) fn ended(
+pub(super) async fn ended(
     service: &Service,
     rules: &Rules,
-    (content, envelope): (&Content, &Envelope),
+    (content, envelope, traces): (&Content, &Envelope, &Traces),
     reporter: &str,
 ) -> Result<Vec<u64>, String> {
     let is_reporter = |recipient: &str| {
@@ -60,15 +82,58 @@ pub(super) fn ended(
     if reporter.contains('@') && !envelope.recipients.iter().any(|recipient| is_reporter(recipient)) {
         envelope.recipients.push(reporter.to_owned());
     }
-    // What a verifier wrote into the header is still there; nothing else is.
-    let verified = rules.authentication.authenticate == Authenticate::Header;
-    let facts = content.facts(&envelope, rules);
     let mut all = correspondences(&service.correspondents, rules, &envelope, content);
-    all.retain(|of| !verified || of.is_proven(&facts, false));
-    match all.iter().find(|of| !is_reporter(&of.recipient)) {
-        Some(of) => Err(of.address.clone()),
-        None => Ok(all.iter().map(|of| rules.correspondence(of)).collect()),
+    let authenticate = rules.authentication.authenticate;
+    // What a verifier wrote into the header is still there.
+    if authenticate == Authenticate::Header {
+        let facts = content.facts(&envelope, rules);
+        all.retain(|of| traces.is_held || of.is_proven(&facts, false));
     }
+    if let Some(of) = all.iter().find(|of| !is_reporter(&of.recipient)) {
+        return Err(of.address.clone());
+    }
+    let found = all.len();
+    if !traces.is_held {
+        match authenticate {
+            Authenticate::Header => (),
+            // The client's name is not in the message.
+            Authenticate::No => all.clear(),
+            Authenticate::Here => verify(service, rules, (content, &envelope, traces), &mut all).await,
+        }
+    }
+    if all.len() < found {
+        log::info!(
+            "a user calls spam what comes in the name of somebody to whom they wrote: that correspondence goes on, since it is not \
+             proven that it is from there"
+        );
+    }
+    Ok(all.iter().map(|of| rules.correspondence(of)).collect())
+}
+
+/// Keeps those of which the message's signatures prove that it is from there. Its client is not known any more.
+async fn verify(
+    service: &Service,
+    rules: &Rules,
+    (content, envelope, traces): (&Content, &Envelope, &Traces),
+    all: &mut Vec<Correspondence>,
+) {
+    let mut asked = Proven::default();
+    all.iter().for_each(|of| asked.extend(of.claims(&content.claimed)));
+    if asked.is_empty() {
+        return all.clear();
+    }
+    let case = Case {
+        asked,
+        evidence: traces.evidence.clone(),
+        client: None,
+        helo: "unknown".to_owned(),
+        sender: envelope.sender.clone().unwrap_or_default(),
+        host: rules.hostname.clone().unwrap_or_else(|| "localhost".to_owned()),
+    };
+    let settings = &rules.authentication;
+    let verified = service.verifiers.verify(settings, case, settings.dns_timeout).await;
+    let facts = Facts { proven: Some(&verified.proven), ..content.facts(envelope, rules) };
+    all.retain(|of| of.is_proven(&facts, false));
 }
 
 /// Forgets these pairs.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is told and asked of digests that other programs made, without the message.
 
-use super::report::{Refused, weighing};
+use super::report::{Refused, became, is_heard, named, weighing};
 use super::service::Service;
+use crate::activity::Became;
 use crate::ledger::{LedgerError, Nominated, Said, Saying, Side, now};
 use crate::signature::{ReporterId, Signature, nomination, revocation};
 use crate::verdict::Rules;
@@ -60,11 +61,21 @@ pub async fn take_digest(
     (reporter, side): (&[u8], Side),
 ) -> Result<Said, Refused> {
     let (rules, now) = (service.rules.load_full(), now());
-    let reporter = ReporterId::of(&rules.key, reporter);
-    if !service.daily.admits(reporter, now) {
+    let by = ReporterId::of(&rules.key, reporter);
+    if !is_heard(service, &rules, (by, reporter), side, now) {
+        service.activity.words.add(side == Side::Spam, Became::OverLimit);
         return Err(Refused::TooMany);
     }
-    Ok(say(service, &rules, of, (reporter, side), now).await?)
+    let said = say(service, &rules, of, (by, side), now).await?;
+    name(&rules, by, reporter);
+    Ok(said)
+}
+
+/// Has the log name who said something of a digest, where it may. It says so of nothing else: there may be hundreds in a second.
+pub(super) fn name(rules: &Rules, by: ReporterId, name: &[u8]) {
+    if rules.people.log_names {
+        log::info!("reported: a digest by={by}{}", named(rules, name));
+    }
 }
 
 /// Has the ledger count it.
@@ -78,7 +89,9 @@ pub(super) async fn say(
     let nominations =
         vec![Nominated { of, nomination: nomination(&rules.key, of), shared: are_shared(rules) }];
     let saying = Saying { reporter, side, nominations, weighing: weighing(rules), now, ..Saying::default() };
-    service.ledger.say(saying).await
+    let said = service.ledger.say(saying).await;
+    service.activity.words.add(side == Side::Spam, became(said.as_ref().ok()));
+    said
 }
 
 /// Whether other servers are told of digests: one stands for the whole content, as a body's signature does.

@@ -13,7 +13,7 @@ use super::record::record;
 use super::service::Service;
 use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
-use super::twice::Names;
+use super::twice::{Names, Of};
 use crate::activity::Door;
 use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
 use crate::mail::RawMessage;
@@ -98,11 +98,11 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     };
     let host = rules.hostname.as_deref().or(mta).unwrap_or("localhost");
     let mut outcome = Outcome::new(&rules, &message.envelope, &finding, host);
-    // What was counted as it came through another door is asked about, too.
-    if is_asked || reported == 0 && matches!(finding, Finding::Counted(_)) {
+    if is_asked {
         return case.answered(message, Judgement { finding, outcome, content, reported });
     }
-    if let Some(standing) = case.account(&finding, outcome.verdict) {
+    let names = case.names(content.as_ref());
+    if let Some(standing) = case.account(&finding, outcome.verdict, names) {
         outcome = outcome.of_account(&rules, &message.envelope, standing, host);
     }
     if !case.traps.is_empty() {
@@ -110,26 +110,29 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
             Finding::Counted(Counted { trap, .. }) => trap.unwrap_or(Sprung::Refused),
             _ => Sprung::Refused,
         };
-        service.activity.trap_sprung(sprung);
+        if service.twice.left(case.door, (Of::Traps, names), 1, now) > 0 {
+            service.activity.trap_sprung(sprung);
+        }
         outcome = outcome.of_traps(&rules, &message.envelope, &case.traps, sprung);
     }
     remember(service, message, (&finding, &outcome), deadline).await;
     let judgement = Judgement { finding, outcome, content, reported };
-    record(
-        &service.activity,
-        &rules,
-        &message.envelope,
-        message.subject.as_deref(),
-        &judgement,
-        began.elapsed(),
-    );
+    // What was counted as it came through another door is recorded there, and told here only if more is done with it.
+    let is_copy = reported == 0 && matches!(judgement.finding, Finding::Counted(_));
+    let Outcome { verdict, action, account, .. } = judgement.outcome;
+    if is_copy && action == Action::Mark && account.is_none() && case.traps.is_empty() {
+        return case.answered(message, judgement);
+    }
+    if !is_copy {
+        record(&service.activity, &rules, &message.envelope, subject, &judgement, began.elapsed());
+    }
     let level = if matches!(judgement.finding, Finding::Unknown(..)) { Level::Warn } else { Level::Info };
-    tell(&rules, message, &judgement, (target(judgement.outcome.verdict), level));
+    tell(&rules, message, &judgement, (target(verdict), level));
     judgement
 }
 
 impl Case<'_> {
-    /// A message that was only asked about: nobody counts it, and the log has it for whoever looks closely.
+    /// A message that was only asked about, or is counted already: the log has it for whoever looks closely.
     fn answered(&self, message: &Message, judgement: Judgement) -> Judgement {
         tell(self.rules, message, &judgement, (ASKED, Level::Debug));
         judgement
@@ -259,16 +262,20 @@ impl Case<'_> {
 
     /// How often it is reported: not at all if it is only asked about, or was counted as it came through another door.
     fn times(&self, content: &Content) -> u32 {
-        let Self { rules, envelope, .. } = self;
         if self.is_asked {
             return 0;
         }
-        let names = Names {
-            queue_id: envelope.id.as_deref(),
-            message_id: envelope.message_id.as_deref(),
-            body: content.signatures.body.ok(),
-        };
-        self.service.twice.left(self.door, names, rules.times(&self.parties), self.now)
+        let (of, times) = ((Of::Signatures, self.names(Some(content))), self.rules.times(&self.parties));
+        self.service.twice.left(self.door, of, times, self.now)
+    }
+
+    /// What names the message, so that it is known again as it comes through another door.
+    fn names(&self, content: Option<&Content>) -> Names<'_> {
+        Names {
+            queue_id: self.envelope.id.as_deref(),
+            message_id: self.envelope.message_id.as_deref(),
+            body: content.and_then(|content| content.signatures.body.ok()),
+        }
     }
 
     /// Has it looked at again once the rest of its counts is known.
@@ -415,8 +422,9 @@ impl Case<'_> {
         log::warn!("a message was refused temporarily and may be counted again when it returns: {why}");
     }
 
-    /// How the account stands whose message that is, where it is outbound. What is exempt or wanted is not added up.
-    fn account(&self, finding: &Finding, verdict: Verdict) -> Option<Standing> {
+    /// How the account stands whose message that is, where it is outbound. What is exempt or wanted is not added up, and what came through
+    /// several doors once.
+    fn account(&self, finding: &Finding, verdict: Verdict, names: Names<'_>) -> Option<Standing> {
         let Self { rules, envelope, now, .. } = self;
         let is_added = match finding {
             Finding::Exempt(reason) => *reason == Exempt::LowInformation,
@@ -427,6 +435,7 @@ impl Case<'_> {
             return None;
         }
         let recipients = u32::try_from(rules.mailboxes(&self.parties).len()).unwrap_or(u32::MAX);
+        let recipients = self.service.twice.left(self.door, (Of::Account, names), recipients, *now);
         let bulk = if verdict.is_unwanted() { recipients } else { 0 };
         let settings = &rules.outbound;
         let limits = Limits {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Recipients of one message that are kept. Postfix takes 1,000 by default.
-const MAX_RECIPIENTS: usize = 10_000;
+pub const MAX_RECIPIENTS: usize = 10_000;
 
 /// Bytes of all their addresses: on average 100 for each.
 const MAX_RECIPIENT_BYTES: usize = MAX_RECIPIENTS * 100;

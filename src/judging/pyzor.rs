@@ -4,18 +4,30 @@
 //! A digest has two counts, in the same ledger as all others, and so the same for a whole federation: of those who reported it, and of those
 //! who put it on the white list. What is said of it is a nomination or a revocation, too, by which reporters are judged.
 
-use super::digests::{are_shared, in_time, say};
-use super::report::Refused;
+use super::digests::{are_shared, in_time, name, say};
+use super::report::{Refused, is_heard};
 use super::service::Service;
 use super::thin::raise;
+use crate::activity::Became;
 use crate::ledger::{Report, Shared, Side, now};
 use crate::signature::{FederationKey, Foreign, ReporterId, Signature, foreign};
 use serde::Deserialize;
+use sha1::{Digest as _, Sha1};
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
-/// SHA-1 of nothing: what Pyzor's clients make of any message that has too little text.
-const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+/// What is left of messages that say nothing, where Pyzor's clients have taken away what they take away, lines of fewer than eight letters
+/// among them: nothing; or of an attached file the last line of its base64, where that has just eight letters, for it is not decoded. All PNG
+/// pictures end alike, and all PDF documents, but for their line ends.
+const NOTHING: [&str; 16] = [
+    "", "TkSuQmCC", "RK5CYII=", "rkJggg==", "CiUlRU9G", "JSVFT0Y=", "JUVPRg==", "JSVFT0YK", "JUVPRgo=",
+    "RU9GCg==", "JUVPRg0K", "RU9GDQo=", "T0YNCg==", "JSVFT0YN", "JUVPRg0=", "RU9GDQ==",
+];
+
+/// Their digests.
+static SAY_NOTHING: LazyLock<[[u8; 20]; 16]> =
+    LazyLock::new(|| NOTHING.map(|text| Sha1::digest(text).into()));
 
 /// Those who say something and have no account are together one more reporter, which says no more in a day than others do: addresses can be
 /// made up.
@@ -59,7 +71,7 @@ impl PyzorDigest {
     /// Whether it is never counted: very different messages have it.
     #[must_use]
     pub fn says_nothing(self) -> bool {
-        self.0 == [0; 20] || Ok(self) == EMPTY.parse()
+        self.0 == [0; 20] || SAY_NOTHING.contains(&self.0)
     }
 
     /// The signatures by which its reports are counted, and its white-listing.
@@ -114,11 +126,12 @@ pub async fn take_pyzor(
     each: bool,
 ) -> Result<bool, Refused> {
     let (rules, now) = (service.rules.load_full(), now());
-    let reporter = ReporterId::of(&rules.key, &teller.name());
-    let is_admitted = |reporter| service.daily.admits(reporter, now);
-    let is_admitted = is_admitted(reporter)
-        && (!teller.is_stranger() || is_admitted(ReporterId::of(&rules.key, STRANGERS)));
+    let own = teller.name();
+    let reporter = ReporterId::of(&rules.key, &own);
+    let is_admitted = |name| is_heard(service, &rules, (ReporterId::of(&rules.key, name), name), side, now);
+    let is_admitted = is_admitted(&own) && (!teller.is_stranger() || is_admitted(STRANGERS));
     if !is_admitted && !each {
+        service.activity.words.add(side == Side::Spam, Became::OverLimit);
         return Err(Refused::TooMany);
     }
     let [reported, whitelisted] = digest.signatures(&rules.key);
@@ -131,6 +144,7 @@ pub async fn take_pyzor(
     let is_known = !each && service.ledger.counts(vec![mark], now).await?.iter().any(|&count| count > 0);
     let weighs = if is_admitted {
         let said = say(service, &rules, reported, (reporter, side), now).await?;
+        name(&rules, reporter, &own);
         let has_weight = said.counted + said.taken_back > 0;
         // What nobody reported cannot be revoked, and can be white-listed; where there is no room, an account is known all the same.
         has_weight || side == Side::NotSpam || said.no_room > 0 && !teller.is_stranger()
@@ -164,6 +178,8 @@ pub async fn digest_counts(service: &Service, digests: &[PyzorDigest]) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mail_parser::decoders::base64::base64_decode;
+    use std::collections::HashSet;
 
     #[test]
     fn digests_are_read() {
@@ -172,7 +188,20 @@ mod tests {
         for bad in ["", "+f", &"0g".repeat(20), &"0".repeat(39), &"é".repeat(20)] {
             assert_eq!(read(bad), Err(ParseDigestError), "{bad}");
         }
-        assert!(read(EMPTY).unwrap().says_nothing() && !read(&"01".repeat(20)).unwrap().says_nothing());
+        let empty = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+        assert!(read(empty).unwrap().says_nothing() && !read(&"01".repeat(20)).unwrap().says_nothing());
+    }
+
+    /// In base64 the last eight letters are four to six bytes: of each end of a file all three are known, and nothing else.
+    #[test]
+    fn ends_of_files_say_nothing() {
+        let ends: [&[u8]; 5] =
+            [b"\0\0\0\0IEND\xaeB`\x82", b"9\n%%EOF", b"9\n%%EOF\n", b"9\r\n%%EOF\r\n", b"9\r%%EOF\r"];
+        let wanted: HashSet<_> =
+            ends.iter().flat_map(|end| (4..=6).map(|length| end[end.len() - length..].to_vec())).collect();
+        let known: HashSet<_> =
+            NOTHING[1..].iter().map(|text| base64_decode(text.as_bytes()).unwrap()).collect();
+        assert_eq!(known, wanted);
     }
 
     /// The count of reports, that of white-listing, and who said so never meet.
@@ -180,7 +209,7 @@ mod tests {
     fn a_digest_has_two_counts() {
         let key = FederationKey::public();
         let [one, other] = [PyzorDigest([1; 20]), PyzorDigest([2; 20])].map(|digest| digest.signatures(&key));
-        let all: std::collections::HashSet<_> = one.into_iter().chain(other).collect();
+        let all: HashSet<_> = one.into_iter().chain(other).collect();
         assert_eq!(all.len(), 4);
     }
 }

@@ -87,7 +87,9 @@ pub(super) fn record(
         counts,
         subject: subject.as_deref(),
         action: (!is_wanted).then_some(action),
-        suggestion: suggestion(envelope.host.as_deref(), domain, list_id).filter(|_| !is_wanted),
+        // Nobody is to put into a white list what people call spam.
+        suggestion: suggestion(envelope.host.as_deref(), domain, list_id)
+            .filter(|_| verdict == Verdict::Bulk),
     });
     activity.record(recent, seen.as_ref());
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What somebody says of a message that was delivered: from the message to what the ledger is told.
 
-use super::correspondents::{ended, forget};
-use super::daily::MOST_A_DAY;
+use super::correspondents::{Traces, ended, forget};
+use super::daily::{Admitted, MOST_A_DAY};
 use super::service::Service;
+use crate::activity::Became;
 use crate::ledger::{LedgerError, Nominated, Said, Saying, Shared, Side, Weighing};
 use crate::mail::{RawMessage, Stored, TooLarge};
 use crate::policy::Fraction;
 use crate::signature::near::Seen;
 use crate::signature::{LowInformation, ReporterId, nomination};
+use crate::text::plain_bytes;
 use crate::verdict::{Content, Envelope, Finding, Inquiry, Mode, Rules};
 use std::sync::Arc;
 
@@ -54,7 +56,7 @@ pub enum Refused {
     #[error("its recipient wrote to {0}, who is no stranger then (--force reports it all the same)")]
     Correspondent(String),
     /// The reporter said enough today.
-    #[error("this reporter said something of {MOST_A_DAY} messages today, and may go on tomorrow")]
+    #[error("this reporter said so of {MOST_A_DAY} messages today, and may go on tomorrow")]
     TooMany,
     /// The ledger did not take it.
     #[error("{0}; nothing was counted, and it can be reported again")]
@@ -80,21 +82,58 @@ pub async fn take_report(service: &Service, raw: Vec<u8>, word: Word) -> Result<
     let rules = service.rules.load_full();
     let of_rules = Arc::clone(&rules);
     let read = move || read(&raw, &of_rules);
-    let (content, envelope, subject) =
-        service.readers.read(None, read).await.map_err(|_| Refused::Unreadable)??;
-    take(service, &rules, (&content, &envelope, subject), word, None).await
+    let read = service.readers.read(None, read).await.map_err(|_| Refused::Unreadable);
+    match read.flatten() {
+        Ok((content, envelope, subject, traces)) => {
+            take(service, &rules, (&content, &envelope, &traces), (word, subject), None).await
+        }
+        Err(refused) => {
+            service.activity.words.add(word.side == Side::Spam, Became::Refused);
+            Err(refused)
+        }
+    }
 }
 
-/// The same for a message that was read. A reporter with a weight, such as a trap, is trusted as that says, may say as much as it likes, and
-/// is not judged.
+/// What became of a word, which is counted once for each message: if it counts by one of its signatures, it is counted. What the ledger
+/// was not told, or did not take, was refused.
+pub(super) fn became(said: Option<&Said>) -> Became {
+    let Some(said) = said else { return Became::Refused };
+    let results = [
+        (said.counted, Became::Counted),
+        (said.taken_back, Became::TakenBack),
+        (said.known, Became::Known),
+        (said.too_often, Became::TooOften),
+        (said.no_room, Became::NoRoom),
+    ];
+    results.into_iter().find(|(number, _)| *number > 0).map_or(Became::Weightless, |(_, became)| became)
+}
+
+/// The same for a message that was read. A reporter with a weight is a trap, which may say as much as it likes.
 ///
 /// # Errors
 /// [`Refused`]; nothing is counted then.
 pub(super) async fn take(
     service: &Service,
     rules: &Rules,
-    (content, envelope, subject): (&Content, &Envelope, String),
-    word: Word,
+    message: (&Content, &Envelope, &Traces),
+    (word, subject): (Word, String),
+    weight: Option<Fraction>,
+) -> Result<Taken, Refused> {
+    let is_spam = word.side == Side::Spam;
+    let taken = say(service, rules, message, (word, subject), weight).await;
+    let became = match &taken {
+        Err(Refused::TooMany) => Became::OverLimit,
+        other => became(other.as_ref().ok().map(|taken| &taken.said)),
+    };
+    service.activity.words.add(is_spam, became);
+    taken
+}
+
+async fn say(
+    service: &Service,
+    rules: &Rules,
+    (content, envelope, traces): (&Content, &Envelope, &Traces),
+    (word, subject): (Word, String),
     weight: Option<Fraction>,
 ) -> Result<Taken, Refused> {
     let now = crate::ledger::now();
@@ -113,13 +152,14 @@ pub(super) async fn take(
     if !all && !word.force {
         check_own(rules, content, envelope)?;
         let reporter = String::from_utf8_lossy(word.reporter.strip_prefix(b"user:").unwrap_or_default());
-        let ended = ended(service, rules, (content, envelope), &reporter);
+        let ended = ended(service, rules, (content, envelope, traces), &reporter).await;
         correspondence = ended.map_err(Refused::Correspondent)?;
     }
     let reporter = ReporterId::of(&rules.key, &word.reporter);
-    if !all && weight.is_none() && !service.daily.admits(reporter, now) {
-        return Err(Refused::TooMany);
-    }
+    // Who said enough today may still take back what they said.
+    let is_heard = word.only_back
+        || weight.is_some()
+        || is_heard(service, rules, (reporter, &word.reporter), word.side, now);
     let shared = shared(rules, envelope, content);
     let mut nominations: Vec<Nominated> = Vec::new();
     let body = content.signatures.body.ok().map(|body| (body, shared == Shared::All));
@@ -133,22 +173,46 @@ pub(super) async fn take(
     let signatures = nominations.len();
     let is_shared = !service.links.is_empty() && nominations.iter().any(|said| said.shared);
     let Word { side, only_back, .. } = word;
-    let (fixed, weighing) = (weight.map(Fraction::units), weighing(rules));
+    let (trap, weighing) = (weight.map(Fraction::units), weighing(rules));
     let subject = if service.activity.keeps_subjects() { subject } else { String::new() };
-    let said = Saying { reporter, side, nominations, fixed, weighing, subject, only_back, now };
+    let nothing_new = !is_heard;
+    let said = Saying { reporter, side, nominations, trap, weighing, subject, only_back, nothing_new, now };
     let said = service.ledger.say(said).await?;
+    if said.left_out > 0 && said.taken_back == 0 {
+        return Err(Refused::TooMany);
+    }
     forget(service, &correspondence).await;
     let side = if side == Side::Spam { "spam" } else { "not-spam" };
     log::info!(
-        "reported: {side} by={reporter} counted={} taken-back={} known={} too-often={} no-room={} weightless={}",
+        "reported: {side} by={reporter} counted={} taken-back={} known={} too-often={} no-room={} weightless={}{}",
         said.counted,
         said.taken_back,
         said.known,
         said.too_often,
         said.no_room,
-        said.weightless
+        said.weightless,
+        named(rules, &word.reporter)
     );
     Ok(Taken { said, signatures, is_shared })
+}
+
+/// Whether a reporter may say something new of one more message today. The log tells once a day that it may not.
+pub(super) fn is_heard(
+    service: &Service,
+    rules: &Rules,
+    (reporter, name): (ReporterId, &[u8]),
+    side: Side,
+    now: u64,
+) -> bool {
+    let Admitted::No { is_news } = service.daily.admits(reporter, side, now) else { return true };
+    if is_news {
+        let told = if side == Side::Spam { "spam" } else { "not-spam" };
+        log::warn!(
+            "reported: {told} by={reporter} of {MOST_A_DAY} messages today; what more it says so of is not counted until tomorrow{}",
+            named(rules, name)
+        );
+    }
+    false
 }
 
 /// By which rules words are weighed.
@@ -157,18 +221,25 @@ pub fn weighing(rules: &Rules) -> Weighing {
     let thousandths = rules.people.federation_weight.thousandths();
     // It was looked at when the configuration was read.
     let settings = rules.people.trust(rules.thresholds.spam).unwrap_or_default();
-    Weighing { settings, thousandths }
+    Weighing { settings, thousandths, trap: rules.traps.weight().units() }
 }
 
-fn read(raw: &[u8], rules: &Rules) -> Result<(Content, Envelope, String), Refused> {
-    let message = RawMessage::from_bytes(raw)?;
+/// The field of a log line that names a reporter, where names may be logged.
+pub(super) fn named(rules: &Rules, name: &[u8]) -> String {
+    if rules.people.log_names { format!(" name={}", plain_bytes(name)) } else { String::new() }
+}
+
+fn read(raw: &[u8], rules: &Rules) -> Result<(Content, Envelope, String, Traces), Refused> {
+    let from_bytes = if rules.verifies() { RawMessage::exact_from_bytes } else { RawMessage::from_bytes };
+    let message = from_bytes(raw)?;
     let stored = Stored::of(raw);
     let envelope = Envelope {
         sender: stored.return_path,
         recipients: stored.delivered_to.into_iter().collect(),
         ..Envelope::default()
     };
-    Ok((Content::of(&message, rules), envelope, stored.subject))
+    let content = Content::claiming(&message, rules, envelope.sender.as_deref());
+    Ok((content, envelope, stored.subject, Traces::of(&message, raw, rules)))
 }
 
 /// Whether it comes from one's own users, as far as it says from whom it comes.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is sent to a trap is nominated as spam.
 
+use super::correspondents::Traces;
 use super::report::{Refused, Taken, Word, take};
 use super::service::Service;
 use crate::ledger::Side;
 use crate::mail::subject;
 use crate::policy::{Party, Sprung};
+use crate::signature::ReporterKind;
 use crate::verdict::{Content, Envelope, Rules, wanted_by};
 use std::borrow::Cow;
 use std::panic::catch_unwind;
@@ -79,13 +81,14 @@ async fn nominate(
     deadline: Instant,
 ) -> Sprung {
     let word = Word {
-        reporter: [b"trap:", mailbox.as_bytes()].concat(),
+        reporter: [ReporterKind::Trap.prefix(), mailbox].concat().into_bytes(),
         side: Side::Spam,
         force: false,
         only_back: false,
     };
     let weight = Some(rules.traps.weight());
-    let taken = take(service, rules, (content, envelope, subject.to_owned()), word, weight);
+    let traces = Traces::default();
+    let taken = take(service, rules, (content, envelope, &traces), (word, subject.to_owned()), weight);
     let why: Cow<'_, str> = match timeout_at(deadline, taken).await {
         Ok(Ok(Taken { said, .. })) if said.counted > 0 => return Sprung::Nominated,
         Ok(Ok(Taken { said, .. })) if said.known > 0 => return Sprung::Known,

@@ -3,7 +3,7 @@
 //!
 //! A mail server may ask by the milter protocol, and its content filter by another door a moment later. Of copies of one message, as many
 //! are counted as came through the door that saw most of them; so what comes through one door alone counts in full, whatever
-//! Message-ID it has.
+//! Message-ID it has. It is the same with what else is added up: what an account sent, and what traps got.
 
 use crate::activity::Door;
 use crate::signature::Signature;
@@ -50,6 +50,17 @@ struct Copies {
     at: u64,
 }
 
+/// What is counted of a message. A door may know of a login or of a trap where another does not, so each is counted by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Of {
+    /// Its signatures.
+    Signatures,
+    /// Recipients to whom an account sent it.
+    Account,
+    /// That traps got it.
+    Traps,
+}
+
 /// What names a message: the mail server's queue id, and its Message-ID with the signature of its body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names<'a> {
@@ -64,10 +75,10 @@ impl Twice {
         Self { seen: Some(Mutex::default()), hasher: RandomState::new() }
     }
 
-    /// How many of `times` copies that came through a door are still to be counted.
-    pub(super) fn left(&self, door: Door, names: Names<'_>, times: u32, now: u64) -> u32 {
+    /// How many of `times` that came through a door are still to be counted.
+    pub(super) fn left(&self, door: Door, (of, names): (Of, Names<'_>), times: u32, now: u64) -> u32 {
         let Some(seen) = &self.seen else { return times };
-        let names = self.names(names);
+        let names = self.names(of, names);
         if names.is_empty() {
             return times;
         }
@@ -75,12 +86,12 @@ impl Twice {
     }
 
     /// Numbers of what names a message; nobody outside can make two that are equal.
-    fn names(&self, Names { queue_id, message_id, body }: Names<'_>) -> Vec<u64> {
+    fn names(&self, of: Of, Names { queue_id, message_id, body }: Names<'_>) -> Vec<u64> {
         let is_told = |id: &&str| !id.trim().is_empty();
-        let queue_id = queue_id.filter(is_told).map(|id| self.hasher.hash_one((0u8, id)));
+        let queue_id = queue_id.filter(is_told).map(|id| self.hasher.hash_one((of, 0u8, id)));
         let message_id = message_id.filter(is_told).map(|id| {
             let body = body.map(Signature::to_bytes);
-            self.hasher.hash_one((1u8, id.trim(), body))
+            self.hasher.hash_one((of, 1u8, id.trim(), body))
         });
         queue_id.into_iter().chain(message_id).collect()
     }
@@ -136,7 +147,7 @@ mod tests {
     #[test]
     fn a_message_counts_once_however_many_doors_it_comes_through() {
         let twice = Twice::watching();
-        let left = |door, id, times| twice.left(door, names(id), times, 1000);
+        let left = |door, id, times| twice.left(door, (Of::Signatures, names(id)), times, 1000);
         assert_eq!(left(Door::Milter, "<a>", 3), 3);
         assert_eq!([left(Door::Dccifd, "<a>", 1), left(Door::Dccifd, "<a>", 1)], [0, 0]);
         assert_eq!(left(Door::Http, "<a>", 5), 2, "two more recipients than before");
@@ -145,20 +156,24 @@ mod tests {
             assert_eq!(left(Door::Milter, "<c>", 1), 1, "what comes through one door counts in full");
         }
         assert_eq!(left(Door::Dccifd, "", 1), 1, "nothing names it");
-        assert_eq!(Twice::default().left(Door::Milter, names("<a>"), 2, 1000), 2);
+        assert_eq!(Twice::default().left(Door::Milter, (Of::Signatures, names("<a>")), 2, 1000), 2);
     }
 
     #[test]
     fn either_name_tells_it_and_for_a_minute() {
         let twice = Twice::watching();
         let of = |queue_id, message_id| Names { queue_id, message_id, body: None };
-        assert_eq!(twice.left(Door::Milter, of(Some("4A"), Some("<a>")), 1, 1000), 1);
-        assert_eq!(twice.left(Door::Dccifd, of(None, Some("<a>")), 1, 1010), 0);
-        assert_eq!(twice.left(Door::Http, of(Some("4A"), None), 1, 1059), 0);
-        assert_eq!(twice.left(Door::Http, of(Some("4B"), Some("<b>")), 1, 1059), 1);
+        assert_eq!(twice.left(Door::Milter, (Of::Signatures, of(Some("4A"), Some("<a>"))), 1, 1000), 1);
+        assert_eq!(twice.left(Door::Dccifd, (Of::Signatures, of(None, Some("<a>"))), 1, 1010), 0);
+        assert_eq!(twice.left(Door::Http, (Of::Signatures, of(Some("4A"), None)), 1, 1059), 0);
+        assert_eq!(twice.left(Door::Http, (Of::Signatures, of(Some("4B"), Some("<b>"))), 1, 1059), 1);
         for door in [Door::Dccifd, Door::Milter] {
             let at = 1120 + u64::from(door == Door::Milter) * 61;
-            assert_eq!(twice.left(door, of(None, Some("<a>")), 1, at), 1, "a minute later it is another");
+            assert_eq!(
+                twice.left(door, (Of::Signatures, of(None, Some("<a>"))), 1, at),
+                1,
+                "a minute later it is another"
+            );
         }
     }
 
@@ -168,14 +183,25 @@ mod tests {
         let twice = Twice::watching();
         let body = |n| Some(Signature::from_bytes([n; 16]));
         let of = |n| Names { queue_id: None, message_id: Some("<a>"), body: body(n) };
-        assert_eq!(twice.left(Door::Milter, of(1), 1, 1000), 1);
-        assert_eq!(twice.left(Door::Dccifd, of(2), 1, 1000), 1);
+        assert_eq!(twice.left(Door::Milter, (Of::Signatures, of(1)), 1, 1000), 1);
+        assert_eq!(twice.left(Door::Dccifd, (Of::Signatures, of(2)), 1, 1000), 1);
+    }
+
+    /// What one door counts of a message says nothing of what another one knows besides.
+    #[test]
+    fn each_thing_is_counted_by_itself() {
+        let twice = Twice::watching();
+        let left = |door, of, times| twice.left(door, (of, names("<a>")), times, 1000);
+        assert_eq!(left(Door::Http, Of::Signatures, 1), 1);
+        assert_eq!([Of::Signatures, Of::Account].map(|of| left(Door::Milter, of, 3)), [2, 3]);
+        assert_eq!([Of::Account, Of::Traps].map(|of| left(Door::Http, of, 3)), [0, 3]);
     }
 
     #[test]
     fn more_messages_take_no_more_memory() {
         let twice = Twice::watching();
-        (0..3 * MOST).for_each(|n| _ = twice.left(Door::Milter, names(&n.to_string()), 1, 1000));
+        (0..3 * MOST)
+            .for_each(|n| _ = twice.left(Door::Milter, (Of::Signatures, names(&n.to_string())), 1, 1000));
         let seen = twice.seen.as_ref().unwrap().lock();
         assert!(seen.numbers[0].len() <= MOST && seen.messages[0].len() <= MOST);
     }

@@ -9,6 +9,7 @@ use crate::ledger::state::layer::Layer;
 use crate::ledger::state::limited::Member;
 use crate::ledger::state::merged::MergedCounts;
 use crate::ledger::state::roles::State;
+use crate::ledger::state::room::Rows;
 use crate::ledger::state::spool::Spool;
 use bulkmark_filter::Gauge;
 use serde::{Deserialize, Serialize};
@@ -131,6 +132,9 @@ pub struct Status {
     pub spool: usize,
     /// When the oldest of them that no server acknowledged was made, in seconds since 1970.
     pub spool_oldest: Option<u64>,
+    /// Of how many words it is remembered who said them.
+    #[serde(default, skip_serializing_if = "Rows::is_empty")]
+    pub people: Rows,
     /// What is configured and not in force yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_capacity: Option<NextCapacity>,
@@ -191,6 +195,7 @@ impl Status {
             bulk: BulkStatus::of(state.counts()),
             spool: state.spool().map_or(0, Spool::len),
             spool_oldest: state.spool().and_then(Spool::oldest),
+            people: state.counts().voices.taken(),
             next_capacity: next_capacity(state),
             unheard: unheard.map_or_else(Vec::new, |unheard| unheard.peers().map(str::to_owned).collect()),
             held: held.filter(|&reports| reports > 0),
@@ -210,6 +215,7 @@ impl Status {
             bulk: None,
             spool: 0,
             spool_oldest: None,
+            people: Rows::default(),
             next_capacity: None,
             unheard: Vec::new(),
             held: None,

@@ -184,6 +184,7 @@ impl Writer {
             && let Condition::Open(loaded) = &*self.shared.condition.blocking_read()
             && let changes = &loaded.state.counts().changes
             && !changes.is_empty()
+            && !changes.is_promised()
         {
             let due = *self.commit_due.get_or_insert_with(|| Instant::now() + settings.commit_interval);
             if Instant::now() < due && changes.len() < RELAXED {

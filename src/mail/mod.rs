@@ -31,4 +31,4 @@ pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
 pub use part::{File, Text};
 pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};
 pub use received::Received;
-pub use stored::Stored;
+pub use stored::{Stored, values};

@@ -10,15 +10,25 @@ pub struct Received {
     pub by: String,
     /// The address of its client.
     pub client: Option<IpAddr>,
+    /// What that client called itself.
+    pub helo: Option<String>,
 }
 
 impl Received {
-    /// Reads the value of a Received field. What the client called itself is not taken for its address.
+    /// Reads the value of a Received field. What the client called itself is not taken for its address. It stands behind `from`, or, with
+    /// Exim and qmail, marked in a comment.
     #[must_use]
     pub fn of(value: &str) -> Self {
         let mut received = Self::default();
         let (mut depth, mut is_by, mut literal) = (0usize, false, None);
+        let (mut before, mut said, mut marked) = ("", None, None);
         for word in words(value) {
+            let last = std::mem::replace(&mut before, word);
+            if depth == 0 && said.is_none() && last.eq_ignore_ascii_case("from") {
+                said = Some(word);
+            } else if depth > 0 && marked.is_none() {
+                marked = marked_helo(last, word);
+            }
             match word {
                 "(" => depth += 1,
                 ")" => depth = depth.saturating_sub(1),
@@ -34,6 +44,8 @@ impl Received {
             }
         }
         received.client = received.client.or(literal).map(|ip| ip.to_canonical());
+        let is_said = |helo: &&str| received.client.is_some() && !matches!(*helo, "(" | ")");
+        received.helo = marked.or(said).filter(is_said).map(str::to_owned);
         received
     }
 }
@@ -46,6 +58,14 @@ fn words(value: &str) -> impl Iterator<Item = &str> {
         text.split_whitespace().chain([mark])
     });
     pieces.filter(|word| !word.is_empty())
+}
+
+/// What a client called itself, where a comment has it as `helo=NAME` (Exim) or `HELO NAME` (qmail).
+fn marked_helo<'a>(last: &str, word: &'a str) -> Option<&'a str> {
+    let is_name = |name: &str| !matches!(name, "" | "(" | ")");
+    let at = word.find('=').filter(|&at| word[..at].eq_ignore_ascii_case("helo"));
+    let told = if last.eq_ignore_ascii_case("helo") { Some(word) } else { at.map(|at| &word[at + 1..]) };
+    told.filter(|name| is_name(name))
 }
 
 /// An address, maybe in brackets. `helo=` is what the client said.
@@ -63,19 +83,24 @@ mod tests {
     #[test]
     fn mail_servers_say_it_in_their_own_ways() {
         let lines = [
-            "from me (client.example [192.0.2.7])\n\tby MX.test (Postfix) with ESMTP id 4ID; Sat",
-            "from [198.51.100.1] (unknown [192.0.2.7]) by mx.test (Postfix)",
-            "from client.example ([192.0.2.7] helo=[198.51.100.1]) by mx.test with esmtp (Exim 4)",
-            "from [192.0.2.7] (helo=me) by mx.test with smtp (Exim 4)",
-            "from unknown (HELO 198.51.100.1) (192.0.2.7) by mx.test with SMTP; 20 Nov",
-            "from me (client.example. [192.0.2.7]) by mx.test with ESMTPS id x",
-            "from me (192.0.2.7) by mx.test (198.51.100.1) with Microsoft SMTP Server",
-            "from me (client.example [IPv6:::ffff:192.0.2.7]) by mx.test (8.17/8.17)",
+            ("me", "from me (client.example [192.0.2.7])\n\tby MX.test (Postfix) with ESMTP id 4ID; Sat"),
+            ("[198.51.100.1]", "from [198.51.100.1] (unknown [192.0.2.7]) by mx.test (Postfix)"),
+            (
+                "[198.51.100.1]",
+                "from client.example ([192.0.2.7] helo=[198.51.100.1]) by mx.test with esmtp (Exim 4)",
+            ),
+            ("me", "from [192.0.2.7] (helo=me) by mx.test with smtp (Exim 4)"),
+            ("client.example", "from client.example ([192.0.2.7]) by mx.test with esmtp (Exim 4)"),
+            ("198.51.100.1", "from unknown (HELO 198.51.100.1) (192.0.2.7) by mx.test with SMTP; 20 Nov"),
+            ("me", "from me (client.example. [192.0.2.7]) by mx.test with ESMTPS id x"),
+            ("me", "from me (192.0.2.7) by mx.test (198.51.100.1) with Microsoft SMTP Server"),
+            ("me", "from me (client.example [IPv6:::ffff:192.0.2.7]) by mx.test (8.17/8.17)"),
         ];
-        for line in lines {
+        for (helo, line) in lines {
             let found = Received::of(line);
             assert_eq!(found.client, "192.0.2.7".parse().ok(), "{line}");
             assert_eq!(found.by, "mx.test", "{line}");
+            assert_eq!(found.helo.as_deref(), Some(helo), "{line}");
         }
         let v6 = Received::of("from a (a.example [IPv6:2001:db8::7]) by mx.test");
         assert_eq!(v6.client, "2001:db8::7".parse().ok());
@@ -86,7 +111,8 @@ mod tests {
         for line in
             ["", "by mx.test (Postfix, from userid 0) id 4ID", "from (((", "from [", ")))) by", "from a (b"]
         {
-            assert_eq!(Received::of(line).client, None, "{line}");
+            let found = Received::of(line);
+            assert_eq!((found.client, found.helo), (None, None), "{line}");
         }
         assert_eq!(Received::of("by mx.test (Postfix, from userid 0)").by, "mx.test");
         // The server's own address is behind the "by".

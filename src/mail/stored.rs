@@ -56,6 +56,13 @@ impl Stored {
     }
 }
 
+/// The values of all fields of this name in the header of a whole message, as they stand, cut short.
+pub fn values<'a>(raw: &'a [u8], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    let fields = fields_of(head(raw)).filter_map(name_and_value);
+    let of_name = fields.filter(move |(other, _)| other.eq_ignore_ascii_case(name.as_bytes()));
+    of_name.map(|(_, value)| cut(value))
+}
+
 fn head(raw: &[u8]) -> &[u8] {
     let raw = if raw.starts_with(b"From ") { mime::after_line(raw) } else { raw };
     mime::split_entity(raw).0

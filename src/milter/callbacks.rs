@@ -3,7 +3,7 @@
 
 use super::session::Session;
 use crate::judging::{MAX_FORGED, Service, judge};
-use crate::policy::Action;
+use crate::policy::{Action, Verdict};
 use crate::verdict::{Exempt, Outcome, Reply};
 use indymilter::{
     ActionError, Actions, Callbacks, Context, ContextActions, EomActions, EomContext, MacroStage, Macros,
@@ -232,7 +232,9 @@ async fn change(
         }
     }
     if outcome.action == Action::Quarantine {
-        eom.quarantine("bulk mail (bulkmark)").await?;
+        let is_spam = outcome.verdict == Verdict::Spam;
+        let why = if is_spam { "reported as spam (bulkmark)" } else { "bulk mail (bulkmark)" };
+        eom.quarantine(why).await?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //!
 //! Anybody who reaches the socket can open connections and say nothing. An MTA keeps one for each SMTP client that is connected,
 //! silent ones included, and opens another for the next; so the connection that was silent for the longest time is missed least.
+//! It is the rule of `net/crowd.rs`, but for what silence is: an MTA has long pauses, which its packets explain.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who is connected, and who has to go when there are too many: whoever is known is counted by name, and everybody else by
-//! address. Where a stranger finds no room, the one that has been silent for longest makes room.
+//! address. Where a stranger finds no room, the one that has been silent for longest makes room, if that is for longer than one has
+//! [patience](super::heard) with it; otherwise the stranger waits. Of an address that has too many, one always goes at once.
 
+use super::accept::Stream;
+use super::heard::{Heard, Until};
 use super::network::network_of;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// After how many milliseconds somebody who waits looks again at one of whom nothing is awaited.
+const AGAIN: u64 = 50;
 
 /// Connections at a time, at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +36,10 @@ pub struct TooMany;
 #[derive(Debug)]
 pub struct Crowd {
     bounds: Bounds,
+    /// When time began.
+    begin: Instant,
     inside: Mutex<Inside>,
-    /// Told when somebody leaves, or may be sent away.
+    /// Told when somebody leaves, or was answered.
     room: Notify,
 }
 
@@ -37,10 +47,13 @@ pub struct Crowd {
 #[derive(Debug, Default)]
 struct Inside {
     next: u64,
+    /// Whatever came before this time, in milliseconds, was heard. That may be long ago where there is much to do.
+    heard: u64,
     /// All of them.
     open: HashMap<u64, Entry>,
-    /// Strangers of whom no request is being answered.
-    silent: BTreeMap<u64, Arc<Notify>>,
+    /// Strangers of whom no request is being answered, by the time, in milliseconds, at which they are to be looked at: they may go then,
+    /// or there is patience with them for longer.
+    silent: BTreeSet<(u64, u64)>,
     /// Of each address, its strangers.
     strangers: HashMap<IpAddr, BTreeSet<u64>>,
     /// Of each who is known, how many there are.
@@ -55,14 +68,17 @@ struct Entry {
     name: Option<Arc<str>>,
     /// Requests of it that are being answered.
     busy: usize,
+    /// By what it is in `silent`, if it is there.
+    look: Option<u64>,
+    until: Until,
     close: Arc<Notify>,
 }
 
 impl Inside {
     /// Takes one out.
     fn remove(&mut self, id: u64) {
+        self.look_at(id, None);
         let Some(entry) = self.open.remove(&id) else { return };
-        self.silent.remove(&id);
         match entry.name {
             Some(name) => self.forget_name(&name),
             None => self.forget_stranger(id, entry.from),
@@ -89,85 +105,140 @@ impl Inside {
         }
     }
 
+    /// Notes that one may be silent, and when it is to be looked at; or, without a time, that it is not.
+    fn look_at(&mut self, id: u64, when: Option<u64>) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        if let Some(before) = std::mem::replace(&mut entry.look, when) {
+            self.silent.remove(&(before, id));
+        }
+        self.silent.extend(when.map(|when| (when, id)));
+    }
+
     /// Sends one away.
     fn send_away(&mut self, id: u64) {
-        if let Some(close) = self.silent.get(&id) {
-            close.notify_one();
+        if let Some(entry) = self.open.get(&id) {
+            entry.close.notify_one();
         }
         self.remove(id);
     }
 
-    /// The one from this address that has been silent for longest.
-    fn silent_from(&self, from: IpAddr) -> Option<u64> {
-        self.strangers.get(&from)?.iter().copied().find(|id| self.silent.contains_key(id))
+    /// The one with whom patience ended first; if there is none yet, when somebody is to be looked at.
+    fn silent(&mut self, now: u64) -> Result<u64, Option<u64>> {
+        loop {
+            let &(look, id) = self.silent.first().ok_or(None)?;
+            let until = self.open.get(&id).map_or(look, |entry| entry.until.get());
+            match until {
+                _ if look > now => return Err(Some(look)),
+                until if until == look => return Ok(id),
+                u64::MAX => self.look_at(id, Some(now + AGAIN)),
+                until => self.look_at(id, Some(until)),
+            }
+        }
     }
+
+    /// The one from this address with whom patience ends first. It is not waited for, which would keep other addresses waiting.
+    fn silent_from(&self, from: IpAddr) -> Option<u64> {
+        let until = |id: &u64| {
+            let entry = self.open.get(id).filter(|entry| entry.look.is_some())?;
+            Some((entry.until.get(), *id))
+        };
+        self.strangers.get(&from)?.iter().filter_map(until).min().map(|(_, id)| id)
+    }
+}
+
+/// Somebody does not come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outside {
+    /// Its address has as many as it may have, and all of them are being answered.
+    Refused,
+    /// All places are taken; somebody is to be looked at by then, if not before.
+    Waits(Option<u64>),
 }
 
 impl Crowd {
     /// With nobody in it.
     #[must_use]
     pub fn new(bounds: Bounds) -> Arc<Self> {
-        Arc::new(Self { bounds, inside: Mutex::default(), room: Notify::new() })
+        Arc::new(Self { bounds, begin: Instant::now(), inside: Mutex::default(), room: Notify::new() })
     }
 
-    /// Is done when one more can come, though somebody may have to leave for it.
-    pub(super) async fn room(&self) {
+    fn now(&self) -> u64 {
+        u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX - AGAIN)
+    }
+
+    /// Lets one in, once there is room; none when its address has as many as it may have.
+    pub(super) async fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Option<Seat> {
         loop {
-            let there_is = {
-                let inside = self.inside.lock();
-                inside.open.len() < self.bounds.all || !inside.silent.is_empty()
+            let (now, heard) = (self.now(), self.inside.lock().heard);
+            let look = match self.admit(ip, heard) {
+                Ok(seat) => return Some(seat),
+                Err(Outside::Refused) => return None,
+                Err(Outside::Waits(look)) => look.unwrap_or(now + AGAIN),
             };
-            if there_is {
-                return;
+            tokio::select! {
+                () = self.room.notified() => (),
+                // Who looks for timers that are over looks for bytes that came first.
+                () = sleep(Duration::from_millis(look.saturating_sub(now).clamp(1, AGAIN))) => {
+                    self.inside.lock().heard = now;
+                }
             }
-            self.room.notified().await;
         }
     }
 
-    /// Lets one in; none when its address has as many as it may have, and all of them are being answered.
-    pub(super) fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Option<Seat> {
+    /// Lets one in, if there is room, where all that came before `now` was heard.
+    fn admit(self: &Arc<Self>, ip: Option<IpAddr>, now: u64) -> Result<Seat, Outside> {
         let from = ip.map(network_of);
         let mut inside = self.inside.lock();
         if let Some(from) = from
             && inside.strangers.get(&from).is_some_and(|strangers| strangers.len() >= self.bounds.address)
         {
-            let oldest = inside.silent_from(from)?;
-            inside.send_away(oldest);
+            let longest = inside.silent_from(from).ok_or(Outside::Refused)?;
+            inside.send_away(longest);
         }
         if inside.open.len() >= self.bounds.all {
-            let oldest = *inside.silent.first_key_value()?.0;
-            inside.send_away(oldest);
+            let longest = inside.silent(now).map_err(Outside::Waits)?;
+            inside.send_away(longest);
         }
         let id = inside.next;
         inside.next += 1;
-        let close = Arc::new(Notify::new());
-        inside.silent.insert(id, Arc::clone(&close));
+        let (close, until) = (Arc::new(Notify::new()), Until::new());
         if let Some(from) = from {
             inside.strangers.entry(from).or_default().insert(id);
         }
-        inside.open.insert(id, Entry { from, name: None, busy: 0, close: Arc::clone(&close) });
-        Some(Seat(Member { crowd: Arc::clone(self), id, close }))
+        let entry =
+            Entry { from, name: None, busy: 0, look: None, until: until.clone(), close: Arc::clone(&close) };
+        inside.open.insert(id, entry);
+        inside.look_at(id, Some(now));
+        Ok(Seat { member: Member { crowd: Arc::clone(self), id, close }, until })
     }
 }
 
 /// A connection's place, until dropped.
-pub(super) struct Seat(Member);
+pub(super) struct Seat {
+    member: Member,
+    until: Until,
+}
 
 impl Seat {
     pub(super) fn member(&self) -> Member {
-        self.0.clone()
+        self.member.clone()
+    }
+
+    /// The connection, whose silence is measured from now on.
+    pub(super) fn hear(&self, stream: Stream) -> Stream {
+        Box::new(Heard::new(stream, self.until.clone(), self.member.crowd.begin))
     }
 
     /// Is done when it has to leave.
     pub(super) async fn sent_away(&self) {
-        self.0.close.notified().await;
+        self.member.close.notified().await;
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.crowd.inside.lock().remove(self.0.id);
-        self.0.crowd.room.notify_one();
+        self.member.crowd.inside.lock().remove(self.member.id);
+        self.member.crowd.room.notify_one();
     }
 }
 
@@ -203,7 +274,7 @@ impl Member {
             // A proxy, by whose connections several ask.
             Some(before) => inside.forget_name(&before),
             None => {
-                inside.silent.remove(&self.id);
+                inside.look_at(self.id, None);
                 inside.forget_stranger(self.id, from);
             }
         }
@@ -221,7 +292,7 @@ impl Member {
         let mut inside = self.crowd.inside.lock();
         if let Some(entry) = inside.open.get_mut(&self.id) {
             entry.busy += 1;
-            inside.silent.remove(&self.id);
+            inside.look_at(self.id, None);
         }
         Busy(self.clone())
     }
@@ -238,8 +309,8 @@ impl Drop for Busy {
         let Some(entry) = inside.open.get_mut(id) else { return };
         entry.busy -= 1;
         if entry.busy == 0 && entry.name.is_none() {
-            let close = Arc::clone(&entry.close);
-            inside.silent.insert(*id, close);
+            let now = crowd.now();
+            inside.look_at(*id, Some(now));
             drop(inside);
             crowd.room.notify_one();
         }
@@ -255,45 +326,84 @@ mod tests {
     }
 
     fn away(seat: &Seat) -> bool {
-        !seat.0.crowd.inside.lock().open.contains_key(&seat.0.id)
+        !seat.member.crowd.inside.lock().open.contains_key(&seat.member.id)
+    }
+
+    /// One that comes at this time, and says nothing from then on.
+    fn silent(crowd: &Arc<Crowd>, ip: Option<IpAddr>, now: u64) -> Seat {
+        let seat = crowd.admit(ip, now).unwrap();
+        seat.until.set(now);
+        seat
     }
 
     #[test]
-    fn the_oldest_that_is_silent_makes_room() {
+    fn the_longest_silent_makes_room() {
         let crowd = Crowd::new(Bounds { all: 4, address: 2, known: 1 });
-        let (first, second) = (crowd.enter(ip(1)).unwrap(), crowd.enter(ip(1)).unwrap());
+        let (first, second) = (silent(&crowd, ip(1), 1), silent(&crowd, ip(1), 2));
         let answered = first.member().busy();
-        let third = crowd.enter(ip(1)).unwrap();
+        let third = silent(&crowd, ip(1), 3);
         assert_eq!([&first, &second, &third].map(away), [false, true, false]);
         let also = third.member().busy();
-        assert!(crowd.enter(ip(1)).is_none(), "both are being answered");
+        assert_eq!(crowd.admit(ip(1), 4).err(), Some(Outside::Refused), "both are being answered");
         drop(second);
-        let others = [2, 3].map(|n| crowd.enter(ip(n)).unwrap());
-        drop(also);
-        let fifth = crowd.enter(ip(4)).unwrap();
-        assert!(away(&third) && !others.iter().any(away) && !away(&fifth));
-        drop(answered);
+        let others = [2, 3].map(|n| silent(&crowd, ip(n), 4));
+        // It came last, and spoke before the others.
+        others[0].until.set(5);
+        let fifth = silent(&crowd, ip(4), 5);
+        assert_eq!([&first, &third, &others[0], &others[1]].map(away), [false, false, false, true]);
+        drop((also, answered));
         drop((first, third, others, fifth));
         let inside = crowd.inside.lock();
         assert!(inside.open.is_empty() && inside.silent.is_empty() && inside.strangers.is_empty());
     }
 
+    /// Whoever was just heard keeps its place, and others wait until one has been silent for long enough.
+    #[test]
+    fn nobody_is_sent_away_in_the_midst() {
+        let crowd = Crowd::new(Bounds { all: 2, address: 2, known: 1 });
+        let (first, second) = (silent(&crowd, None, 0), silent(&crowd, None, 0));
+        first.until.set(900);
+        second.until.set(u64::MAX);
+        let waits = |now| crowd.admit(None, now).err();
+        assert_eq!(waits(100), Some(Outside::Waits(Some(150))), "the second one may be silent by then");
+        second.until.set(300);
+        assert_eq!(waits(200), Some(Outside::Waits(Some(300))));
+        second.until.set(700);
+        assert_eq!(
+            (waits(300), waits(699)),
+            (Some(Outside::Waits(Some(700))), Some(Outside::Waits(Some(700))))
+        );
+        let third = silent(&crowd, None, 701);
+        assert_eq!([&first, &second, &third].map(away), [false, true, false]);
+        let busy = [&first, &third].map(|seat| seat.member().busy());
+        assert_eq!(waits(5000), Some(Outside::Waits(None)));
+        drop(busy);
+        assert!(crowd.admit(None, 5000).is_ok(), "both are silent again");
+        // An address that has too many keeps nobody else waiting.
+        let crowd = Crowd::new(Bounds { all: 9, address: 2, known: 1 });
+        let [first, second, other] = [1, 1, 2].map(|n| silent(&crowd, ip(n), 0));
+        first.until.set(800);
+        second.until.set(700);
+        let third = silent(&crowd, ip(1), 1);
+        assert_eq!([&first, &second, &third, &other].map(away), [false, true, false, false]);
+    }
+
     #[test]
     fn who_is_known_is_counted_by_name_and_never_sent_away() {
         let crowd = Crowd::new(Bounds { all: 3, address: 1, known: 2 });
-        let known: Vec<_> = (0..2).map(|_| crowd.enter(ip(1)).unwrap()).collect();
+        let known = [0, 1].map(|now| silent(&crowd, ip(1), now));
         assert!(away(&known[0]), "a stranger as yet");
-        let again = crowd.enter(ip(2)).unwrap();
+        let again = silent(&crowd, ip(2), 2);
         assert_eq!(known[1].member().is_known_as("mx"), Ok(()));
         assert_eq!(known[1].member().is_known_as("mx"), Ok(()), "it is counted once");
         assert_eq!(again.member().is_known_as("mx"), Ok(()));
-        let third = crowd.enter(ip(1)).unwrap();
+        let third = silent(&crowd, ip(1), 3);
         assert_eq!(third.member().is_known_as("mx"), Err(TooMany));
         assert_eq!(third.member().is_known_as("other"), Ok(()));
-        assert!(crowd.enter(ip(3)).is_none(), "nobody is silent");
+        assert_eq!(crowd.admit(ip(3), 9).err(), Some(Outside::Waits(None)), "nobody is silent");
         drop(known);
         assert_eq!(again.member().is_known_as("new"), Ok(()));
-        let fourth = crowd.enter(ip(1)).unwrap();
+        let fourth = silent(&crowd, ip(1), 10);
         assert_eq!(fourth.member().is_known_as("mx"), Ok(()), "its places are free again");
         drop((again, third, fourth));
         assert!(crowd.inside.lock().known.is_empty());
@@ -302,16 +412,15 @@ mod tests {
     #[tokio::test]
     async fn who_waits_for_room_is_told() {
         let crowd = Crowd::new(Bounds { all: 1, address: 9, known: 9 });
-        let seat = crowd.enter(None).unwrap();
-        crowd.room().await;
+        let seat = crowd.enter(None).await.unwrap();
         seat.member().is_known_as("mx").unwrap();
         let waits = tokio::spawn({
             let crowd = Arc::clone(&crowd);
-            async move { crowd.room().await }
+            async move { crowd.enter(None).await.is_some() }
         });
         tokio::task::yield_now().await;
         assert!(!waits.is_finished());
         drop(seat);
-        waits.await.unwrap();
+        assert!(waits.await.unwrap());
     }
 }

@@ -10,6 +10,7 @@ use super::tls::TlsKeys;
 use axum::body::{Body, Bytes};
 use axum::{Extension, Router};
 use http_body::{Frame, SizeHint};
+use hyper::body::{Body as _, Incoming};
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -17,8 +18,8 @@ use hyper_util::service::TowerToHyperService;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// How long a handshake may take.
@@ -127,8 +128,10 @@ async fn connection(
     };
     let router = router.layer(Extension(Caller { ip, connection: member.clone() }));
     let answer = TowerToHyperService::new(router);
-    let service = service_fn(move |request| {
-        let (busy, answer) = (member.busy(), answer.call(request));
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let busy = Arc::new(OnceLock::new());
+        let arriving = |body| Arriving { body, member: member.clone(), busy: Arc::clone(&busy) }.looked_at();
+        let answer = answer.call(request.map(arriving));
         async move { answer.await.map(|response| response.map(|body| Held { body, _busy: busy })) }
     });
     let http = hyper::server::conn::http1::Builder::new()
@@ -140,10 +143,51 @@ async fn connection(
     }
 }
 
+/// The body of a request: once all of it is there, the request is being answered. Until then its sender may be sent away.
+struct Arriving {
+    body: Incoming,
+    member: Member,
+    busy: Arc<OnceLock<Busy>>,
+}
+
+impl Arriving {
+    /// Notes whether all of it is there.
+    fn looked_at(self) -> Self {
+        if self.body.is_end_stream() {
+            self.busy.get_or_init(|| self.member.busy());
+        }
+        self
+    }
+}
+
+impl http_body::Body for Arriving {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.busy.get_or_init(|| self.member.busy());
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 /// The body of an answer; until all of it is on its way, its request is being answered.
 struct Held {
     body: Body,
-    _busy: Busy,
+    _busy: Arc<OnceLock<Busy>>,
 }
 
 impl http_body::Body for Held {

@@ -5,7 +5,7 @@
 //! socket that systemd opened. `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain,
 //! and `body` is an answer that is made while it is sent. `seated` takes connections for whom there is a place, and `host` knows by
 //! which names one is asked. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when
-//! there are too many.
+//! there are too many, by what was `heard` of them.
 
 mod accept;
 mod activation;
@@ -13,6 +13,7 @@ mod address;
 mod body;
 mod certificate;
 mod crowd;
+mod heard;
 mod host;
 mod http;
 mod listen;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Takes connections for whom there is a place: where there is none, the one that has been silent for longest makes room.
+//! Takes connections, and finds places for them: where there is none, the one that has been silent for longest makes room, or they wait.
 
 use super::accept::{Accepted, Acceptor};
 use super::crowd::{Crowd, Member};
@@ -18,18 +18,18 @@ pub async fn serve_seated<F: Future<Output = ()> + Send + 'static>(
     let mut end = std::pin::pin!(end);
     loop {
         let next = async {
-            crowd.room().await;
-            std::future::poll_fn(|cx| acceptor.poll_accept(cx)).await
+            let Accepted { stream, ip } = std::future::poll_fn(|cx| acceptor.poll_accept(cx)).await;
+            (stream, ip, crowd.enter(ip).await)
         };
-        let accepted = tokio::select! {
-            accepted = next => accepted,
+        let (stream, ip, seat) = tokio::select! {
+            next = next => next,
             () = &mut end => return,
         };
-        let Some(seat) = crowd.enter(accepted.ip) else {
-            log::debug!("no room for one more connection of {:?}", accepted.ip);
+        let Some(seat) = seat else {
+            log::debug!("no room for one more connection of {ip:?}");
             continue;
         };
-        let served = serve(accepted, seat.member());
+        let served = serve(Accepted { stream: seat.hear(stream), ip }, seat.member());
         tokio::spawn(async move {
             tokio::select! {
                 () = served => (),

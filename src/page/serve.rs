@@ -119,7 +119,7 @@ impl Page {
         let router = router
             .layer(from_fn_with_state(self.hosts.clone(), guard))
             .with_state(Arc::clone(&self.snapshots));
-        let bounds = Bounds { all: MAX_CONNECTIONS, address: MAX_CONNECTIONS, known: MAX_CONNECTIONS };
+        let bounds = Bounds { all: MAX_CONNECTIONS, address: usize::MAX, known: usize::MAX };
         self.bound.serve(router, Crowd::new(bounds), || (), std::future::pending()).await;
     }
 }

@@ -276,7 +276,8 @@ fn spam(
     let of_bulk = bulk.unwrap_or(none);
     let is_harsher = actions.spam.harshness() > of_bulk.action.harshness();
     let action = if is_harsher { actions.spam } else { of_bulk.action };
-    Some(Decision { verdict: Verdict::Spam, action, ..of_bulk })
+    // That its count comes from few networks spares bulk. What people say does not rest on the count.
+    Some(Decision { verdict: Verdict::Spam, action, held: None, ..of_bulk })
 }
 
 #[cfg(test)]
@@ -366,6 +367,21 @@ mod tests {
             backed(Counts { body: Some(19), near: Some(20), spam: None }, Backing::NotAsked, few),
             (Action::Mark, true)
         );
+    }
+
+    /// Nor is it told so: a filter would leave alone what people call spam.
+    #[test]
+    fn what_people_call_spam_is_not_spared_for_few_networks() {
+        let (thresholds, list) = (Thresholds::default(), WhiteList::default());
+        let facts = Facts { recipients: &["x@y.z".to_owned()], ..Facts::default() };
+        let few = Backing::Known(Sources { others: 2, own: Some(1) });
+        let backings = Backings { body: few, near: few };
+        for spam in [Action::Mark, Action::Quarantine] {
+            let actions = Actions { bulk: Action::Reject, spam, ..Actions::default() };
+            let counts = Counts { body: Some(20), near: None, spam: Some(Weight::of_units(24)) };
+            let d = decide(counts, backings, terms(&thresholds, &actions, &list), &facts);
+            assert_eq!((d.verdict, d.action, d.held, d.backing), (Verdict::Spam, spam, None, few));
+        }
     }
 
     #[test]

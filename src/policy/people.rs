@@ -20,6 +20,8 @@ pub struct PeopleSettings {
     pub max_newcomers: Persons,
     /// Domains whose mail is not called spam, and all below them.
     pub own_domains: Vec<String>,
+    /// Whether the log names who says something.
+    pub log_names: bool,
 }
 
 impl Default for PeopleSettings {
@@ -30,6 +32,7 @@ impl Default for PeopleSettings {
             new_reporter: Persons(250),
             max_newcomers: Persons(1000),
             own_domains: Vec::new(),
+            log_names: false,
         }
     }
 }
@@ -40,7 +43,7 @@ impl PeopleSettings {
     /// # Errors
     /// When a weight is out of its bounds.
     pub fn trust(&self, spam: Threshold) -> Result<trust::Settings, trust::SettingsError> {
-        let [new, all] = [self.new_reporter, self.max_newcomers].map(|of| f64::from(of.0) / 1000.0);
+        let [new, all] = [self.new_reporter, self.max_newcomers].map(Persons::in_persons);
         trust::Settings::new(new, all, spam.get().saturating_mul(UNIT))
     }
 
@@ -91,6 +94,14 @@ impl Fraction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Persons(u32);
+
+impl Persons {
+    /// As a number of people.
+    #[must_use]
+    pub fn in_persons(self) -> f64 {
+        f64::from(self.0) / 1000.0
+    }
+}
 
 impl TryFrom<f64> for Persons {
     type Error = String;

@@ -21,7 +21,7 @@ pub use foreign::{Foreign, foreign};
 pub use groups::{Belongs, Groups};
 pub use key::{FederationKey, KeyError};
 pub use message::{Signatures, signatures};
-pub use people::{ReporterId, UNIT, correspondence, nomination, revocation, weigh};
+pub use people::{ReporterId, ReporterKind, UNIT, correspondence, nomination, revocation, weigh};
 pub use settings::Settings;
 pub use sources::{BUCKETS, ClientNetwork, PRESENT, outbound, source_bucket, source_count};
 pub use types::{Kind, LowInformation, ParseSignatureError, Signature};

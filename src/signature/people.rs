@@ -4,6 +4,7 @@
 
 use super::key::FederationKey;
 use super::types::Signature;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What the word of somebody who is fully trusted weighs. Weights are counted as reports are, so this is a number; it fits into the
@@ -36,7 +37,65 @@ pub fn correspondence(key: &FederationKey, user: &str, other: &str) -> u64 {
     key.correspondence(user, other)
 }
 
-/// Who says something of a message: 128 bits that stand for a name, and tell it to nobody who does not have the key.
+/// What kind of reporter somebody is, which stands before the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReporterKind {
+    /// A user of this mail server.
+    User,
+    /// An address that nobody uses.
+    Trap,
+    /// A client of another protocol.
+    Door,
+    /// None of these.
+    Other,
+}
+
+impl ReporterKind {
+    /// What stands before the names of this kind.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::User => "user:",
+            Self::Trap => "trap:",
+            Self::Door => "door:",
+            Self::Other => "",
+        }
+    }
+
+    /// Of a whole name.
+    fn of(name: &[u8]) -> Self {
+        let kinds = [Self::User, Self::Trap, Self::Door];
+        kinds.into_iter().find(|kind| name.starts_with(kind.prefix().as_bytes())).unwrap_or(Self::Other)
+    }
+
+    /// As the lowest two bits of an identifier.
+    const fn bits(self) -> u8 {
+        match self {
+            Self::Other => 0,
+            Self::User => 1,
+            Self::Trap => 2,
+            Self::Door => 3,
+        }
+    }
+}
+
+impl fmt::Display for ReporterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Trap => "trap",
+            Self::Door => "door",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// The bits of an identifier's last byte that tell the kind.
+const KIND: u8 = 0b11;
+
+/// Who says something of a message: 128 bits that stand for a name, and tell it to nobody who does not have the key. The last two of them
+/// tell the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReporterId([u8; 16]);
 
@@ -44,7 +103,19 @@ impl ReporterId {
     /// Whoever has this name, which may be any bytes. A user `a` and a trap `a` are two.
     #[must_use]
     pub fn of(key: &FederationKey, name: &[u8]) -> Self {
-        Self(key.reporter(name))
+        let mut bytes = key.reporter(name);
+        if let Some(last) = bytes.last_mut() {
+            *last = *last & !KIND | ReporterKind::of(name).bits();
+        }
+        Self(bytes)
+    }
+
+    /// What kind of reporter it is.
+    #[must_use]
+    pub fn kind(&self) -> ReporterKind {
+        let [.., last] = self.0;
+        let kinds = [ReporterKind::User, ReporterKind::Trap, ReporterKind::Door];
+        kinds.into_iter().find(|kind| kind.bits() == last & KIND).unwrap_or(ReporterKind::Other)
     }
 
     /// From its bytes.
@@ -104,5 +175,18 @@ mod tests {
         assert_eq!(of(&key, "user:anna"), of(&key, "user:anna"));
         assert_ne!(of(&key, "user:anna"), of(&other, "user:anna"));
         assert_ne!(of(&key, "user:anna"), of(&key, "trap:anna"));
+    }
+
+    #[test]
+    fn an_identifier_tells_the_kind() {
+        for n in 0..20 {
+            let kind = |prefix: &str| {
+                ReporterId::of(&FederationKey::public(), format!("{prefix}{n}").as_bytes()).kind()
+            };
+            for of in [ReporterKind::User, ReporterKind::Trap, ReporterKind::Door, ReporterKind::Other] {
+                assert_eq!(kind(of.prefix()), of);
+            }
+            assert_eq!(kind("users:"), ReporterKind::Other);
+        }
     }
 }

@@ -19,6 +19,9 @@ const FRESH: Duration = Duration::from_secs(1);
 /// Answers that are remembered, in less than four megabytes.
 const MOST: usize = 1 << 16;
 
+/// With less time than this nobody is asked: an answer would hardly come in time, and says nothing of the server if it does not.
+const TOO_LATE: Duration = Duration::from_millis(20);
+
 /// How long a server that did not answer in time is left alone.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -64,14 +67,16 @@ impl Asks {
 
     /// How often the server counted these signatures. None when it is not known before `deadline`.
     pub async fn counts(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
-        let mut missing = self.missing(signatures);
+        // What is remembered may be forgotten for what others ask meanwhile.
+        let mut found = self.remembered(signatures);
+        let mut missing: Vec<_> =
+            signatures.iter().copied().filter(|signature| !found.contains_key(signature)).collect();
         missing.sort_unstable();
         missing.dedup();
         for some in missing.chunks(MAX_ASKED) {
-            drop(self.ask(some, deadline).await?);
+            found.extend(some.iter().copied().zip(self.ask(some, deadline).await?));
         }
-        let known = self.known.lock();
-        signatures.iter().map(|signature| known.get(signature).map(|&(count, _)| count)).collect()
+        signatures.iter().map(|signature| found.get(signature).copied()).collect()
     }
 
     /// The same of these signatures, 1,024 at most, as the server counts them now.
@@ -79,11 +84,13 @@ impl Asks {
         self.ask(signatures, deadline).await
     }
 
-    fn missing(&self, signatures: &[Signature]) -> Vec<Signature> {
+    /// The counts of those of which fresh ones are known.
+    fn remembered(&self, signatures: &[Signature]) -> HashMap<Signature, u32> {
         let known = self.known.lock();
-        let is_fresh =
-            |signature: &Signature| known.get(signature).is_some_and(|(_, at)| at.elapsed() < FRESH);
-        signatures.iter().copied().filter(|signature| !is_fresh(signature)).collect()
+        let fresh = |signature: &Signature| {
+            known.get(signature).filter(|(_, at)| at.elapsed() < FRESH).map(|&(count, _)| (*signature, count))
+        };
+        signatures.iter().filter_map(fresh).collect()
     }
 
     /// Asks for these, and remembers the answer.
@@ -94,6 +101,9 @@ impl Asks {
         let active = self.links.active()?;
         let server = self.servers.get(active)?;
         let patience = deadline.saturating_duration_since(Instant::now());
+        if patience < TOO_LATE {
+            return None;
+        }
         match server.counts(signatures, patience).await {
             Ok(counts) => {
                 self.remember(signatures, &counts);
@@ -144,4 +154,42 @@ pub async fn shares(
         shares.asked = Some(count);
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::settings::Upstream;
+    use std::net::TcpListener;
+
+    /// A server is not taken for one that does not answer when it was left no time for that.
+    #[tokio::test]
+    async fn with_no_time_left_nobody_is_asked() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // It takes connections, and says nothing.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let upstream = Upstream { url: url.clone(), token_file: None, ca_file: None };
+        let links = Arc::new(Links::new(&[&url], false));
+        let remote = Remote::new(&upstream, None, links.get(0).unwrap()).unwrap();
+        let asks = Asks::of_fleet(vec![Arc::new(remote)], links, 10);
+        let signature = "00000000000000000000000000000001".parse().unwrap();
+        assert_eq!(asks.counts(&[signature], Instant::now() + TOO_LATE / 2).await, None);
+        assert_eq!(*asks.quiet.lock(), None, "it was not asked");
+        assert_eq!(asks.counts(&[signature], Instant::now() + 3 * TOO_LATE).await, None);
+        assert!(asks.quiet.lock().is_some());
+    }
+
+    /// What is known when it is asked for is not forgotten for the sake of what is learnt with it.
+    #[test]
+    fn what_is_remembered_is_taken_before_others_are_asked_for() {
+        let asks = Asks::of_fleet(Vec::new(), Arc::new(Links::new(&[], false)), 10);
+        let of = |n: u64| format!("{n:032x}").parse::<Signature>().unwrap();
+        asks.remember(&[of(0)], &[7]);
+        let found = asks.remembered(&[of(0), of(1)]);
+        let many: Vec<_> = (1..=MOST as u64).map(of).collect();
+        asks.remember(&many, &vec![1; MOST]);
+        assert!(asks.remembered(&[of(0)]).is_empty(), "there is no room for it");
+        assert_eq!(found.get(&of(0)), Some(&7));
+    }
 }

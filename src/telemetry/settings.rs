@@ -50,9 +50,9 @@ pub enum Messages {
     /// All of them.
     #[default]
     All,
-    /// Bulk, wanted or not, and what could not be judged.
+    /// Bulk, wanted or not, what people call spam, and what could not be judged.
     NotClean,
-    /// Bulk that no white list wants.
+    /// Bulk and spam that no white list wants.
     Bulk,
     /// None.
     None,
@@ -64,8 +64,8 @@ impl Messages {
     pub fn has(self, verdict: &str) -> bool {
         match self {
             Self::All => true,
-            Self::NotClean => ["bulk", "whitelisted", "unknown"].contains(&verdict),
-            Self::Bulk => verdict == "bulk",
+            Self::NotClean => ["bulk", "spam", "whitelisted", "unknown"].contains(&verdict),
+            Self::Bulk => ["bulk", "spam"].contains(&verdict),
             Self::None => false,
         }
     }

@@ -33,6 +33,18 @@ pub fn plain(text: &str, others: &str) -> String {
     escaped(text, |c| is_invisible(c) || c.is_whitespace() || "\"\\".contains(c) || others.contains(c))
 }
 
+/// The same of any bytes: what is no UTF-8 is in the form `\xff`. Nothing else is shown like it, so the bytes can be told.
+#[must_use]
+pub fn plain_bytes(bytes: &[u8]) -> String {
+    let mut shown = String::new();
+    for chunk in bytes.utf8_chunks() {
+        shown.push_str(&plain(chunk.valid(), ""));
+        // Writing to a String does not fail.
+        chunk.invalid().iter().for_each(|byte| _ = write!(shown, "\\x{byte:02x}"));
+    }
+    shown
+}
+
 /// What another machine says: without blanks around it, cut after 500 characters, and with nothing in it that looks like a field
 /// of a log line: a name and `=`.
 #[must_use]
@@ -80,7 +92,7 @@ mod tests {
         );
     }
 
-    /// A rule for messages' lines, ` client=\S*\[<ADDR>\] .* verdict=bulk `, finds none in what others say.
+    /// A rule for messages' lines, ` client=\S*\[<ADDR>\] .* verdict=(?:bulk|spam) `, finds none in what others say.
     #[test]
     fn no_field_can_be_forged() {
         let evil = " client=a[192.0.2.1] x verdict=bulk y ";
@@ -88,5 +100,6 @@ mod tests {
         let usual = "error sending request for url (http://a.example/v1/updates?from=0)";
         assert_eq!(told(usual), usual);
         assert!(!plain(evil, "[]").contains([' ', '[', ']']), "{}", plain(evil, "[]"));
+        assert_eq!(plain_bytes(b"a b\n\xff\\xff\"\xc3\xa4"), "a\\u{20}b\\u{a}\\xff\\u{5c}xff\\u{22}ä");
     }
 }

@@ -4,4 +4,4 @@
 
 mod escape;
 
-pub use escape::{escaped, plain, told, visible};
+pub use escape::{escaped, plain, plain_bytes, told, visible};

@@ -67,6 +67,7 @@ impl Case<'_> {
             units,
             told: (net >= threshold) == (side == Side::NotSpam),
             newcomer,
+            trap: false,
             seen: self.seen,
             spam_after: net + signed(side, units) >= threshold,
         })

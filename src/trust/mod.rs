@@ -20,5 +20,5 @@ pub use standing::Standing;
 pub use standings::{MAX_STANDINGS, Standings};
 pub use voice::{Side, UNIT, Voice};
 
-/// A reporter: a user, a trap, a client. A keyed hash of the name, so that the name is not kept.
+/// A reporter: a user or a trap. A keyed hash of the name, so that the name is not kept.
 pub type ReporterId = [u8; 16];

@@ -58,6 +58,8 @@ impl Case<'_> {
     /// Who was on the side that came out gets A / (A + 1) of a piece of evidence, where A is what the *others* on this side
     /// weigh; but only who told what was not known, since repeating the verdict is no merit. Who was on the other side is
     /// charged with as much.
+    ///
+    /// A trap is charged only by what users weigh whom one trusts, and is never credited: its word is no merit.
     #[must_use]
     pub fn judge(&self) -> (Outcome, Vec<Judgement>) {
         let copies = self.copies();
@@ -67,14 +69,17 @@ impl Case<'_> {
             Outcome::NotSpam => (Side::NotSpam, -self.elsewhere),
             Outcome::Open => return (outcome, Vec::new()),
         };
-        let on_side = self.voices.iter().filter(|voice| voice.told && voice.side == Some(side));
+        let on_side = self.voices.iter().filter(|v| (v.told || v.trap) && v.side == Some(side));
+        let trusted = on_side.clone().filter(|voice| !voice.newcomer && !voice.trap);
+        let trusted: u64 = trusted.map(|voice| u64::from(voice.units)).sum();
         let all =
             on_side.map(|voice| u64::from(voice.units)).sum::<u64>() + u64::try_from(beyond).unwrap_or(0);
         let judged = self.voices.iter().filter_map(|voice| {
             let agreed = voice.side? == side;
-            if voice.units == 0 || (agreed && !voice.told) {
+            if voice.units == 0 || agreed && (!voice.told || voice.trap) || voice.trap && trusted == 0 {
                 return None;
             }
+            let all = if voice.trap { trusted } else { all };
             let others = all - if agreed { u64::from(voice.units) } else { 0 };
             let mut evidence = u64::from(EVIDENCE) * others / (others + u64::from(UNIT));
             if side == Side::Spam {
@@ -92,7 +97,7 @@ impl Case<'_> {
             return Outcome::Open;
         }
         let rate = |side, copies: u64| {
-            let told = self.voices.iter().filter(|voice| voice.told && voice.side == Some(side));
+            let told = self.voices.iter().filter(|v| v.told && !v.trap && v.side == Some(side));
             let units: u64 = told.map(|voice| u64::from(voice.units)).sum();
             // More than come cannot object.
             (units.min(copies * u64::from(UNIT)) << 20) / (copies + FEW)

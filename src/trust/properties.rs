@@ -196,6 +196,27 @@ fn a_thousand_new_accounts_weigh_no_more_than_an_old_one() {
     assert_eq!(borne_out(3).units(&settings, NOW), UNIT);
 }
 
+/// Whatever a stranger's word weighs, he is a newcomer: only what others say makes one established, and it takes as much of it.
+#[test]
+fn nobody_is_established_by_a_setting() {
+    for new in [0.25, 0.5, 0.75, 1.0] {
+        let settings = Settings::new(new, 2.0, 3 * u32::from(UNIT)).unwrap();
+        let mut told = Told::default();
+        for n in 0..1_000u16 {
+            let who = std::array::from_fn(|i| n.to_le_bytes()[i % 2]);
+            told.say(who, Side::Spam, &Standing::default(), &settings, 10);
+        }
+        assert_eq!(told.case().net(), 2 * i64::from(UNIT), "{new}");
+        let (mut little, mut doubted) = (Standing::default(), Standing::default());
+        little.agree(EVIDENCE / 2, NOW);
+        doubted.contradict(EVIDENCE / 16, NOW);
+        let established = [Standing::default(), little, doubted, borne_out(1)];
+        let established = established.map(|standing| standing.is_established(&settings, NOW));
+        assert_eq!(established, [false, false, false, true], "{new}");
+        assert_eq!(Standings::new([(id(1), little)], &settings, NOW).established(), 0);
+    }
+}
+
 /// What is spam by the word of three, was shown as such, and was not taken back, bears them out; a newcomer among them is less
 /// of one. What most who could took back falls back on those who nominated it.
 #[test]

@@ -7,6 +7,9 @@ use super::voice::UNIT;
 /// be the first.
 pub(super) const FOUNDERS: u32 = 10;
 
+/// What a newcomer weighs unless the site says otherwise.
+pub(super) const USUAL: u8 = UNIT / 4;
+
 /// What newcomers may weigh together on a young site, in thresholds.
 const YOUNG: u32 = 10;
 
@@ -33,7 +36,7 @@ impl Default for Settings {
     /// A newcomer weighs a quarter, newcomers together as much as one whom everybody trusts, and 3 make spam.
     fn default() -> Self {
         let unit = u32::from(UNIT);
-        Self { new_reporter: UNIT / 4, max_newcomers: unit, threshold: 3 * unit }
+        Self { new_reporter: USUAL, max_newcomers: unit, threshold: 3 * unit }
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of one reporter: a beta reputation.
 
-use super::settings::Settings;
+use super::settings::{Settings, USUAL};
 use super::voice::UNIT;
 
 /// One full piece of evidence: others of great weight said the same of a message.
@@ -54,11 +54,15 @@ impl Standing {
     /// agreements.
     #[must_use]
     pub fn trust(&self, settings: &Settings, now: u64) -> u32 {
+        self.trust_of_one_who_began_with(settings.new_reporter_units(), now)
+    }
+
+    fn trust_of_one_who_began_with(&self, new_reporter_units: u8, now: u64) -> u32 {
         let aged = self.aged(day(now));
         let (agreed, contradicted) = (u64::from(aged.agreed), u64::from(aged.contradicted));
         let prior = PRIOR * u64::from(EVIDENCE);
         // A newcomer's trust is what makes it weigh what is configured, rounded up so that it does.
-        let brought = prior * FULL * u64::from(settings.new_reporter_units());
+        let brought = prior * FULL * u64::from(new_reporter_units);
         let brought = brought.div_ceil(ONE * u64::from(UNIT)) + 1;
         let parts = (agreed + brought) * ONE / (agreed + PENALTY * contradicted + prior);
         u32::try_from(parts.min(ONE)).unwrap_or(u32::MAX)
@@ -71,10 +75,12 @@ impl Standing {
         u8::try_from(units).unwrap_or(UNIT).min(UNIT)
     }
 
-    /// Whether its trust is a half or more: it is no newcomer, and nobody who lost its trust.
+    /// Whether its trust is a half or more: it is no newcomer, and nobody who lost its trust. Who began with more than a newcomer
+    /// usually weighs has not earned that, and needs as much evidence as others: or else whoever is unknown were no newcomer.
     #[must_use]
     pub fn is_established(&self, settings: &Settings, now: u64) -> bool {
-        u64::from(self.trust(settings, now)) * 2 >= ONE
+        let earned = settings.new_reporter_units().min(USUAL);
+        u64::from(self.trust_of_one_who_began_with(earned, now)) * 2 >= ONE
     }
 
     /// After others bore it out, with so much evidence (at most [`EVIDENCE`]).
@@ -120,6 +126,22 @@ impl Standing {
     pub fn is_forgotten(&self, now: u64) -> bool {
         let aged = self.aged(day(now));
         (aged.agreed, aged.contradicted) == (0, 0)
+    }
+
+    /// A trap's trust in parts of 65,536: 1 / (1 + s), with s the evidence against it. The administrator vouches for it, so it begins with
+    /// 1, and nothing but time raises it again.
+    #[must_use]
+    pub fn trap_trust(&self, now: u64) -> u32 {
+        let contradicted = u64::from(self.aged(day(now)).contradicted);
+        let evidence = u64::from(EVIDENCE);
+        u32::try_from(ONE * evidence / (evidence + contradicted)).unwrap_or(0)
+    }
+
+    /// What a trap's word weighs that weighs `full` units when it is trusted: in proportion to its trust, and in full from 0.75 on.
+    #[must_use]
+    pub fn trap_units(&self, full: u8, now: u64) -> u8 {
+        let units = u64::from(self.trap_trust(now)).min(FULL) * u64::from(full) / FULL;
+        u8::try_from(units).unwrap_or(full).min(full)
     }
 
     /// Its bytes: four numbers of 32 bits, the least significant byte first.

@@ -7,7 +7,7 @@ use super::ReporterId;
 pub const UNIT: u8 = 8;
 
 /// What is said of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// It is spam: a nomination.
     Spam,
@@ -28,6 +28,8 @@ pub struct Voice {
     pub told: bool,
     /// Whether its reporter was not established then.
     pub newcomer: bool,
+    /// Whether its reporter is a trap, which sees no copies and so tells nothing of how many objected.
+    pub trap: bool,
     /// How often the signature had been counted, as mail.
     pub seen: u32,
     /// Whether the message was spam after this had been said.
@@ -40,6 +42,7 @@ const NOT_SPAM: u8 = 2;
 const TOLD: u8 = 4;
 const NEWCOMER: u8 = 8;
 const SPAM_AFTER: u8 = 16;
+const TRAP: u8 = 32;
 
 impl Voice {
     /// The bytes of [`encode`](Self::encode).
@@ -54,8 +57,8 @@ impl Voice {
             None => 0,
         };
         let bit = |holds: bool, bit: u8| if holds { bit } else { 0 };
-        let bits =
-            side | bit(self.told, TOLD) | bit(self.newcomer, NEWCOMER) | bit(self.spam_after, SPAM_AFTER);
+        let reporter = bit(self.newcomer, NEWCOMER) | bit(self.trap, TRAP);
+        let bits = side | bit(self.told, TOLD) | bit(self.spam_after, SPAM_AFTER) | reporter;
         let [a, b, c, d] = self.seen.to_le_bytes();
         [bits, self.units, a, b, c, d]
     }
@@ -70,13 +73,14 @@ impl Voice {
             NOT_SPAM => Some(Side::NotSpam),
             _ => return None,
         };
-        let known = bits < 2 * SPAM_AFTER && units <= UNIT && (side.is_some() || units == 0);
+        let known = bits < 2 * TRAP && units <= UNIT && (side.is_some() || units == 0);
         known.then_some(Self {
             who,
             side,
             units,
             told: bits & TOLD != 0,
             newcomer: bits & NEWCOMER != 0,
+            trap: bits & TRAP != 0,
             seen: u32::from_le_bytes([a, b, c, d]),
             spam_after: bits & SPAM_AFTER != 0,
         })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The header that tells the verdict. Its grammar is in docs/header.md.
 
-use crate::policy::Verdict;
+use crate::policy::{Held, Verdict};
 use serde::Deserialize;
 use std::fmt;
 
@@ -37,6 +37,13 @@ impl TryFrom<String> for HeaderName {
             Err(format!("found \"{name}\", expected the name of a header field such as X-Bulkmark"))
         }
     }
+}
+
+/// Whether the value of such a header, as it stands in a stored message, says that it is only marked since a recipient wrote to whom it is from.
+#[must_use]
+pub fn is_held_for_correspondent(value: &[u8]) -> bool {
+    let held = format!("held={}", Held::Correspondent);
+    value.split(|&byte| byte == b';').any(|field| field.trim_ascii() == held.as_bytes())
 }
 
 /// One header value: `verdict; field=value; ...`.
@@ -93,6 +100,17 @@ mod tests {
         let expected =
             "bulk; body=27; host=mx1.example.org; whitelist=\"/etc/bulk mark/list:3\"; reason=\"a???b??\"";
         assert_eq!(value.into_string(), expected);
+    }
+
+    #[test]
+    fn what_is_held_for_a_correspondent_is_told_from_all_else() {
+        let value =
+            |held: Held| HeaderValue::new(Verdict::Bulk).field("body", 2).field("held", held).into_string();
+        assert!(is_held_for_correspondent(value(Held::Correspondent).as_bytes()));
+        assert!(is_held_for_correspondent(b" bulk; body=2;\r\n held=correspondent; policy=x\r\n"));
+        for other in [&*value(Held::Sources), "held=correspondents", "bulk; x=held=correspondent", ""] {
+            assert!(!is_held_for_correspondent(other.as_bytes()), "{other}");
+        }
     }
 
     #[test]

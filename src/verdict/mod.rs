@@ -39,7 +39,7 @@ pub use envelope::Envelope;
 pub use fields::{account_line, fields, log_line};
 pub use finding::{Counted, Finding};
 pub use from_where::FromWhere;
-pub use header::HeaderName;
+pub use header::{HeaderName, is_held_for_correspondent};
 pub use hearing::Hearing;
 pub use inquiry::{Inquiry, Mode};
 pub use outcome::{Outcome, Reply};

@@ -4,8 +4,8 @@
 use super::{Content, Counted, Envelope, Finding, Rules};
 use crate::mail::RawMessage;
 use crate::policy::{
-    Action, Backing, Backings, Counts, Defaults, Policies, Policy, PolicySettings, Sources, Verdict,
-    WhiteList,
+    Action, Backing, Backings, Correspondents, Counts, Defaults, Held, Policies, Policy, PolicySettings,
+    Sources, Verdict, Weight, WhiteList,
 };
 use proptest::prelude::*;
 use std::io;
@@ -29,6 +29,10 @@ struct Said {
     near: u32,
     bulk: Action,
     near_action: Action,
+    /// From so many people on it is spam, and what is done then.
+    spam: (u32, Action),
+    /// Whether mail from those to whom they wrote is only marked.
+    spares: bool,
     list: String,
 }
 
@@ -37,9 +41,17 @@ impl Said {
     fn settings(&self, name: usize) -> PolicySettings {
         let users: Vec<String> = self.users.iter().map(|&user| address(user)).collect();
         let text = format!(
-            "name = \"p{name}\"\nmatch = {{ recipient = {users:?} }}\njudge = {}\nthresholds = {{ body = {}, near = {} }}\n\
-             actions = {{ bulk = \"{}\", near = \"{}\" }}\nwhitelist = {{ files = [\"list\"] }}\n",
-            self.judge, self.body, self.near, self.bulk, self.near_action
+            "name = \"p{name}\"\nmatch = {{ recipient = {users:?} }}\njudge = {}\n\
+             thresholds = {{ body = {}, near = {}, spam = {} }}\nactions = {{ bulk = \"{}\", near = \"{}\", spam = \"{}\", \
+             correspondents = \"{}\" }}\nwhitelist = {{ files = [\"list\"] }}\n",
+            self.judge,
+            self.body,
+            self.near,
+            self.spam.0,
+            self.bulk,
+            self.near_action,
+            self.spam.1,
+            if self.spares { "never-refuse" } else { "off" }
         );
         toml::from_str(&text).unwrap()
     }
@@ -63,14 +75,17 @@ fn said() -> impl Strategy<Value = Said> {
     let threshold = || prop::sample::select(vec![1u32, 10, 20, 30]);
     let users = prop::collection::vec(0..USERS, 1..4);
     let judge = prop::bool::weighted(0.8);
-    (users, judge, threshold(), threshold(), action(), action(), list).prop_map(
-        |(users, judge, body, near, bulk, near_action, list)| Said {
+    let spam = (1..4u32, action());
+    (users, judge, (threshold(), threshold()), (action(), action()), spam, any::<bool>(), list).prop_map(
+        |(users, judge, (body, near), (bulk, near_action), spam, spares, list)| Said {
             users,
             judge,
             body,
             near,
             bulk,
             near_action,
+            spam,
+            spares,
             list,
         },
     )
@@ -90,7 +105,9 @@ fn rules(all: &Said, policies: &[Said]) -> Rules {
     rules.judge = all.judge;
     rules.thresholds.body = i64::from(all.body).try_into().unwrap();
     rules.thresholds.near = i64::from(all.near).try_into().unwrap();
-    (rules.actions.bulk, rules.actions.near) = (all.bulk, all.near_action);
+    rules.thresholds.spam = i64::from(all.spam.0).try_into().unwrap();
+    (rules.actions.bulk, rules.actions.near, rules.actions.spam) = (all.bulk, all.near_action, all.spam.1);
+    rules.actions.correspondents = if all.spares { Correspondents::NeverRefuse } else { Correspondents::Off };
     rules.whitelist = WhiteList::load(&[PathBuf::from("l")], &all.read()).unwrap();
     let defaults = Defaults { judge: rules.judge, thresholds: &rules.thresholds, actions: &rules.actions };
     let load = |(i, said): (usize, &Said)| Policy::load(&said.settings(i), defaults, &said.read()).unwrap();
@@ -98,11 +115,18 @@ fn rules(all: &Said, policies: &[Said]) -> Rules {
     rules
 }
 
-/// Verdict and action for a message to these.
-fn judged(rules: &Rules, users: &[u8], known: (Counts, Backings)) -> (Verdict, Action) {
+/// Verdict and action for a message to these, from somebody to whom `writers` wrote.
+fn judged(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)) -> (Verdict, Action) {
     let recipients = users.iter().map(|&user| address(user)).collect();
-    let envelope = Envelope { sender: Some("a@sender.test".to_owned()), recipients, ..Envelope::default() };
-    let content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
+    let envelope = Envelope {
+        sender: Some("a@sender.test".to_owned()),
+        host: Some("mx.sender.test".to_owned()),
+        recipients,
+        ..Envelope::default()
+    };
+    let mut content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
+    content.correspondences = content.possible_correspondences(&envelope);
+    content.correspondences.retain(|of| writers.iter().any(|&writer| address(writer) == of.recipient));
     match Counted::find(rules, &envelope, &content, known, None) {
         Finding::Counted(counted) => {
             let decision = counted.decision;
@@ -110,6 +134,10 @@ fn judged(rules: &Rules, users: &[u8], known: (Counts, Backings)) -> (Verdict, A
             assert!(
                 decision.milder.is_none_or(|milder| decision.action == Action::Mark && milder != decision.by)
             );
+            // What is held is only marked, and what people call spam is not held for where it comes from.
+            assert!(decision.held.is_none() || decision.action == Action::Mark, "{decision:?}");
+            let is_of_sources = decision.held == Some(Held::Sources);
+            assert!(decision.verdict == Verdict::Bulk || !is_of_sources, "{decision:?}");
             (decision.verdict, decision.action)
         }
         Finding::Exempt(_) => (Verdict::Exempt, Action::Mark),
@@ -121,22 +149,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     /// For all policies and recipients: nobody's copy is treated more harshly than it would be alone, what anybody wants is delivered,
-    /// and what is bulk for nobody is not called so.
+    /// a copy for somebody who wrote to its sender included, and what is bulk or spam for nobody is not called so.
     #[test]
     fn nobody_loses_mail_for_the_sake_of_others(
         all in said(),
         policies in prop::collection::vec(said(), 0..5),
         users in prop::collection::vec(0..USERS, 1..6),
+        writers in prop::collection::vec(0..USERS, 0..3),
         counts in (prop::option::of(0..40u32), prop::option::of(0..40u32)),
+        units in prop::option::of(0..40u32),
         backings in (backing(), backing()),
     ) {
         let rules = rules(&all, &policies);
         let known = (
-            Counts { body: counts.0, near: counts.1, spam: None },
+            Counts { body: counts.0, near: counts.1, spam: units.map(Weight::of_units) },
             Backings { body: backings.0, near: backings.1 },
         );
-        let (verdict, action) = judged(&rules, &users, known);
-        let alone: Vec<_> = users.iter().map(|&user| judged(&rules, &[user], known)).collect();
+        let (verdict, action) = judged(&rules, &users, &writers, known);
+        let alone: Vec<_> = users.iter().map(|&user| judged(&rules, &[user], &writers, known)).collect();
         for (of_one, his) in &alone {
             prop_assert!(action.harshness() <= his.harshness(), "{action} for all, {his} alone");
             if matches!(of_one, Verdict::Whitelisted | Verdict::Exempt) {
@@ -147,7 +177,8 @@ proptest! {
         let mildest = alone.iter().map(|(_, his)| his.harshness()).min();
         prop_assert_eq!(Some(action.harshness()), mildest);
         let has = |wanted: Verdict| alone.iter().any(|(verdict, _)| *verdict == wanted);
-        prop_assert_eq!(verdict == Verdict::Bulk, has(Verdict::Bulk));
+        prop_assert_eq!(verdict.is_unwanted(), has(Verdict::Bulk) || has(Verdict::Spam));
+        prop_assert!(has(verdict), "{verdict} for all, and for nobody alone");
         prop_assert_eq!(verdict == Verdict::Exempt, alone.iter().all(|(of_one, _)| *of_one == Verdict::Exempt));
         prop_assert!(verdict != Verdict::Whitelisted || !has(Verdict::Clean));
     }
@@ -161,7 +192,7 @@ proptest! {
     ) {
         let rules = rules(&all, &policies);
         let known = (Counts::default(), Backings::default());
-        let wants = |user: &&u8| judged(&rules, &[**user], known).0 != Verdict::Exempt;
+        let wants = |user: &&u8| judged(&rules, &[**user], &[], known).0 != Verdict::Exempt;
         let expected = users.iter().filter(wants).count();
         let recipients = users.iter().map(|&user| address(user)).collect();
         let envelope = Envelope { recipients, ..Envelope::default() };

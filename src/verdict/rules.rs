@@ -76,7 +76,7 @@ pub struct Rules {
 impl Rules {
     /// Those of a configuration that says nothing.
     #[cfg(test)]
-    pub(super) fn of_tests() -> Self {
+    pub(crate) fn of_tests() -> Self {
         Self {
             hostname: None,
             header: HeaderName::default(),

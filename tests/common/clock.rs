@@ -12,16 +12,23 @@ impl Clock {
     /// Of the daemons that are started at this site from now on. None where there is no faketime, which a machine that tests
     /// every change must have.
     pub fn of(site: &mut Site, offset: &str) -> Option<Self> {
+        let (clock, environment) = Self::at(site.path("clock"), offset)?;
+        site.environment = environment;
+        Some(clock)
+    }
+
+    /// One that is kept in this file, and the environment of those who are to have it.
+    pub fn at(file: PathBuf, offset: &str) -> Option<(Self, Vec<(String, String)>)> {
         let output = Command::new("faketime").args(["-m", "now", "printenv", "LD_PRELOAD"]).output();
         let Some(library) = output.ok().filter(|output| output.status.success()) else {
             assert!(std::env::var_os("CI").is_none(), "there is no faketime; run tests/mta/install");
             println!("SKIPPED: there is no faketime here");
             return None;
         };
-        let clock = Self(site.path("clock"));
+        let clock = Self(file);
         clock.set(offset);
         let library = String::from_utf8(library.stdout).unwrap().trim().to_owned();
-        site.environment = [
+        let environment = [
             ("LD_PRELOAD", library),
             ("FAKETIME_TIMESTAMP_FILE", clock.0.display().to_string()),
             ("FAKETIME_NO_CACHE", "1".to_owned()),
@@ -29,7 +36,7 @@ impl Clock {
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .to_vec();
-        Some(clock)
+        Some((clock, environment))
     }
 
     /// Sets it, as an offset from the real time: `+2d`, `-2d`, `+0`.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Fleets under test: real daemons on a real log.
 
+use super::gate::Gate;
 use super::nats::Cluster;
 use super::postgres::{DATABASE, OWNER, OWNER_PASSWORD, Postgres};
 use super::server::Server;
 use super::{BULKMARK, PATIENCE, Site};
 use bulkmark::sync::log::Settings;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -222,5 +224,38 @@ impl Fleet {
             Engine::Postgres(log) => log.sql(sql),
             Engine::Nats(..) => Err("there is no SQL in NATS".to_owned()),
         }
+    }
+
+    /// Puts gates between a server of the fleet and its log.
+    pub fn gates(&self, server: &mut Server) -> Vec<Gate> {
+        let ports: Vec<[u16; 2]> = match &self.log {
+            Engine::Postgres(log) => vec![[log.port; 2]],
+            Engine::Nats(cluster, ..) => {
+                cluster.nodes.iter().map(|node| [node.proxy.port, node.port]).collect()
+            }
+        };
+        let gate = |[named, port]: [u16; 2]| {
+            let gate = Gate::new(port);
+            let [from, to] = [named, gate.port].map(|port| format!("127.0.0.1:{port}"));
+            server.extra = server.extra.replace(&from, &to);
+            gate
+        };
+        ports.into_iter().map(gate).collect()
+    }
+
+    /// What JetStream answers to the administrator of a log in NATS.
+    pub fn jetstream(&self, subject: &str, question: &Value) -> Value {
+        let Engine::Nats(cluster, ..) = &self.log else { panic!("there is no JetStream in PostgreSQL") };
+        let seed = std::fs::read_to_string(self.path("owner")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = async_nats::ConnectOptions::new().nkey(seed.trim().to_owned());
+            let client = client.connect(format!("127.0.0.1:{}", cluster.nodes[0].port)).await.unwrap();
+            let question = if question.is_null() { String::new() } else { question.to_string() };
+            let answer = client.request(format!("$JS.API.{subject}"), question.into()).await.unwrap();
+            let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
+            assert!(answer["error"].is_null(), "{answer}");
+            answer
+        })
     }
 }

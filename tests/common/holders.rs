@@ -13,7 +13,12 @@ use std::process::Command;
 
 /// The signature of the body of the letter with this number.
 pub fn body_of(n: usize) -> Signature {
-    let raw = RawMessage::from_bytes(&letter(n)).unwrap();
+    body(&letter(n))
+}
+
+/// The signature of the body of a message.
+pub fn body(message: &[u8]) -> Signature {
+    let raw = RawMessage::from_bytes(message).unwrap();
     signatures(&raw, &FederationKey::public(), &Settings::default()).body.unwrap()
 }
 

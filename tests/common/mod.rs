@@ -30,6 +30,7 @@ pub mod process;
 pub mod proxy;
 #[path = "../../crates/filter/tests/common/random.rs"]
 pub mod random;
+pub mod reports;
 pub mod rig;
 pub mod rspamd;
 pub mod server;

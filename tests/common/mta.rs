@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 /// Exit code of the scripts where something is missing on this machine.
-const EX_UNAVAILABLE: i32 = 69;
+pub const EX_UNAVAILABLE: i32 = 69;
 
 /// Says why a test could not be made. Where everything has to be there, that is a failure.
 pub fn skip(why: &str) {

@@ -3,7 +3,7 @@
 
 use super::gate::Gate;
 use super::mount::Mount;
-use super::mta::{free_port, skip, wait_until};
+use super::mta::{EX_UNAVAILABLE, free_port, skip, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,9 +14,6 @@ use std::time::{Duration, Instant};
 
 /// Fetches nats-server and runs it.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mta/nats");
-
-/// Exit code of the script where there is none.
-const EX_UNAVAILABLE: i32 = 69;
 
 /// How long a node may take until it is well.
 const WELL: Duration = Duration::from_secs(20);

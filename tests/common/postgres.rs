@@ -29,6 +29,8 @@ pub struct Postgres {
     _disk: Option<Mount>,
     directory: TempDir,
     pub port: u16,
+    /// Variables of its environment, from the next start on; without blanks.
+    pub environment: Vec<(String, String)>,
     /// The script that ends it, and the number of the first process of the server; none while it is killed.
     running: Mutex<Option<(Child, Pid)>>,
 }
@@ -73,7 +75,11 @@ impl Postgres {
             return None;
         }
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        Some(Self { _disk: disk, directory, port: free_port(), running: Mutex::new(None) })
+        Some(Self::of(disk, directory))
+    }
+
+    fn of(disk: Option<Mount>, directory: TempDir) -> Self {
+        Self { _disk: disk, directory, port: free_port(), environment: Vec::new(), running: Mutex::new(None) }
     }
 
     /// The directory of its data, `data`, and its socket.
@@ -113,6 +119,7 @@ impl Postgres {
             .arg("run")
             .arg(self.cluster())
             .arg(self.port.to_string())
+            .env("POSTGRES_WITH", self.environment())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -123,14 +130,28 @@ impl Postgres {
         *running = Some((child, pid));
     }
 
+    fn environment(&self) -> String {
+        self.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect()
+    }
+
     /// Waits until it answers.
     pub fn wait_until_ready(&self) {
-        wait_until("PostgreSQL", || self.sql("select 1").map(drop));
+        wait_until("PostgreSQL", || {
+            let said = || fs::read_to_string(self.cluster().join("log")).unwrap_or_default();
+            self.sql("select 1").map(drop).map_err(|why| format!("{why}\n{}", said()))
+        });
     }
 
     /// Kills all of its processes at the same time, and waits until they are gone.
     pub fn kill_all(&self) {
         let Some((mut child, pid)) = self.running.lock().unwrap().take() else { return };
+        // One that it starts after it was asked for its children would live on, and keep the memory that the next server wants.
+        let _ = kill_process(pid, Signal::STOP);
+        let deadline = Instant::now() + PATIENCE;
+        while is_alive(pid) && state(pid) != Some('T') {
+            assert!(Instant::now() < deadline, "a stopped process goes on");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         let children = children(pid);
         for pid in [&[pid][..], &children].concat() {
             // One may have gone by itself.
@@ -138,7 +159,6 @@ impl Postgres {
         }
         drop(child.stdin.take());
         child.wait().unwrap();
-        let deadline = Instant::now() + PATIENCE;
         while children.iter().any(|&pid| is_alive(pid)) {
             assert!(Instant::now() < deadline, "killed processes go on");
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -224,7 +244,7 @@ impl Postgres {
             .status()
             .unwrap();
         assert!(made.success());
-        let new = Self { _disk: None, directory, port: free_port(), running: Mutex::new(None) };
+        let new = Self::of(None, directory);
         new.run();
         new.wait_until_ready();
         new
@@ -310,7 +330,11 @@ fn command_line(pid: Pid) -> String {
 
 /// Whether it runs: who is dead may be there for a while, until it is asked about.
 fn is_alive(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
-    stat.rsplit_once(')')
-        .is_some_and(|(_, rest)| !matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
+    state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+/// The letter of its state, as in proc(5); none where there is no such process.
+fn state(pid: Pid) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
 }

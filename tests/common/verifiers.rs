@@ -48,6 +48,7 @@ impl Verifier {
              upstream \"local\" {{ default = yes; self_scan = yes; }}\n"
         );
         let command = rspamd::command(
+            &rspamd::Version::Installed,
             directory.path(),
             &[
                 ("local.d/worker-proxy.inc", proxy),

@@ -6,7 +6,7 @@ use crate::common::Site;
 use crate::common::letters::count;
 use crate::common::mta::{free_port, skip, wait_until};
 use crate::common::smtp::Client;
-use crate::spamassassin::{DCC, delivered, rules, write};
+use crate::spamassassin::{dcc, delivered, rules, write};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
@@ -97,7 +97,7 @@ fn bulk_hits_the_rules() {
         let site = site("", "", "");
         let daemon = start(&site);
         if rule == "DCC_CHECK" {
-            write(&site, DCC, &rules(&site));
+            write(&site, &dcc(), &rules(&site));
         } else {
             crate::spamassassin_plugin::files(&site, "");
         }

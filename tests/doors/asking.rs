@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A site with both doors, and who asks there.
 
+use crate::common::standin::{StandIn, answer};
 use crate::common::{Daemon, PATIENCE, Site};
 use serde_json::Value;
 use std::fs;
@@ -101,4 +102,18 @@ pub(crate) fn metrics(site: &Site, options: &str, message: &[u8]) -> String {
 /// The counts of a header line.
 pub(crate) fn counts(line: &str) -> &str {
     line.split_once("; ").unwrap_or_else(|| panic!("no counts: {line}")).1
+}
+
+/// Of an answer: it is only marked, since a recipient wrote to its sender.
+pub(crate) const HELD: &str = "\"held\":\"correspondent\",";
+
+/// A door by HTTP that says of every message that people call it spam, and `more`.
+pub(crate) fn called_spam(more: &'static str) -> StandIn {
+    StandIn::new(0, move |_| {
+        let body = format!(
+            "{{\"verdict\":\"spam\",\"action\":\"mark\",{more}\"because\":\"people call it spam\",\
+             \"body\":{{\"count\":3,\"threshold\":20}}}}"
+        );
+        Some(answer("200 OK", "", body.as_bytes()))
+    })
 }

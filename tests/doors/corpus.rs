@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 /// Bulk soon, so that verdicts differ.
-const KEYS: &str = "[thresholds]\nbody = 3\nnear = 4\n";
+pub(crate) const KEYS: &str = "[thresholds]\nbody = 3\nnear = 4\n";
 
 /// What is told of a message.
 #[derive(Debug, PartialEq, Eq)]
-struct Line {
-    verdict: String,
-    body: Option<u64>,
-    near: Option<u64>,
+pub(crate) struct Line {
+    pub(crate) verdict: String,
+    pub(crate) body: Option<u64>,
+    pub(crate) near: Option<u64>,
 }
 
 /// Has all messages judged that way.
@@ -30,12 +30,12 @@ const WAYS: [(&str, Ask); 4] =
     [("milter", by_milter), ("SpamAssassin", by_spamassassin), ("rspamd", by_rspamd), ("HTTP", by_http)];
 
 /// The client of a message.
-fn client(n: usize) -> String {
+pub(crate) fn client(n: usize) -> String {
     format!("198.18.{}.7", n % 200)
 }
 
 /// As Postfix hands it to a milter.
-fn by_milter(messages: &[Vec<u8>]) -> Vec<Line> {
+pub(crate) fn by_milter(messages: &[Vec<u8>]) -> Vec<Line> {
     let site = site(KEYS, "", "");
     let daemon = start(&site);
     let of = |(n, message): (usize, &Vec<u8>)| {
@@ -121,7 +121,7 @@ fn file(message: &[u8]) -> Vec<u8> {
 }
 
 /// With line ends of CRLF.
-fn wire(message: &[u8]) -> Vec<u8> {
+pub(crate) fn wire(message: &[u8]) -> Vec<u8> {
     file(message)
         .split_inclusive(|&byte| byte == b'\n')
         .flat_map(|line| match line.strip_suffix(b"\n") {
@@ -132,7 +132,7 @@ fn wire(message: &[u8]) -> Vec<u8> {
 }
 
 /// Contents written down in many ways.
-fn written() -> Vec<Vec<u8>> {
+pub(crate) fn written() -> Vec<Vec<u8>> {
     let words = |from: u32| -> Vec<String> { (from..from + 40).map(|n| format!("word{n}größe")).collect() };
     let text = |from| Part::Text(vec![words(from), words(from + 7)]);
     let page = |from| {

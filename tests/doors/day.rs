@@ -9,9 +9,9 @@ use crate::common::rig::Rig;
 use crate::common::smtp::Origin;
 use crate::pyzor::{address, pyzor};
 use crate::razor::Agent;
-use crate::rspamd::Rspamd;
+use crate::rspamd::{Rspamd, Version};
 use crate::rspamd_module::{at_socket, options};
-use crate::spamassassin::{DCC, rules, run};
+use crate::spamassassin::{dcc, rules, run};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -79,7 +79,7 @@ impl Day {
             fs::write(home.join("servers"), format!("{at}\n")).unwrap();
         }
         let anna = Agent::new(&rig.site, "anna", &razor)?;
-        let (rspamd, pyzor) = (at_socket(&rig.site, "")?, pyzor("1.1.2")?);
+        let (rspamd, pyzor) = (at_socket(&Version::Installed, &rig.site, "")?, pyzor("1.1.2")?);
         Some(Self { rig, rspamd, pyzor, homes, anna })
     }
 
@@ -102,7 +102,8 @@ impl Day {
         });
         let shown = "add_header all Dcc _DCCR_\nadd_header all Status \"_YESNO_ tests=_TESTS_\"\n";
         let rules = format!("{}{shown}", rules(&self.rig.site));
-        let text = run(&self.rig.site, DCC, &rules, &["-t", "--mbox"], &lines.collect::<Vec<u8>>()).unwrap();
+        let text =
+            run(&self.rig.site, &dcc(), &rules, &["-t", "--mbox"], &lines.collect::<Vec<u8>>()).unwrap();
         let told: Vec<_> = text.split("\nFrom offers@").map(told_by_spamassassin).collect();
         assert_eq!(told.len(), messages.len(), "{text}");
         told

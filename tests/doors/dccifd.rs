@@ -150,7 +150,7 @@ fn what_is_refused_temporarily_counts_once() {
 #[test]
 fn the_client_of_a_received_field() {
     let site = site("exempt-networks = [\"198.51.100.0/24\"]\n", "", "");
-    let _daemon = start(&site);
+    let daemon = start(&site);
     let fields = "Received: from a (a.example [203.0.113.5]) by mx.test\r\nReceived: from b (b.example [198.51.100.7]) by a.example\r\n";
     let message = [fields.as_bytes(), &letter(1)].concat();
     let of = |options: &str, client: &str| {
@@ -160,6 +160,13 @@ fn the_client_of_a_received_field() {
     assert!(of("", "").contains("; Body=2 "));
     assert!(of("rcvd-next", "").contains("; exempt network"), "{}", of("rcvd-next", ""));
     assert!(of("rcvd-nxt", "192.0.2.7").contains("; Body=3 "));
+    // And so is what it called itself.
+    daemon.log.wait_for(0, "client=unknown[203.0.113.5] helo=<a> ");
+    daemon.log.wait_for(0, "client=unknown[198.51.100.7] helo=<b> ");
+    assert!(
+        !daemon.log.wait_for(0, "client=unknown[192.0.2.7] ").contains("helo="),
+        "the client was told without"
+    );
 }
 
 /// `spam` nominates, and `many` is what people called spam; where it is configured, bulk, too.
@@ -179,6 +186,17 @@ fn spam_nominates() {
         "{check}"
     );
     assert_eq!(counts(&line), "bulk Body=many Fuz1=many Fuz2=many");
+    // Whoever said it is listed as a door's, and undone by the hash.
+    let reports = |arguments: &[&str]| -> Value {
+        let mut command = std::process::Command::new(crate::common::BULKMARK);
+        command.args(["reports", "--json", "--control"]).arg(first.path("control.sock")).args(arguments);
+        serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+    };
+    let by = reports(&[])["reporters"][0].clone();
+    assert_eq!(by["kind"], "door", "{by}");
+    let hash = by["reporter"].as_str().unwrap();
+    assert!(reports(&["forget", "--reporter", &hash[..12]])["taken-back"].as_u64() > Some(0));
+    assert_eq!(counts(&metrics(&first, "query", &letter(1))), "Body=1 Fuz1=1 Fuz2=1");
     assert_eq!(counts(&metrics(&first, "query", &letter(2))), "Body=0 Fuz1=0 Fuz2=0");
     let second = site_of("many = \"bulk\"\n");
     let second = crate::common::Site {

@@ -135,16 +135,17 @@ fn the_dcc_condition_refuses_bulk() {
     client.send("s@example.org", &["u@box.test"], &letter(1)).expect(250);
 }
 
-/// A running spamd with the plugin of this package; killed when dropped.
-struct Spamd(Child);
+/// A running spamd; killed when dropped.
+pub(crate) struct Spamd(Child);
 
 impl Spamd {
-    fn start(site: &Site, port: u16) -> Option<Self> {
+    /// With the files that were written into the site's directories for it.
+    pub(crate) fn start(site: &Site, port: u16) -> Option<Self> {
         if Command::new("spamd").arg("--version").output().is_err() {
             skip("spamd is not installed");
             return None;
         }
-        let (rules, own) = crate::spamassassin_plugin::files(site, "clear_report_template\nreport _TESTS_\n");
+        let (rules, own) = (site.path("rules"), site.path("spamassassin"));
         fs::create_dir(site.path("home")).unwrap();
         let mut command = Command::new("spamd");
         command.arg("-x").arg("-C").arg(rules).arg(format!("--siteconfigpath={}", own.display()));
@@ -176,6 +177,7 @@ fn the_spam_condition_knows_bulk() {
     let site = site("exempt-loopback = false\n", "", "");
     let _daemon = start(&site);
     let port = free_port();
+    crate::spamassassin_plugin::files(&site, "clear_report_template\nreport _TESTS_\n");
     let Some(_spamd) = Spamd::start(&site, port) else { return };
     let (main, acl) = guide("## Exim and SpamAssassin");
     let main = main.replace("127.0.0.1 783", &format!("127.0.0.1 {port}"));

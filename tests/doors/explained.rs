@@ -4,6 +4,7 @@
 use crate::asking::{judge, metrics, site, start};
 use crate::common::letters::letter;
 use crate::common::{BULKMARK, Site};
+use crate::guide::is_as_described;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +26,7 @@ const KEYS: &str = "exempt-networks = [\"198.51.100.0/24\"]\n[authentication]\na
                     thresholds = { body = 100 }\n";
 
 /// The same message, by the command and by the door, whether it is bulk, spam, new, wanted, exempt, or says nothing: the same fields, and
-/// the same in them.
+/// the same in them, as docs/openapi.json describes them.
 #[test]
 fn by_http_as_by_the_command() {
     let mut site = site("", "", "");
@@ -56,6 +57,7 @@ fn by_http_as_by_the_command() {
         let by_command = explain(&site, arguments, &message);
         let answer = judge(&site, &format!("?{query}&count=no&explain=yes"), &message);
         assert_eq!(answer["explained"], by_command, "{query}");
+        is_as_described(&answer);
         assert_eq!(answer["verdict"], by_command["verdict"], "{query}");
         seen.extend(by_command.as_object().unwrap().keys().cloned());
     }

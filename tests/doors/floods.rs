@@ -3,18 +3,24 @@
 
 use crate::asking::{connect, counts, http, judge, metrics, rest, site, start};
 use crate::common::letters::letter;
+use crate::common::process::resident;
 use crate::common::random::Random;
-use crate::common::{PATIENCE, Site};
+use crate::common::{Daemon, PATIENCE, Site};
 use crate::pyzor::{DIGEST, open, request, socket};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Write as _};
 use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
+/// Kilobytes by which a daemon may grow while many come, of whom some are kept.
+pub(crate) const MOST_TAKEN: u64 = 8_000;
+
 const TYPE: &str = "Content-Type: message/rfc822";
 
 /// Comes ten thousand times to a socket, by turns with nothing, with each of these beginnings, and goes away late.
-fn come_often(site: &Site, name: &str, beginnings: &[&str], is_served: impl Fn()) {
+fn come_often((site, daemon): (&Site, &Daemon), name: &str, beginnings: &[&str], is_served: impl Fn()) {
+    is_served();
+    let before = resident(daemon);
     let mut silent = VecDeque::new();
     for n in 0..10_000 {
         let stream = connect(&site.path(name));
@@ -32,6 +38,8 @@ fn come_often(site: &Site, name: &str, beginnings: &[&str], is_served: impl Fn()
         }
     }
     is_served();
+    let taken = resident(daemon).saturating_sub(before);
+    assert!(taken < MOST_TAKEN, "{taken} kB");
     drop(silent);
     is_served();
 }
@@ -39,20 +47,20 @@ fn come_often(site: &Site, name: &str, beginnings: &[&str], is_served: impl Fn()
 #[test]
 fn ten_thousand_connections_by_http() {
     let site = site("", "timeout = \"5s\"\nmax-connections = 20\n", "");
-    let _daemon = start(&site);
+    let daemon = start(&site);
     let half =
         format!("POST /v1/judge HTTP/1.1\r\nHost: x\r\n{TYPE}\r\nContent-Length: 900\r\n\r\nSubject: half");
     let is_served = || assert_eq!(judge(&site, "?count=no", &letter(1))["body"]["count"], 0);
-    come_often(&site, "http.sock", &["POST /v1/ju", &half], is_served);
+    come_often((&site, &daemon), "http.sock", &["POST /v1/ju", &half], is_served);
 }
 
 #[test]
 fn ten_thousand_connections_at_dccifd() {
     let site = site("", "", "timeout = \"5s\"\nmax-connections = 20\n");
-    let _daemon = start(&site);
+    let daemon = start(&site);
     let half = "header\n192.0.2.7\nh\ns\nu@box.test\n\nSubject: half";
     let is_served = || assert_eq!(counts(&metrics(&site, "query", &letter(1))), "Body=0 Fuz1=0 Fuz2=0");
-    come_often(&site, "dccifd.sock", &["header\n192", half], is_served);
+    come_often((&site, &daemon), "dccifd.sock", &["header\n192", half], is_served);
 }
 
 /// Bytes that are no HTTP, and requests that are larger than any client's.
@@ -136,6 +144,8 @@ fn ten_thousand_datagrams() {
     let mut site = Site::new("");
     let (daemon, at) = open(&mut site, "");
     let socket = socket("127.0.0.1", at);
+    is_answered(at, &request("check", DIGEST));
+    let before = resident(&daemon);
     let mut random = Random::new(3);
     let words = [
         "Op",
@@ -178,5 +188,7 @@ fn ten_thousand_datagrams() {
     }
     let answer = is_answered(at, &request("check", DIGEST));
     assert!(answer.ends_with("\nCount: 0\nWL-Count: 0\n\n"), "{answer}");
+    let taken = resident(&daemon).saturating_sub(before);
+    assert!(taken < MOST_TAKEN, "{taken} kB");
     assert!(daemon.terminate().success());
 }

@@ -3,7 +3,7 @@
 
 use crate::asking::{site, start};
 use crate::common::letters::{count, letter};
-use crate::common::mta::{free_port, skip, wait_until};
+use crate::common::mta::{EX_UNAVAILABLE, free_port, skip, wait_until};
 use crate::common::smtp::{Client, Origin};
 use crate::guide::shown;
 use std::fs;
@@ -14,10 +14,17 @@ use std::process::{Child, Command, Stdio};
 /// What is installed: Haraka itself, which needs Node 20 or newer, and the plugin.
 const PACKAGES: [&str; 2] = ["Haraka@3.3.4", "haraka-plugin-dcc@1.1.1"];
 
-/// The first number of Node's version.
-fn node() -> Option<u32> {
-    let version = Command::new("node").arg("--version").output().ok()?;
-    String::from_utf8_lossy(&version.stdout).trim_start_matches('v').split('.').next()?.parse().ok()
+/// Node that is new enough; none where it cannot be fetched.
+fn node() -> Option<PathBuf> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mta/node");
+    let fetched = Command::new(script).arg("fetch").output().unwrap();
+    let told = String::from_utf8_lossy(&fetched.stderr);
+    if fetched.status.code() == Some(EX_UNAVAILABLE) {
+        skip(&format!("no Node 20 or newer: {told}"));
+        return None;
+    }
+    assert!(fetched.status.success(), "{told}");
+    Some(String::from_utf8(fetched.stdout).unwrap().trim_end().into())
 }
 
 /// The program; none where the npm registry cannot be reached.
@@ -26,11 +33,6 @@ fn haraka() -> Option<PathBuf> {
     let program = directory.join("node_modules/Haraka/bin/haraka");
     if directory.join("done").exists() {
         return Some(program);
-    }
-    if node().is_none_or(|major| major < 20) {
-        // Debian 12 has none that is new enough.
-        println!("SKIPPED: there is no Node 20 or newer");
-        return None;
     }
     fs::create_dir_all(&directory).unwrap();
     let options = ["--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
@@ -58,7 +60,8 @@ struct Haraka {
 impl Haraka {
     /// As docs/doors.md tells, with the socket of a site. It takes mail for box.test, and writes it into files.
     fn start(socket: &Path) -> Option<Self> {
-        let (program, port, directory) = (haraka()?, free_port(), tempfile::tempdir().unwrap());
+        let (node, program) = (node()?, haraka()?);
+        let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
         let write = |file: &str, text: &str| {
             let path = directory.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -78,7 +81,7 @@ impl Haraka {
         fs::copy(usual, directory.path().join("config/connection.ini")).unwrap();
         write("queue/nothing", "");
         let log = fs::File::create(directory.path().join("log")).unwrap();
-        let mut command = Command::new("node");
+        let mut command = Command::new(node);
         command.arg(program).arg("-c").arg(directory.path()).env("TMPDIR", directory.path().join("queue"));
         command.stdin(Stdio::null()).stderr(log.try_clone().unwrap()).stdout(log);
         let mut haraka = Self { child: command.spawn().unwrap(), port, directory };

@@ -146,15 +146,14 @@ fn slow_clients_keep_nobody_waiting() {
         "POST /v1/judge HTTP/1.1\r\nHost: x\r\n{TYPE}\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"
     );
     (&slow).write_all(head.as_bytes()).unwrap();
-    // Its request is being read: it is nobody who says nothing.
     let mut goes_on = [0; 25];
     (&slow).read_exact(&mut goes_on).unwrap();
     assert_eq!(goes_on, *b"HTTP/1.1 100 Continue\r\n\r\n");
     (&slow).write_all(b"Subject").unwrap();
-    let silent: Vec<_> = (0..300).map(|_| connect(&site.path("http.sock"))).collect();
-    assert_eq!(judge(&site, "", &letter(1))["body"]["count"], 1);
     let (status, body) = parsed(&rest(&slow));
     assert_eq!((status, body.contains("did not come within 2 s")), (408, true), "{body}");
+    let silent: Vec<_> = (0..300).map(|_| connect(&site.path("http.sock"))).collect();
+    assert_eq!(judge(&site, "", &letter(1))["body"]["count"], 1);
     drop(silent);
     wait_until("metrics", || {
         let page = connect(&site.path("page.sock"));
@@ -182,6 +181,24 @@ fn messages_have_bounds() {
     let piece = vec![b'x'; 1 << 20];
     // It answers, and closes, before it has everything.
     while (&stream).write_all(&piece).is_ok() {}
+    let too_long = |(status, body): (u16, String)| {
+        assert_eq!(
+            (status, body.as_str()),
+            (413, "{\"error\":\"the message is longer than 33554432 bytes\"}")
+        );
+    };
+    too_long(parsed(&rest(&stream)));
+    // So it is where the length is not told beforehand.
+    let stream = connect(&site.path("http.sock"));
+    let head = format!("POST /v1/judge HTTP/1.1\r\nHost: x\r\n{TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n");
+    (&stream).write_all(head.as_bytes()).unwrap();
+    let chunk = [b"100000\r\n", &*piece, b"\r\n"].concat();
+    while (&stream).write_all(&chunk).is_ok() {}
+    too_long(parsed(&rest(&stream)));
+    // A header and 32 MiB are taken.
+    let longest = [b"A: b\r\n\r\n".to_vec(), b"y ".repeat(16 << 20)].concat();
+    let (status, body) = http(&site, "POST /v1/judge?count=no", &[TYPE], &longest);
+    assert!(status == 200 && !body.contains("too-large"), "{status}: {body}");
     let half = connect(&site.path("http.sock"));
     (&half)
         .write_all(

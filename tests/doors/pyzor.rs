@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The Pyzor door: the clients of PyPI as they are, and datagrams that none of them sends.
 
+use crate::common::encode::base64_lines;
 use crate::common::server::{Server, milter};
 use crate::common::{Daemon, PATIENCE, Site, wait_until};
+use crate::guide::guide;
 use bulkmark::signature::{FederationKey, Foreign, foreign};
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,12 +14,17 @@ use std::time::{Duration, Instant};
 
 pub(crate) const DIGEST: &str = "db8eb8136eb53e81ba3cb45f2288f800b4e56fc7";
 const EMPTY: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
-const LETTER: &str = "Subject: offer\n\nBuy our great product now!\nVisit http://spam.example/x now please\nabc\n\
+pub(crate) const LETTER: &str = "Subject: offer\n\nBuy our great product now!\nVisit http://spam.example/x now please\nabc\n\
                       mail me at a@b.example today\n";
 
 /// A site with an open door, where `keys` are further keys of it.
 pub(crate) fn open(site: &mut Site, keys: &str) -> (Daemon, SocketAddr) {
-    site.extra += &format!("\n[doors.pyzor]\nlisten = \"127.0.0.1:0\"\n{keys}");
+    open_at(site, "127.0.0.1:0", keys)
+}
+
+/// The same at another address.
+pub(crate) fn open_at(site: &mut Site, listen: &str, keys: &str) -> (Daemon, SocketAddr) {
+    site.extra += &format!("\n[doors.pyzor]\nlisten = \"{listen}\"\n{keys}");
     site.config();
     let daemon = site.start();
     let at = address(&daemon);
@@ -206,6 +213,64 @@ fn what_says_nothing_is_never_counted() {
     }
 }
 
+/// A message with an attached file and no text.
+fn with_file(kind: &str, file: &[u8]) -> String {
+    let lines = base64_lines(file, 76).replace('\r', "");
+    let lines = lines.trim_end();
+    format!(
+        "Subject: x\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n\n\
+         --b\nContent-Type: {kind}\nContent-Transfer-Encoding: base64\n\n{lines}\n--b--\n"
+    )
+}
+
+/// Of messages that say nothing, what the client makes is never counted: it has one digest for all, and others for files whose last line it
+/// takes for text. What docs/doors.md shows tells the digest of another one, to be named in `uncounted`.
+#[test]
+fn what_clients_make_of_messages_that_say_nothing() {
+    let Some(client) = pyzor("1.0.0") else { return };
+    let home = tempfile::tempdir().unwrap();
+    let digest = |message: &str| run(&client, home.path(), "digest", message.as_bytes()).trim().to_owned();
+    let guide = guide("doors.md");
+    let shown = guide.lines().find(|line| line.trim_end().ends_with("| pyzor digest")).unwrap();
+    let shown =
+        shown.replace("| pyzor", &format!("| {} --homedir {}", client.display(), home.path().display()));
+    let told = Command::new("sh").args(["-c", &shown]).output().unwrap();
+    let named = String::from_utf8(told.stdout).unwrap().trim().to_owned();
+    let mut site = Site::new("");
+    let (_daemon, at) = open(&mut site, &format!("uncounted = [\"{named}\"]\n"));
+    let html = "Subject: x\nContent-Type: text/html\n\n";
+    let empty = [
+        "Subject: x\n\n".to_owned(),
+        "Subject: x\n\nok\nthanks\nAnna\n".to_owned(),
+        "Subject: x\n\nhttp://parcels.example.com/a\nanna@box.test\n".to_owned(),
+        format!("{html}<p><img src=\"http://parcels.example.com/a.png\"></p>\n"),
+        format!("{html}<style>p {{ color: red; margin: none }}</style><p>&nbsp;</p>\n"),
+        with_file("image/png", &[7; 1000]),
+    ];
+    for message in empty {
+        assert_eq!(digest(&message), EMPTY, "{message}");
+    }
+    let ends: [(&str, &[u8]); 3] = [
+        ("image/png", b"\0\0\0\0IEND\xaeB`\x82"),
+        ("application/pdf", b"startxref\n4711\n%%EOF\n"),
+        ("application/pdf", b"startxref\r\n4711\r\n%%EOF"),
+    ];
+    let mut others = vec![named];
+    for (kind, end) in ends {
+        // 57 bytes are a line of base64; of the last one there are four to six.
+        let of_length =
+            |rest: usize| digest(&with_file(kind, &[&vec![0xb7; 4 * 57 + rest - end.len()], end].concat()));
+        let found = [4, 5, 6].map(of_length);
+        assert!(!found.iter().any(|found| found == EMPTY), "{kind}: {found:?}");
+        assert_eq!([3, 7].map(of_length), [EMPTY, EMPTY]);
+        others.extend(found);
+    }
+    for digest in others {
+        assert!(ask("127.0.0.1", at, "report", &digest).starts_with("Code: 200\n"));
+        assert_eq!(counts(at, &digest), "Count: 0\nWL-Count: 10000\n\n", "{digest}");
+    }
+}
+
 /// Errors are told by the codes of the reference server, and never at greater length than what was sent.
 #[test]
 fn what_no_client_sends() {
@@ -308,4 +373,26 @@ fn where_only_bulk_is_held_the_server_is_asked() {
     drop(daemon);
     assert_eq!((counts(at, &few), counts(thin, &few)), (told(9), told(0)));
     wait_for(thin, &half, 10);
+}
+
+/// A server that is asked and does not answer holds up nobody else.
+#[test]
+fn others_do_not_wait_for_what_a_server_is_asked() {
+    let server = Server::new("");
+    let mut thin = milter(&[server.entry("thin", "report")]);
+    let daemon = server.start();
+    thin.extra += "hold = \"bulk\"\n";
+    let (_thin, at) = open(&mut thin, "");
+    let socket = socket("127.0.0.1", at);
+    daemon.signal("STOP");
+    socket.send(request("check", &"1".repeat(40)).as_bytes()).unwrap();
+    let is_check = |answer: &str| answer.contains("Count: ");
+    for _ in 0..10 {
+        let answer = told(&socket, request("ping", "").as_bytes());
+        assert!(!is_check(&answer), "it came first: {answer}");
+    }
+    let mut answer = [0; 9000];
+    let read = socket.recv(&mut answer).unwrap();
+    assert!(is_check(str::from_utf8(&answer[..read]).unwrap()), "it was asked, and given up");
+    daemon.signal("CONT");
 }

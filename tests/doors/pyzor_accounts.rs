@@ -2,7 +2,7 @@
 //! The accounts of the Pyzor door: who signs, what is read again at a reload, and what is told of files with faults.
 
 use crate::common::{BULKMARK, Site};
-use crate::pyzor::{DIGEST, counts, files, open, socket, told};
+use crate::pyzor::{DIGEST, ask, counts, files, open, socket, told};
 use sha1::{Digest as _, Sha1};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,9 +18,14 @@ fn now() -> u64 {
 }
 
 /// A request that a user signs with this key at this time.
-fn signed(op: &str, (user, key): (&str, &str), time: u64, thread: u32) -> String {
-    let text =
-        format!("Op: {op}\nOp-Digest: {DIGEST}\nThread: {thread}\nPV: 2.1\nUser: {user}\nTime: {time}");
+fn signed(op: &str, who: (&str, &str), time: u64, thread: u32) -> String {
+    signed_of(op, &[DIGEST], who, time, thread)
+}
+
+/// The same of these digests.
+fn signed_of(op: &str, digests: &[&str], (user, key): (&str, &str), time: u64, thread: u32) -> String {
+    let digests: String = digests.iter().map(|digest| format!("Op-Digest: {digest}\n")).collect();
+    let text = format!("Op: {op}\n{digests}Thread: {thread}\nPV: 2.1\nUser: {user}\nTime: {time}");
     let key = hex(&Sha1::digest(format!("{user}:{key}")));
     let mut hash = Sha1::new();
     hash.update(Sha1::digest(&text));
@@ -59,6 +64,48 @@ fn what_is_sent_again_counts_once() {
     let from = socket("127.0.0.1", at);
     assert!(told(&from, check.as_bytes()).starts_with("Code: 200\n"), "who only asks adds nothing");
     assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
+}
+
+/// Newcomers, as all are who nobody knows, raise a count no further than they weigh together; while few are trusted that is ten times the
+/// threshold of spam, or `people.max-newcomers` where it is more. Others then are none the less told that all is well.
+#[test]
+fn newcomers_stop_at_their_bound() {
+    for (bound, expected) in [("1.0", 40), ("12.0", 48)] {
+        let mut site = Site::new(&format!("[thresholds]\nspam = 1\n[people]\nmax-newcomers = {bound}\n"));
+        let (_daemon, at) = open(&mut site, "");
+        for host in 1..=60 {
+            let answer = ask(&format!("127.0.0.{host}"), at, "report", DIGEST);
+            assert!(answer.starts_with("Code: 200\nDiag: OK\n"), "{host}: {answer}");
+        }
+        assert_eq!(
+            counts(at, DIGEST),
+            format!("Count: {expected}\nWL-Count: 0\n\n"),
+            "max-newcomers = {bound}"
+        );
+    }
+}
+
+/// A signed report that was not taken is not taken for one that was when it is sent again.
+#[test]
+fn what_was_not_taken_is_no_replay() {
+    let mut site = Site::new("");
+    let keys = files(&site);
+    let (_daemon, at) = open(&mut site, &keys);
+    let from = socket("127.0.0.1", at);
+    // Nobody says more than 2,000 things a day, the same again included.
+    let all: Vec<String> = (0..16).map(|n| format!("{n:x}{}", &DIGEST[1..])).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    for thread in 2000..2125 {
+        let report = signed_of("report", &all, ANNA, now(), thread);
+        assert!(told(&from, report.as_bytes()).starts_with("Code: 200\n"), "{thread}");
+    }
+    let other = DIGEST.replace('8', "0");
+    let report = signed_of("report", &[&other], ANNA, now(), 3000);
+    for _ in 0..3 {
+        let answer = told(&from, report.as_bytes());
+        assert!(answer.starts_with("Code: 403\n"), "{answer}");
+    }
+    assert_eq!(counts(at, &other), "Count: 0\nWL-Count: 0\n\n");
 }
 
 /// Signatures and times that are wrong.

@@ -293,6 +293,39 @@ fn accounts_only_for_those_who_may() {
     assert!(!Path::new(&site.path("state/razor-accounts")).exists());
 }
 
+/// What engine 8 checks, a digest of a link's host, is spam where somebody reports it, which razor-agents do not: a client of another kind
+/// logs in, and razor-check finds it in a message of which engine 4 knows nothing.
+#[test]
+fn what_is_reported_by_engine_8_is_spam() {
+    let (site, address) = open(Site::new("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n"), "");
+    let _daemon = start(&site);
+    let Some(anna) = Agent::new(&site, "anna", &address) else { return };
+    anna.does("razor-admin", &["-discover"], b"");
+    let [mail, other] = ["Anna", "Bert"].map(|name| {
+        let text = String::from_utf8(advertisement(name)).unwrap();
+        text.replace(&format!("com/{name}"), "com/sale").into_bytes()
+    });
+    assert!(!anna.is_spam(&mail));
+    let log = anna.log();
+    let signature = log.split("a=c&e=8&s=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let signature = signature.unwrap_or_else(|| panic!("{log}")).to_owned();
+    let mut raw = Raw::connect(&address);
+    assert!(raw.ask("a=reg&user=zora&pass=a-password").ends_with("&res=1&user=zora"));
+    let mut raw = Raw::connect(&address);
+    let challenge = raw.ask("a=ai&user=zora&cn=other&cv=1");
+    let challenge = challenge.strip_prefix("achal=").unwrap_or_else(|| panic!("{challenge}"));
+    let proof = "use Razor2::String qw(hmac_sha1 xor_key); print hmac_sha1($ARGV[0], xor_key($ARGV[1]))";
+    let proof = Command::new("perl").args(["-e", proof, challenge, "a-password"]).output().unwrap();
+    let proof = String::from_utf8(proof.stdout).unwrap();
+    assert_eq!(raw.ask(&format!("a=auth&aresp={proof}")), "res=1");
+    assert_eq!(raw.ask(&format!("a=r&e=8&s={signature}")), "res=1");
+    assert!(anna.is_spam(&mail) && anna.is_spam(&other), "{}", anna.log());
+    let elsewhere = String::from_utf8(mail).unwrap().replace("parcels.example.com", "letters.example.net");
+    assert!(!anna.is_spam(elsewhere.as_bytes()), "another link: {}", anna.log());
+    assert_eq!(raw.ask(&format!("a=revoke&e=8&s={signature}")), "res=1");
+    assert!(!anna.is_spam(&other), "{}", anna.log());
+}
+
 /// Thousands of checks in flight are answered in order, each by the weight of what was said of it.
 #[test]
 fn many_checks_at_once() {

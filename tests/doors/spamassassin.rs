@@ -11,8 +11,10 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// SpamAssassin's DCC plugin.
-pub(crate) const DCC: &str = "loadplugin Mail::SpamAssassin::Plugin::DCC\n";
+/// The line that loads SpamAssassin's DCC plugin, as docs/doors.md tells.
+pub(crate) fn dcc() -> String {
+    shown("/etc/spamassassin/bulkmark-dcc.pre")
+}
 
 /// The same letter with the field of the mail server that took it.
 pub(crate) fn delivered(n: usize) -> Vec<u8> {
@@ -24,14 +26,14 @@ pub(crate) fn delivered(n: usize) -> Vec<u8> {
 /// What docs/doors.md tells for the DCC plugin, with the socket of this site, and its rule.
 pub(crate) fn rules(site: &Site) -> String {
     let door = site.path("dccifd.sock").display().to_string();
-    let rules = shown("/etc/spamassassin/bulkmark.cf").replace("/run/bulkmark/dccifd.sock", &door);
+    let rules = shown("/etc/spamassassin/bulkmark-dcc.cf").replace("/run/bulkmark/dccifd.sock", &door);
     format!("{rules}full DCC_CHECK eval:check_dcc()\nscore DCC_CHECK 3\n")
 }
 
 /// Runs SpamAssassin with its DCC plugin, as docs/doors.md tells, on a message; none where it is not installed.
 fn spamassassin(site: &Site, arguments: &[&str], message: &[u8]) -> Option<String> {
     let rules = format!("{}add_header all Status \"_YESNO_ tests=_TESTS_\"\n", rules(site));
-    run(site, DCC, &rules, arguments, message)
+    run(site, &dcc(), &rules, arguments, message)
 }
 
 /// Writes these plugins and rules into the directories `rules` and `spamassassin` of a site.

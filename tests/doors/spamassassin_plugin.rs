@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! SpamAssassin with the plugin of this package.
 
-use crate::asking::{judge, metrics, site, start};
+use crate::asking::{HELD, called_spam, judge, metrics, site, start};
 use crate::common::Site;
 use crate::common::letters::{count, letter};
 use crate::common::milter::{Mail, session};
@@ -118,4 +118,16 @@ fn what_people_call_spam_has_its_rule() {
     metrics(&site, "spam", &delivered(1));
     let Some(told) = check(&site, "", &letter(1)) else { return };
     assert!(told.contains("tests=BULKMARK_SPAM,HAS_SUBJECT"), "{told}");
+}
+
+/// What is only marked, since a recipient wrote to its sender, has no score for what people say.
+#[test]
+fn mail_of_correspondents_is_not_scored_as_spam() {
+    let site = Site::new("");
+    for (more, rules) in [("", "BULKMARK_SPAM,HAS_SUBJECT"), (HELD, "HAS_SUBJECT")] {
+        let door = called_spam(more);
+        let local = format!("bulkmark_server 127.0.0.1:{}\n", door.port);
+        let Some(told) = check(&site, &local, &letter(1)) else { return };
+        assert!(told.contains(&format!("tests={rules}")), "{told}");
+    }
 }

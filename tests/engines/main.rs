@@ -8,8 +8,9 @@ mod common;
 
 mod rig;
 
-use common::letters::{count, letter, send, wait_for};
+use common::letters::{count, letter, offer, send, wait_for};
 use common::milter::{Mail, session};
+use common::reports::report;
 use common::{Daemon, status, wait_until};
 use rig::{Engine, Rig, settle};
 
@@ -36,6 +37,7 @@ on_all_engines! {
     who_is_new_begins_with_a_snapshot,
     an_older_copy_loses_nothing_and_doubles_nothing,
     without_the_engine_mail_flows,
+    what_people_say_goes_everywhere_and_is_taken_back,
 }
 
 /// Whether a milter took a snapshot over since its start.
@@ -242,4 +244,60 @@ fn without_the_engine_mail_flows(engine: Engine) {
     for site in [&a, &b] {
         wait_for(site, &letter(10), 9);
     }
+}
+
+/// Waits until this verdict is told of a message, by this weight of what people say.
+#[track_caller]
+fn wait_for_people(site: &common::Site, message: &[u8], expected: (&str, Option<&str>)) {
+    wait_until("what people say", || {
+        let (_, answer) = site.check(message);
+        let told: serde_json::Value = serde_json::from_str(&answer).map_err(|e| format!("{e}: {answer}"))?;
+        let found = (told["verdict"].as_str().unwrap_or_default(), told["spam"]["weight"].as_str());
+        if found == expected { Ok(()) } else { Err(answer) }
+    });
+}
+
+/// What users of one milter call spam is spam at another, as a near-replica; who speaks against it, there or here, takes it back. A milter is
+/// killed each time, and the engine; nothing counts twice.
+fn what_people_say_goes_everywhere_and_is_taken_back(engine: Engine) {
+    let Some(rig) = Rig::start(engine) else { return };
+    let [a, b] = [0, 1].map(|n| {
+        let mut site = rig.milter(n);
+        site.extra += "[people]\nnew-reporter = 1.0\nfederation-weight = 1.0\n";
+        site
+    });
+    let (mut at_a, at_b) = (a.start(), b.start());
+    for (n, user) in ["anna", "bert", "carl"].into_iter().enumerate() {
+        assert_eq!(report(&a, &["--user", user], &offer("Anna"))["refused"], serde_json::Value::Null);
+        if n == 1 {
+            at_a.kill();
+            at_a = a.start();
+        }
+    }
+    wait_for_people(&b, &offer("Dora"), ("spam", Some("3")));
+    let header = session(&at_b).message(&Mail::raw(&offer("Dora"))).header().to_owned();
+    assert!(header.starts_with("spam; "), "{header}");
+    // What the engine does not hear is told when it is there again.
+    rig.kill();
+    let answer = report(&a, &["--not-spam", "--user", "bert"], &offer("Anna"));
+    assert_eq!(answer["taken-back"], answer["signatures"], "{answer}");
+    at_a.kill();
+    rig.start_again();
+    at_a = a.start();
+    wait_for_people(&b, &offer("Dora"), ("clean", Some("2")));
+    // Somebody who said nothing before, elsewhere.
+    let answer = report(&b, &["--not-spam", "--user", "emil"], &offer("Anna"));
+    assert_eq!(answer["counted"], answer["signatures"], "{answer}");
+    at_b.kill();
+    let _at_b = b.start();
+    for site in [&a, &b] {
+        wait_for_people(site, &offer("Dora"), ("clean", Some("1")));
+        settle(site);
+    }
+    // Saying it again, after all that, adds nothing.
+    let answer = report(&a, &["--user", "anna"], &offer("Anna"));
+    assert_eq!(answer["known"], answer["signatures"], "{answer}");
+    at_a.kill();
+    let _at_a = a.start();
+    wait_for_people(&a, &offer("Dora"), ("clean", Some("1")));
 }

@@ -201,43 +201,28 @@ impl Rig {
 
     /// Lets go of all single updates that a snapshot has: in a log, of steps up to this one. There are some behind it.
     pub(crate) fn forget(&self, step: u64) {
-        match self.log.as_ref().map(|fleet| &fleet.log) {
+        match &self.log {
             None => {
                 // A second is how long they are kept; nothing tells when it is over.
                 std::thread::sleep(Duration::from_millis(2100));
                 self.servers[0].report_until_checkpoint("many");
             }
-            Some(Log::Postgres(log)) => {
-                log.sql(&format!("delete from bulkmark.steps where place <= {step}")).unwrap();
+            Some(fleet) if matches!(fleet.log, Log::Postgres(_)) => {
+                fleet.sql(&format!("delete from bulkmark.steps where place <= {step}")).unwrap();
             }
-            Some(Log::Nats(cluster, ..)) => {
-                let seed = fs::read_to_string(cluster.directory.join("owner")).unwrap();
-                forget_steps(&format!("127.0.0.1:{}", cluster.nodes[0].port), &seed, step);
-            }
+            Some(fleet) => forget_steps(fleet, step),
         }
     }
 }
 
 /// Has the stream of steps keep no more than what is behind this one, for a moment.
-fn forget_steps(server: &str, seed: &str, step: u64) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let client = async_nats::ConnectOptions::new().nkey(seed.trim().to_owned());
-        let client = client.connect(server).await.unwrap();
-        let ask = async |what: &str, question: String| {
-            let subject = format!("$JS.API.STREAM.{what}.BULKMARK_STEPS");
-            let answer = client.request(subject, question.into()).await.unwrap();
-            let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
-            assert!(answer["error"].is_null(), "{answer}");
-            answer
-        };
-        let before = ask("INFO", String::new()).await;
-        let behind = before["state"]["last_seq"].as_u64().unwrap() - step;
-        let mut config = before["config"].clone();
-        config["max_msgs"] = behind.into();
-        ask("UPDATE", config.to_string()).await;
-        ask("UPDATE", before["config"].to_string()).await;
-    });
+fn forget_steps(fleet: &Fleet, step: u64) {
+    let before = fleet.jetstream("STREAM.INFO.BULKMARK_STEPS", &Value::Null);
+    let behind = before["state"]["last_seq"].as_u64().unwrap() - step;
+    let mut config = before["config"].clone();
+    config["max_msgs"] = behind.into();
+    fleet.jetstream("STREAM.UPDATE.BULKMARK_STEPS", &config);
+    fleet.jetstream("STREAM.UPDATE.BULKMARK_STEPS", &before["config"]);
 }
 
 /// Waits until all that a milter has to tell is counted by others.

@@ -2,7 +2,7 @@
 //! Something dies every two seconds, while mail flows: in the end every holder counts every letter exactly, and who holds bulk alone knows
 //! what it promises to know.
 
-use super::members::Members;
+use super::members::{Members, THIN};
 use super::traffic::Traffic;
 use super::{Kept, Line, Scale};
 use crate::common::fleet::{Engine, Fleet};
@@ -13,11 +13,11 @@ use std::time::Instant;
 /// Messages between two kills, where there is time for so many.
 const MESSAGES: usize = 2000;
 
-/// Milters that hold bulk alone; any of them may be killed, too.
-const THIN: usize = 2;
-
-/// Parts of the time between two kills, in each of which the same number of messages begins: some are on their way when it comes.
+/// Parts of the time between two kills, in each of which the same number of messages begins.
 const PARTS: usize = 100;
+
+/// Messages that begin right before a kill: it finds some on their way, also where a message takes a millisecond.
+const AMID: usize = 200;
 
 /// What is killed, and is dead until the next one is.
 #[derive(Clone, Copy)]
@@ -72,7 +72,7 @@ fn under_fire(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     let began = Instant::now();
     let killed = fire(&members, &traffic, scale);
     let fired = began.elapsed();
-    let slowest = traffic.take_slowest();
+    let slowest = traffic.take_slowest().of_all();
     let healing = Instant::now();
     members.settle();
     // What was answered last may not be in a step yet when a spool is seen empty.
@@ -154,6 +154,7 @@ fn fire(members: &Members, traffic: &Traffic, scale: &Scale) -> Killed {
                 Victim::Milter(_) => &mut killed.milters,
                 Victim::Connections(_) => &mut killed.connections,
             } += 1;
+            traffic.begin_more(AMID, scale.messages);
             kill(members, victim);
             dead = Some(victim);
         }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The aims of a fleet, measured on real daemons and real engines: eight milters and two aggregators of default settings, on
-//! three nodes of NATS or on PostgreSQL. Where things die, two of the milters hold bulk alone.
+//! three nodes of NATS or on PostgreSQL. Two of the milters hold bulk alone.
 //!
 //!     make fleet [MESSAGES=200000] [SEED=1] [ROWS="nats postgres times-nats times-postgres speed"]
 //!
 //! `nats` and `postgres`: messages through all milters while every two seconds something dies by SIGKILL: a server of the log, an
 //! aggregator, a milter, connections. In the end all holders count what this program knows that was answered; thin ones hold of it what
 //! docs/decisions/thin.md promises, and are told all of it when they ask. `times-...`: how long it takes until others know a count, also
-//! when somebody just died, and what an idle fleet costs. `speed`: signatures a second.
+//! when somebody just died; whether a message waits meanwhile; and what an idle fleet costs. `speed`: signatures a second.
 //!
 //! `cargo test` does the first two in short. Exit code 1 when a count is wrong, or a row failed; a time that is missed is told only,
 //! since it says as much of the machine.

@@ -22,6 +22,9 @@ pub(crate) const HEALING: Duration = Duration::from_secs(300);
 /// How many milters there are: all but the partner.
 pub(crate) const COUNT: usize = MILTERS.len() - 1;
 
+/// How many of them hold bulk alone, and ask the aggregators for the rest; any of these may be killed, too.
+pub(crate) const THIN: usize = 2;
+
 /// The count from which on a thin milter of default settings holds bulk: half of its threshold.
 pub(crate) const BOUND: u32 = 10;
 
@@ -74,7 +77,8 @@ impl Member {
         }
     }
 
-    fn terminate(&self) {
+    /// Ends it in order.
+    pub(crate) fn terminate(&self) {
         let daemon = self.running.lock().unwrap().take();
         if let Some(daemon) = daemon {
             self.look_for_panics(&daemon);

@@ -2,8 +2,8 @@
 //! How long it takes until a count is known elsewhere: where all is well, and after somebody died; and what a fleet costs where
 //! nothing happens.
 
-use super::members::{COUNT, Member, Members};
-use super::traffic::{LETTERS, Traffic, probe};
+use super::members::{COUNT, Member, Members, THIN};
+use super::traffic::{LETTERS, Slowest, Traffic, probe};
 use super::{Kept, Line, Scale};
 use crate::common::fleet::{Engine, Fleet};
 use crate::common::random::Random;
@@ -15,6 +15,11 @@ const DEATHS: usize = 5;
 
 /// Messages a second while somebody dies.
 const LOAD: usize = 200;
+
+/// By how much a message may take longer than the slowest one did while nobody died. Whoever waited for the log, which is away for a
+/// second and more, would be far beyond. A thin milter may ask an aggregator, for half a second in all.
+const LONGER: Duration = Duration::from_millis(100);
+const ASKING: Duration = Duration::from_millis(500);
 
 /// How long nothing happens.
 const IDLE: Duration = Duration::from_secs(60);
@@ -29,9 +34,9 @@ pub(crate) fn on_postgres(scale: &Scale) -> Vec<Line> {
 
 fn all(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
     let Some(fleet) = fleet else { return vec![Line::skipped(format!("times: {log}"))] };
-    let members = Members::start(fleet, 0);
+    let members = Members::start(fleet, THIN);
     let mut random = Random::new(scale.seed);
-    let mut probes = Probes { members: &members, next: LETTERS };
+    let mut probes = Probes { members: &members, traffic: Traffic::new(usize::MAX), next: LETTERS };
     let mut lines = vec![probes.a_to_b(log, &mut random)];
     lines.push(idle(log, &members));
     let of = if matches!(members.fleet.log, Engine::Nats(..)) { "the leader" } else { "the server" };
@@ -71,6 +76,8 @@ fn all(log: &str, fleet: Option<Fleet>, scale: &Scale) -> Vec<Line> {
 /// Letters that are told from one milter to all others.
 struct Probes<'a> {
     members: &'a Members,
+    /// What flows while somebody dies.
+    traffic: Traffic,
     /// The number of the next one.
     next: usize,
 }
@@ -91,13 +98,16 @@ impl Probes<'_> {
         }
         times.sort_by(f64::total_cmp);
         let longest = times[PROBES - 1];
-        let measured =
-            format!("{longest:.2} s at most of {PROBES}, median {:.2} s, to seven others", times[PROBES / 2]);
+        let measured = format!(
+            "{longest:.2} s at most of {PROBES}, median {:.2} s, to seven others, thin ones too",
+            times[PROBES / 2]
+        );
         Line::timed(format!("from A to B, default settings: {log}"), "<= 2 s", measured, longest <= 2.0)
     }
 
     /// Somebody dies again and again under load; each time a report that is made just then is awaited at all others. How long that
-    /// took, and the slowest message meanwhile.
+    /// took, and whether a message waited: the slowest one from a death until then, beside the slowest of the same load, for about as
+    /// long, with nobody dying.
     fn deaths(
         &mut self,
         name: &str,
@@ -105,59 +115,98 @@ impl Probes<'_> {
         random: &mut Random,
         mut kill: impl FnMut(&Members, usize) -> Instant,
     ) -> Vec<Line> {
-        let traffic = Traffic::new(usize::MAX);
         let mut times = Vec::new();
-        let mut slowest = Duration::ZERO;
+        let [mut calm, mut slowest] = [Slowest::default(); 2];
+        self.traffic.go_on();
         std::thread::scope(|scope| {
-            traffic.flow(scope, self.members, random.next());
+            let (members, seed) = (self.members, random.next());
+            let traffic = &self.traffic;
+            traffic.flow(scope, members, seed);
             scope.spawn(|| traffic.pour(LOAD));
+            // What connects first is no part of it.
+            std::thread::sleep(Duration::from_secs(2));
+            traffic.take_slowest();
+            for n in 1..=DEATHS {
+                std::thread::sleep(Duration::from_millis(4000 + random.next() % 1000));
+                probe(members, n % COUNT, self.next + n);
+            }
+            calm = calm.max(traffic.take_slowest());
+            self.next += DEATHS;
             for n in 0..DEATHS {
                 std::thread::sleep(Duration::from_millis(4000 + random.next() % 1000));
                 traffic.take_slowest();
-                let began = kill(self.members, n);
-                self.go();
+                let began = kill(members, n);
+                self.next += 1;
+                probe(members, self.next % COUNT, self.next);
                 times.push(began.elapsed().as_secs_f64());
                 slowest = slowest.max(traffic.take_slowest());
-                self.members.revive();
+                members.revive();
             }
             traffic.end();
         });
         self.members.settle();
         times.sort_by(f64::total_cmp);
         let longest = times[DEATHS - 1];
-        let measured = format!(
-            "{longest:.1} s at most of {DEATHS}, median {:.1} s; slowest message {} ms",
-            times[DEATHS / 2],
-            slowest.as_millis()
-        );
-        let mut lines = vec![Line::timed(
-            format!("{name}: counts are shared again"),
-            &format!("<= {aim} s"),
-            measured,
-            longest <= aim,
-        )];
-        if let Err(wrong) = traffic.check(self.members) {
+        let measured = format!("{longest:.1} s at most of {DEATHS}, median {:.1} s", times[DEATHS / 2]);
+        let mut lines = vec![
+            Line::timed(
+                format!("{name}: counts are shared again"),
+                &format!("<= {aim} s"),
+                measured,
+                longest <= aim,
+            ),
+            no_message_waits(name, slowest, calm),
+        ];
+        if let Err(wrong) = self.traffic.check(self.members) {
             lines.push(Line::new(name, "every count exact", wrong, Kept::Wrong));
         }
         lines
     }
 }
 
+/// Whether a message waited while somebody was dead, since they are judged from memory.
+fn no_message_waits(name: &str, slowest: Slowest, calm: Slowest) -> Line {
+    let aim = format!(
+        "slowest <= {} ms more than with nobody dying, {} ms at thin milters, which ask",
+        LONGER.as_millis(),
+        ASKING.as_millis()
+    );
+    let measured = format!(
+        "slowest {} ms, with nobody dying {} ms; at thin milters {} ms and {} ms",
+        slowest.full.as_millis(),
+        calm.full.as_millis(),
+        slowest.thin.as_millis(),
+        calm.thin.as_millis()
+    );
+    let kept = slowest.full <= calm.full + LONGER && slowest.thin <= calm.thin + ASKING;
+    Line::timed(format!("{name}: no message waits"), &aim, measured, kept)
+}
+
 /// What all machines and the log's servers take of a core where no mail comes.
 fn idle(log: &str, members: &Members) -> Line {
     members.settle();
-    std::thread::sleep(Duration::from_secs(5));
-    let (before, began) = (members.processors(), Instant::now());
-    std::thread::sleep(IDLE);
-    let (after, seconds) = (members.processors(), began.elapsed().as_secs_f64());
-    let [machines, servers] = [0, 1].map(|i| {
-        let grown = after[i].iter().map(|(pid, now)| now - before[i].get(pid).unwrap_or(&0.0));
-        100.0 * grown.sum::<f64>() / seconds
-    });
+    let [machines, servers] = processors_of(members);
+    members.all().for_each(Member::terminate);
+    let [_, alone] = processors_of(members);
+    members.revive();
+    members.settle();
     let measured = format!(
-        "{:.2} %: {COUNT} milters and {} aggregators {machines:.2} %, the log's servers {servers:.2} %",
+        "{:.2} %: {COUNT} milters, {THIN} of them thin, and {} aggregators {machines:.2} %, the log's servers {servers:.2} % ({alone:.2} % \
+         when no member runs)",
         machines + servers,
         members.aggregators.len()
     );
     Line::timed(format!("an idle fleet: {log}"), "< 1 % of a core", measured, machines + servers < 1.0)
+}
+
+/// What the members and the log's servers take of a core while nothing happens, in percent.
+fn processors_of(members: &Members) -> [f64; 2] {
+    std::thread::sleep(Duration::from_secs(5));
+    let (before, began) = (members.processors(), Instant::now());
+    std::thread::sleep(IDLE);
+    let (after, seconds) = (members.processors(), began.elapsed().as_secs_f64());
+    [0, 1].map(|i| {
+        let grown = after[i].iter().map(|(pid, now)| now - before[i].get(pid).unwrap_or(&0.0));
+        100.0 * grown.sum::<f64>() / seconds
+    })
 }

@@ -2,7 +2,7 @@
 //! Mail through all milters of a fleet, and the truth about it: how often each letter was counted for certain, and how often perhaps,
 //! since whoever was to answer was killed before it did.
 
-use super::members::{HEALING, Member, Members};
+use super::members::{BOUND, HEALING, Member, Members};
 use super::thin::{self, Known};
 use crate::common::letters::letter;
 use crate::common::milter::{Mail, try_session};
@@ -36,8 +36,25 @@ pub(crate) struct Traffic {
     perhaps: Vec<AtomicU32>,
     /// Answers without a count.
     uncounted: AtomicU64,
-    /// Microseconds that a message took at most, from its beginning to the answer.
-    slowest: AtomicU64,
+    /// Microseconds that a message took at most, from its beginning to the answer: at milters that hold all, and at thin ones.
+    slowest: [AtomicU64; 2],
+}
+
+/// How long a message took at most: at milters that hold all, and at those that hold bulk alone and may ask for the rest.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Slowest {
+    pub(crate) full: Duration,
+    pub(crate) thin: Duration,
+}
+
+impl Slowest {
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { full: self.full.max(other.full), thin: self.thin.max(other.thin) }
+    }
+
+    pub(crate) fn of_all(self) -> Duration {
+        self.full.max(self.thin)
+    }
 }
 
 impl Traffic {
@@ -52,13 +69,24 @@ impl Traffic {
             certain: none(),
             perhaps: none(),
             uncounted: AtomicU64::new(0),
-            slowest: AtomicU64::new(0),
+            slowest: Default::default(),
         }
     }
 
     /// So many messages in all, from now on.
     pub(crate) fn allow(&self, messages: usize) {
         self.allowed.store(messages, Ordering::Relaxed);
+    }
+
+    /// Allows so many more, up to `all`, and waits until half of them have begun: what happens then happens amid messages.
+    pub(crate) fn begin_more(&self, more: usize, all: usize) {
+        let begun = self.begun();
+        let allowed = (self.allowed.load(Ordering::Relaxed).max(begun) + more).min(all);
+        self.allow(allowed);
+        let half = (begun + more / 2).min(allowed);
+        while self.begun() < half {
+            std::thread::yield_now();
+        }
     }
 
     /// Allows so many more each second, until the end.
@@ -79,9 +107,16 @@ impl Traffic {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// The time that a message took at most since this was asked last.
-    pub(crate) fn take_slowest(&self) -> Duration {
-        Duration::from_micros(self.slowest.swap(0, Ordering::Relaxed))
+    /// After an end: more may begin.
+    pub(crate) fn go_on(&self) {
+        self.is_over.store(false, Ordering::Relaxed);
+    }
+
+    /// The times that a message took at most since this was asked last.
+    pub(crate) fn take_slowest(&self) -> Slowest {
+        let [full, thin] =
+            self.slowest.each_ref().map(|slowest| Duration::from_micros(slowest.swap(0, Ordering::Relaxed)));
+        Slowest { full, thin }
     }
 
     /// Begins to send by all milters, what is allowed, until the end.
@@ -123,7 +158,7 @@ impl Traffic {
                 return;
             };
             let took = u64::try_from(began.elapsed().as_micros()).unwrap();
-            self.slowest.fetch_max(took, Ordering::Relaxed);
+            self.slowest[usize::from(milter.is_thin)].fetch_max(took, Ordering::Relaxed);
             if answer.count().is_some() {
                 self.certain[n].fetch_add(1, Ordering::Relaxed);
             } else {
@@ -183,16 +218,19 @@ pub(crate) struct Found {
     pub(crate) thin: Option<Known>,
 }
 
-/// Sends a letter of its own by one milter, and waits until all others that hold all count it.
+/// Sends a letter of its own by one milter, to so many readers that thin ones are to know of it, too, and waits until all others that
+/// run count it.
 pub(crate) fn probe(members: &Members, from: usize, n: usize) {
     let address = members.milters[from].address().expect("it runs");
     let mut client = try_session(&address).expect("it runs");
-    client.message(&Mail::raw(&letter(n)));
+    let mut mail = Mail::raw(&letter(n));
+    mail.recipients = (0..BOUND).map(|n| format!("reader{n}@example.net")).collect();
+    client.message(&mail);
     for (i, milter) in members.milters.iter().enumerate() {
-        if i != from && !milter.is_thin {
+        if i != from && milter.address().is_some() {
             wait_longer(HEALING, "a probe", || match milter.counts([n].into_iter())?[..] {
-                [1] => Ok(()),
-                ref other => Err(format!("counted {other:?}")),
+                [BOUND] => Ok(()),
+                ref other => Err(format!("{}: counted {other:?}", milter.name)),
             });
         }
     }

@@ -41,8 +41,9 @@ pub async fn clients_are_told_with_their_limits<E: Engine>() {
             name: "a-friend_2".to_owned(),
             limits: Some(Limits { influence: 19, quota: 1234 }),
             withdrawn: 3,
+            rate: None,
         },
-        Client { name: "mx1".to_owned(), limits: None, withdrawn: 0 },
+        Client { name: "mx1".to_owned(), limits: None, withdrawn: 0, rate: None },
     ];
     let Some(engine) = E::fresh(&clients).await else { return };
     let log = engine.aggregator().await;

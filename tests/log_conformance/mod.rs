@@ -93,7 +93,10 @@ pub fn run<F: Future<Output = ()>>(case: impl FnOnce() -> F) {
 
 /// Own clients of these names.
 pub fn own(names: &[&str]) -> Vec<Client> {
-    names.iter().map(|&name| Client { name: name.to_owned(), limits: None, withdrawn: 0 }).collect()
+    names
+        .iter()
+        .map(|&name| Client { name: name.to_owned(), limits: None, withdrawn: 0, rate: None })
+        .collect()
 }
 
 /// What comes in time.

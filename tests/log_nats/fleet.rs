@@ -128,8 +128,8 @@ fn key(directory: &Path, name: &str) -> std::path::PathBuf {
 
 /// A milter as the file of `fleet setup` has it, without its key.
 fn member(client: Client) -> Member {
-    let Client { name, limits, withdrawn } = client;
-    Member { name, duty: Duty::Milter { limits, withdrawn }, nkey: None, password_file: None }
+    let Client { name, limits, withdrawn, rate } = client;
+    Member { name, duty: Duty::Milter { limits, withdrawn, rate }, nkey: None, password_file: None }
 }
 
 /// Writes keys and accounts, and has the nodes read these.
@@ -143,7 +143,7 @@ async fn begin() -> Option<Cluster> {
     };
     let milter = |name: &&str| Member {
         nkey: new_key(name),
-        ..member(Client { name: (*name).to_owned(), limits: None, withdrawn: 0 })
+        ..member(Client { name: (*name).to_owned(), limits: None, withdrawn: 0, rate: None })
     };
     let mut members: Vec<_> = NAMES.iter().map(milter).collect();
     let nkey = new_key(AGGREGATOR);
@@ -222,7 +222,7 @@ impl Engine for Fleet {
 
     async fn renew_batches(&self) {
         self.api("STREAM.DELETE.BULKMARK_BATCHES", Value::Null).await;
-        let clients = [Client { name: "mx1".to_owned(), limits: None, withdrawn: 0 }];
+        let clients = [Client { name: "mx1".to_owned(), limits: None, withdrawn: 0, rate: None }];
         self.set_up(&clients).await;
     }
 }

@@ -15,7 +15,7 @@ fn it_is_done_once_and_undone_changes_again() {
         let settings = fleet.settings("admin", None);
         let member = |name: &str| Member {
             name: name.to_owned(),
-            duty: Duty::Milter { limits: None, withdrawn: 0 },
+            duty: Duty::Milter { limits: None, withdrawn: 0, rate: None },
             nkey: None,
             password_file: None,
         };
@@ -38,6 +38,33 @@ fn it_is_done_once_and_undone_changes_again() {
         assert_eq!(nats::setup(&settings, &more, &how).await.unwrap(), told);
         assert_eq!(nats::setup(&settings, &more, &how).await.unwrap(), Vec::<String>::new());
         assert_eq!(fleet.aggregator().await.clients().await.unwrap(), own(&["mx1", "mx2"]));
+    });
+}
+
+/// The first time, nobody has an account yet: what would be done is told all the same, and no password with it.
+#[test]
+fn a_dry_run_on_a_new_log_tells_what_would_be_done() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx1"])).await else { return };
+        let (seed, _) = new_nkey().unwrap();
+        std::fs::write(fleet.key("stranger"), seed).unwrap();
+        let settings = fleet.settings("stranger", None);
+        let secret = fleet.key("mx2.password");
+        std::fs::write(&secret, "not to be seen").unwrap();
+        let member = Member {
+            name: "mx2".to_owned(),
+            duty: Duty::Milter { limits: None, withdrawn: 0, rate: None },
+            nkey: None,
+            password_file: Some(secret),
+        };
+        let accounts = fleet.key("new-accounts.conf");
+        let dry = SetUp { dry_run: true, accounts: Some(accounts.clone()), replicas: 3 };
+        let told = nats::setup(&settings, &[member, fleet.aggregator_member()], &dry).await.unwrap();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("accounts would be written to "), "{told:?}");
+        assert!(told[0].contains("BULKMARK_mx2") && !told[0].contains("not to be seen"), "{told:?}");
+        assert!(told[1].contains("streams cannot be looked at yet"), "{told:?}");
+        assert!(!accounts.exists());
     });
 }
 

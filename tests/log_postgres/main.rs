@@ -65,7 +65,7 @@ fn bare() -> Option<Rig> {
 }
 
 fn milter(server: &server::Postgres, name: &str) -> Member {
-    member(server, name, Duty::Milter { limits: None, withdrawn: 0 })
+    member(server, name, Duty::Milter { limits: None, withdrawn: 0, rate: None })
 }
 
 fn open(settings: &Settings) -> Postgres {
@@ -84,7 +84,11 @@ impl log_conformance::Engine for Rig {
         let server = server::Postgres::start()?;
         server.secret("owner.password", server::OWNER_PASSWORD);
         let milter = |client: &Client| {
-            member(&server, &client.name, Duty::Milter { limits: client.limits, withdrawn: client.withdrawn })
+            member(
+                &server,
+                &client.name,
+                Duty::Milter { limits: client.limits, withdrawn: client.withdrawn, rate: client.rate },
+            )
         };
         let members = clients.iter().map(milter).chain([member(&server, "agg", Duty::Aggregator)]).collect();
         let rig = Self { server, members };

@@ -7,6 +7,7 @@ use bulkmark::ledger::Limits;
 use bulkmark::sync::log::postgres::setup;
 use bulkmark::sync::log::{Duty, Log, LogError, SetUp};
 use std::fs;
+use std::num::NonZeroU32;
 
 const DRY: SetUp = SetUp { dry_run: true, ..HOW };
 
@@ -52,7 +53,8 @@ async fn what_is_as_it_should_be_is_left_so() {
 
     // Another password, and limits.
     rig.server.secret("mx1.password", "another's");
-    rig.members[0].duty = Duty::Milter { limits: Some(Limits { influence: 9, quota: 10 }), withdrawn: 1 };
+    rig.members[0].duty =
+        Duty::Milter { limits: Some(Limits { influence: 9, quota: 10 }), withdrawn: 1, rate: None };
     let told = setup(&rig.owner(), &rig.members, &HOW).await.unwrap();
     assert_eq!(
         told,
@@ -126,6 +128,32 @@ async fn members_speak_when_an_older_log_is_set_up_again() {
     let words = insist(|| agg.words()).await;
     assert_eq!((words.len(), &*words[0].name, &*words[0].bytes), (1, "mx1", &b"heard"[..]));
     assert_eq!(insist(|| mx1.ends()).await.made, made, "it is the same log");
+    assert_eq!(setup(&rig.owner(), &rig.members, &HOW).await.unwrap(), [""; 0]);
+}
+
+/// A log that the version before set up knows no rates. All else works, and `fleet setup` teaches it.
+#[tokio::test(flavor = "multi_thread")]
+async fn partners_are_held_back_when_an_older_log_is_set_up_again() {
+    let Some(mut rig) = fleet() else { return };
+    rig.members[0].duty = Duty::Milter {
+        limits: Some(Limits { influence: 5, quota: 6 }),
+        withdrawn: 0,
+        rate: NonZeroU32::new(1000),
+    };
+    rig.set_up().await;
+    rig.sql("alter table bulkmark.clients drop column rate");
+    rig.sql("alter table bulkmark.log drop column has_rates");
+    rig.sql("drop table bulkmark.meters");
+    let agg = rig.log("agg");
+    let made = insist(|| agg.ends()).await.made;
+    assert_eq!(insist(|| agg.clients()).await.len(), 1, "an older log tells who its clients are");
+    assert_eq!(insist(|| agg.aggregators()).await, ["agg"]);
+    let told = setup(&rig.owner(), &rig.members, &DRY).await.unwrap();
+    assert!(told.iter().any(|line| line.contains("add column if not exists rate")), "{told:#?}");
+    rig.set_up().await;
+    assert_eq!(rig.sql("select rate from bulkmark.clients"), "1000");
+    append(&rig.log("mx1"), batch(1, 1), b"a").await;
+    assert_eq!(insist(|| agg.ends()).await.made, made, "it is the same log");
     assert_eq!(setup(&rig.owner(), &rig.members, &HOW).await.unwrap(), [""; 0]);
 }
 

@@ -33,6 +33,32 @@ need_program() {
     done
 }
 
+# From where this machine gets its own packages, or from Debian.
+mirror() {
+    local found
+    found=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' 2>/dev/null |
+        awk '$2 == "bookworm" || $2 == "trixie" { print $1; exit }')
+    printf '%s\n' "${found:-http://deb.debian.org/debian}"
+}
+
+# Fetches a package of a release of Debian into the working directory, by lists of our own. With PATTERN also the libraries that it
+# needs where nothing is installed, but for those whose names begin so.
+fetch_of() { # SUITE PACKAGE [PATTERN]
+    local packages=("$2") options=(-o "Dir::Etc::sourcelist=$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null
+        -o "Dir::State::lists=$PWD/lists" -o APT::Sandbox::User=root -o Acquire::Languages=none)
+    mkdir -p lists/partial || return
+    echo "deb $(mirror) $1 main" >sources.list
+    apt-get "${options[@]}" update || return
+    if (($# > 2)); then
+        : >nothing
+        # What apt knows of packages it keeps in a file, which is not to be that of this machine.
+        mapfile -t packages < <(apt-get "${options[@]}" -o "Dir::State::status=$PWD/nothing" -o "Dir::Cache=$PWD/lists" --simulate \
+            --no-install-recommends install "$2" | awk '$1 == "Inst" { print $2 }' | grep -E "^($2|lib.*|zlib1g)\$" | grep -vE "^$3")
+        rm nothing
+    fi
+    apt-get "${options[@]}" download "${packages[@]}" && rm -r lists sources.list
+}
+
 # The arguments that all servers have in common.
 check_arguments() {
     local base=$1 port=$2 milter=$3

@@ -26,7 +26,7 @@
 //! This crate knows nothing of mail, although it was made for it. The words are those of Yan and Cho, *Enhancing Collaborative
 //! Spam Detection with Bloom Filters* (ACSAC 2006).
 
-#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![deny(missing_docs, clippy::host_endian_bytes, clippy::big_endian_bytes)]
 #![cfg_attr(

@@ -228,3 +228,87 @@ fn senseless_options_are_refused() {
         assert!(!output.status.success() && told.contains(expected), "{options}: {told}");
     }
 }
+
+/// What a row says in each column.
+fn row<'a>(table: &'a str, name: &str) -> Vec<&'a str> {
+    let line = table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {table}"));
+    line[42..].split("  ").map(str::trim).filter(|field| !field.is_empty()).collect()
+}
+
+/// What a plan of a fleet says in each column.
+const OF_A_PLAN: [&str; 42] = [
+    "messages a day",
+    "mail servers",
+    "reports a second",
+    "batches a second, all milters",
+    "steps a second",
+    "different signatures a day",
+    "capacity",
+    "bytes a report, up in a batch",
+    "memory: a milter that holds all",
+    "memory: a milter that holds bulk",
+    "memory: an aggregator or server",
+    "disk: a ledger that holds all",
+    "up, from a milter",
+    "down, to a milter that holds all",
+    "  of it marks of spools",
+    "down, to each where some hold bulk",
+    "to each aggregator or server",
+    "from the aggregator that makes steps",
+    "  of it snapshots",
+    "from node to node of the log",
+    "disk: a node of the log",
+    "from the log or servers to all",
+    "processor: a milter that holds all, cores",
+    "processor: the aggregator that makes steps",
+    "from a message to all others, usually",
+    "  at most, while nothing is dead",
+    "an aggregator dies: steps late by, at most",
+    "  a new one takes",
+    "a milter's disk is lost: reports, at most",
+    "the log's leader dies: late by, at most",
+    "  meanwhile kept by each milter, on disk",
+    "without a log a milter drops reports after",
+    "a node's disk is lost: it gets",
+    "  memory of an aggregator",
+    "  time for steps, one after the other",
+    "  a snapshot in the log",
+    "  putting snapshots",
+    "  batches that the log takes *",
+    "  memory of a milter that holds all *",
+    "  memory of a milter that holds bulk *",
+    "  bytes to a milter *",
+    "shards (* is not divided by them)",
+];
+
+/// A plan of a fleet says what each machine needs of memory, line, disk and processor, how long counts are on their way, what the loss of
+/// each machine costs, and how much of one chain is used. What bulk costs stays small, and limits grow with the mail. Of the sampled
+/// day, which is a small one, a step has as large a part as a second of a usual one would.
+#[test]
+fn a_plan_of_a_fleet_has_all_rows() {
+    let plan = |log: &str| {
+        printed(&format!("fleet --messages 2M --messages 1G --sampled 20000 --interval 60000 --log {log}"))
+    };
+    let on_nats = plan("nats");
+    for name in OF_A_PLAN {
+        let fields = row(&on_nats, name);
+        let is_told = |field: &&str| field.starts_with(|first: char| first.is_ascii_digit());
+        assert!(fields.len() == 2 && fields.iter().all(is_told), "{name}: {fields:?}");
+    }
+    let number = |name: &str, column: usize| -> f64 {
+        row(&on_nats, name)[column].split(' ').next().unwrap().parse().unwrap()
+    };
+    let [step, notes, both] = ["down in a step  ", "down as notes of bulk", "down in a step with bulk"]
+        .map(|what| number(&format!("bytes a report, {what}"), 0));
+    assert!((step + notes - both).abs() < 0.02, "{on_nats}");
+    assert!(step < 6.0 && notes < 3.0, "{on_nats}");
+    assert_eq!(row(&on_nats, "without a log a milter drops reports after")[1], "32 min");
+    assert!(number("shards", 0) < 2.0 && number("shards", 1) > 8.0, "{on_nats}");
+
+    let postgres = plan("postgres");
+    assert_eq!(row(&postgres, "the log's leader dies")[0], "its failover");
+    assert!(!postgres.contains("a snapshot in the log"), "{postgres}");
+    // Where there is no log, none is lost.
+    let https = plan("https");
+    assert!(!https.contains("shards") && row(&https, "down, to one that holds bulk").len() == 2, "{https}");
+}

@@ -35,20 +35,20 @@ impl Span {
     }
 }
 
-/// Messages that are bulk and the same; or nearly so, from one sender.
+/// Messages that are bulk or spam and the same; or nearly so, from one sender.
 #[derive(Debug)]
 pub(super) struct Mailing {
     pub(super) span: Span,
     pub(super) recipients: u64,
     /// How often it was seen, at most.
     pub(super) seen: u32,
-    /// What was done, and how often; "wanted" where a white list has it.
+    /// What was done, and how often; "as spam" where people call it that, "wanted" where a white list has it.
     pub(super) done: BTreeMap<String, u64>,
     pub(super) senders: Names,
     pub(super) clients: Names,
     /// The queue id of the last message, by which its lines are found.
     pub(super) id: String,
-    /// The body signature; empty where only near signatures agree.
+    /// The body signature; empty where only near signatures agree, or people call several texts of one sender spam.
     pub(super) signature: String,
 }
 
@@ -59,10 +59,10 @@ pub(super) struct Day {
     pub(super) all: Span,
     pub(super) messages: u64,
     pub(super) verdicts: BTreeMap<String, u64>,
-    /// What was done with bulk that nobody wants.
-    pub(super) done: BTreeMap<String, u64>,
+    /// What was done with bulk and spam that nobody wants, by verdict.
+    pub(super) done: BTreeMap<String, BTreeMap<String, u64>>,
     pub(super) mailings: HashMap<String, Mailing>,
-    /// Bulk that is in none of them, since there are too many.
+    /// Bulk and spam that is in none of them, since there are too many.
     pub(super) others: u64,
     /// Domains whose mail was refused, for good or temporarily.
     pub(super) refused: Names,
@@ -117,8 +117,13 @@ impl Day {
         match message.verdict {
             "unknown" => self.unknown.entry(message.reason.to_owned()).or_default().add(at),
             "whitelisted" => self.mailing(at, message, "wanted"),
-            "bulk" => {
-                *self.done.entry(message.action.to_owned()).or_default() += 1;
+            verdict @ ("bulk" | "spam") => {
+                let done = self.done.entry(verdict.to_owned()).or_default();
+                *done.entry(message.action.to_owned()).or_default() += 1;
+                if verdict == "spam" {
+                    // Nobody is to put into a white list what people call spam.
+                    return self.mailing(at, message, &format!("{} as spam", message.action));
+                }
                 self.mailing(at, message, message.action);
                 if let Some(line) = suggestion(message.host, domain, None) {
                     self.suggestions.add(&line, 1);
@@ -130,10 +135,15 @@ impl Day {
 
     fn mailing(&mut self, at: &Stamp, message: &Message<'_>, done: &str) {
         let exact = message.body.zip(message.threshold).is_some_and(|(count, threshold)| count >= threshold);
-        let signature = if exact { message.signature } else { "" };
+        // Whatever its count, people said it of this text first.
+        let is_one_text = exact || message.verdict == "spam";
+        let signature = if is_one_text { message.signature } else { "" };
         // Copies that differ have signatures of their own; they come from one sender by one route.
-        let key =
-            if exact { signature.to_owned() } else { format!("{} {}", message.domain(), message.client()) };
+        let key = if exact {
+            message.signature.to_owned()
+        } else {
+            format!("{} {}", message.domain(), message.client())
+        };
         if self.mailings.len() >= MOST && !self.mailings.contains_key(&key) {
             self.others += 1;
             return;
@@ -148,6 +158,9 @@ impl Day {
             id: String::new(),
             signature: signature.to_owned(),
         });
+        if mailing.signature != signature {
+            mailing.signature.clear();
+        }
         mailing.span.add(at);
         mailing.recipients += message.recipients;
         mailing.seen = mailing.seen.max(message.body.max(message.near).unwrap_or_default());
@@ -234,6 +247,24 @@ mod tests {
             .collect();
         let found = day(&copies);
         assert_eq!((found.mailings.len(), found.ranked()[0].span.count), (1, 5));
+    }
+
+    #[test]
+    fn what_people_call_spam_is_a_mailing_of_its_own_and_none_to_suggest() {
+        let spam = |n: usize, text: &str| {
+            message(n, "win@lottery.example", "verdict=spam body=1 near=4 spam=3", "action=quarantine")
+                .replace(&format!("out{n}"), "out")
+                .replace(&format!("signature=s{n}"), &format!("signature={text}"))
+        };
+        let found = day(&[spam(1, "one"), spam(2, "one")]);
+        assert_eq!((found.verdicts["spam"], found.done["spam"]["quarantine"]), (2, 2));
+        let ranked = found.ranked();
+        assert_eq!((ranked.len(), ranked[0].span.count, &*ranked[0].signature), (1, 2, "one"));
+        assert_eq!(ranked[0].done, BTreeMap::from([("quarantine as spam".to_owned(), 2)]));
+        assert!(found.suggestions.ranked().is_empty());
+        // Copies that differ have no signature in common.
+        let found = day(&[spam(1, "one"), spam(2, "two")]);
+        assert_eq!((found.mailings.len(), &*found.ranked()[0].signature), (1, ""));
     }
 
     #[test]

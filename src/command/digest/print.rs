@@ -13,8 +13,9 @@ pub(super) struct Top(pub(super) usize);
 pub(super) fn subject(day: &Day, host: &str, title: &str) -> String {
     let of = |verdict: &str| day.verdicts.get(verdict).copied().unwrap_or_default();
     format!(
-        "bulkmark on {host}, {title}: {} bulk, {} refused, {} unknown",
+        "bulkmark on {host}, {title}: {} bulk, {} spam, {} refused, {} unknown",
         of("bulk"),
+        of("spam"),
         day.refusals,
         of("unknown")
     )
@@ -55,12 +56,12 @@ pub(super) fn text(day: &Day, host: &str, title: &str, top: Top) -> String {
 
 fn messages(out: &mut String, day: &Day) {
     let _ = writeln!(out, "{:>10}  messages", number(day.messages));
-    for verdict in ["clean", "bulk", "whitelisted", "exempt", "unknown"] {
+    for verdict in ["clean", "bulk", "spam", "whitelisted", "exempt", "unknown"] {
         let Some(&count) = day.verdicts.get(verdict) else { continue };
         let share = 100.0 * count as f64 / day.messages.max(1) as f64;
         let _ = write!(out, "{:>10}  {verdict:<12}{share:>5.1} %", number(count));
-        if verdict == "bulk" {
-            let _ = write!(out, "   {}", done(&day.done));
+        if let Some(of_verdict) = day.done.get(verdict) {
+            let _ = write!(out, "   {}", done(of_verdict));
         }
         out.push('\n');
     }

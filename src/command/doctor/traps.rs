@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Traps that get mail which somebody wants: these are no traps. And how correspondents are known.
+//! Traps that get mail which somebody wants: these are no traps. Whether there is room for what people say, how correspondents are known, and
+//! what protects the mail of own users.
 
 use super::report::Report;
 use crate::config::MilterFile;
 use crate::control::DaemonStatus;
+use crate::ledger::Rows;
 use crate::policy::Authenticate;
 use crate::text::told;
 
@@ -26,6 +28,19 @@ pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Rep
     }
 }
 
+/// Says whether there is room for what people say.
+pub(super) fn examine_people(status: &DaemonStatus, report: &mut Report) {
+    let (rows, most) = (status.ledger.people, Rows::MOST_OF_USERS);
+    let text = format!("{} of the {most} words of users for which there is room", rows.users);
+    if rows.are_many() {
+        let advice = "see with \"bulkmark reports\" who says so much, and take it back with \"bulkmark reports forget\" if it is a program; \
+                      beyond the bound nobody who has said nothing yet is heard";
+        report.warning("people", text, advice);
+    } else if !rows.is_empty() {
+        report.ok("people", text);
+    }
+}
+
 /// Says by what mail is known to be from those to whom users wrote.
 pub(super) fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
     let Some(pairs) = status.correspondents.filter(|&pairs| pairs > 0) else { return };
@@ -36,4 +51,11 @@ pub(super) fn examine_correspondents(file: &MilterFile, status: &DaemonStatus, r
         Authenticate::Header | Authenticate::Here => "known by what is verified",
     };
     report.ok("correspondents", format!("{pairs} pairs of a user and somebody that user wrote to; {by}"));
+    if file.people.own_domains.is_empty() {
+        report.warning(
+            "people",
+            "users write mail through this milter, and people.own-domains is empty: whoever nominates that mail as spam is heard".to_owned(),
+            "name in it the domains whose mail is signed",
+        );
+    }
 }

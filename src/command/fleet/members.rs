@@ -46,6 +46,9 @@ fn print_member(out: &mut impl Write, member: &MemberStatus) -> io::Result<()> {
         MemberState::Well => write!(out, "  {name} ({role}, {program}): ")?,
         MemberState::Late => write!(out, "  {name} ({role}, {program}): LATE; ")?,
         MemberState::Silent => write!(out, "  {name} ({role}, {program}): SILENT; ")?,
+        MemberState::Absent => {
+            return writeln!(out, "  {name} ({role}): ABSENT; not heard for an hour, or never");
+        }
         MemberState::Unreadable => {
             return writeln!(
                 out,

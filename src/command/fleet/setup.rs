@@ -20,7 +20,7 @@ pub(in crate::command) struct Args {
     /// The log: nats://HOST:PORT,HOST:PORT or postgres://HOST:PORT/DATABASE.
     #[arg(long, value_name = "URL")]
     log: String,
-    /// The file of members, in TOML: [[client]] with name, kind (own or partner), influence, quota, and nkey or password-file; and
+    /// The file of members, in TOML: [[client]] with name, kind (own or partner), influence, quota, rate, and nkey or password-file; and
     /// [[aggregator]] with name, and nkey or password-file.
     #[arg(long, value_name = "FILE")]
     clients: PathBuf,

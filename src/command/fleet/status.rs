@@ -198,7 +198,7 @@ impl Found {
         self.clients =
             log.clients().await?.into_iter().map(|client| of_client(client, reported.as_ref())).collect();
         if reported.is_some() {
-            match log.words().await.map(Members::of) {
+            match Members::read(log).await {
                 Ok(found) => (self.members, self.mailings) = (Some(found.status()), Some(found.mailings())),
                 Err(e) => self.members_error = Some(e.to_string()),
             }
@@ -286,9 +286,11 @@ pub(in crate::command) fn print_daemon(out: &mut impl Write, daemon: &FleetStatu
         writeln!(out, "  own batches that were appended again: {}", daemon.batches_again)?;
     }
     for reporter in &daemon.reporters {
-        let ReporterStatus { name, batches, last_at } = reporter;
+        let ReporterStatus { name, batches, last_at, too_fast } = reporter;
         let name = crate::text::told(name);
-        writeln!(out, "  {name} reported {} ago; {batches} batches", ago(now().saturating_sub(*last_at)))?;
+        let too_fast = if *too_fast { "; MORE THAN ITS RATE" } else { "" };
+        let ago = ago(now().saturating_sub(*last_at));
+        writeln!(out, "  {name} reported {ago} ago; {batches} batches{too_fast}")?;
     }
     for advice in &daemon.advice {
         writeln!(out, "  {}", crate::text::told(advice))?;

@@ -5,6 +5,7 @@ use super::super::settings::Many;
 use super::request::{Request, Shows};
 use crate::policy::{Action, Decision, Verdict};
 use crate::verdict::{Content, Counted, Finding, Outcome, Rules};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// Bytes of the header line: Exim keeps so many.
@@ -33,9 +34,13 @@ pub(super) struct Style<'a> {
 /// All that is answered before a message that is returned, and without one.
 pub(super) fn reply(request: &Request, found: &Found<'_>, style: Style<'_>) -> String {
     let letter = letter(found.outcome, request.no_reject);
-    let leaves = |recipient: &String| found.outcome.leaving.contains(recipient) && !request.no_reject;
+    let leaving: HashSet<&str> = match request.no_reject {
+        true => HashSet::new(),
+        false => found.outcome.leaving.iter().map(String::as_str).collect(),
+    };
+    let of = |recipient: &String| if leaving.contains(recipient.as_str()) { 'R' } else { letter };
     let letters: String =
-        request.recipients.iter().map(|recipient| if leaves(recipient) { 'R' } else { letter }).collect();
+        request.recipients.iter().map(of).chain(std::iter::repeat_n(letter, request.unkept)).collect();
     let mut text = format!("{letter}\n{letters}\n");
     match request.shows {
         Shows::Nothing => (),
@@ -48,7 +53,7 @@ pub(super) fn reply(request: &Request, found: &Found<'_>, style: Style<'_>) -> S
 
 const fn letter(outcome: &Outcome, no_reject: bool) -> char {
     match outcome.action {
-        // What could not be judged comes again.
+        // What could not be judged comes again: that is no word of bulk, which is what `no-reject` is about.
         Action::Tempfail if !no_reject || matches!(outcome.verdict, Verdict::Unknown) => 'T',
         // There is no word for what is discarded; that its sender learns of it is the lesser evil.
         Action::Reject | Action::Discard if !no_reject => 'R',
@@ -93,7 +98,8 @@ fn is_wanted(finding: &Finding) -> bool {
 fn counts(rules: &Rules, counted: &Counted, many: Many) -> Vec<(&'static str, String)> {
     let thresholds = rules.terms(counted.decision.by).thresholds;
     let decision = &counted.decision;
-    let is_spam = decision.verdict == Verdict::Spam;
+    // A client refuses what has "many"; what is held is only to be marked.
+    let is_spam = decision.verdict == Verdict::Spam && decision.held.is_none();
     let is_bulk = many == Many::Bulk && decision.verdict == Verdict::Bulk && decision.held.is_none();
     let shown = |count: u32, is_reached: bool| {
         if is_spam || is_bulk && is_reached { "many".to_owned() } else { count.to_string() }
@@ -123,4 +129,37 @@ fn table(found: &Found<'_>, style: Style<'_>) -> String {
         let _ = writeln!(text, "{kind:>25}: {hex:<35} {count:>7}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::RawMessage;
+    use crate::policy::{Backings, Counts, Weight};
+    use crate::verdict::Envelope;
+
+    const RAW: &[u8] = b"From: a@friends.test\n\nA letter of eight words, or more than these.\n";
+
+    /// What people call spam is "many", by which clients refuse it, unless a recipient wrote to its sender.
+    #[test]
+    fn what_is_held_is_not_many() {
+        let rules = Rules::of_tests();
+        let envelope = Envelope {
+            sender: Some("a@friends.test".to_owned()),
+            host: Some("mx.friends.test".to_owned()),
+            recipients: vec!["anna@box.test".to_owned()],
+            ..Envelope::default()
+        };
+        let mut content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), &rules);
+        let known = Counts { body: Some(3), near: None, spam: Some(Weight::of_units(24)) };
+        let body = |content: &Content| {
+            let finding = Counted::find(&rules, &envelope, content, (known, Backings::default()), None);
+            let Finding::Counted(counted) = &finding else { panic!("{finding:?}") };
+            assert_eq!(counted.decision.verdict, Verdict::Spam);
+            counts(&rules, counted, Many::default())
+        };
+        assert_eq!(body(&content), [("Body", "many".to_owned())]);
+        content.correspondences = content.possible_correspondences(&envelope);
+        assert_eq!(body(&content), [("Body", "3".to_owned())]);
+    }
 }

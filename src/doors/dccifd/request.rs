@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What stands before a message: options, client, HELO, sender and recipients, a line each, and an empty line.
 
+use crate::judging::MAX_RECIPIENTS;
 use std::net::IpAddr;
 
 /// Bytes of all these lines.
@@ -47,8 +48,10 @@ pub struct Request {
     pub helo: String,
     /// The sender.
     pub sender: String,
-    /// The recipients.
+    /// The recipients, as far as they are kept.
     pub recipients: Vec<String>,
+    /// How many there are beyond these.
+    pub unkept: usize,
     /// The local user for whom a recipient's copy is, of the first that has one.
     pub user: Option<String>,
 }
@@ -173,12 +176,17 @@ impl Request {
         self.host = (is_name && self.client.is_some()).then(|| host.to_owned());
     }
 
-    /// A recipient, and behind a carriage return the local user. Haraka has all recipients in one line.
+    /// A recipient, and behind a carriage return the local user. Haraka has all recipients in one line, so a local user with an `@` would
+    /// be taken for one; no client is known that tells such.
     fn recipient(&mut self, line: &str) {
         for (at, part) in line.split('\r').enumerate() {
             let part = part.trim();
             if at == 0 || part.contains('@') || part.starts_with('<') {
-                self.recipients.push(address(part).to_owned());
+                if self.recipients.len() < MAX_RECIPIENTS {
+                    self.recipients.push(address(part).to_owned());
+                } else {
+                    self.unkept += 1;
+                }
             } else if self.user.is_none() && !part.is_empty() {
                 self.user = Some(part.to_owned());
             }
@@ -288,6 +296,10 @@ mod tests {
         let (request, _) = read(b"\n\n\n\n<@a,@b:u@box.test>\ruser\nunknown\n<>\n\n").unwrap();
         assert_eq!(request.recipients, ["u@box.test", "unknown", ""]);
         assert_eq!(request.user.as_deref(), Some("user"));
+        let (request, _) = read(b"\n\n\n\nu@box.test\rv@box.test\rme\n\n").unwrap();
+        assert_eq!((request.recipients.len(), request.user.as_deref()), (2, Some("me")));
+        let (request, _) = read(&[b"\n\n\n\n", &*b"a\n".repeat(MAX_RECIPIENTS + 7), b"\n"].concat()).unwrap();
+        assert_eq!((request.recipients.len(), request.unkept), (MAX_RECIPIENTS, 7));
     }
 
     #[test]

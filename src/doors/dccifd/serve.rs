@@ -6,11 +6,11 @@ use super::super::settings::DccifdSettings;
 use super::reply::{Found, Style, reply};
 use super::request::{Bad, Preamble, Request, Shows};
 use crate::activity::{Door, Request as Done};
-use crate::judging::{Hold, Judgement, Message, Service, Word, judge, take_report};
+use crate::judging::{Hold, Judgement, Message, Refused, Service, Word, judge, take_report};
 use crate::ledger::Side;
 use crate::mail::{MAX_BODY, header_fields};
 use crate::net::{Accepted, Crowd, Member, Socket, Stream, serve_seated};
-use crate::verdict::{Envelope, Rules};
+use crate::verdict::{Envelope, Rules, Unknown};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -87,9 +87,10 @@ async fn connection(Accepted { mut stream, ip }: Accepted, member: &Member, cont
             return doors.add(Door::Dccifd, Done::TimedOut);
         }
     };
-    // From now on it is our turn, and it is not sent away.
-    let _busy = member.busy();
+    // It is our turn, and it is not sent away; until it has to take the answer.
+    let busy = member.busy();
     let (done, answer) = Box::pin(answer(context, received)).await;
+    drop(busy);
     doors.add(Door::Dccifd, done);
     let write = async {
         stream.write_all(&answer).await?;
@@ -161,16 +162,21 @@ impl Copy {
 /// A message whose header is there.
 fn begin(context: &Context, request: &Request, head: &Head) -> Message {
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let client = request.client.or_else(|| head.client(request.skipped).and_then(|received| received.client));
+    // Where the client is not told, a Received field has it, and what it called itself.
+    let received =
+        request.client.is_none().then(|| head.client(request.skipped)).flatten().unwrap_or_default();
     let envelope = Envelope {
-        client,
+        client: request.client.or(received.client),
         host: request.host.clone(),
-        helo: text(&request.helo),
+        helo: text(&request.helo).or(received.helo),
         sender: Some(request.sender.clone()),
         ..Envelope::default()
     };
     let mut message = Message::new(&context.service, envelope, Door::Dccifd);
     request.recipients.iter().for_each(|recipient| message.rcpt(recipient));
+    if request.unkept > 0 {
+        message.fail(Unknown::TooManyRecipients);
+    }
     // DCC counts recipients: to none, nothing is counted. What is called spam was counted as it came.
     let is_asked = request.query || request.spam || request.recipients.is_empty();
     if is_asked || !context.settings.count {
@@ -184,11 +190,17 @@ async fn answer(context: &Context, received: Received) -> (Done, Vec<u8>) {
     let Received { request, mut message, mut copy } = received;
     let service = &context.service;
     let is_nominated = match &mut copy {
-        Some(copy) if request.spam => {
-            let is_returned = request.shows == Shows::Message;
-            let raw = if is_returned { copy.bytes.clone() } else { std::mem::take(&mut copy.bytes) };
-            nominate(service, &request, raw).await
+        // A second copy is returned.
+        Some(copy) if request.spam && request.shows == Shows::Message => {
+            let has_room = copy.hold.take(copy.bytes.len());
+            if !has_room {
+                log::info!(
+                    "dccifd: a message that was called spam is not nominated: there is no memory for it"
+                );
+            }
+            has_room && nominate(service, &request, copy.bytes.clone()).await
         }
+        Some(copy) if request.spam => nominate(service, &request, std::mem::take(&mut copy.bytes)).await,
         _ => false,
     };
     let times = message.rules.times(&message.rules.parties(&message.envelope)) as usize;
@@ -228,6 +240,8 @@ async fn nominate(service: &Service, request: &Request, raw: Vec<u8>) -> bool {
     let word = Word { reporter, side: Side::Spam, force: false, only_back: false };
     match take_report(service, raw, word).await {
         Ok(_) => true,
+        // The log tells that once a day.
+        Err(Refused::TooMany) => false,
         Err(why) => {
             log::info!("dccifd: a message that was called spam is not nominated: {why}");
             false

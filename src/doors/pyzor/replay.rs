@@ -2,7 +2,8 @@
 //! What was signed counts once: who hears a signed report on its way, and sends it again, adds nothing.
 
 use super::accounts::{CLOCK, Signed};
-use std::collections::{HashSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 
 /// Signatures that are remembered at most, in about 20 MB: those of 400 signed reports a second.
 const MOST: usize = 1 << 18;
@@ -14,34 +15,62 @@ const KEPT: u64 = 2 * CLOCK;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     New,
+    /// What it signs is being counted; its answer is still to come.
+    UnderWay,
+    /// What it signs was counted.
     Before,
     /// There is no room to remember one more.
     Full,
 }
 
-/// The signatures of what was counted lately.
+/// What became of what was signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    UnderWay,
+    Counted,
+    /// It was not taken, and may come again.
+    Lost,
+}
+
+/// The signatures of what came lately.
 #[derive(Debug, Default)]
 pub(super) struct Replays {
-    seen: HashSet<Signed>,
+    seen: HashMap<Signed, Fate>,
     /// The same in the order in which they came, with the time until which they are remembered.
     order: VecDeque<(u64, Signed)>,
 }
 
 impl Replays {
-    /// Remembers a signature at the time `now`.
+    /// Remembers a signature at the time `now`. What is new is to be [settled](Self::settle).
     pub(super) fn see(&mut self, signature: Signed, now: u64) -> Seen {
         while let Some((_, old)) = self.order.pop_front_if(|(until, _)| *until < now) {
             self.seen.remove(&old);
         }
-        if self.seen.contains(&signature) {
-            return Seen::Before;
+        let has_room = self.seen.len() < MOST;
+        match self.seen.entry(signature) {
+            Entry::Occupied(mut seen) => match seen.get() {
+                Fate::UnderWay => Seen::UnderWay,
+                Fate::Counted => Seen::Before,
+                // It stays at its place: it is remembered for as long as its time would be taken.
+                Fate::Lost => {
+                    seen.insert(Fate::UnderWay);
+                    Seen::New
+                }
+            },
+            Entry::Vacant(_) if !has_room => Seen::Full,
+            Entry::Vacant(seen) => {
+                seen.insert(Fate::UnderWay);
+                self.order.push_back((now + KEPT, signature));
+                Seen::New
+            }
         }
-        if self.seen.len() >= MOST {
-            return Seen::Full;
+    }
+
+    /// Says whether what was signed was taken. What was not is new when it comes again.
+    pub(super) fn settle(&mut self, signature: &Signed, is_taken: bool) {
+        if let Some(fate) = self.seen.get_mut(signature) {
+            *fate = if is_taken { Fate::Counted } else { Fate::Lost };
         }
-        self.seen.insert(signature);
-        self.order.push_back((now + KEPT, signature));
-        Seen::New
     }
 }
 
@@ -58,7 +87,11 @@ mod tests {
     #[test]
     fn a_signature_is_new_once() {
         let mut replays = Replays::default();
-        assert_eq!([1, 2, 1].map(|n| replays.see(signature(n), 1000)), [Seen::New, Seen::New, Seen::Before]);
+        assert_eq!(
+            [1, 2, 1].map(|n| replays.see(signature(n), 1000)),
+            [Seen::New, Seen::New, Seen::UnderWay]
+        );
+        replays.settle(&signature(1), true);
         assert_eq!(replays.see(signature(1), 1000 + KEPT), Seen::Before);
         assert_eq!(replays.see(signature(1), 1001 + KEPT), Seen::New, "nobody would take its time any more");
     }
@@ -69,6 +102,13 @@ mod tests {
         let mut replays = Replays::default();
         let most = u32::try_from(MOST).unwrap();
         assert!((0..most).all(|n| replays.see(signature(n), 1000) == Seen::New));
+        // What is lost and sent again for ever takes no more.
+        for _ in 0..3 {
+            replays.settle(&signature(1), false);
+            assert_eq!(replays.see(signature(1), 1000), Seen::New);
+        }
+        assert_eq!(replays.order.len(), MOST);
+        replays.settle(&signature(0), true);
         assert_eq!([most, 0].map(|n| replays.see(signature(n), 1000)), [Seen::Full, Seen::Before]);
         assert_eq!(replays.see(signature(most), 1001 + KEPT), Seen::New);
         assert_eq!(replays.seen.len(), 1);

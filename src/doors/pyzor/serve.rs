@@ -20,8 +20,14 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
 
-/// Requests that are answered together at most.
-const TOGETHER: usize = 256;
+/// Requests that are answered together at most: the first one waits until the last was read.
+const TOGETHER: usize = 32;
+
+/// The same where a server may have to be asked, over a network.
+const FAR_TOGETHER: usize = 256;
+
+/// Questions to a server at a time. When so many are on their way, the next one is for more requests together.
+const FAR: usize = 8;
 
 /// Reports that are being counted at a time; more are dropped, as a network drops them.
 const REPORTS: usize = 256;
@@ -61,7 +67,17 @@ struct Back {
 enum Task {
     Tell(Told),
     Look(PyzorDigest, bool),
-    Count(Side, Vec<PyzorDigest>),
+    Count(Reported),
+    /// It came before, and is answered when that is.
+    Nothing,
+}
+
+/// What is to be counted.
+struct Reported {
+    side: Side,
+    digests: Vec<PyzorDigest>,
+    /// By what it is known if it comes again.
+    signed: Option<Signed>,
 }
 
 impl Context {
@@ -155,7 +171,10 @@ impl Context {
             Ok(match signed.map(|signed| self.see(signed, now)).transpose()? {
                 // A network may deliver a datagram twice, too.
                 Some(Seen::Before) => Task::Tell(Told::Done),
-                Some(Seen::New) | None => Task::Count(side, digests),
+                Some(Seen::UnderWay) => Task::Nothing,
+                Some(Seen::New) | None => {
+                    Task::Count(Reported { side, digests, signed: signed.map(|(signature, _)| signature) })
+                }
                 Some(Seen::Full) => return Err(Denied::Busy),
             })
         };
@@ -214,7 +233,8 @@ impl Context {
                 self.send(answer, Ok(told), &back);
             }
             Ok(Task::Look(digest, is_info)) => return Some(Waiting { digest, is_info, back }),
-            Ok(Task::Count(side, digests)) => {
+            Ok(Task::Nothing) => (),
+            Ok(Task::Count(reported)) => {
                 let teller = match request.user() {
                     ANONYMOUS => Teller::Network {
                         network: network_of(from.ip()),
@@ -222,20 +242,21 @@ impl Context {
                     },
                     name => Teller::Account(name.to_owned()),
                 };
-                self.count(digests, teller, side, back);
+                self.count(reported, teller, back);
             }
         }
         None
     }
 
     /// Has a report counted beside the loop: that takes as long as the disk does.
-    fn count(self: &Arc<Self>, digests: Vec<PyzorDigest>, teller: Teller, side: Side, back: Back) {
+    fn count(self: &Arc<Self>, reported: Reported, teller: Teller, back: Back) {
         let Ok(permit) = Arc::clone(&self.reports).try_acquire_owned() else {
+            self.settle(reported.signed.as_ref(), false);
             return self.add(Done::TimedOut);
         };
         let context = Arc::clone(self);
         drop(tokio::spawn(async move {
-            let counted = context.counted(digests, &teller, side).await;
+            let counted = context.counted(&reported, &teller).await;
             drop(permit);
             let told = match counted {
                 Ok(true) => Ok((Done::Nominated, Told::Done)),
@@ -247,20 +268,32 @@ impl Context {
         }));
     }
 
-    async fn counted(&self, digests: Vec<PyzorDigest>, teller: &Teller, side: Side) -> Result<bool, Denied> {
+    async fn counted(&self, reported: &Reported, teller: &Teller) -> Result<bool, Denied> {
         let each = self.settings.count == Tally::Reports;
+        let mut result = Ok(false);
         let mut is_counted = false;
-        for digest in digests {
-            match take_pyzor(&self.service, digest, (teller, side), each).await {
+        for &digest in &reported.digests {
+            match take_pyzor(&self.service, digest, (teller, reported.side), each).await {
                 Ok(counted) => is_counted |= counted,
-                Err(Refused::TooMany) => return Err(Denied::TooMany),
+                Err(Refused::TooMany) => result = Err(Denied::TooMany),
                 Err(why) => {
                     log::info!("pyzor: a report is not counted: {why}");
-                    return Err(Denied::Unavailable);
+                    result = Err(Denied::Unavailable);
                 }
             }
+            if result.is_err() {
+                break;
+            }
         }
-        Ok(is_counted)
+        // Where each report counts, what was counted in part would be counted twice.
+        self.settle(reported.signed.as_ref(), result.is_ok() || is_counted && each);
+        result.map(|_| is_counted)
+    }
+
+    fn settle(&self, signed: Option<&Signed>, is_taken: bool) {
+        if let Some(signed) = signed {
+            self.replays.lock().settle(signed, is_taken);
+        }
     }
 
     /// Answers all that wait with one question to the ledger.
@@ -289,6 +322,8 @@ pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Outp
     let mut rates = Rates::new(context.settings.max_rate);
     // One byte more than is taken, to see what is longer.
     let (mut piece, mut answer, mut waiting) = (vec![0; MOST + 1], Vec::new(), Vec::new());
+    let is_far = context.service.asks.is_some();
+    let (together, far) = (if is_far { FAR_TOGETHER } else { TOGETHER }, Arc::new(Semaphore::new(FAR)));
     let mut end = std::pin::pin!(end);
     let mut reloads = context.service.reloads();
     loop {
@@ -308,7 +343,7 @@ pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Outp
         }
         let now = crate::ledger::now();
         let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX / 2);
-        for _ in 0..TOGETHER {
+        for _ in 0..together {
             let (size, from) = match context.socket.try_recv_from(&mut piece) {
                 Ok(received) => received,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -324,7 +359,15 @@ pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Outp
             }
             waiting.extend(context.take(&piece[..size], from, now, &mut answer));
         }
-        if !waiting.is_empty() {
+        if !waiting.is_empty() && is_far {
+            // Nobody else waits for what a server is asked. The semaphore is never closed.
+            let permit = Arc::clone(&far).acquire_owned().await;
+            let (context, waiting) = (Arc::clone(&context), std::mem::take(&mut waiting));
+            drop(tokio::spawn(async move {
+                context.answer(&waiting, &mut Vec::new()).await;
+                drop(permit);
+            }));
+        } else if !waiting.is_empty() {
             context.answer(&waiting, &mut answer).await;
             waiting.clear();
         }

@@ -111,7 +111,10 @@ impl Lines {
         match &mut self.inside {
             Inside::Nothing => self.begin(&text, asked),
             Inside::Batch(requests) | Inside::Template(_, requests) if line == b"." => {
-                asked.push(Asked::Batch(std::mem::take(requests)));
+                let requests = std::mem::take(requests);
+                // A template without values asks nothing, and clients can read no answer without a line.
+                let is_empty = requests.is_empty();
+                asked.push(if is_empty { Asked::One(Request::Unknown) } else { Asked::Batch(requests) });
                 self.inside = Inside::Nothing;
             }
             Inside::Mail(_) if line == b"." => {
@@ -179,6 +182,7 @@ mod tests {
         assert_eq!(asked, [Asked::One(Request::Quit), both.clone(), both]);
         assert_eq!(amid, Ok(true));
         assert_eq!(read(b"a=q\n").1, Ok(false));
+        assert_eq!(read(b"-a=c&e=8&s=?\n.\n").0, [Asked::One(Request::Unknown)]);
     }
 
     /// A mail is passed over, lines of it that are longer than any other included.

@@ -5,7 +5,7 @@ use super::accounts::Accounts;
 use super::answer::{Answer, greeting, write_batch, write_one};
 use super::lines::{Asked, Bad, Lines};
 use super::request::{Digest, Request};
-use super::session::Session;
+use super::session::{PAUSE, Session};
 use crate::activity::{Door, Request as Done};
 use crate::doors::settings::RazorSettings;
 use crate::judging::{Refused, Service, opinions, take_digest};
@@ -16,7 +16,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// Bytes that are read at once.
 const PIECE: usize = 16 << 10;
@@ -109,9 +109,13 @@ async fn converse(
         }
         let bad = lines.take(&piece[..read], &mut asked).err();
         if !asked.is_empty() {
-            // From now on it is our turn, and it is not sent away.
-            let _busy = member.busy();
+            // It is our turn, and it is not sent away; until it has to take the answer.
+            let busy = member.busy();
             answer(&mut asked, (&mut session, ip), context, &mut text).await;
+            drop(busy);
+            if std::mem::take(&mut session.was_wrong) {
+                sleep(PAUSE).await;
+            }
             write(stream, text.as_bytes(), context).await?;
             text.clear();
             deadline = Instant::now() + patience;
@@ -151,6 +155,9 @@ async fn answer(
             Asked::Batch(requests) => {
                 answers.clear();
                 for request in requests {
+                    if session.is_over {
+                        break;
+                    }
                     answers.push(reply(request, (session, ip), context, &mut found).await);
                 }
                 write_batch(&answers, &context.told, text);
@@ -207,7 +214,7 @@ async fn reply(
             session.register(by, ip, (user, password)).await
         }
         Request::Identify(user) => session.identify(&context.accounts, user),
-        Request::Prove(proof) => session.prove(&proof).await,
+        Request::Prove(proof) => session.prove(&proof),
         Request::Introduction => Answer::Nothing,
         Request::Quit => {
             session.is_over = true;

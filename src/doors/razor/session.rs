@@ -12,8 +12,8 @@ use std::time::Duration;
 /// Wrong proofs, and accounts, of one connection.
 const MOST_TRIES: u32 = 3;
 
-/// How long the answer to a wrong proof takes, so that nobody tries many.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long the answer takes where a proof was wrong, so that nobody tries many.
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// One connection.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub(super) struct Session {
     /// Who it is.
     user: Option<String>,
     tries: u32,
+    /// Whether a proof was wrong since the last answer left.
+    pub(super) was_wrong: bool,
     /// Whether nothing more is to be answered.
     pub(super) is_over: bool,
 }
@@ -82,7 +84,7 @@ impl Session {
     }
 
     /// The proof: each challenge is for one.
-    pub(super) async fn prove(&mut self, proof: &str) -> Answer {
+    pub(super) fn prove(&mut self, proof: &str) -> Answer {
         let Some((user, secret, challenge)) = self.claim.take() else { return Answer::Forbidden };
         if secret.is_proved(&challenge, proof) {
             self.user = Some(user);
@@ -90,7 +92,7 @@ impl Session {
         }
         log::info!("razor: a wrong password of {}", crate::text::told(&user));
         self.is_tried();
-        tokio::time::sleep(PAUSE).await;
+        self.was_wrong = true;
         Answer::Refused
     }
 

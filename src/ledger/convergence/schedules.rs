@@ -5,7 +5,8 @@
 //!
 //! - no ledger counts a report twice: the merged counts show its own signature as often as it was seen, or not at all
 //! - a milter shows what it has: all that was reported there, but for what was lost with a file that was put back, in a batch
-//!   that was dropped, or because it was there at the start and a server noticed that the file was an old copy
+//!   that was dropped, or because it was there at the start and a server noticed that the file was an old copy; or mail, not what people
+//!   said, that waited for too long
 //! - nothing that was there at the start is sent once that was noticed
 //! - no snapshot makes a count fall
 //!
@@ -34,6 +35,7 @@ fn one_move(world: &mut World) {
     match world.below(105) {
         0..31 => world.report(m),
         31 if world.seed.is_multiple_of(2) => world.withdraw(m, s),
+        31 => world.trim(m),
         32..54 => drop(world.send(m, s, true)),
         54..62 => {
             let node = &mut world.servers[s].node;

@@ -220,6 +220,23 @@ impl World {
         true
     }
 
+    /// A milter drops what waits for longer than it may; what people said stays for as long as it counts.
+    pub(super) fn trim(&mut self, m: usize) {
+        let milter = &mut self.milters[m];
+        let now = milter.node.now;
+        milter.node.state().cache().unwrap().trim_spool(now);
+        milter.node.commit();
+        let (made, view) = (&self.made, milter.node.view());
+        let is_lost = |report: &usize| {
+            let Made { own, times, .. } = made[*report];
+            !own.is_of_people() && view.count(own, now) < times
+        };
+        let lost: BTreeSet<usize> = milter.has.iter().copied().filter(is_lost).collect();
+        // Also for a copy that is put back: a batch may by then be counted without them.
+        let copied = milter.copy.iter_mut().map(|(_, has)| has);
+        copied.chain([&mut milter.has]).for_each(|has| has.retain(|report| !lost.contains(report)));
+    }
+
     fn take(&mut self, m: usize, s: usize, spool: u64, batch: &Outgoing) -> Result<Receipt, NotCounted> {
         let reporter = Reporter { client: self.milters[m].client.clone(), spool };
         let limits = self.limited[m / 2].then_some(Limits { influence: 100_000, quota: 1_000_000 });

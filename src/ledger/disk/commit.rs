@@ -19,7 +19,7 @@ use crate::ledger::state::changes::{Begun, Changes, Expired, Kept};
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::roles::State;
 use crate::ledger::state::server::Server;
-use crate::ledger::state::spool::Spool;
+use crate::ledger::state::spool::{MAX_BATCH, Spool};
 use bulkmark_filter::Counting;
 use redb::{Database, ReadableTable, WriteTransaction};
 
@@ -122,6 +122,9 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &Changes) -> Resu
         let row = seal("spool", &first.to_le_bytes(), &encode_waiting(&changes.waiting));
         txn.open_table(SPOOL)?.insert(first, &*row)?;
     }
+    if let Some(below) = changes.renumbered {
+        renumber(txn, spool, below)?;
+    }
     if !changes.batches.is_empty() {
         let mut table = txn.open_table(BATCHES)?;
         for batch in spool.batches().filter(|batch| changes.batches.contains(&batch.number)) {
@@ -146,6 +149,21 @@ fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &Changes) -> Resu
     if changes.settled || !changes.batches.is_empty() {
         put_meta(txn, SPOOL_STATE, &encode_spool(spool))?;
         put_meta(txn, LAST_SENT, &encode_last_sent(spool.last_sent()))?;
+    }
+    Ok(())
+}
+
+/// Writes the reports below this number anew, as the spool has them.
+fn renumber(txn: &WriteTransaction, spool: &Spool, below: u64) -> Result<(), redb::Error> {
+    let mut table = txn.open_table(SPOOL)?;
+    table.retain_in(..below, |_, _| false)?;
+    // A row of reports on both sides went with them.
+    let next = table.range(below..)?.next().transpose()?.map(|(start, _)| start.value());
+    let mut first = spool.first();
+    for reports in spool.below(next.unwrap_or_else(|| spool.end())).chunks(MAX_BATCH) {
+        let row = seal("spool", &first.to_le_bytes(), &encode_waiting(reports));
+        table.insert(first, &*row)?;
+        first += reports.len() as u64;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Rows of what somebody said: of each word the beginning of the window, the weight, and whether others were told.
+//! Rows of what somebody said: of each word the beginning of the window, the weight, and where it is counted, with whether it is a trap's.
 
 use crate::ledger::disk::errors::{Fault, damaged};
 use crate::ledger::disk::rows::{seal, unseal};
@@ -7,7 +7,7 @@ use crate::ledger::disk::schema::VOICES;
 use crate::ledger::history::fields::Fields;
 use crate::ledger::state::changes::Changes;
 use crate::ledger::state::counts::Counts;
-use crate::ledger::state::voices::{VoiceKey, Voices, Word};
+use crate::ledger::state::voices::{Told, VoiceKey, Voices, Word};
 use crate::signature::{ReporterId, Signature};
 use redb::{ReadableTable, WriteTransaction};
 
@@ -16,6 +16,16 @@ pub(crate) const NAME: &str = "voices";
 
 /// Bytes of a word.
 const WORD: usize = 8 + 1 + 1;
+
+/// The bit of a word's last byte that says that a trap said it.
+const TRAP: u8 = 0x80;
+
+/// What the other bits say.
+const TOLD: [Told; 4] = [Told::Here, Told::All, Told::Unknown, Told::Void];
+
+fn byte_of(told: Told) -> u8 {
+    TOLD.iter().zip(0..).find(|(known, _)| **known == told).map_or(0, |(_, byte)| byte)
+}
 
 fn key_of((reporter, nomination): &VoiceKey) -> [u8; 32] {
     let mut key = [0; 32];
@@ -37,10 +47,11 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts, changes: &Changes) 
             continue;
         };
         let mut row = Vec::with_capacity(words.len() * WORD);
+        let trap = if counts.voices.is_trap(voice.0) { TRAP } else { 0 };
         for word in words {
             row.extend_from_slice(&word.window.to_le_bytes());
             row.extend_from_slice(&word.units.to_le_bytes());
-            row.push(word.shared.into());
+            row.push(byte_of(word.told) | trap);
         }
         drop(table.insert(&key, &*seal(NAME, &key, &row))?);
     }
@@ -55,13 +66,17 @@ pub(crate) fn load(txn: &WriteTransaction, voices: &mut Voices) -> Result<(), Fa
         let (words, []) = unseal(NAME, key.value(), row.value())?.as_chunks::<WORD>() else {
             return Err(damaged("what somebody said has an odd length"));
         };
+        let mut is_trap = false;
         let word = |bytes: &[u8; WORD]| {
             let mut fields = Fields(bytes);
-            let (window, units, shared) = (fields.u64()?, i8::from_le_bytes(fields.take()?), fields.take()?);
-            Ok(Word { window, units, shared: shared != [0] })
+            let (window, units, [last]) = (fields.u64()?, i8::from_le_bytes(fields.take()?), fields.take()?);
+            let told = TOLD.get(usize::from(last & !TRAP));
+            let told = *told.ok_or_else(|| damaged("where a word is counted cannot be"))?;
+            is_trap |= last & TRAP != 0;
+            Ok(Word { window, units, told })
         };
         let words = words.iter().map(word).collect::<Result<Vec<_>, Fault>>()?;
-        voices.restore((ReporterId::from_bytes(reporter), Signature::from_bytes(nomination)), words);
+        voices.restore((ReporterId::from_bytes(reporter), Signature::from_bytes(nomination)), words, is_trap);
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::refusal::StepRefusal;
 use crate::ledger::history::step::Step;
 use crate::ledger::history::vector::{Chain, Origin};
+use crate::ledger::settings::Settings;
 use crate::ledger::state::fleet::assembly::FleetAssembly;
 use crate::ledger::state::fleet::draft::{Batched, Drafted, Terms, draft};
 use crate::ledger::state::merged::Applied;
@@ -156,9 +157,16 @@ impl Ledger {
         Ok(FleetSnapshot::new(&*self.disk()?, key_id, window)?)
     }
 
+    /// What comes of a snapshot for this ledger, which was opened with these settings.
+    #[must_use]
+    pub fn fleet_assembly(&self, settings: &Settings) -> FleetAssembly {
+        let (key_id, window) = self.shared.parameters;
+        FleetAssembly::new(settings).like(key_id, window)
+    }
+
     /// Takes a snapshot as it is, if its chain is ahead of what is known here; or, with `forked`, also if it is of another history
-    /// ([`StepRefusal::Fork`]). [`Applied::Known`] where it is of no use: what is missing is not in it, and what the log has is to be
-    /// passed over. The steps behind it are to be read from the first one on that the log keeps: the place that the snapshot names
+    /// ([`StepRefusal::Fork`]), or of what both histories begin with: what the log has behind it is what counts. [`Applied::Known`]
+    /// where it is of no use: what is missing is not in it, and what the log has is to be passed over. The steps behind it are to be read from the first one on that the log keeps: the place that the snapshot names
     /// may be of a log that was made anew since.
     ///
     /// # Errors
@@ -173,7 +181,8 @@ impl Ledger {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let mark = snapshot.head.mark;
-        if mark.version <= self.fleet().version
+        if !forked
+            && mark.version <= self.fleet().version
             && fleet::knows_step(&*self.disk()?, mark.version, mark.chain)?
         {
             return Ok(Ok(Applied::Known));

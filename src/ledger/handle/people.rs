@@ -3,9 +3,11 @@
 
 use super::Ledger;
 use crate::ledger::errors::LedgerError;
+use crate::ledger::state::hearing::TakenBack;
 use crate::ledger::state::overview::{Asked, Overview};
+use crate::ledger::state::reporters::{SpokenOf, Unclear, only};
 use crate::ledger::state::roles::State;
-use crate::ledger::state::voices::{Said, Saying, Weighing};
+use crate::ledger::state::saying::{Said, Saying, Weighing};
 use crate::signature::{ReporterId, Signature};
 use std::sync::atomic::Ordering;
 
@@ -26,18 +28,20 @@ impl Ledger {
         self.ask(move |state: &mut State| state.counts_mut().trust.weighing = weighing).await
     }
 
-    /// Takes back all that a reporter said, whatever of, which is a newcomer again then. Returns for how many signatures.
+    /// Takes back all that a reporter said, whatever of, which is a newcomer again then. Returns of how many signatures it
+    /// was taken back, and of how many it is left, and leaves with its window.
     ///
     /// # Errors
     /// When it is not on disk; then some of it may be taken back, and the rest can be.
-    pub async fn forget(&self, reporter: ReporterId, now: u64) -> Result<usize, LedgerError> {
-        let mut taken_back = 0;
+    pub async fn forget(&self, reporter: ReporterId, now: u64) -> Result<TakenBack, LedgerError> {
+        let (mut all, mut from) = (TakenBack::default(), None);
         loop {
-            let forgotten = self.ask_role(move |state: &mut State| state.forget(reporter, now)).await?;
-            taken_back += forgotten.taken_back;
-            // What cannot be taken back any further is not tried for ever.
-            if !forgotten.more || forgotten.taken_back == 0 {
-                return Ok(taken_back);
+            let part = self.ask_role(move |state: &mut State| state.forget(reporter, from, now)).await?;
+            all.signatures += part.taken_back;
+            all.left += part.left;
+            from = part.next;
+            if from.is_none() {
+                return Ok(all);
             }
         }
     }
@@ -47,7 +51,35 @@ impl Ledger {
     /// # Errors
     /// When there are no counts.
     pub async fn overview(&self, asked: Asked) -> Result<Overview, LedgerError> {
-        self.look(move |state: &State| state.overview(&asked)).await
+        let gathered = self.look(move |state: &State| state.gather(asked.now)).await?;
+        let sorted = aside(move || gathered.sort(&asked)).await?;
+        self.look(move |state: &State| state.overview(&sorted, &asked)).await
+    }
+
+    /// The reporter whose hash begins so.
+    ///
+    /// # Errors
+    /// When there are no counts. [`Unclear`] where none or several are meant.
+    pub async fn reporter_of(&self, prefix: String) -> Result<Result<ReporterId, Unclear>, LedgerError> {
+        let speakers = self.look(State::speakers).await?;
+        aside(move || only(speakers, "reporter", &prefix)).await
+    }
+
+    /// Who spoke of the mailing whose name begins so.
+    ///
+    /// # Errors
+    /// As [`Self::reporter_of`].
+    pub async fn spoken_of(
+        &self,
+        prefix: String,
+        now: u64,
+    ) -> Result<Result<SpokenOf, Unclear>, LedgerError> {
+        let mailings = self.look(State::mailings).await?;
+        let mailing = match aside(move || only(mailings, "mailing", &prefix)).await? {
+            Ok(mailing) => mailing,
+            Err(unclear) => return Ok(Err(unclear)),
+        };
+        self.look(move |state: &State| Ok(state.spoken_of(mailing, now))).await
     }
 
     /// What people say by these tagged signatures, at the time `now`, where the word of others' users weighs so many thousandths of
@@ -71,4 +103,9 @@ impl Ledger {
     pub fn has_people(&self) -> bool {
         self.shared.has_people.load(Ordering::Relaxed)
     }
+}
+
+/// Does what needs much time and no ledger: mail is counted meanwhile.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LedgerError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| LedgerError::Closed)
 }

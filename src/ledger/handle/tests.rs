@@ -2,8 +2,8 @@
 //! What whoever holds the handle relies on.
 
 use super::*;
-use crate::ledger::{Asked, Nominated, Saying, Weighing};
-use crate::signature::{ReporterId, nomination};
+use crate::ledger::{Asked, Durability, FILE_NAME, Nominated, Saying, TakenBack, Weighing};
+use crate::signature::{ReporterId, nomination, revocation};
 
 fn report(signature: Signature, times: u32, now: u64) -> Report {
     Report { signatures: vec![signature], times, now, ..Report::default() }
@@ -178,8 +178,9 @@ async fn whom_to_believe_is_kept() {
     let (settings, key) = (Settings::default(), FederationKey::public());
     let [of, other] = [9, 10].map(|n| Signature::from_bytes([n; 16]));
     let (now, later) = (1_800_000_000, 1_800_000_000 + 2 * 86_400);
-    let word = |who, of, now| Saying {
-        reporter: ReporterId::from_bytes([who; 16]),
+    let word = |who: u8, of, now| Saying {
+        // The last two bits say that it is a user.
+        reporter: ReporterId::from_bytes([4 * who + 1; 16]),
         nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
         weighing: Weighing { thousandths: 1000, ..Weighing::default() },
         now,
@@ -201,4 +202,40 @@ async fn whom_to_believe_is_kept() {
         assert_eq!(of_mailings, [(12, 3.0), (usize::from(round) + 1, f64::from(5 * (round + 1)) / 8.0)]);
         ledger.close().await.unwrap();
     }
+}
+
+/// What people say is on disk when it is answered, however relaxed all else is; and so is that it was taken back.
+#[tokio::test]
+async fn a_word_is_on_disk_when_it_is_answered() {
+    let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let hour = Duration::from_secs(3600);
+    let settings = Settings { durability: Durability::Relaxed, commit_interval: hour, ..Settings::default() };
+    let (key, now) = (FederationKey::public(), 1_800_000_000);
+    let [of, mail] = [9, 10].map(|n| Signature::from_bytes([n; 16]));
+    let wanted = [mail, nomination(&key, of), revocation(nomination(&key, of))];
+    // As it is found after a crash.
+    let on_disk = || {
+        let [from, to] = [&directory, &copy].map(|at| at.path().join(FILE_NAME));
+        std::fs::copy(from, to).unwrap();
+        let shares = crate::ledger::read(copy.path(), &settings, &key, &wanted, now).unwrap();
+        shares.iter().map(Shares::total).collect::<Vec<_>>()
+    };
+    let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+    ledger.report(report(mail, 3, now)).await.unwrap();
+    assert_eq!(on_disk(), [0, 0, 0], "mail is answered before");
+    let reporter = ReporterId::from_bytes([1; 16]);
+    let said = Saying {
+        reporter,
+        nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
+        weighing: Weighing { thousandths: 1000, ..Weighing::default() },
+        now,
+        ..Saying::default()
+    };
+    assert_eq!(ledger.say(said.clone()).await.unwrap().counted, 1);
+    assert_eq!(on_disk(), [3, 2, 0]);
+    ledger.report(report(mail, 1, now)).await.unwrap();
+    assert_eq!(ledger.forget(reporter, now).await, Ok(TakenBack { signatures: 1, left: 0 }));
+    assert_eq!(on_disk(), [4, 2, 2]);
+    ledger.report(report(mail, 1, now)).await.unwrap();
+    assert_eq!(on_disk(), [4, 2, 2]);
 }

@@ -5,6 +5,8 @@ use crate::ledger::history::carried::Carried;
 use crate::ledger::history::refusal::{Refusal, StepRefusal};
 use crate::ledger::history::step::Step;
 use crate::ledger::history::update::Update;
+use crate::ledger::history::window::Calendar;
+use crate::ledger::settings::Settings;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::fleet::assembly::Assembled;
 use crate::ledger::state::fleet::fold::check_like;
@@ -12,10 +14,10 @@ use crate::ledger::state::merged::{Applied, MergedCounts};
 use crate::ledger::state::receipts::Receipt;
 use crate::ledger::state::report::Report;
 use crate::ledger::state::retries::Retries;
+use crate::ledger::state::saying::{Said, Saying};
 use crate::ledger::state::spool::fleet::Sent;
-use crate::ledger::state::spool::{Outgoing, Spool, Waiting};
+use crate::ledger::state::spool::{Dropped, Outgoing, Spool, Trimmed, Waiting};
 use crate::ledger::state::trusted::Known;
-use crate::ledger::state::voices::{Said, Saying};
 use crate::signature::Signature;
 use std::sync::Arc;
 
@@ -106,9 +108,11 @@ impl Cache {
 
     /// Lets go of a batch that this server will never take.
     pub(crate) fn drop_batch(&mut self, upstream: &str, number: u64) {
+        let words = self.spool.words_of(&[number]);
         if self.spool.drop_batch(upstream, number) {
             self.counts.changes.batches.insert(number);
             self.counts.changes.settled = true;
+            self.counts.doubt(&words);
         }
     }
 
@@ -120,17 +124,20 @@ impl Cache {
             self.counts.changes.settled = true;
             return None;
         }
-        let (dropped, lost) = self.spool.renew(upstream, known, new);
-        self.counts.changes.batches.extend(dropped);
+        let Dropped { batches, lost, words } = self.spool.renew(upstream, known, new);
+        self.counts.changes.batches.extend(batches);
         self.counts.changes.settled = true;
+        self.counts.doubt(&words);
         Some(lost)
     }
 
     /// Remembers that a server counted a batch.
     pub(crate) fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) {
+        let words = self.spool.words_of(&[number]);
         if self.spool.acknowledge(upstream, number, receipt) {
             self.counts.changes.batches.insert(number);
             self.settle();
+            self.counts.counted(&words, self.counts.clock);
         }
     }
 
@@ -192,6 +199,8 @@ impl Cache {
         }
         changes.settled |= heard.renewed.is_some() || !heard.settled.is_empty();
         changes.batches.extend(heard.settled);
+        self.counts.counted(&heard.counted, self.counts.clock);
+        self.counts.doubt(&heard.doubtful);
     }
 
     /// The batches for a fleet's log that are open and have a number above `after`, and then, with `begin`, new ones; `most` of them.
@@ -212,13 +221,20 @@ impl Cache {
         sent.into_iter().map(carried).collect()
     }
 
-    /// Drops reports that waited for too long or are too many. Returns how many are lost.
+    /// Drops reports that waited for too long or are too many. What people say stays as long as it counts. Returns how many are lost.
     pub(crate) fn trim_spool(&mut self, now: u64) -> u64 {
         let before = self.spool.first();
-        let federation = &self.counts.settings.federation;
+        let Settings { federation, .. } = &self.counts.settings;
         let since = now.saturating_sub(federation.spool_age.as_secs());
-        let lost = self.spool.trim(federation.spool_reports, since);
-        self.counts.changes.settled |= self.spool.first() != before;
+        let calendar = Calendar::new(&self.counts.settings);
+        let keeps = |report: &Waiting| {
+            report.signature.is_of_people() && !calendar.is_over(calendar.of_people(report.at), now)
+        };
+        let Trimmed { lost, batches, renumbered } = self.spool.trim(federation.spool_reports, since, keeps);
+        let changes = &mut self.counts.changes;
+        changes.batches.extend(batches);
+        changes.renumbered = changes.renumbered.max(renumbered);
+        changes.settled |= self.spool.first() != before;
         lost
     }
 }

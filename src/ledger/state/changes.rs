@@ -91,6 +91,8 @@ pub(crate) struct Changes {
     pub(crate) over: Vec<Window>,
     /// Reports or batches left the spool, or it has another number.
     pub(crate) settled: bool,
+    /// The number below which the spool's reports have other numbers than on disk.
+    pub(crate) renumbered: Option<u64>,
 }
 
 impl Changes {
@@ -109,6 +111,11 @@ impl Changes {
             && self.cases.is_empty()
             && self.standings.is_empty()
             && !self.settled
+    }
+
+    /// Whether something of it was promised to be on disk when it is answered, however relaxed all else is.
+    pub(crate) fn is_promised(&self) -> bool {
+        !(self.voices.is_empty() && self.cases.is_empty() && self.standings.is_empty())
     }
 
     /// What waits, by number of rows.

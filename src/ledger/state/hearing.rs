@@ -5,9 +5,12 @@ use crate::ledger::state::cases::Case;
 use crate::ledger::state::changes::Changes;
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::roles::{State, WrongRole};
+use crate::ledger::state::saying::{Nominated, Said, Saying};
+use crate::ledger::state::spool::Waiting;
 use crate::ledger::state::trusted::{Known, taken_back, weigh_new};
-use crate::ledger::state::voices::{Nominated, Said, Saying, Wanted};
+use crate::ledger::state::voices::{VoiceKey, Wanted};
 use crate::signature::{ReporterId, Signature, revocation, weigh};
+use serde::{Deserialize, Serialize};
 
 /// Signatures that are judged at a time; what is left follows soon.
 const AT_A_TIME: usize = 2000;
@@ -15,15 +18,29 @@ const AT_A_TIME: usize = 2000;
 /// Rows of one reporter that are taken back at a time.
 const FORGOTTEN_AT_A_TIME: usize = 5000;
 
+/// Voices of which most signatures have no more.
+const FEW: usize = 4;
+
 const DAY: u64 = 86_400;
 
 /// What was taken back of all that somebody said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenBack {
+    /// Of so many signatures.
+    pub signatures: usize,
+    /// Of so many it could not be.
+    pub left: usize,
+}
+
+/// The same, of a part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Forgotten {
+pub(crate) struct Forgotten {
     /// Signatures for which something stood.
     pub taken_back: usize,
-    /// Whether there is more to take back.
-    pub more: bool,
+    /// Those of which something stands all the same.
+    pub left: usize,
+    /// Where to go on, if there is more.
+    pub next: Option<Signature>,
 }
 
 impl State {
@@ -66,13 +83,20 @@ impl State {
         }
     }
 
-    /// Takes back what a reporter said, of whatever; and it is a newcomer again.
+    /// Takes back what a reporter said, of whatever, from the nomination `from` on; when all is, it is a newcomer again.
     ///
     /// # Errors
     /// A server has no users.
-    pub(crate) fn forget(&mut self, reporter: ReporterId, now: u64) -> Result<Forgotten, WrongRole> {
+    pub(crate) fn forget(
+        &mut self,
+        reporter: ReporterId,
+        from: Option<Signature>,
+        now: u64,
+    ) -> Result<Forgotten, WrongRole> {
         let counts = self.counts();
-        let rows = counts.voices.of_reporter(reporter, now);
+        let mut rows = counts.voices.of_reporter(reporter, now);
+        rows.retain(|nomination| from.is_none_or(|from| *nomination >= from));
+        rows.sort_unstable();
         let nominated = |nomination: Signature| Nominated {
             of: counts.cases.get(nomination).map_or(nomination, |case| case.of),
             nomination,
@@ -80,15 +104,15 @@ impl State {
             shared: false,
         };
         let nominations: Vec<_> = rows.iter().take(FORGOTTEN_AT_A_TIME).map(|&of| nominated(of)).collect();
-        let more = rows.len() > nominations.len();
-        let weighing = counts.trust.weighing;
+        let next = rows.get(nominations.len()).copied();
+        let (tried, weighing) = (nominations.len(), counts.trust.weighing);
         let saying = Saying { reporter, nominations, weighing, only_back: true, now, ..Saying::default() };
-        let said = self.say(&saying)?;
+        let Said { taken_back, .. } = self.say(&saying)?;
         let Counts { trust, changes, .. } = self.counts_mut();
-        if !more && trust.standings.forget(reporter.bytes(), &trust.weighing.settings, now) {
+        if next.is_none() && trust.standings.forget(reporter.bytes(), &trust.weighing.settings, now) {
             changes.standings.insert(reporter);
         }
-        Ok(Forgotten { taken_back: said.taken_back, more })
+        Ok(Forgotten { taken_back, left: tried - taken_back, next })
     }
 }
 
@@ -106,7 +130,7 @@ impl Counts {
             .map(|case| case.mailing)
             .or_else(|| saying.nominations.first().map(|said| said.nomination));
         let parts = u8::try_from(saying.nominations.len()).unwrap_or(u8::MAX);
-        voices.say(saying, changed, |at, wanted| {
+        let heard = voices.say(saying, changed, |at, wanted| {
             let (said, known) = (&saying.nominations[at], known.get(at).copied().unwrap_or_default());
             let begin = || Case {
                 of: said.of,
@@ -119,11 +143,12 @@ impl Counts {
                 voices: Vec::new(),
             };
             let of_before = cases.get(said.nomination).map_or(&[][..], |case| &case.voices);
+            let is_back = matches!(wanted, Wanted::Back(_));
             let (units, voice) = match wanted {
                 Wanted::Back(units) => (units, taken_back(known, of_before, saying, units)),
                 Wanted::New(side, most) => weigh_new(trust, known, of_before, saying, (side, most)),
             };
-            if units > 0 {
+            if units > 0 || is_back {
                 let case = cases.entry(said.nomination, begin);
                 case.last = saying.now;
                 if Some(said.nomination) == mailing {
@@ -131,12 +156,37 @@ impl Counts {
                 }
                 if let Some(voice) = voice {
                     case.voices.retain(|known| known.who != voice.who);
+                    if case.voices.len() < FEW {
+                        case.voices.reserve_exact(1);
+                    }
                     case.voices.push(voice);
                 }
                 changed_cases.insert(said.nomination);
             }
             units
-        })
+        });
+        let evicted = voices.take_evicted();
+        self.leave(evicted);
+        heard
+    }
+
+    /// Of these rows nothing is left.
+    fn leave(&mut self, rows: impl IntoIterator<Item = VoiceKey>) {
+        for (who, nomination) in rows {
+            let is_last = !self.voices.is_spoken_of(nomination);
+            self.cases.leave(who, nomination, is_last);
+            self.changes.cases.insert(nomination);
+        }
+    }
+
+    /// Of these reports, which were sent and which nobody will ever answer, it is not known whether they count.
+    pub(crate) fn doubt(&mut self, reports: &[Waiting]) {
+        self.changes.voices.extend(self.voices.doubt(reports));
+    }
+
+    /// A server counted these reports by now.
+    pub(crate) fn counted(&mut self, reports: &[Waiting], now: u64) {
+        self.changes.voices.extend(self.voices.counted(reports, now));
     }
 
     fn judge(&mut self, nomination: Signature, known: Known, now: u64) {
@@ -152,11 +202,8 @@ impl Counts {
     /// Takes out what nobody's word counts for any more.
     pub(crate) fn take_expired_words(&mut self, now: u64) {
         let gone = self.voices.take_expired(now);
-        for &(who, nomination) in gone.iter().filter(|key| self.voices.row(key).is_none()) {
-            let is_last = !self.voices.is_spoken_of(nomination);
-            self.cases.leave(who, nomination, is_last);
-            self.changes.cases.insert(nomination);
-        }
+        let left: Vec<VoiceKey> = gone.iter().filter(|key| self.voices.row(key).is_none()).copied().collect();
+        self.leave(left);
         self.changes.voices.extend(gone);
     }
 }

@@ -23,8 +23,8 @@ const ELSEWHERE: u64 = (1 << COUNT_BITS) - 1;
 const EXACT: u32 = 16;
 const STEP: u32 = 16;
 
-/// A part has room for one in so many more, so that it does not move at each new one.
-const SLACK: usize = 16;
+/// A part has room for one in so many more, so that it does not move at each new one. To move it costs less than to put the new one in its place.
+const SLACK: usize = 64;
 
 /// Prints with their counts, in order.
 #[derive(Default)]

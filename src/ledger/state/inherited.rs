@@ -46,6 +46,11 @@ impl Inherited {
         self.end
     }
 
+    /// The reports that were there have other numbers now: those below this one.
+    pub(crate) const fn move_end(&mut self, end: u64) {
+        self.end = end;
+    }
+
     /// The number under which this server is still to be asked.
     pub(crate) fn question(&self, upstream: &str) -> Option<u64> {
         let last = self.last.as_ref().filter(|_| !self.agreed.contains(upstream))?;

@@ -21,8 +21,11 @@ pub(crate) mod oddity;
 pub(crate) mod overview;
 pub(crate) mod receipts;
 pub(crate) mod report;
+pub(crate) mod reporters;
 pub(crate) mod retries;
 pub(crate) mod roles;
+pub(crate) mod room;
+pub(crate) mod saying;
 pub(crate) mod server;
 pub(crate) mod server_peers;
 pub(crate) mod shares;
@@ -34,5 +37,7 @@ pub(crate) mod thin;
 pub(crate) mod trusted;
 pub(crate) mod unheard;
 pub(crate) mod voices;
+#[cfg(test)]
+mod voices_kept_tests;
 #[cfg(test)]
 mod voices_tests;

@@ -4,9 +4,9 @@
 use crate::ledger::state::counts::Counts;
 use crate::ledger::state::report::Report;
 use crate::ledger::state::retries::Retries;
+use crate::ledger::state::saying::{Said, Saying};
 use crate::ledger::state::spool::Spool;
 use crate::ledger::state::trusted::Known;
-use crate::ledger::state::voices::{Said, Saying};
 
 /// The state of a milter that counts for itself.
 pub(crate) struct Site {

@@ -9,6 +9,11 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 
 pub(crate) mod fleet;
+mod lost;
+mod trim;
+
+pub(crate) use lost::Dropped;
+pub(crate) use trim::Trimmed;
 
 /// Reports in one batch at most, from a spool to a server.
 pub const MAX_BATCH: usize = 8192;
@@ -217,60 +222,11 @@ impl Spool {
         batch
     }
 
-    /// Lets go of the reports of a batch of this server, as if they were in the merged counts. False when it has none.
-    pub(crate) fn drop_batch(&mut self, upstream: &str, number: u64) -> bool {
-        let dropped = self.mark(upstream, number, DROPPED);
-        self.settle(&Vector::new());
-        dropped
-    }
-
     /// Lets go of a batch that was for a fleet's log, if the one that this server refused is one: it says that a later one of the fleet is
     /// counted, and then this one is.
     pub(crate) fn is_counted(&mut self, upstream: &str) -> Option<u64> {
         let number = self.open(upstream)?.number;
         self.moved.remove(&number).then_some(number).filter(|&number| self.drop_batch(upstream, number))
-    }
-
-    /// Goes on as the spool `new`, if `known` is this one: a server knows a later batch of it, so the file was an old copy.
-    /// What was there at the start may have been counted, and is dropped. What was made since was sent to nobody but those
-    /// who knew no more; it goes on. Returns the numbers of batches that were dropped, and of how many reports.
-    pub(crate) fn renew(&mut self, upstream: &str, known: u64, new: u64) -> (Vec<u64>, u64) {
-        let until = match self.before {
-            _ if known == self.id => {
-                let until = self.before.map_or(0, |(_, until)| until);
-                self.before = Some((self.id, self.next_batch));
-                self.id = new;
-                self.last_sent = LastSent::default();
-                until
-            }
-            // More than one server noticed. What was sent to this one since the start, if anything, it will not take.
-            Some((before, until)) if known == before => {
-                let open = self.batches.iter().filter(|b| b.receipt.is_none() && b.upstream == upstream);
-                let dropped = open.filter(|b| b.number < until).map(|b| b.number).collect();
-                return self.drop_all(dropped);
-            }
-            _ => return (Vec::new(), 0),
-        };
-        let waiting = self.gaps().into_iter().filter(|gap| self.inherited.has(gap.start));
-        let mut dropped: Vec<u64> =
-            waiting.collect::<Vec<_>>().into_iter().map(|gap| self.put("", gap).number).collect();
-        let open = self.batches.iter().filter(|batch| batch.receipt.is_none());
-        let doubtful = open.filter(|batch| self.inherited.has(batch.reports.start) || batch.number < until);
-        dropped.extend(doubtful.map(|batch| batch.number));
-        self.inherited = Inherited::default();
-        self.drop_all(dropped)
-    }
-
-    fn drop_all(&mut self, mut numbers: Vec<u64>) -> (Vec<u64>, u64) {
-        numbers.sort_unstable();
-        numbers.dedup();
-        let mut lost = 0;
-        for batch in self.batches.iter_mut().filter(|batch| numbers.contains(&batch.number)) {
-            batch.receipt = Some(DROPPED);
-            lost += batch.reports.end - batch.reports.start;
-        }
-        self.settle(&Vector::new());
-        (numbers, lost)
     }
 
     fn outgoing(&self, batch: &Batch) -> Outgoing {
@@ -320,43 +276,24 @@ impl Spool {
         self.batches = batches;
     }
 
-    /// Drops the oldest reports and the batches that they are in, while there are more than `most` or they were made
-    /// before `since`. Returns how many of them no server has acknowledged.
-    pub(crate) fn trim(&mut self, most: usize, since: u64) -> u64 {
-        let mut lost = 0;
-        while self.reports.len() > most || self.reports.front().is_some_and(|report| report.at < since) {
-            let first = self.first;
-            let end = match self.batches.pop_front_if(|batch| batch.reports.start <= first) {
-                Some(batch) => {
-                    if !batch.included {
-                        self.release(&batch.reports);
-                    }
-                    if batch.receipt.is_none() {
-                        lost += batch.reports.end - batch.reports.start;
-                    }
-                    batch.reports.end
-                }
-                None => {
-                    lost += 1;
-                    self.release(&(first..first + 1));
-                    first + 1
-                }
-            };
-            self.forget(end);
-        }
-        lost
-    }
-
     /// Takes reports out of the sums.
     fn release(&mut self, numbers: &Range<u64>) {
-        for report in self.reports.range(self.places(numbers)) {
-            if let Some(sum) = self.pending.get_mut(&report.signature) {
-                *sum = sum.saturating_sub(report.times.into());
-                if *sum == 0 {
-                    self.pending.remove(&report.signature);
-                }
+        let reports: Vec<Waiting> = self.reports.range(self.places(numbers)).copied().collect();
+        reports.into_iter().for_each(|report| self.take_out(report));
+    }
+
+    fn take_out(&mut self, report: Waiting) {
+        if let Some(sum) = self.pending.get_mut(&report.signature) {
+            *sum = sum.saturating_sub(report.times.into());
+            if *sum == 0 {
+                self.pending.remove(&report.signature);
             }
         }
+    }
+
+    /// The reports below this number.
+    pub(crate) fn below(&self, end: u64) -> Vec<Waiting> {
+        self.reports.range(self.places(&(self.first..end))).copied().collect()
     }
 
     /// Takes the reports below this number out of the queue.
@@ -385,6 +322,9 @@ impl Spool {
 }
 
 #[cfg(test)]
+pub(crate) use tests::reopened;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -404,7 +344,7 @@ mod tests {
     }
 
     /// As it comes back from its file.
-    pub(super) fn reopened(spool: &Spool, upstreams: &[String]) -> Spool {
+    pub(crate) fn reopened(spool: &Spool, upstreams: &[String]) -> Spool {
         let (id, before) = spool.ids();
         let stored = Stored {
             id,
@@ -448,8 +388,7 @@ mod tests {
         assert_eq!(signatures(spool.begin("b")), [new, new + 1]);
         // The other one is still to be sent its open batch; it knows a later one.
         assert_eq!(spool.open("a").unwrap().number, 1);
-        let (_, lost) = spool.renew("a", OLD, NEW);
-        assert_eq!(lost, 3 * MAX_BATCH as u64);
+        assert_eq!(spool.renew("a", OLD, NEW).lost, 3 * MAX_BATCH as u64);
         assert_eq!((spool.open("a"), spool.question("a"), spool.begin("a")), (None, None, None));
         // What the active one was sent since the start goes on under the number that it was sent under.
         assert_eq!((spool.id_of(2), signatures(spool.open("b"))), (OLD, vec![new, new + 1]));

@@ -2,9 +2,12 @@
 //! What somebody's word weighs: from what the ledger knows to the rules of trust.
 
 use crate::ledger::state::cases::MAX_VOICES;
-use crate::ledger::state::voices::{Saying, Side, Weighing};
+use crate::ledger::state::saying::{Saying, Side, Weighing};
 use crate::signature::UNIT;
 use crate::trust::{self, Heard, Standings, Voice};
+
+/// Traps' voices of a signature that are kept to be judged: they leave room for users'.
+const MAX_TRAPS: usize = 32;
 
 /// Whom to believe, and by which rules.
 #[derive(Default)]
@@ -33,7 +36,7 @@ impl Known {
     }
 }
 
-/// What a new word weighs, and how it is remembered; nothing is remembered of those whose weight is fixed.
+/// What a new word weighs, and how it is remembered.
 pub(crate) fn weigh_new(
     trust: &Trust,
     known: Known,
@@ -41,11 +44,8 @@ pub(crate) fn weigh_new(
     saying: &Saying,
     (side, most): (Side, u32),
 ) -> (u32, Option<Voice>) {
-    if let Some(fixed) = saying.fixed {
-        // What nobody nominated cannot be revoked, in advance least of all.
-        let net = u32::try_from(known.net.max(0)).unwrap_or(UNIT);
-        let units = fixed.clamp(1, UNIT).min(most);
-        return (if side == Side::NotSpam { units.min(net) } else { units }, None);
+    if let Some(full) = saying.trap {
+        return weigh_trap(trust, known, voices, (saying, full), (side, most));
     }
     let who = *saying.reporter.bytes();
     // What it said before is over, or came to nothing.
@@ -61,6 +61,40 @@ pub(crate) fn weigh_new(
         return (units.into(), Some(Voice { units, ..voice }));
     }
     (if voice.newcomer { 0 } else { units }, None)
+}
+
+/// The same for a trap, whose word weighs `full` where it is trusted.
+fn weigh_trap(
+    trust: &Trust,
+    known: Known,
+    voices: &[Voice],
+    (saying, full): (&Saying, u32),
+    (side, most): (Side, u32),
+) -> (u32, Option<Voice>) {
+    let who = *saying.reporter.bytes();
+    let full = u8::try_from(full.clamp(1, UNIT)).unwrap_or(1);
+    let mut units = u32::from(trust.standings.of(&who).trap_units(full, saying.now)).min(most);
+    let threshold = i64::from(saying.weighing.settings.threshold());
+    let was_spam = known.net >= threshold;
+    let mut net = known.net + i64::from(units);
+    if side == Side::NotSpam {
+        // What nobody nominated cannot be revoked, in advance least of all.
+        units = units.min(u32::try_from(known.net.max(0)).unwrap_or(UNIT));
+        net = known.net - i64::from(units);
+    }
+    let voice = Voice {
+        who,
+        side: Some(side),
+        units: u8::try_from(units).unwrap_or(full),
+        told: was_spam == (side == Side::NotSpam),
+        newcomer: false,
+        trap: true,
+        seen: known.seen,
+        spam_after: net >= threshold,
+    };
+    let others = voices.iter().filter(|voice| voice.who != who);
+    let (all, traps) = others.fold((0, 0), |(all, traps), voice| (all + 1, traps + usize::from(voice.trap)));
+    (units, (units > 0 && all < MAX_VOICES && traps < MAX_TRAPS).then_some(voice))
 }
 
 /// How it is remembered that somebody took so much back.

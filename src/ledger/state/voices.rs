@@ -6,94 +6,14 @@
 
 use crate::ledger::history::window::{Calendar, Window};
 use crate::ledger::settings::Settings;
+use crate::ledger::state::room::{Room, Rows};
+use crate::ledger::state::saying::{Nominated, Said, Saying, Side};
+use crate::ledger::state::spool::Waiting;
 use crate::signature::{ReporterId, Signature, UNIT, revocation};
-use crate::trust;
-pub use crate::trust::Side;
 use std::collections::{BTreeSet, HashMap};
-
-/// Rows that are kept at most, about 50 MB. A message has up to nine, so this is what a thousand users say in a month who say
-/// something twice a day.
-const MAX_ROWS: usize = 1 << 19;
 
 /// Words of a row at most: who goes on changing their mind is not heard any more until one of the words is over.
 const MAX_WORDS: usize = 8;
-
-/// What somebody says of the signatures of one message.
-#[derive(Debug, Clone)]
-pub struct Saying {
-    /// Who.
-    pub reporter: ReporterId,
-    /// What.
-    pub side: Side,
-    /// Of what.
-    pub nominations: Vec<Nominated>,
-    /// What their word weighs, 1 to [`UNIT`], where that is fixed; else it is their standing that tells. What is taken back weighs what it
-    /// weighed.
-    pub fixed: Option<u32>,
-    /// By which rules it is weighed.
-    pub weighing: Weighing,
-    /// The message's subject, where that may be kept; else nothing.
-    pub subject: String,
-    /// Whether they only take back what they said before.
-    pub only_back: bool,
-    /// The time, in seconds since 1970 (UTC).
-    pub now: u64,
-}
-
-impl Default for Saying {
-    /// Of nothing.
-    fn default() -> Self {
-        Self {
-            reporter: ReporterId::from_bytes([0; 16]),
-            side: Side::Spam,
-            nominations: Vec::new(),
-            fixed: None,
-            weighing: Weighing::default(),
-            subject: String::new(),
-            only_back: false,
-            now: 0,
-        }
-    }
-}
-
-/// One of the signatures of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Nominated {
-    /// The signature.
-    pub of: Signature,
-    /// Its [nomination](crate::signature::nomination).
-    pub nomination: Signature,
-    /// Whether other servers are told.
-    pub shared: bool,
-}
-
-/// How words are weighed.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Weighing {
-    /// What newcomers weigh, and from which weight on it is spam.
-    pub settings: trust::Settings,
-    /// The weight of what others' users say, in thousandths.
-    pub thousandths: u32,
-}
-
-/// What became of it, by the number of signatures.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Said {
-    /// Their word was counted.
-    pub counted: usize,
-    /// What they said before was taken back.
-    pub taken_back: usize,
-    /// They had said so before.
-    pub known: usize,
-    /// They changed their mind too often.
-    pub too_often: usize,
-    /// There is no room to remember who said it.
-    pub no_room: usize,
-    /// Their word weighs nothing: nobody nominated what they revoke, newcomers said as much as they may, or they lost all trust.
-    pub weightless: usize,
-    /// What all that was counted weighs together, in units.
-    pub units: u32,
-}
 
 /// What one reporter said of one signature at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +22,27 @@ pub(crate) struct Word {
     pub(crate) window: u64,
     /// Above zero for spam, below for none.
     pub(crate) units: i8,
-    /// Whether other servers were told.
-    pub(crate) shared: bool,
+    pub(crate) told: Told,
+}
+
+/// Where a word is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Here alone.
+    Here,
+    /// Everywhere: others are told.
+    All,
+    /// It was sent, and nobody will ever say whether it was counted. It cannot be said again, which might count twice; and taking it back
+    /// subtracts nothing, which might be of what others said.
+    Unknown,
+    /// The same, and it was taken back.
+    Void,
+}
+
+impl Told {
+    const fn is_known(self) -> bool {
+        matches!(self, Self::Here | Self::All)
+    }
 }
 
 /// A word that is about to be counted.
@@ -132,18 +71,33 @@ pub(crate) struct Voices {
     rows: HashMap<VoiceKey, Vec<Word>>,
     /// By tagged signature, what all reporters here said together.
     own: HashMap<Signature, Own>,
+    room: Room,
+    /// Traps' rows that made place for others since this was last asked.
+    evicted: Vec<VoiceKey>,
 }
 
 impl Voices {
     /// Of nobody yet.
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { calendar: Calendar::new(settings), rows: HashMap::new(), own: HashMap::new() }
+        let (rows, own) = (HashMap::new(), HashMap::new());
+        Self { calendar: Calendar::new(settings), rows, own, room: Room::default(), evicted: Vec::new() }
     }
 
     /// Puts a row back that was read from disk.
-    pub(crate) fn restore(&mut self, key: VoiceKey, words: Vec<Word>) {
+    pub(crate) fn restore(&mut self, key: VoiceKey, words: Vec<Word>, is_trap: bool) {
         self.add_row(key.1, &words);
+        self.room.take(key, is_trap, words.first().map_or(0, |word| word.window));
         self.rows.insert(key, words);
+    }
+
+    /// Whether what is known of this reporter is that it is a trap.
+    pub(crate) fn is_trap(&self, reporter: ReporterId) -> bool {
+        self.room.is_trap(reporter)
+    }
+
+    /// How many rows there are, and whose.
+    pub(crate) const fn taken(&self) -> Rows {
+        self.room.rows()
     }
 
     pub(crate) fn row(&self, key: &VoiceKey) -> Option<&[Word]> {
@@ -170,27 +124,39 @@ impl Voices {
         let (mut said, mut raise) = (Said::default(), Vec::new());
         for (at, &Nominated { nomination, shared, .. }) in saying.nominations.iter().enumerate() {
             let key = (saying.reporter, nomination);
+            if self.make_void(&key, saying) {
+                weigh(at, Wanted::Back(0));
+                changed.insert(key);
+                said.taken_back += 1;
+                continue;
+            }
             let next = self.next_word(&key, saying, |wanted| weigh(at, wanted));
             let outcome = match next {
                 Ok((units, is_back)) => {
                     // As it was told, so it is taken back.
                     let told = self.row(&key).and_then(<[Word]>::last).filter(|_| is_back);
-                    let shared = told.map_or(shared, |word| word.shared);
+                    let shared = told.map_or(shared, |word| word.told != Told::Here);
                     said.units += u32::from(units.unsigned_abs());
                     let signature = if units > 0 { nomination } else { revocation(nomination) };
                     raise.push((signature, u32::from(units.unsigned_abs()), shared));
                     let window = self.calendar.of_people(saying.now).start;
-                    let row = self.rows.entry(key).or_default();
+                    if !self.rows.contains_key(&key) {
+                        self.room.take(key, saying.trap.is_some(), window);
+                    }
+                    // Most rows never have a second word.
+                    let row = self.rows.entry(key).or_insert_with(|| Vec::with_capacity(1));
                     let is_first = !row.iter().any(|word| word.units.signum() == units.signum());
-                    row.push(Word { window, units, shared });
+                    row.push(Word { window, units, told: if shared { Told::All } else { Told::Here } });
                     self.add_own(nomination, units, is_first);
                     changed.insert(key);
+                    self.make_place(changed);
                     if is_back { &mut said.taken_back } else { &mut said.counted }
                 }
                 Err(NoWord::Known) => &mut said.known,
                 Err(NoWord::TooOften) => &mut said.too_often,
                 Err(NoWord::NoRoom) => &mut said.no_room,
                 Err(NoWord::Weightless) => &mut said.weightless,
+                Err(NoWord::NotNew) => &mut said.left_out,
             };
             *outcome += 1;
         }
@@ -206,20 +172,19 @@ impl Voices {
     ) -> Result<(i8, bool), NoWord> {
         let words = self.row(key).unwrap_or_default();
         let live = || words.iter().filter(|word| !self.is_over(word, saying.now));
-        let stands: i32 = live().map(|word| i32::from(word.units)).sum();
-        let wanted = match saying.side {
-            _ if saying.only_back => -stands.signum(),
-            Side::Spam => 1,
-            Side::NotSpam => -1,
-        };
+        let stands = self.stands(words, saying.now);
+        let wanted = wanted(saying, stands);
         if wanted == 0 || stands.signum() == wanted {
             return Err(NoWord::Known);
+        }
+        if stands == 0 && saying.nothing_new {
+            return Err(NoWord::NotNew);
         }
         // What is said can be taken back in any case.
         if words.len() >= MAX_WORDS && !saying.only_back {
             return Err(NoWord::TooOften);
         }
-        if words.is_empty() && self.rows.len() >= MAX_ROWS {
+        if words.is_empty() && !self.room.admits(key.0, saying.trap.is_some()) {
             return Err(NoWord::NoRoom);
         }
         // The oldest words leave first, with their windows, so what is left later is the end of the row: that must not weigh more than one
@@ -253,12 +218,29 @@ impl Voices {
     }
 
     fn add_row(&mut self, nomination: Signature, words: &[Word]) {
-        let (mut has_said, mut has_revoked) = (false, false);
-        for word in words {
-            let has = if word.units > 0 { &mut has_said } else { &mut has_revoked };
-            let is_first = !std::mem::replace(has, true);
-            self.add_own(nomination, word.units, is_first);
+        for (signature, Own { units, reporters }) in own_of(nomination, words) {
+            let own = self.own.entry(signature).or_default();
+            own.units = own.units.saturating_add(units);
+            own.reporters += reporters;
         }
+    }
+
+    fn take_own(&mut self, nomination: Signature, words: &[Word]) {
+        for (signature, Own { units, reporters }) in own_of(nomination, words) {
+            let Some(own) = self.own.get_mut(&signature) else { continue };
+            own.units = own.units.saturating_sub(units);
+            own.reporters = own.reporters.saturating_sub(reporters);
+            if *own == Own::default() {
+                self.own.remove(&signature);
+            }
+        }
+    }
+
+    fn count_own(&mut self) {
+        self.own.clear();
+        let rows = std::mem::take(&mut self.rows);
+        rows.iter().for_each(|((_, nomination), words)| self.add_row(*nomination, words));
+        self.rows = rows;
     }
 
     /// What this reporter said something of that stands.
@@ -270,7 +252,91 @@ impl Voices {
 
     /// What stands of these words: above zero for spam, below for none.
     pub(crate) fn stands(&self, words: &[Word], now: u64) -> i32 {
-        words.iter().filter(|word| !self.is_over(word, now)).map(|word| i32::from(word.units)).sum()
+        let live = words.iter().filter(|word| !self.is_over(word, now) && word.told != Told::Void);
+        live.map(|word| i32::from(word.units)).sum()
+    }
+
+    /// Takes back what may have been counted or not, if that is all that stands: nothing is counted for it.
+    fn make_void(&mut self, key: &VoiceKey, saying: &Saying) -> bool {
+        let Some(words) = self.row(key) else { return false };
+        let stands = self.stands(words, saying.now);
+        let wanted = wanted(saying, stands);
+        if wanted == 0 || stands.signum() != -wanted {
+            return false;
+        }
+        let known: i32 = words
+            .iter()
+            .filter(|word| word.told.is_known() && !self.is_over(word, saying.now))
+            .map(units)
+            .sum();
+        for word in self.rows.get_mut(key).into_iter().flatten().filter(|word| word.told == Told::Unknown) {
+            word.told = Told::Void;
+        }
+        // What is known to count besides is taken back by the opposite word.
+        known.signum() != -wanted
+    }
+
+    /// Traps that say much forget what they said first.
+    fn make_place(&mut self, changed: &mut BTreeSet<VoiceKey>) {
+        while let Some(key) = self.room.too_many() {
+            if let Some(words) = self.rows.remove(&key) {
+                self.take_own(key.1, &words);
+                self.room.leave(key.0);
+                changed.insert(key);
+                self.evicted.push(key);
+            }
+        }
+    }
+
+    /// Traps' rows that made place for others since this was last asked.
+    pub(crate) fn take_evicted(&mut self) -> Vec<VoiceKey> {
+        std::mem::take(&mut self.evicted)
+    }
+
+    /// Of these reports, which nobody will ever answer, it is not known whether they count. The rows that changed are returned.
+    pub(crate) fn doubt(&mut self, reports: &[Waiting]) -> BTreeSet<VoiceKey> {
+        self.change(reports, |word| word.told = Told::Unknown)
+    }
+
+    /// These reports were counted in the window of `now`, and leave with that.
+    pub(crate) fn counted(&mut self, reports: &[Waiting], now: u64) -> BTreeSet<VoiceKey> {
+        let window = self.calendar.of_people(now).start;
+        let late: Vec<Waiting> = (reports.iter().copied())
+            .filter(|report| self.calendar.of_people(report.at).start < window)
+            .collect();
+        self.change(&late, |word| word.window = window)
+    }
+
+    /// Changes a word for each of these reports: one like it. Who of several said it makes no difference to the counts.
+    fn change(&mut self, reports: &[Waiting], change: impl Fn(&mut Word)) -> BTreeSet<VoiceKey> {
+        let mut wanted: HashMap<(Signature, u64, u32), usize> = HashMap::new();
+        for report in reports.iter().filter(|report| report.signature.is_of_people()) {
+            let window = self.calendar.of_people(report.at).start;
+            *wanted.entry((report.signature, window, report.times)).or_default() += 1;
+        }
+        if wanted.is_empty() {
+            return BTreeSet::new();
+        }
+        let place = |nomination: Signature, word: &Word| {
+            let signature = if word.units > 0 { nomination } else { revocation(nomination) };
+            (signature, word.window, u32::from(word.units.unsigned_abs()))
+        };
+        let is_like =
+            |key: &VoiceKey, word: &Word| word.told == Told::All && wanted.contains_key(&place(key.1, word));
+        let rows = self.rows.iter().filter(|(key, words)| words.iter().any(|word| is_like(key, word)));
+        let keys: BTreeSet<VoiceKey> = rows.map(|(key, _)| *key).collect();
+        let mut changed = BTreeSet::new();
+        for key in keys {
+            for word in self.rows.get_mut(&key).into_iter().flatten().filter(|word| word.told == Told::All) {
+                if let Some(left @ 1..) = wanted.get_mut(&place(key.1, word)) {
+                    *left -= 1;
+                    change(word);
+                    changed.insert(key);
+                }
+            }
+        }
+        self.count_own();
+        changed
     }
 
     /// All rows.
@@ -295,19 +361,43 @@ impl Voices {
         for key in over {
             let Some(mut words) = self.rows.remove(&key) else { continue };
             words.retain(|word| !self.is_over(word, now));
-            if !words.is_empty() {
+            if words.is_empty() {
+                self.room.leave(key.0);
+            } else {
                 self.rows.insert(key, words);
             }
             changed.insert(key);
         }
         if !changed.is_empty() {
-            self.own.clear();
-            let rows = std::mem::take(&mut self.rows);
-            rows.iter().for_each(|((_, nomination), words)| self.add_row(*nomination, words));
-            self.rows = rows;
+            self.count_own();
+            let rows = &self.rows;
+            self.room.sweep(|key| rows.contains_key(key));
         }
         changed
     }
+}
+
+/// Which way the next word is to go where so much stands: 1 for spam, -1 for none, 0 for no word.
+fn wanted(saying: &Saying, stands: i32) -> i32 {
+    match saying.side {
+        _ if saying.only_back => -stands.signum(),
+        Side::Spam => 1,
+        Side::NotSpam => -1,
+    }
+}
+
+fn units(word: &Word) -> i32 {
+    word.units.into()
+}
+
+/// What one reporter's words add to what is known to count of them, for the nomination and against it.
+fn own_of(nomination: Signature, words: &[Word]) -> impl Iterator<Item = (Signature, Own)> {
+    let sides = [(nomination, 1), (revocation(nomination), -1)];
+    sides.into_iter().filter_map(|(signature, side)| {
+        let of_side = words.iter().filter(|word| word.told.is_known() && word.units.signum() == side);
+        let units = of_side.map(|word| u32::from(word.units.unsigned_abs())).sum();
+        (units > 0).then_some((signature, Own { units, reporters: 1 }))
+    })
 }
 
 /// What would stand of these words, and of one in `window`, if only the windows from each of theirs on were left.
@@ -325,4 +415,5 @@ enum NoWord {
     TooOften,
     NoRoom,
     Weightless,
+    NotNew,
 }

@@ -416,7 +416,7 @@ function members(fleet) {
     text(cells[4], number(member.step), "number");
     text(cells[5], member["lag-seconds"] === null ? "" : span(member["lag-seconds"]), "number");
     text(cells[6], `${number(member.uncovered)}${member.uncovered && waits ? ` for ${span(waits)}` : ""}`, "number");
-    text(cells[7], ago(member["heard-seconds-ago"]), "number");
+    text(cells[7], member.state === "absent" ? "" : ago(member["heard-seconds-ago"]), "number");
   });
   const seen = fleet?.mailings ?? [];
   $("s-mailings").hidden = seen.length === 0;

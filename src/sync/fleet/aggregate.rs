@@ -31,6 +31,9 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Bytes of steps that are appended again at a time, to a log that lost them.
 const HEALED: usize = 8 << 20;
 
+/// Which of the last steps are asked for their time.
+const LOOKS_BACK: [u64; 5] = [1, 8, 64, 512, 4096];
+
 /// The longest time between two attempts.
 const LONGEST: Duration = Duration::from_secs(2);
 
@@ -151,7 +154,7 @@ impl<L: Log> Aggregator<L> {
             tokio::select! {
                 batch = batches.next(), if self.queue.has_room() => {
                     let batch = batch?;
-                    self.fleet.reads(&batch);
+                    self.fleet.reads(&batch, self.clients.rate(&batch.client));
                     self.queue.push(batch, Instant::now());
                 }
                 changed = reached.changed() => {
@@ -269,7 +272,7 @@ impl<L: Log> Aggregator<L> {
     }
 
     async fn look_at_clients(&mut self) -> Result<(), Stopped> {
-        self.clients = Clients::new(self.log.clients().await?);
+        self.clients.are(self.log.clients().await?);
         Ok(())
     }
 
@@ -281,6 +284,7 @@ impl<L: Log> Aggregator<L> {
             self.look_at_clients().await?;
             if self.queue.strangers(&self.clients) {
                 log::warn!("batches of a client that the log does not know any more are passed over");
+                self.clients.give_up(&self.queue);
             }
         }
         Ok(())
@@ -309,8 +313,7 @@ impl<L: Log> Aggregator<L> {
         let first = kept.first().and_then(|(_, bytes)| step_head(bytes)).map(|(head, _)| head);
         match first {
             Some(next) if next.version == tip.version + 1 && next.before != tip.chain && tip.version > 0 => {
-                self.fleet.forks();
-                Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()))
+                Err(self.is_another())
             }
             Some(next) if next.version == tip.version + 1 && next.before == tip.chain => {
                 log::warn!(
@@ -325,6 +328,7 @@ impl<L: Log> Aggregator<L> {
                 }
                 Ok(false)
             }
+            _ if is_other(tip, cursor.time, here, self.time_of(here)?) => Err(self.is_another()),
             _ => {
                 log::warn!(
                     "the log has not all steps up to {}; a snapshot of them takes their place",
@@ -337,10 +341,57 @@ impl<L: Log> Aggregator<L> {
     }
 }
 
+impl<L: Log> Aggregator<L> {
+    /// The reader of steps is to take the log's chain over.
+    fn is_another(&self) -> Stopped {
+        self.fleet.forks();
+        Stopped::Unfit("the log's chain is another than the one known here".to_owned())
+    }
+
+    /// The newest time of some of the last steps that are counted here, if any are kept. The last one alone may be of old batches, which
+    /// were looked at again in a new epoch.
+    fn time_of(&self, here: Mark) -> Result<Option<u64>, Stopped> {
+        let mut newest = None;
+        for back in LOOKS_BACK {
+            let Some(before) = here.version.checked_sub(back) else { continue };
+            let kept = self.ledger.steps_since(before, 1)?;
+            newest =
+                newest.max(kept.first().and_then(|(_, bytes)| step_head(bytes)).map(|(head, _)| head.time));
+        }
+        Ok(newest)
+    }
+}
+
+/// Whether a chain that ends in `tip`, of this time, is another one than that up to `here`, where none of the steps is kept by which
+/// they could be compared. What was before `here` is older than that; a log that was put back and went on has newer ones.
+fn is_other(tip: Mark, tip_time: u64, here: Mark, time: Option<u64>) -> bool {
+    tip.version > 0
+        && tip.chain != here.chain
+        && (tip.version >= here.version || time.is_some_and(|time| tip_time > time))
+}
+
 /// Is done at a time, or never.
 async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Chain;
+
+    /// A log that lost its end gets a snapshot of what is known here; one that went on from an older state keeps what it has.
+    #[test]
+    fn a_chain_that_went_on_is_another() {
+        let mark = |version, chain| Mark { version, chain: Chain([chain; 16]) };
+        let (older, here) = (mark(10, 1), mark(5000, 2));
+        assert!(!is_other(Mark::default(), 0, here, Some(900)), "the log is empty");
+        assert!(!is_other(older, 100, here, Some(900)), "it lost its end");
+        assert!(!is_other(older, 900, here, None), "of which nothing is known");
+        assert!(is_other(older, 901, here, Some(900)), "it went on from there");
+        assert!(is_other(mark(5000, 3), 0, here, Some(900)), "it is as long");
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Head {
     pub(super) before: Chain,
     /// Its own hash.
     pub(super) chain: Chain,
+    /// When the newest of what it counts came, by the log's clock.
+    pub(super) time: u64,
 }
 
 impl Head {
@@ -53,6 +55,8 @@ pub(super) struct Cursor {
     pub(super) place: Place,
     /// How far the log's chain is there; none while no step of it was seen.
     pub(super) tip: Option<Mark>,
+    /// The time of that step, as far as it was read; else 0.
+    pub(super) time: u64,
     /// Whether a step followed since the reader is there.
     went_on: bool,
     /// What does not follow up to here was doubted before.
@@ -62,7 +66,7 @@ pub(super) struct Cursor {
 impl Cursor {
     /// At a place of which the chain is known, or is what the first step says. What was doubted before is not again.
     pub(super) const fn new(place: Place, tip: Option<Mark>, doubted: Place) -> Self {
-        Self { place, tip, went_on: false, doubted }
+        Self { place, tip, time: 0, went_on: false, doubted }
     }
 
     /// Up to where what does not follow was doubted, when this place is, too.
@@ -84,7 +88,7 @@ impl Cursor {
             return Seen::Next;
         }
         if head.follows(tip) && head.version <= own.version {
-            (self.tip, self.went_on) = (Some(head.mark()), true);
+            (self.tip, self.time, self.went_on) = (Some(head.mark()), head.time, true);
             // Of older ones it is not known here which they were.
             return if head.version == own.version && head.mark() != own { Seen::Fork } else { Seen::Known };
         }
@@ -123,7 +127,7 @@ mod tests {
     /// A step of a branch behind one of another.
     fn step(of: (u8, u8), version: u64) -> Option<Head> {
         let before = mark(of.0, version - 1).chain;
-        Some(Head { version, before, chain: mark(of.1, version).chain })
+        Some(Head { version, before, chain: mark(of.1, version).chain, time: version })
     }
 
     fn straight(branch: u8, version: u64) -> Option<Head> {
@@ -168,6 +172,7 @@ mod tests {
             assert_eq!(cursor.see(Place(3), step((b'a', b'b'), 3), own), Seen::Known);
             assert!(!cursor.is_at(own));
             assert_eq!(cursor.see(Place(4), straight(b'b', 4), own), Seen::Known);
+            assert_eq!(cursor.time, 4);
             assert_eq!(cursor.see(Place(5), straight(b'b', 5), own), Seen::Fork);
         }
     }

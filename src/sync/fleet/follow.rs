@@ -35,13 +35,13 @@ pub async fn follow<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fle
         tip: None,
         ahead: Ahead::default(),
     };
-    let mut backoff = Backoff::up_to(LONGEST);
+    let (mut backoff, mut unlike) = (Backoff::up_to(LONGEST), Backoff::default());
     loop {
         let began = Instant::now();
         let result = follower.read().await;
         follower.fleet.stopped();
         if began.elapsed() >= LONG {
-            backoff = Backoff::up_to(LONGEST);
+            (backoff, unlike) = (Backoff::up_to(LONGEST), Backoff::default());
         }
         match result {
             // It looks anew from elsewhere.
@@ -51,7 +51,8 @@ pub async fn follow<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fle
                 follower.fleet.fails(Flow::Updates, &e);
                 // What was to be compared may not have been, to its end.
                 (follower.doubted, follower.from) = (Place(0), None);
-                backoff.wait().await;
+                let patience = if matches!(e, Stopped::Unlike(_)) { &mut unlike } else { &mut backoff };
+                patience.wait().await;
             }
         }
     }
@@ -107,7 +108,7 @@ impl<L: Log> Follower<L> {
             // Whoever knows nothing yet is sooner up to date by a snapshot than by each step.
             match self.take_snapshot(false).await {
                 // Perhaps all steps are there.
-                Err(e @ Stopped::Unfit(_)) => self.fleet.fails(Flow::Updates, &e),
+                Err(e @ (Stopped::Unfit(_) | Stopped::Unlike(_))) => self.fleet.fails(Flow::Updates, &e),
                 taken => drop(taken?),
             }
         }
@@ -194,8 +195,12 @@ impl<L: Log> Follower<L> {
     async fn take(&mut self, step: Step, cursor: &mut Cursor) -> Result<bool, Stopped> {
         let Step { place, bytes } = step;
         let told = step_head(&bytes);
-        let head =
-            told.map(|(head, mark)| Head { version: mark.version, before: head.before, chain: mark.chain });
+        let head = told.map(|(head, mark)| Head {
+            version: mark.version,
+            before: head.before,
+            chain: mark.chain,
+            time: head.time,
+        });
         let seen = cursor.see(place, head, own(self.ledger.fleet()));
         if let (Seen::Known | Seen::Next, Some((head, mark))) = (seen, told) {
             self.tip = Some(Tip { mark, made: head.made, covers: head.covers });
@@ -245,7 +250,15 @@ impl<L: Log> Follower<L> {
             "the step at place {} does not follow the one known here; comparing with the snapshot",
             place.0
         );
-        match snapshot::mark(&self.settings, &*self.log).await? {
+        let snapshot = match snapshot::mark(&self.ledger, &self.settings, &*self.log).await {
+            // It is for aggregators to put another one in its place, which they do when they have read all steps.
+            Err(e @ Stopped::Unfit(_)) if !self.is_milter() => {
+                log::warn!("{e}; the steps alone say what the log's chain is");
+                None
+            }
+            there => there?,
+        };
+        match snapshot {
             Some(mark) if mark.version > here.version => drop(self.take_snapshot(false).await?),
             Some(mark) => {
                 self.from = Some((Place(mark.place), Some(own(mark))));

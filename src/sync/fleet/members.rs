@@ -2,9 +2,9 @@
 //! All members of a fleet, as they said of themselves in the log; and the mailings of all.
 
 use super::word::{MailingWord, MemberRole, MemberWord};
-use crate::sync::log::Word;
+use crate::sync::log::{Log, LogError, Word};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// A member is silent when it missed three times to speak, and some seconds for the way.
@@ -14,6 +14,9 @@ const WAY: u64 = 5;
 /// How far it may lag, and how long its reports may wait, in seconds, before it is late: what alerts are made of, too.
 const LAG: u64 = 60;
 const WAITING: u64 = 300;
+
+/// How long the log keeps what a member says, in seconds.
+const KEPT: u64 = 3600;
 
 /// Members and mailings that are told at most.
 const MOST_MEMBERS: usize = 10_000;
@@ -29,16 +32,19 @@ pub enum MemberState {
     Late,
     /// It says nothing any more.
     Silent,
+    /// It said nothing for an hour, or never, and stands in the log's lists.
+    Absent,
     /// It says what this version does not understand.
     Unreadable,
 }
 
 impl MemberState {
     /// All of them, with their names.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Well, "well"),
         (Self::Late, "late"),
         (Self::Silent, "silent"),
+        (Self::Absent, "absent"),
         (Self::Unreadable, "unreadable"),
     ];
 }
@@ -51,7 +57,7 @@ pub struct MemberStatus {
     pub name: String,
     /// How it is.
     pub state: MemberState,
-    /// How long ago it said what follows.
+    /// How long ago it said what follows; of one that is absent, the hour for which that is kept.
     pub heard_seconds_ago: u64,
     /// What it does.
     pub role: MemberRole,
@@ -99,21 +105,56 @@ pub struct FleetMailing {
 pub struct Members {
     at: Instant,
     all: Vec<(String, u64, Option<MemberWord>)>,
+    /// Who stands in the log's lists, and as what.
+    listed: BTreeMap<String, MemberRole>,
 }
 
 impl Members {
-    /// Of what stands in the log now.
-    #[must_use]
-    pub fn of(words: Vec<Word>) -> Self {
+    /// As they stand in the log now.
+    ///
+    /// # Errors
+    /// When the log does not say who they are, or how.
+    pub async fn read<L: Log>(log: &L) -> Result<Self, LogError> {
+        // Who is let in meanwhile is not taken for absent.
+        let (clients, aggregators) = (log.clients().await?, log.aggregators().await?);
+        let clients = clients.into_iter().map(|client| (client.name, MemberRole::Milter));
+        let aggregators = aggregators.into_iter().map(|name| (name, MemberRole::Aggregator));
+        Ok(Self::of(log.words().await?, clients.chain(aggregators).take(MOST_MEMBERS).collect()))
+    }
+
+    fn of(words: Vec<Word>, listed: BTreeMap<String, MemberRole>) -> Self {
         let member = |word: Word| (word.name, word.seconds_ago, MemberWord::decode(&word.bytes));
-        Self { at: Instant::now(), all: words.into_iter().take(MOST_MEMBERS).map(member).collect() }
+        let all = words.into_iter().take(MOST_MEMBERS).map(member).collect();
+        Self { at: Instant::now(), all, listed }
+    }
+
+    /// Whether none of them says anything yet.
+    #[must_use]
+    pub const fn are_silent(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// Each of them, as it is by now.
     #[must_use]
     pub fn status(&self) -> Vec<MemberStatus> {
         let since = self.at.elapsed().as_secs();
-        self.all.iter().map(|(name, ago, word)| status(name, ago + since, word.as_ref())).collect()
+        let known = self.all.iter().map(|(name, ago, word)| {
+            let mut status = status(name, ago + since, word.as_ref());
+            if status.role == MemberRole::Unknown {
+                status.role = self.listed.get(name).copied().unwrap_or(MemberRole::Unknown);
+            }
+            status
+        });
+        let speak: BTreeSet<_> = self.all.iter().map(|(name, ..)| name).collect();
+        let absent = self.listed.iter().filter(|(name, _)| !speak.contains(name));
+        let absent = absent.map(|(name, role)| MemberStatus {
+            state: MemberState::Absent,
+            role: *role,
+            ..status(name, KEPT, None)
+        });
+        let mut all: Vec<_> = known.chain(absent).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
     }
 
     /// The largest mailings of all.
@@ -209,9 +250,30 @@ mod tests {
             word("silent", 186, at(None, None)),
             Word { name: "other".to_owned(), seconds_ago: 0, bytes: b"{}".to_vec() },
         ];
-        let states: Vec<_> = Members::of(words).status().into_iter().map(|member| member.state).collect();
-        let [well, late, silent, unreadable] = MemberState::ALL.map(|(state, _)| state);
-        assert_eq!(states, [well, late, late, silent, unreadable]);
+        let listed = [
+            ("agg", MemberRole::Aggregator),
+            ("never", MemberRole::Milter),
+            ("other", MemberRole::Aggregator),
+            ("well", MemberRole::Milter),
+        ];
+        let listed = listed.map(|(name, role)| (name.to_owned(), role)).into();
+        let members = Members::of(words, listed);
+        let all = members.status();
+        let states: Vec<_> = all.iter().map(|member| (member.name.as_str(), member.state)).collect();
+        let [well, late, silent, absent, unreadable] = MemberState::ALL.map(|(state, _)| state);
+        let expected = [
+            ("agg", absent),
+            ("behind", late),
+            ("never", absent),
+            ("other", unreadable),
+            ("silent", silent),
+            ("waits", late),
+            ("well", well),
+        ];
+        assert_eq!(states, expected);
+        let roles = [0, 2, 3, 6].map(|i: usize| all[i].role);
+        let [milter, aggregator] = [MemberRole::Milter, MemberRole::Aggregator];
+        assert_eq!(roles, [aggregator, milter, aggregator, milter], "the lists say what it is");
     }
 
     #[test]
@@ -226,10 +288,11 @@ mod tests {
             subject: (count == 30).then(|| "Offer".to_owned()),
         };
         let with = |mailings| MemberWord { mailings, ..MemberWord::new(MemberRole::Milter, 60) };
-        let members = Members::of(vec![
+        let words = vec![
             word("mx1", 0, with(vec![mailing(1, 20, 3, (10, 20)), mailing(1, 20, 3, (10, 20))])),
             word("mx2", 0, with(vec![mailing(2, 25, 1, (1, 2)), mailing(1, 30, 4, (5, 15))])),
-        ]);
+        ];
+        let members = Members::of(words, BTreeMap::new());
         let all = members.mailings();
         assert_eq!((all.len(), all[0].count, all[0].messages, all[0].recipients), (2, 30, 10, u64::MAX));
         assert_eq!((all[0].first, all[0].last, all[0].subject.as_deref()), (5, 20, Some("Offer")));

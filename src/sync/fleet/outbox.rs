@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 
+/// The longest time where the log takes no more of this machine for now: each attempt has all of the batches, for nothing.
+const LAST_PAUSE_TOO_SOON: Duration = Duration::from_secs(15);
+
 /// The longest time where the log takes it each time and nobody counts it.
 const LAST_PAUSE_UNCOUNTED: Duration = Duration::from_secs(60);
 
@@ -105,6 +108,14 @@ impl Outbox {
         if let Some(sent) = self.on_the_way(id, attempt) {
             sent.failures = sent.failures.saturating_add(1);
             sent.state = State::Waits(now + pause(sent.failures, LAST_PAUSE));
+        }
+    }
+
+    /// The log did not take a batch, since this machine brought as much as it may for now.
+    pub(super) fn too_soon(&mut self, id: Id, attempt: u32, now: Instant) {
+        if let Some(sent) = self.on_the_way(id, attempt) {
+            sent.failures = sent.failures.saturating_add(1);
+            sent.state = State::Waits(now + pause(sent.failures, LAST_PAUSE_TOO_SOON));
         }
     }
 

@@ -94,13 +94,12 @@ impl<L: Log> Pusher<L> {
                 self.outbox.stored(id, attempt, place, now);
             }
             Err(e) => {
-                let never = matches!(e, LogError::Unstored(_));
-                self.fleet.fails(Flow::Reports, &Stopped::from(e));
-                if never {
-                    self.outbox.unstored(id, attempt, now);
-                } else {
-                    self.outbox.failed(id, attempt, now);
+                match e {
+                    LogError::Unstored(_) => self.outbox.unstored(id, attempt, now),
+                    LogError::Enough(_) => self.outbox.too_soon(id, attempt, now),
+                    _ => self.outbox.failed(id, attempt, now),
                 }
+                self.fleet.fails(Flow::Reports, &Stopped::from(e));
             }
         }
     }

@@ -3,7 +3,8 @@
 
 use crate::ledger::Batched;
 use crate::sync::log::{Batch, Client};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU32;
 use std::time::Instant;
 
 /// Bytes that are held at most. The log keeps what is behind.
@@ -63,9 +64,9 @@ impl Queue {
         }
     }
 
-    /// Clients whose batches wait and who are not among these.
+    /// Whether batches wait of somebody who is not among these, and is not known to be nobody.
     pub(super) fn strangers(&self, clients: &Clients) -> bool {
-        self.batches.iter().any(|batch| !clients.0.contains_key(&batch.client))
+        self.batches.iter().any(|batch| !clients.knows(&batch.client))
     }
 
     /// As many as one step may cover, with the limits of their clients. One of nobody's is covered and counts nothing.
@@ -76,7 +77,7 @@ impl Queue {
                 break;
             }
             bytes += batch.bytes.len() + OVERHEAD;
-            let client = clients.0.get(&batch.client);
+            let client = clients.all.get(&batch.client);
             first.push(Batched {
                 place: batch.place.0,
                 at: batch.at,
@@ -92,16 +93,39 @@ impl Queue {
 
 /// Who may report, by name.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Clients(BTreeMap<String, Client>);
+pub(super) struct Clients {
+    all: BTreeMap<String, Client>,
+    /// Who reported, and is none of them: nobody waits for the log to name it.
+    nobody: BTreeSet<String>,
+}
 
 impl Clients {
-    pub(super) fn new(clients: Vec<Client>) -> Self {
-        Self(clients.into_iter().map(|client| (client.name.clone(), client)).collect())
+    /// The log has this list now. Who was nobody stays so, unless it is another list.
+    pub(super) fn are(&mut self, clients: Vec<Client>) {
+        let all = clients.into_iter().map(|client| (client.name.clone(), client)).collect();
+        if all != self.all {
+            *self = Self { all, nobody: BTreeSet::new() };
+        }
+    }
+
+    /// Whose batches wait and who is none of these is nobody.
+    pub(super) fn give_up(&mut self, queue: &Queue) {
+        let strangers = queue.batches.iter().filter(|batch| !self.all.contains_key(&batch.client));
+        self.nobody.extend(strangers.map(|batch| batch.client.clone()));
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.all.contains_key(name) || self.nobody.contains(name)
+    }
+
+    /// Reports a second that a client may bring, where nobody else sees to that.
+    pub(super) fn rate(&self, name: &str) -> Option<NonZeroU32> {
+        self.all.get(name)?.rate
     }
 
     /// Those of whom something was taken back, and how often.
     pub(super) fn withdrawn(&self) -> Vec<(String, u32)> {
-        let all = self.0.values().filter(|client| client.withdrawn > 0);
+        let all = self.all.values().filter(|client| client.withdrawn > 0);
         all.map(|client| (client.name.clone(), client.withdrawn)).collect()
     }
 }
@@ -140,8 +164,11 @@ mod tests {
     #[test]
     fn limits_are_those_of_the_client() {
         let limits = Some(Limits { influence: 5, quota: 9 });
-        let client = |name: &str, limits, withdrawn| Client { name: name.to_owned(), limits, withdrawn };
-        let clients = Clients::new(vec![client("own", None, 0), client("isp", limits, 2)]);
+        let client =
+            |name: &str, limits, withdrawn| Client { name: name.to_owned(), limits, withdrawn, rate: None };
+        let list = [client("own", None, 0), client("isp", limits, 2)];
+        let mut clients = Clients::default();
+        clients.are(list.to_vec());
         let mut queue = Queue::default();
         for name in ["own", "isp"] {
             queue.push(batch(1, name, 10), Instant::now());
@@ -153,5 +180,17 @@ mod tests {
         let first: Vec<_> = queue.first(&clients).iter().map(of).collect();
         assert_eq!(first, [(None, 0, 10), (limits, 2, 10), (None, 0, 0)]);
         assert_eq!(clients.withdrawn(), [("isp".to_owned(), 2)]);
+
+        // It is asked for once, until there is another list.
+        clients.give_up(&queue);
+        clients.are(list.to_vec());
+        assert!(!queue.strangers(&clients));
+        assert_eq!(queue.first(&clients)[2].bytes, [0; 0]);
+        queue.push(batch(3, "new", 10), Instant::now());
+        assert!(queue.strangers(&clients), "another one");
+        clients.give_up(&queue);
+        clients.are(vec![client("own", None, 0), client("gone", None, 0)]);
+        assert!(queue.strangers(&clients));
+        assert_eq!(queue.first(&clients)[2].bytes.len(), 10, "it is let in again");
     }
 }

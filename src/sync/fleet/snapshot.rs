@@ -2,7 +2,7 @@
 //! All that a fleet counted, at once: taken from the log by whoever lacks steps, and put there by aggregators.
 
 use super::state::Stopped;
-use crate::ledger::{Applied, FleetAssembly, FleetMark, Ledger, Settings};
+use crate::ledger::{Applied, FleetMark, Ledger, Settings, StepRefusal};
 use crate::sync::log::{Log, LogError, Reader as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,16 +19,24 @@ const MOST: usize = 512 << 20;
 /// The log's snapshot does when it is no more than so many steps old.
 const NEW: u64 = 600;
 
+/// How long whoever made no step waits for another one to put the log's first snapshot. Without any, nobody new could begin, nor a
+/// milter that is ahead of a log that was put back; and a log with no reports would get none.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Parts on their way to the log.
 const PARTS: usize = 4;
 
 /// Where the chain stands in the newest snapshot; none where there is none.
-pub(super) async fn mark<L: Log>(settings: &Settings, log: &L) -> Result<Option<FleetMark>, Stopped> {
+pub(super) async fn mark<L: Log>(
+    ledger: &Ledger,
+    settings: &Settings,
+    log: &L,
+) -> Result<Option<FleetMark>, Stopped> {
     let mut parts = match log.snapshot().await {
         Err(LogError::Gone(_)) => return Ok(None),
         parts => parts?,
     };
-    let mut assembly = FleetAssembly::new(settings);
+    let mut assembly = ledger.fleet_assembly(settings);
     while let Some(part) = parts.next().await? {
         assembly.push(&part).map_err(|refusal| unfit(&refusal))?;
         if let Some(mark) = assembly.mark() {
@@ -50,7 +58,7 @@ pub(super) async fn take<L: Log>(
         Err(LogError::Gone(_)) => return Ok(false),
         parts => parts?,
     };
-    let mut assembly = FleetAssembly::new(settings);
+    let mut assembly = ledger.fleet_assembly(settings);
     while let Some(part) = parts.next().await? {
         assembly.push(&part).map_err(|refusal| unfit(&refusal))?;
         let older = assembly.mark().is_some_and(|mark| mark.version <= ledger.fleet().version);
@@ -66,28 +74,50 @@ pub(super) async fn take<L: Log>(
     Ok(applied == Applied::New)
 }
 
-fn unfit(refusal: &crate::ledger::StepRefusal) -> Stopped {
-    Stopped::Unfit(refusal.to_string())
+fn unfit(refusal: &StepRefusal) -> Stopped {
+    let told = refusal.to_string();
+    match refusal {
+        StepRefusal::Unlike { .. } => Stopped::Unlike(told),
+        _ => Stopped::Unfit(told),
+    }
 }
 
-/// What an aggregator knows of the snapshots that it put.
+/// The newest snapshot that is known of.
+#[derive(Clone, Copy)]
+struct Newest {
+    /// The step that it is of.
+    version: u64,
+    /// When it was put or found; none if it was old when it was found, and wants a newer one.
+    since: Option<Instant>,
+    /// Its bytes, if it was put here.
+    size: usize,
+}
+
+impl Newest {
+    /// Whether another one should take its place: there was a step since, and it is old, or so many bytes of steps are many.
+    fn is_outdated(&self, mark: FleetMark, bytes: usize) -> bool {
+        let old = self.since.is_none_or(|since| since.elapsed() >= EVERY);
+        self.version < mark.version && (old || bytes >= much(self.size))
+    }
+}
+
+/// What an aggregator knows of the snapshots in the log.
 pub(super) struct Snapshots<L> {
     ledger: Ledger,
     settings: Settings,
     log: Arc<L>,
     /// The one that is being put.
-    task: Option<JoinHandle<Result<(u64, usize), Stopped>>>,
-    /// The step of the last one that is known of, and when that was put or found.
-    last: Option<(u64, Instant)>,
-    /// Its bytes, if it was put here.
-    size: usize,
+    task: Option<JoinHandle<Result<Newest, Stopped>>>,
+    newest: Option<Newest>,
+    /// Since when there are steps, and none is known of.
+    unknown: Option<Instant>,
     /// Bytes of steps since.
     bytes: usize,
 }
 
 impl<L: Log> Snapshots<L> {
     pub(super) const fn new(ledger: Ledger, settings: Settings, log: Arc<L>) -> Self {
-        Self { ledger, settings, log, task: None, last: None, size: 0, bytes: 0 }
+        Self { ledger, settings, log, task: None, newest: None, unknown: None, bytes: 0 }
     }
 
     /// A step of this many bytes was made here.
@@ -95,11 +125,11 @@ impl<L: Log> Snapshots<L> {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Puts a snapshot when it is time, where it is for this aggregator to do so: it made the last step.
+    /// Puts a snapshot when it is time, where it is for this aggregator to do so: it made the last step, or there is none.
     pub(super) async fn tend(&mut self, mark: FleetMark, is_last: bool) {
         if let Some(task) = self.task.take_if(|task| task.is_finished()) {
             match task.await {
-                Ok(Ok((version, size))) => (self.last, self.size) = (Some((version, Instant::now())), size),
+                Ok(Ok(newest)) => self.newest = Some(newest),
                 Ok(Err(e)) => {
                     log::warn!("the snapshot of the fleet's counts could not be put into the log: {e}")
                 }
@@ -107,26 +137,29 @@ impl<L: Log> Snapshots<L> {
                 Err(_) => (),
             }
         }
-        let due = match self.last {
-            None => true,
-            Some((version, at)) => {
-                version < mark.version && (at.elapsed() >= EVERY || self.bytes >= much(self.size))
-            }
-        };
-        if !is_last || mark.version == 0 || self.task.is_some() || !due {
+        let due = self.newest.is_none_or(|newest| newest.is_outdated(mark, self.bytes));
+        if mark.version == 0 || self.task.is_some() || !due {
+            return;
+        }
+        let is_first = self.newest.is_none();
+        let waited = is_first && self.unknown.get_or_insert_with(Instant::now).elapsed() >= PATIENCE;
+        if !is_last && !waited {
             return;
         }
         self.bytes = 0;
         let (ledger, settings, log) = (self.ledger.clone(), self.settings.clone(), Arc::clone(&self.log));
-        let is_first = self.last.is_none();
         self.task = Some(tokio::spawn(async move {
             if is_first {
-                match self::mark(&settings, &*log).await {
-                    Ok(Some(there)) if there.version.saturating_add(NEW) > mark.version => {
-                        return Ok((there.version, 0));
+                match self::mark(&ledger, &settings, &*log).await {
+                    Ok(Some(there)) => {
+                        let is_new = there.version.saturating_add(NEW) > mark.version;
+                        if is_new || !is_last {
+                            let since = is_new.then(Instant::now);
+                            return Ok(Newest { version: there.version, since, size: 0 });
+                        }
                     }
                     // Whoever is new could not begin with it.
-                    Err(e @ Stopped::Unfit(_)) => {
+                    Err(e @ (Stopped::Unfit(_) | Stopped::Unlike(_))) => {
                         log::warn!("{e}; a snapshot of what is counted here takes its place");
                     }
                     there => drop(there?),
@@ -138,8 +171,8 @@ impl<L: Log> Snapshots<L> {
 
     /// Puts one now.
     pub(super) async fn put_now(&mut self) -> Result<(), Stopped> {
-        let (version, size) = put(&self.ledger, &*self.log).await?;
-        (self.last, self.size, self.bytes) = (Some((version, Instant::now())), size, 0);
+        self.newest = Some(put(&self.ledger, &*self.log).await?);
+        self.bytes = 0;
         Ok(())
     }
 }
@@ -149,11 +182,13 @@ fn much(size: usize) -> usize {
     (size / 2).clamp(MUCH, MOST)
 }
 
-/// Puts a snapshot of what is counted here. The step that it is of, and its bytes.
-async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<(u64, usize), Stopped> {
+/// Puts a snapshot of what is counted here.
+async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<Newest, Stopped> {
     let began = Instant::now();
     ledger.checkpoint().await?;
-    let Some(snapshot) = ledger.fleet_snapshot()? else { return Ok((0, 0)) };
+    let Some(snapshot) = ledger.fleet_snapshot()? else {
+        return Ok(Newest { version: 0, since: Some(Instant::now()), size: 0 });
+    };
     let version = snapshot.mark().version;
     let (sender, parts) = mpsc::channel(PARTS);
     let reading = tokio::task::spawn_blocking(move || {
@@ -176,5 +211,5 @@ async fn put<L: Log>(ledger: &Ledger, log: &L) -> Result<(u64, usize), Stopped> 
         "a snapshot of step {version} ({bytes} bytes) was put into the log in {} ms",
         began.elapsed().as_millis()
     );
-    Ok((version, bytes))
+    Ok(Newest { version, since: Some(Instant::now()), size: bytes })
 }

@@ -12,6 +12,7 @@ use crate::sync::state::{Flow, Link, Links};
 use crate::text::told;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -163,9 +164,17 @@ impl Fleet {
         self.link.heard();
     }
 
-    /// A batch was read, by an aggregator.
-    pub(super) fn reads(&self, batch: &Batch) {
-        self.reporters.read(batch);
+    /// A batch was read, by an aggregator, of a client with this rate.
+    pub(super) fn reads(&self, batch: &Batch, rate: Option<NonZeroU32>) {
+        if self.reporters.read(batch, rate) {
+            log::warn!(
+                "{}: {} reports more than its rate, {} signatures a second, and this log does not hold it back: it may push the \
+                 batches of others out before they are counted",
+                self.url,
+                told(&batch.client),
+                rate.map_or(0, NonZeroU32::get)
+            );
+        }
     }
 
     /// A step at this place was made by a program of another version.
@@ -327,6 +336,9 @@ pub(super) enum Stopped {
     /// What the log has does not do.
     #[error("{0}")]
     Unfit(String),
+    /// The log is of a fleet with another key or window, and only people can change that.
+    #[error("{0}")]
+    Unlike(String),
 }
 
 /// What helps, behind what is wrong.

@@ -58,12 +58,12 @@ pub async fn gather<L: Log>(log: Arc<L>, fleet: Arc<Fleet>, every: Duration) {
     let mut complaint = Complaint::default();
     loop {
         let mut pause = every / 2;
-        let done = log.words().await.map(|words| {
-            if words.is_empty() {
+        let done = Members::read(&*log).await.map(|members| {
+            if members.are_silent() {
                 // They are about to speak.
                 pause = pause.min(SOON);
             }
-            fleet.gathers(Members::of(words));
+            fleet.gathers(members);
         });
         complaint.is(&fleet, "what other members tell cannot be read", done);
         sleep(pause).await;

@@ -10,6 +10,7 @@
 
 use super::types::Client;
 use crate::ledger::Limits;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// One machine.
@@ -34,6 +35,8 @@ pub enum Duty {
         limits: Option<Limits>,
         /// How often what it brought was taken back.
         withdrawn: u32,
+        /// Reports a second that it may bring; none: as many as it likes.
+        rate: Option<NonZeroU32>,
     },
     /// It reads all batches, and appends steps and snapshots.
     Aggregator,
@@ -44,7 +47,9 @@ impl Member {
     #[must_use]
     pub fn client(&self) -> Option<Client> {
         match self.duty {
-            Duty::Milter { limits, withdrawn } => Some(Client { name: self.name.clone(), limits, withdrawn }),
+            Duty::Milter { limits, withdrawn, rate } => {
+                Some(Client { name: self.name.clone(), limits, withdrawn, rate })
+            }
             Duty::Aggregator => None,
         }
     }

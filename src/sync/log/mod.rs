@@ -84,6 +84,9 @@ pub trait Log: Send + Sync + 'static {
     /// Who may report.
     fn clients(&self) -> impl Future<Output = Result<Vec<Client>, LogError>> + Send;
 
+    /// The names of those who may append steps; for those who may read batches.
+    fn aggregators(&self) -> impl Future<Output = Result<Vec<String>, LogError>> + Send;
+
     /// Keeps this as what this member, by its own name, says of itself, in the place of what it said before. At most [`MAX_WORD`] bytes.
     fn tell(&self, word: Vec<u8>) -> impl Future<Output = Result<(), LogError>> + Send;
 

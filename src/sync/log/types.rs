@@ -2,6 +2,7 @@
 //! What is said to a log, and what it answers.
 
 use crate::ledger::Limits;
+use std::num::NonZeroU32;
 
 /// A number that the log gives what it stores: it grows, with gaps or without. 0 is before the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +83,8 @@ pub struct Client {
     pub limits: Option<Limits>,
     /// How often what it brought was taken back. It begins anew each time.
     pub withdrawn: u32,
+    /// Reports a second that it may bring, where the log does not see to that itself; none: as many as it likes.
+    pub rate: Option<NonZeroU32>,
 }
 
 /// A log did not do what was asked of it.
@@ -93,6 +96,9 @@ pub enum LogError {
     /// It has heard of a batch, does not store it, and takes every repetition for the same: it is to be appended by another attempt.
     #[error("{0}")]
     Unstored(String),
+    /// The client has brought as much as it may for now, and is to bring the rest later.
+    #[error("{0}")]
+    Enough(String),
     /// Its disk is full.
     #[error("the log's disk is full: {0}")]
     Full(String),
@@ -119,6 +125,7 @@ impl LogError {
                 Some("is it in the file of members, under this name and with this key or password?")
             }
             Self::Full(_) => Some("make space there"),
+            Self::Enough(_) => Some("the rest waits here, and is brought later"),
             Self::Unavailable(what) if what.contains("certificate") => Some(
                 "the log's server needs one that is in date, for the name in log =, of an authority in ca-file or the system's",
             ),

@@ -3,10 +3,14 @@
 
 use bulkmark_study::fleet::law::Law;
 use bulkmark_study::fleet::plan::{Engine, Load, Needs, PROGRAM, Plan};
-use bulkmark_study::fleet::sample::{Sample, sample};
+use bulkmark_study::fleet::sample::{SIGNATURES, Sample, sample};
 use bulkmark_study::fleet::shard::{Budget, limits, shards};
 use bulkmark_study::fleet::{Thin, thin};
 use std::process::ExitCode;
+
+/// Reports that a milter keeps at most, and for how long: `sync.max-spool` and `sync.max-spool-age` by default.
+const SPOOL: f64 = 1e6;
+const SPOOL_SECONDS: f64 = 86_400.0;
 
 /// Messages a day of which one mail server is thought to take care.
 const OF_A_MILTER: f64 = 5e6;
@@ -63,6 +67,9 @@ pub(super) struct Args {
     /// How many times as much as on average comes in the busiest hour.
     #[arg(long, value_name = "TIMES", default_value_t = 3.0)]
     busy: f64,
+    /// Different signatures of the day that is sampled.
+    #[arg(long, value_name = "SIGNATURES", default_value_t = SIGNATURES, value_parser = clap::value_parser!(u32).range(1000..=10_000_000))]
+    sampled: u32,
     /// Memory that an aggregator may take, in GB: for the number of shards.
     #[arg(long, value_name = "GB", default_value_t = 64.0)]
     aggregator_memory: f64,
@@ -139,8 +146,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let plan = args.plan(messages);
         let load = plan.load();
         let steps = load.steps * 86_400.0;
-        let sample = runtime.block_on(sample(plan.law, steps))?;
-        let thin = runtime.block_on(thin(plan.law, steps))?;
+        let sample = runtime.block_on(sample(plan.law, args.sampled, steps))?;
+        let thin = runtime.block_on(thin(plan.law, args.sampled, steps))?;
         columns.push(Column { plan, load, sample, thin, needs: plan.needs(&load, &sample, &thin) });
     }
     let Some(first) = columns.first() else { return Ok(ExitCode::SUCCESS) };
@@ -192,6 +199,7 @@ fn load_rows(row: &Rows<'_>) {
     });
     row("bytes a report, down in a step", &|c| format!("{:.2}", c.sample.step));
     row("bytes a report, down as notes of bulk", &|c| format!("{:.2}", c.thin.note));
+    row("bytes a report, down in a step with bulk", &|c| format!("{:.2}", c.sample.step + c.thin.note));
 }
 
 fn need_rows(row: &Rows<'_>, engine: Engine) {
@@ -239,6 +247,7 @@ fn lost_rows(row: &Rows<'_>) {
         let seconds = c.plan.engine.framing().leaderless;
         bytes(seconds.max(1.0) * c.load.reports / c.plan.milters * 36.0)
     });
+    row("without a log a milter drops reports after", &|c| lasts(SPOOL / (c.load.reports / c.plan.milters)));
     row("a node's disk is lost: it gets", &|c| bytes(c.needs.log));
 }
 
@@ -248,6 +257,12 @@ fn count(number: f64) -> String {
 
 fn bytes(number: f64) -> String {
     scaled(number, &[" B", " kB", " MB", " GB", " TB"])
+}
+
+/// How long the spool is enough.
+fn lasts(seconds: f64) -> String {
+    let seconds = seconds.min(SPOOL_SECONDS);
+    if seconds < 7200.0 { format!("{:.0} min", seconds / 60.0) } else { format!("{:.1} h", seconds / 3600.0) }
 }
 
 /// Bytes a second as bits.

@@ -49,12 +49,19 @@ pub struct Framing {
     pub batch_down: f64,
     /// Bytes beside a step, to whoever follows.
     pub step: f64,
-    /// Bytes beside a batch, to each aggregator.
+    /// Bytes beside a batch, to each aggregator, and of the question for it: of NATS, of a batch is told live that it is there, and then
+    /// each aggregator fetches it.
     pub read: f64,
-    /// Bytes a second on a connection where nothing happens, to the log, and from it.
+    /// See `read`.
+    pub asked: f64,
+    /// Bytes a second on a connection where nothing happens, to the log, and from it: how far is it?
     pub idle_up: f64,
     /// See `idle_up`.
     pub idle_down: f64,
+    /// The same that an aggregator asks, and hears, more than others: who its clients are, and how it is.
+    pub look_up: f64,
+    /// See `look_up`.
+    pub look_down: f64,
     /// Bytes beside a batch or a step on a node's disk.
     pub stored: f64,
     /// Seconds from the milter into the log, and from the log to whoever follows.
@@ -72,8 +79,11 @@ impl Engine {
             batch_down: 0.0,
             step: 0.0,
             read: 0.0,
+            asked: 0.0,
             idle_up: 0.0,
             idle_down: 0.0,
+            look_up: 0.0,
+            look_down: 0.0,
             stored: 0.0,
             way: 0.0,
             leaderless: 0.0,
@@ -93,9 +103,12 @@ impl Engine {
                 batch_up: 200.0,
                 batch_down: 80.0,
                 step: 150.0,
-                read: 400.0,
-                idle_up: 30.0,
-                idle_down: 30.0,
+                read: 680.0,
+                asked: 128.0,
+                idle_up: 40.0,
+                idle_down: 570.0,
+                look_up: 120.0,
+                look_down: 1250.0,
                 stored: 150.0,
                 way: 0.022,
                 leaderless: 8.8,
@@ -105,8 +118,11 @@ impl Engine {
                 batch_down: 60.0,
                 step: 100.0,
                 read: 100.0,
-                idle_up: 30.0,
+                asked: 15.0,
+                idle_up: 16.0,
                 idle_down: 30.0,
+                look_up: 40.0,
+                look_down: 155.0,
                 stored: 150.0,
                 way: 0.022,
                 leaderless: 0.0,
@@ -259,7 +275,8 @@ impl Plan {
             load.steps * frame.step + frame.idle_down + of_each(load.batches) * frame.batch_down;
         // In a log, steps have both.
         let thin_told = if is_log { told + told_bulk } else { told_bulk };
-        let read = reported + load.batches * frame.read;
+        let read = reported + load.batches * frame.read + frame.look_down;
+        let asks = load.batches * frame.asked + frame.idle_up + frame.look_up;
         let [much, most] = SNAPSHOT_AFTER;
         let snapshots = snapshot / SNAPSHOT_EVERY.min((snapshot / 2.0).clamp(much, most) / told.max(1.0));
         let down = shared * (told + framed_down);
@@ -275,7 +292,7 @@ impl Plan {
             thin_down: shared * (thin_told + framed_down),
             marks,
             read: shared * (read + if is_log { down } else { 0.0 }),
-            written: shared * (told + load.steps * frame.batch_up + snapshots),
+            written: shared * (told + load.steps * frame.batch_up + snapshots + asks),
             snapshots,
             within: self.within(reported + load.batches * frame.stored, told, snapshots),
             out: shared * out,

@@ -16,7 +16,12 @@ pub const SIGNATURES: u32 = 1_000_000;
 
 /// Signatures for which its window is made: a tenth more, since what is there is estimated within a twentieth, and a filter of twice
 /// the size joins one that seems to be full.
-pub const CAPACITY: u32 = SIGNATURES / 10 * 11;
+pub const CAPACITY: u32 = capacity_of(SIGNATURES);
+
+/// That of a sample of so many.
+pub(super) const fn capacity_of(signatures: u32) -> u32 {
+    signatures / 10 * 11
+}
 
 /// Reports that are drawn to find what a step has in bytes, about, and how many steps at least and at most.
 const DRAWN: f64 = 60_000.0;
@@ -74,14 +79,15 @@ fn drawn(traffic: &mut Traffic, number: usize) -> Vec<(Signature, u32)> {
     all.into_iter().map(|(mailing, times)| (signature(mailing, 0), times)).collect()
 }
 
-/// Samples a day of this law, of which each step has the `steps`-th part.
+/// Samples a day of this law and of so many signatures, of which each step has the `steps`-th part.
 ///
 /// # Errors
 /// When a ledger fails.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from one to a million")]
-pub async fn sample(law: Law, steps: f64) -> Result<Sample, SampleError> {
-    let mut traffic = Traffic::new(law, SIGNATURES, 1);
-    let mut noon = Member::new(CAPACITY, 3)?;
+pub async fn sample(law: Law, signatures: u32, steps: f64) -> Result<Sample, SampleError> {
+    let capacity = capacity_of(signatures);
+    let mut traffic = Traffic::new(law, signatures, 1);
+    let mut noon = Member::new(capacity, 3)?;
     let morning = reports(&traffic.morning());
     let filled = noon.fill(&morning).await?;
     let [one, two, three]: [_; 3] = {
@@ -106,10 +112,10 @@ pub async fn sample(law: Law, steps: f64) -> Result<Sample, SampleError> {
         batch += stepped.batches as f64 - empty_batch * spooled.len() as f64;
     }
     drop(noon);
-    let mut evening = Member::new(CAPACITY, 1)?;
+    let mut evening = Member::new(capacity, 1)?;
     evening.fill(&reports(traffic.copies())).await?;
     let [memory, file, snapshot] = evening.sizes().await?.map(|bytes| bytes as f64);
-    let whole = cells(SIGNATURES.into(), CAPACITY);
+    let whole = cells(signatures.into(), capacity);
     let in_morning = morning.len() as f64;
     Ok(Sample {
         empty_step: one,
@@ -117,7 +123,7 @@ pub async fn sample(law: Law, steps: f64) -> Result<Sample, SampleError> {
         empty_batch,
         batch: batch / distinct as f64,
         step: step / (each * rounds as f64),
-        beyond: (memory - whole) / f64::from(SIGNATURES),
+        beyond: (memory - whole) / f64::from(signatures),
         snapshot: snapshot / memory,
         file: file / memory,
         make: filled.made / in_morning,

@@ -3,7 +3,7 @@
 
 use super::law::Law;
 use super::member::{MAX_BATCH, SampleError, settings};
-use super::sample::{CAPACITY, SIGNATURES};
+use super::sample::capacity_of;
 use super::traffic::{Traffic, signature};
 use bulkmark::ledger::{BulkAssembly, BulkMark, Federation, Hold, Ledger, Note, Reporter, Role, now};
 use bulkmark::signature::{FederationKey, Signature};
@@ -38,12 +38,12 @@ struct Pair {
 }
 
 impl Pair {
-    async fn new() -> Result<Self, SampleError> {
+    async fn new(signatures: u32) -> Result<Self, SampleError> {
         let directories = [tempfile::tempdir()?, tempfile::tempdir()?];
         let with = |hold| {
             let federation =
                 Federation { sync_interval: Duration::from_millis(1), hold, ..Federation::default() };
-            settings(CAPACITY, federation)
+            settings(capacity_of(signatures), federation)
         };
         let (of_server, of_holder, key) = (with(Hold::All), with(Hold::Bulk), FederationKey::public());
         let server = Ledger::open(directories[0].path(), Role::Server, &of_server, &key)?;
@@ -95,18 +95,18 @@ impl Pair {
     }
 }
 
-/// Samples a day of this law, of which each note has the `notes`-th part.
+/// Samples a day of this law and of so many signatures, of which each note has the `notes`-th part.
 ///
 /// # Errors
 /// When a ledger fails.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from one to a million")]
-pub async fn thin(law: Law, notes: f64) -> Result<Thin, SampleError> {
-    let mut traffic = Traffic::new(law, SIGNATURES, 2);
+pub async fn thin(law: Law, signatures: u32, notes: f64) -> Result<Thin, SampleError> {
+    let mut traffic = Traffic::new(law, signatures, 2);
     let all = |copies: &[u32]| -> Vec<(Signature, u32)> {
         let some = copies.iter().enumerate().filter(|(_, copies)| **copies > 0);
         some.map(|(mailing, &copies)| (signature(mailing, 0), copies)).collect()
     };
-    let mut pair = Pair::new().await?;
+    let mut pair = Pair::new(signatures).await?;
     // Both kinds of bulk, so that a window has its parts.
     pair.report(&[(signature(0, 1), BOUND)]).await?;
     let empty = pair.memory().await?;
@@ -125,8 +125,8 @@ pub async fn thin(law: Law, notes: f64) -> Result<Thin, SampleError> {
     }
     pair.memory().await?;
     let note = pair.told as f64 / (each * rounds as f64);
-    let mut evening = Pair::new().await?;
+    let mut evening = Pair::new(signatures).await?;
     evening.report(&all(traffic.copies())).await?;
-    let memory = (evening.memory().await? - empty) / f64::from(SIGNATURES);
+    let memory = (evening.memory().await? - empty) / f64::from(signatures);
     Ok(Thin { memory, empty, note })
 }

@@ -128,10 +128,12 @@ impl Member {
         let (snapshot, new) = (assembly.finish().unwrap(), self.node.new_name());
         let FleetMark { version, chain, .. } = snapshot.head.mark;
         let again = self.taken.replace(snapshot.head.mark) == Some(snapshot.head.mark);
-        if version <= self.mark().version && (again || self.node.knows_step(version, chain)) {
+        let forked = self.forked;
+        let is_of_no_use = again || !forked && self.node.knows_step(version, chain);
+        if version <= self.mark().version && is_of_no_use {
             return false;
         }
-        let forked = std::mem::take(&mut self.forked);
+        self.forked = false;
         let applied = self.node.state().cache().unwrap().adopt_fleet(snapshot, forked, new);
         applied.unwrap() == Applied::New
     }

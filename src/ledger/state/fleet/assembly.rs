@@ -4,7 +4,7 @@
 use crate::ledger::history::fleet::FleetMark;
 use crate::ledger::history::refusal::StepRefusal;
 use crate::ledger::settings::Settings;
-use crate::ledger::state::fleet::fold::Fleet;
+use crate::ledger::state::fleet::fold::{Fleet, check_parameters};
 use crate::ledger::state::fleet::keeps::Keeps;
 use crate::ledger::state::fleet::parts::{Entry, Head, Unpacker, other_part};
 use crate::ledger::state::held::Held;
@@ -12,6 +12,8 @@ use crate::ledger::state::merged::MergedCounts;
 
 /// What came of a snapshot so far. Who keeps no cells needs the first parts alone.
 pub struct FleetAssembly {
+    /// Key and window that it must be of, where they are known.
+    like: Option<(u64, u64)>,
     unpacker: Unpacker,
     keeps: Keeps,
     merged: MergedCounts,
@@ -41,6 +43,7 @@ impl FleetAssembly {
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self {
+            like: None,
             unpacker: Unpacker::default(),
             keeps: Keeps::of(settings),
             merged: MergedCounts::new(settings),
@@ -54,10 +57,17 @@ impl FleetAssembly {
         }
     }
 
+    /// The same for a ledger with this key and window, in seconds; what is of others is told by its first part.
+    #[must_use]
+    pub(crate) const fn like(mut self, key_id: u64, window: u64) -> Self {
+        self.like = Some((key_id, window));
+        self
+    }
+
     /// Adds the next part.
     ///
     /// # Errors
-    /// When it is not that, or says what cannot be; then all of the snapshot is of no use.
+    /// When it is not that, says what cannot be, or is of a fleet with another key or window; then all of the snapshot is of no use.
     pub fn push(&mut self, part: &[u8]) -> Result<(), StepRefusal> {
         if let Some(other) = other_part(part) {
             return Err(junk(&other));
@@ -76,6 +86,10 @@ impl FleetAssembly {
         }
         match entry {
             Entry::Head(head) => {
+                if let Some((key_id, window)) = self.like {
+                    // All that follows would be read in vain.
+                    check_parameters((key_id, head.key_id), (window, head.window))?;
+                }
                 (self.fleet.mark, self.fleet.origin, self.fleet.time) = (head.mark, head.origin, head.time);
                 head.vector.iter().for_each(|(origin, mark)| self.merged.vector_mut().set(origin, mark));
                 self.head = Some(head);

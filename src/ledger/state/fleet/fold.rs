@@ -151,12 +151,16 @@ impl Fleet {
 /// # Errors
 /// What differs.
 pub(crate) fn check_like(key_id: u64, window: u64, settings: &Settings) -> Result<(), StepRefusal> {
-    let (ours, theirs) = (settings.federation.key_id, key_id);
+    check_parameters((settings.federation.key_id, key_id), (settings.window.as_secs(), window))
+}
+
+/// The same, of ours and theirs.
+pub(crate) fn check_parameters((ours, theirs): (u64, u64), window: (u64, u64)) -> Result<(), StepRefusal> {
     if ours != theirs {
         let [ours, theirs] = [ours, theirs].map(|id| format!("{id:016x}"));
         return Err(StepRefusal::Unlike { name: "federation key id", ours, theirs });
     }
-    let (ours, theirs) = (settings.window.as_secs(), window);
+    let (ours, theirs) = window;
     if ours != theirs {
         let [ours, theirs] = [ours, theirs].map(|seconds| format!("{seconds}s"));
         return Err(StepRefusal::Unlike { name: "window", ours, theirs });

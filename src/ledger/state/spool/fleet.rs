@@ -5,7 +5,7 @@
 //! that spool tells which of them are counted, and also whether this file is an old copy: then a number was counted that is still to
 //! be given here.
 
-use super::{DROPPED, Spool, Stored, id_of};
+use super::{DROPPED, Dropped, Spool, Stored, Waiting, id_of};
 use crate::ledger::history::spool_mark::SpoolMark;
 use crate::ledger::history::vector::Vector;
 use crate::ledger::state::inherited::Inherited;
@@ -26,6 +26,10 @@ pub(crate) struct Heard {
     pub(crate) settled: Vec<u64>,
     /// Whether the file was an old copy, and of how many reports it is not known whether they were counted; these are dropped.
     pub(crate) renewed: Option<u64>,
+    /// What people say that is counted.
+    pub(crate) counted: Vec<Waiting>,
+    /// The same of what was dropped.
+    pub(crate) doubtful: Vec<Waiting>,
 }
 
 /// What stands for a server's URL. It is none.
@@ -115,6 +119,7 @@ impl Spool {
     ) -> Heard {
         let mut heard = Heard::default();
         let (id, before, sent) = (self.id, self.before, &mut self.last_sent.to);
+        let mut counted = Vec::new();
         for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
             let sent_here = spool_of(&batch.upstream, client);
             let spool = sent_here.unwrap_or_else(|| id_of(id, before, batch.number));
@@ -127,6 +132,7 @@ impl Spool {
             if mark.has(batch.number) {
                 // Whatever the vector says: these counts came with the marks.
                 batch.receipt = Some(DROPPED);
+                counted.push(batch.reports.clone());
                 heard.settled.push(batch.number);
             } else if sent_here.is_none() && mark.is_before(batch.number) {
                 // The server's counts are the fleet's now, and this is the first batch that it did not count.
@@ -135,6 +141,7 @@ impl Spool {
                 heard.settled.push(batch.number);
             }
         }
+        heard.counted = counted.iter().flat_map(|reports| self.words(reports)).collect();
         self.settle(&Vector::new());
         if marks(self.id).is_some_and(|mark| mark.reaches(self.next_batch)) {
             let waiting: Vec<_> =
@@ -143,9 +150,9 @@ impl Spool {
             self.before = Some((self.id, self.next_batch));
             self.id = new;
             self.inherited = Inherited::default();
-            let (dropped, lost) = self.drop_all(dropped);
-            heard.settled.extend(dropped);
-            heard.renewed = Some(lost);
+            let Dropped { batches, lost, words } = self.drop_all(dropped);
+            heard.settled.extend(batches);
+            (heard.renewed, heard.doubtful) = (Some(lost), words);
         }
         heard
     }
@@ -154,7 +161,6 @@ impl Spool {
 #[cfg(test)]
 mod tests {
     use super::super::tests::reopened;
-    use super::super::{Spool, Waiting};
     use super::*;
     use crate::ledger::history::spool_mark::Taken;
     use crate::ledger::history::vector::Origin;
@@ -192,11 +198,14 @@ mod tests {
         assert_eq!(spool.for_fleet("mx2", 0, 64, false).0, [], "those of another client");
         let (sent, new) = spool.for_fleet("mx1", 1, 2, true);
         assert_eq!((numbers(&sent), new), (vec![(7, 2, 1), (7, 3, 1)], Vec::new()));
-        assert_eq!(hear(&mut spool, 7, &mark([1, 3])), Heard { settled: vec![1, 3], renewed: None });
+        assert_eq!(hear(&mut spool, 7, &mark([1, 3])), Heard { settled: vec![1, 3], ..Heard::default() });
         assert_eq!(numbers(&spool.for_fleet("mx1", 0, 64, false).0), [(7, 2, 2), (7, 4, 2)]);
         assert_eq!(hear(&mut spool, 8, &mark([2, 4])), Heard::default(), "somebody else's marks");
         let mut spool = reopened(&spool, &[]);
-        assert_eq!(hear(&mut spool, 7, &mark([1, 2, 3, 4])), Heard { settled: vec![2, 4], renewed: None });
+        assert_eq!(
+            hear(&mut spool, 7, &mark([1, 2, 3, 4])),
+            Heard { settled: vec![2, 4], ..Heard::default() }
+        );
         assert_eq!((spool.len(), spool.batches().count()), (0, 0));
     }
 
@@ -269,7 +278,8 @@ mod tests {
         spool.for_fleet("mx1", 1, 64, true);
         push(&mut copy, 4..5);
         // The batch that was made of what waited is counted, the one before not yet.
-        assert_eq!(hear(&mut copy, 7, &mark([2])), Heard { settled: vec![2], renewed: Some(2) });
+        let heard = Heard { settled: vec![2], renewed: Some(2), ..Heard::default() };
+        assert_eq!(hear(&mut copy, 7, &mark([2])), heard);
         let (sent, _) = copy.for_fleet("mx1", 0, 64, true);
         assert_eq!(numbers(&sent), [(7, 1, 1), (99, 3, 3)]);
         assert_eq!(sent[1].outgoing.reports, [(Signature::from_bytes([4; 16]), 1)]);

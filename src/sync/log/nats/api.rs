@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep};
 const NO_SUCH_STREAM: u64 = 10059;
 const NOT_ENABLED: [u64; 2] = [10039, 10076];
 const FULL: [u64; 2] = [10023, 10047];
+const NOT_STORED: u64 = 10077;
 const WRONG_LAST: [u64; 2] = [10071, 10164];
 const REPEAT_IN_PROCESS: u64 = 10158;
 
@@ -46,6 +47,10 @@ impl From<Failure> for LogError {
             code if FULL.contains(&code) || what.contains("no space left") => {
                 Self::Full(format!("{what} ({code})"))
             }
+            NOT_STORED if what.contains("maximum bytes exceeded") => Self::Unavailable(format!(
+                "{what} ({NOT_STORED}): a stream has no more room; nats stream edit NAME --max-bytes makes more, which bulkmark fleet \
+                 setup leaves so"
+            )),
             code => Self::Unavailable(format!("{what} ({code})")),
         }
     }

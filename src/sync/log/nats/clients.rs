@@ -5,6 +5,7 @@ use crate::ledger::Limits;
 use crate::sync::log::members::{Duty, Member};
 use crate::sync::log::types::Client;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 
 /// A client in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,19 +14,21 @@ pub(super) struct Listed {
     /// Influence and quota; none of an own one.
     pub(super) limits: Option<(u32, u32)>,
     pub(super) withdrawn: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rate: Option<NonZeroU32>,
 }
 
 impl From<Listed> for Client {
     fn from(listed: Listed) -> Self {
         let limits = listed.limits.map(|(influence, quota)| Limits { influence, quota });
-        Self { name: listed.name, limits, withdrawn: listed.withdrawn }
+        Self { name: listed.name, limits, withdrawn: listed.withdrawn, rate: listed.rate }
     }
 }
 
 impl From<Client> for Listed {
     fn from(client: Client) -> Self {
         let limits = client.limits.map(|limits| (limits.influence, limits.quota));
-        Self { name: client.name, limits, withdrawn: client.withdrawn }
+        Self { name: client.name, limits, withdrawn: client.withdrawn, rate: client.rate }
     }
 }
 

@@ -152,6 +152,10 @@ impl Log for Nats {
         Ok(list.into_iter().map(Client::from).collect())
     }
 
+    async fn aggregators(&self) -> Result<Vec<String>, LogError> {
+        Ok(words::aggregators(&self.connection).await?.into_iter().map(|one| one.name).collect())
+    }
+
     async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
         words::tell(&self.connection, &self.speaker, word).await
     }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub fn new_nkey() -> Result<(String, String), LogError> {
 ///
 /// # Errors
 /// When a setting or a file cannot be used, or the servers do not do what is asked of them. That the accounts were written is
-/// told with the error: the servers must read them before anybody gets in.
+/// told with the error: the servers must read them before anybody gets in. To be told what would be done is no error then.
 pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Result<Vec<String>, LogError> {
     let mut lines = Vec::new();
     let written = match &how.accounts {
@@ -56,6 +56,11 @@ pub async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Resu
     };
     match (ready.await, written) {
         (Ok(more), _) => lines.extend(more),
+        (Err(LogError::Denied(what) | LogError::Unavailable(what)), Some(_)) if how.dry_run => {
+            lines.push(format!(
+                "streams cannot be looked at yet, and would be made once the servers have these accounts: {what}"
+            ));
+        }
         (Err(LogError::Denied(what) | LogError::Unavailable(what)), Some(written)) => {
             return Err(LogError::Unavailable(format!(
                 "{written}; include it in nats-server's configuration, have each server reload that twice (nats-server --signal \
@@ -78,27 +83,99 @@ fn admin(settings: &Settings) -> Result<Option<Identity>, LogError> {
     Ok(Some(Identity::Password(user.clone(), password)))
 }
 
-/// Writes the accounts, if they are other ones than before.
+/// Writes the accounts, if they are other ones than before, or shows them.
 fn write(path: &Path, text: &str, dry_run: bool) -> Result<Option<String>, LogError> {
     let failed = |e: io::Error| LogError::Setup(format!("{}: {e}", path.display()));
-    match fs::read_to_string(path) {
-        Ok(found) if found == text => return Ok(None),
-        Ok(_) => (),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => (),
+    let old = match fs::read_to_string(path) {
+        Ok(old) => old,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
         Err(e) => return Err(failed(e)),
+    };
+    let is_open = fs::metadata(path).is_ok_and(|old| old.permissions().mode() & !mode(text) & 0o777 != 0);
+    if old == text && !(is_open && has_passwords(text)) {
+        return Ok(None);
     }
-    if !dry_run {
-        // In place, so that it stays readable for whom it was.
-        let mut file = fs::OpenOptions::new();
-        let file = file.write(true).create(true).truncate(true).mode(mode(text));
-        file.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;
+    if dry_run {
+        return Ok(Some(format!("accounts would be written to {}:\n{}", path.display(), hidden(text))));
     }
+    replace(path, text).map_err(failed)?;
     Ok(Some(format!("accounts written to {}", path.display())))
+}
+
+/// Puts a file with this text in the place of another one, whose owner and group it has: whoever reads it has all of one of them.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // Where it is a link, what that leads to.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let old = match fs::metadata(&path) {
+        Ok(old) => Some(old),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+        Err(e) => return Err(e),
+    };
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    // What somebody else put there is not written to.
+    match fs::remove_file(&new) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => (),
+    }
+    let written = write_new(&new, text, old.as_ref()).and_then(|()| fs::rename(&new, &path));
+    if written.is_err() {
+        // It has passwords.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+fn write_new(new: &Path, text: &str, old: Option<&fs::Metadata>) -> io::Result<()> {
+    // It is nobody else's before its owner is known.
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
+    if let Some(old) = old {
+        let own = file.metadata()?;
+        if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
+            fchown(&file, Some(old.uid()), Some(old.gid()))?;
+        }
+    }
+    let mode = match old.map(|old| old.permissions().mode() & 0o777) {
+        Some(before) if has_passwords(text) => before & mode(text),
+        Some(before) => before,
+        None => mode(text),
+    };
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn has_passwords(text: &str) -> bool {
+    text.contains("password:")
 }
 
 /// Who may read a new file: nkeys are no secret, passwords are for nats-server's group.
 fn mode(text: &str) -> u32 {
-    if text.contains("password:") { 0o640 } else { 0o644 }
+    if has_passwords(text) { 0o640 } else { 0o644 }
+}
+
+/// The accounts without their passwords.
+fn hidden(text: &str) -> String {
+    let mut shown = String::new();
+    for line in text.lines() {
+        match line.split_once("password: ") {
+            Some((before, rest)) => {
+                // As `accounts` writes it: in quotation marks, with a backslash before those of the password.
+                let mut is_escaped = false;
+                let end = rest.char_indices().skip(1).find(|(_, c)| {
+                    let is_end = *c == '"' && !is_escaped;
+                    is_escaped = *c == '\\' && !is_escaped;
+                    is_end
+                });
+                let behind = end.map_or("", |(i, _)| &rest[i + 1..]);
+                shown += &format!("{before}password: \"...\"{behind}\n");
+            }
+            None => shown += &format!("{line}\n"),
+        }
+    }
+    shown.truncate(shown.trim_end().len());
+    shown
 }
 
 /// Tells aggregators who may report, and who they are themselves.
@@ -134,4 +211,53 @@ async fn list<T: Serialize + DeserializeOwned + PartialEq>(
         append(connection, subject, &HeaderMap::new(), text.into()).await?;
     }
     Ok(Some(format!("list of {} {of} written", list.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WITH: &str = "A: { users: [ { user: \"mx1\", password: \"s\\\"e, c\\\\\" } ] }\n";
+    const WITHOUT: &str = "A: { users: [ { nkey: UA } ] }\n";
+
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    /// Passwords are for nats-server's group alone, also in a file that was open before; who reads the file has all of one text.
+    #[test]
+    fn accounts_take_the_place_of_others_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accounts.conf");
+        assert!(write(&path, WITHOUT, false).unwrap().unwrap().starts_with("accounts written to"));
+        assert_eq!(mode_of(&path), 0o644);
+        assert_eq!(write(&path, WITHOUT, false).unwrap(), None);
+        let reader = fs::File::open(&path).unwrap();
+        write(&path, WITH, false).unwrap();
+        assert_eq!(mode_of(&path), 0o640, "it has passwords now");
+        assert_eq!(io::read_to_string(reader).unwrap(), WITHOUT, "it was not written over");
+        assert_eq!(fs::read_to_string(&path).unwrap(), WITH);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(write(&path, WITH, false).unwrap().is_some(), "it is open to all");
+        assert_eq!(mode_of(&path), 0o640);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(write(&path, WITH, false).unwrap(), None);
+        // A link stays one.
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        write(&link, WITHOUT, false).unwrap();
+        assert_eq!(mode_of(&path), 0o600);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_dry_run_shows_no_password() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accounts.conf");
+        let told = write(&path, WITH, true).unwrap().unwrap();
+        assert!(told.contains("would be written") && !told.contains("e, c"), "{told}");
+        assert!(told.ends_with("{ user: \"mx1\", password: \"...\" } ] }"), "{told}");
+        assert!(!path.exists());
+    }
 }

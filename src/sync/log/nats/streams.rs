@@ -147,12 +147,20 @@ fn changed(mut config: Map<String, Value>, wanted: &Value) -> Option<(Value, Str
     let mut changes = Vec::new();
     for (key, value) in wanted.as_object()? {
         let found = config.get(key).cloned().unwrap_or(Value::Null);
-        if !is_as_wanted(&found, value) {
+        // What an administrator has more room for is left so.
+        let has_more = key == "max_bytes" && has_room(&found, value);
+        if !has_more && !is_as_wanted(&found, value) {
             changes.push(format!("{key} from {found} to {value}"));
             config.insert(key.clone(), value.clone());
         }
     }
     (!changes.is_empty()).then(|| (Value::Object(config), changes.join(", ")))
+}
+
+/// Whether a limit is a higher one, or none at all.
+fn has_room(found: &Value, wanted: &Value) -> bool {
+    let (found, wanted) = (found.as_i64().unwrap_or_default(), wanted.as_i64().unwrap_or_default());
+    found == -1 || found >= wanted
 }
 
 /// Whether a value is as wanted: the server leaves out what is false, and adds to metadata.
@@ -177,5 +185,14 @@ mod tests {
         let (config, what) = changed(other.as_object().unwrap().clone(), &wanted).unwrap();
         assert_eq!(what, "a from 2 to 1");
         assert_eq!((&config["a"], &config["e"]), (&json!(1), &json!(7)));
+    }
+
+    /// An administrator may give a stream more room, and not less than it needs.
+    #[test]
+    fn more_bytes_are_left_alone() {
+        let wanted = json!({ "max_bytes": 100 });
+        let of = |found: i64| changed(json!({ "max_bytes": found }).as_object().unwrap().clone(), &wanted);
+        assert_eq!([of(100), of(101), of(-1)], [None, None, None]);
+        assert_eq!(of(99).unwrap().1, "max_bytes from 99 to 100");
     }
 }

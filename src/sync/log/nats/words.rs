@@ -58,11 +58,19 @@ impl Speaker {
     }
 }
 
+/// See [`crate::sync::log::Log::aggregators`]. None where a version before these were listed set the log up.
+pub(super) async fn aggregators(connection: &Connection) -> Result<Vec<Named>, LogError> {
+    let Some(list) = last_of(connection, CLIENTS.name, AGGREGATORS, ANSWER).await? else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_slice(&list.payload)
+        .map_err(|e| LogError::Unavailable(format!("the log's list of aggregators cannot be read: {e}")))
+}
+
 /// The aggregator with this nkey.
 async fn find(connection: &Connection, nkey: &str) -> Result<String, LogError> {
     let missing = || LogError::NotSetUp("the log does not know this aggregator's name".to_owned());
-    let list = last_of(connection, CLIENTS.name, AGGREGATORS, ANSWER).await?.ok_or_else(missing)?;
-    let list: Vec<Named> = serde_json::from_slice(&list.payload).map_err(|_| missing())?;
+    let list = aggregators(connection).await?;
     list.into_iter().find(|one| one.nkey.as_deref() == Some(nkey)).map(|one| one.name).ok_or_else(missing)
 }
 

@@ -101,9 +101,13 @@ async fn send(database: Arc<Database>, sender: Sender) {
         }
         match store(&database, &batches).await {
             Ok(places) => {
-                for (one, place) in batches.into_iter().zip(places) {
+                let mut places = places.into_iter();
+                for one in batches {
+                    let place = places.next().ok_or_else(|| {
+                        LogError::Enough("the log takes no more of this client for now".to_owned())
+                    });
                     // Who does not wait any more will ask again.
-                    let _ = one.answer.send(Ok(place));
+                    let _ = one.answer.send(place);
                 }
             }
             Err(why) => {
@@ -131,8 +135,9 @@ async fn store(database: &Database, batches: &[Waiting]) -> Result<Vec<Place>, L
     let sql = "select bulkmark.append($1, $2, $3, $4)";
     let rows = session.ask_and_tell(sql, &parameters, Channel::Batches).await?;
     let places: Vec<i64> = rows.first().map(|row| row.get(0)).unwrap_or_default();
-    if places.len() != batches.len() {
-        return Err(LogError::Unavailable("it did not say where all batches are".to_owned()));
+    // Of one who brings more than it may, it takes the first ones.
+    if places.is_empty() || places.len() > batches.len() {
+        return Err(LogError::Unavailable("it did not say where the batches are".to_owned()));
     }
     Ok(places.into_iter().map(|place| Place(unsigned(place))).collect())
 }

@@ -149,6 +149,7 @@ pub(super) fn copy(error: &LogError) -> LogError {
     match error {
         LogError::Unavailable(what) => LogError::Unavailable(what.clone()),
         LogError::Unstored(what) => LogError::Unstored(what.clone()),
+        LogError::Enough(what) => LogError::Enough(what.clone()),
         LogError::Full(what) => LogError::Full(what.clone()),
         LogError::Denied(what) => LogError::Denied(what.clone()),
         LogError::Gone(place) => LogError::Gone(*place),

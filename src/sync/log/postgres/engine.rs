@@ -81,9 +81,19 @@ pub(super) async fn words(database: &Database) -> Result<Vec<Word>, LogError> {
     Ok(rows.iter().map(word).collect())
 }
 
-/// What a row of `clients` says.
+/// See [`crate::sync::log::Log::aggregators`]: who is in their role, but for the owner of all, whom a server may put into it.
+pub(super) async fn aggregators(database: &Database) -> Result<Vec<String>, LogError> {
+    let sql = "select r.rolname::text from pg_catalog.pg_auth_members m
+        join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
+        where g.rolname::text = current_database()::text || '_aggregator' and r.rolcanlogin and r.oid not in (
+            select n.nspowner from pg_catalog.pg_namespace n where n.nspname::text = 'bulkmark')
+        order by 1";
+    Ok(database.ask(sql, &[]).await?.iter().map(|row| row.get(0)).collect())
+}
+
+/// What a row of `clients` says; of rates, which the database sees to, nothing.
 pub(super) fn client(row: &Row) -> Client {
     let number = |i| row.get::<_, Option<i64>>(i).map(|number| u32::try_from(number).unwrap_or_default());
     let limits = number(1).zip(number(2)).map(|(influence, quota)| Limits { influence, quota });
-    Client { name: row.get(0), limits, withdrawn: number(3).unwrap_or_default() }
+    Client { name: row.get(0), limits, withdrawn: number(3).unwrap_or_default(), rate: None }
 }

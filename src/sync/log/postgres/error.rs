@@ -25,6 +25,9 @@ pub(super) fn meaning(error: &Error) -> LogError {
     if missing.contains(code) {
         return LogError::NotSetUp(format!("{text}: bulkmark fleet setup makes it"));
     }
+    if *code == SqlState::CONFIGURATION_LIMIT_EXCEEDED {
+        return LogError::Enough(text);
+    }
     if *code == SqlState::DISK_FULL {
         return LogError::Full(text);
     }

@@ -92,6 +92,10 @@ impl Log for Postgres {
         engine::clients(&self.database).await
     }
 
+    async fn aggregators(&self) -> Result<Vec<String>, LogError> {
+        engine::aggregators(&self.database).await
+    }
+
     async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
         engine::tell(&self.database, &word).await
     }

@@ -36,6 +36,16 @@ create table if not exists bulkmark.clients (
     withdrawn bigint not null
 )
 --;
+-- Signatures a second that it may report; as many as it likes without.
+alter table bulkmark.clients add column if not exists rate bigint
+--;
+-- What those with a rate reported, less what their rate has allowed since.
+create table if not exists bulkmark.meters (
+    client text primary key,
+    at bigint not null,
+    bytes bigint not null
+)
+--;
 -- The roles that setup made, and so may drop.
 create table if not exists bulkmark.roles (
     name text primary key
@@ -110,6 +120,8 @@ alter table bulkmark.parts set (autovacuum_vacuum_scale_factor = 0.05, toast.aut
 alter view bulkmark.me set (security_barrier = true)
 --;
 -- Appends batches of the role that is connected, and returns their places; of those that are there already, the places they have.
+-- Of a client with a rate it takes the first ones, as far as they fit, and is an error when none does: a minute of what the rate allows (18
+-- bytes a signature), and one whole batch. Each has 200 bytes more, for its row.
 create or replace function bulkmark.append(_spools bigint[], _numbers bigint[], _attempts integer[], _bodies bytea[])
 returns bigint[]
 language plpgsql
@@ -117,12 +129,16 @@ security definer
 as $$
 declare
     _client text;
+    _rate bigint;
+    _now bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+    _since bigint;
+    _level bigint := 0;
     _last bigint;
     _place bigint;
     _places bigint[] := array[]::bigint[];
     _i integer := 1;
 begin
-    select c.name into _client from bulkmark.clients c where c.name = session_user::text;
+    select c.name, c.rate into _client, _rate from bulkmark.clients c where c.name = session_user::text;
     if _client is null then
         raise exception 'role % is no client of this fleet', session_user using errcode = '42501';
     end if;
@@ -130,6 +146,11 @@ begin
         raise exception 'more than 1000 batches at once' using errcode = '22023';
     end if;
     select e.last into _last from bulkmark.ends e where e.name = 'batches' for update;
+    if _rate is not null then
+        insert into bulkmark.meters (client, at, bytes) values (_client, _now, 0) on conflict (client) do nothing;
+        select m.at, m.bytes into _since, _level from bulkmark.meters m where m.client = _client for update;
+        _level := greatest(0, _level - greatest(0, _now - _since) * _rate * 18);
+    end if;
     while _i <= coalesce(array_length(_bodies, 1), 0) loop
         if octet_length(_bodies[_i]) > 983040 then
             raise exception 'a batch of more than 983040 bytes' using errcode = '22023';
@@ -137,21 +158,32 @@ begin
         select b.place into _place from bulkmark.batches b
         where b.client = _client and b.spool = _spools[_i] and b.number = _numbers[_i] and b.attempt = _attempts[_i];
         if _place is null then
+            if _rate is not null then
+                if _level + octet_length(_bodies[_i]) + 200 > _rate * 1080 + 983240 then
+                    exit when _i > 1;
+                    raise exception '% may report % signatures a second, and has reported more', _client, _rate
+                        using errcode = '53400';
+                end if;
+                _level := _level + octet_length(_bodies[_i]) + 200;
+            end if;
             _last := _last + 1;
             _place := _last;
             insert into bulkmark.batches (place, client, spool, number, attempt, at, bytes)
             values (_place, _client, _spools[_i], _numbers[_i], _attempts[_i],
-                floor(extract(epoch from clock_timestamp()))::bigint, _bodies[_i]);
+                _now, _bodies[_i]);
         end if;
         _places := array_append(_places, _place);
         _i := _i + 1;
     end loop;
     update bulkmark.ends set last = _last where name = 'batches' and last <> _last;
+    if _rate is not null then
+        update bulkmark.meters set at = _now, bytes = _level where client = _client;
+    end if;
     return _places;
 end
 $$
 --;
--- Keeps what the role that is connected says of itself; who said nothing for an hour is gone.
+-- Keeps what the role that is connected says of itself, of a client with a rate once a second; who said nothing for an hour is gone.
 create or replace function bulkmark.tell(_word bytea)
 returns bigint
 language plpgsql
@@ -162,6 +194,10 @@ declare
 begin
     if octet_length(_word) > 32768 then
         raise exception 'a word of more than 32768 bytes' using errcode = '22023';
+    end if;
+    if exists (select 1 from bulkmark.members m join bulkmark.clients c on c.name = m.name
+        where m.name = session_user::text and m.at = _now and c.rate is not null) then
+        return 0;
     end if;
     insert into bulkmark.members (name, at, word) values (session_user::text, _now, _word)
     on conflict (name) do update set at = excluded.at, word = excluded.word;
@@ -353,8 +389,10 @@ grant execute on function bulkmark.drop_parts(bigint) to {aggregator}
 --;
 grant execute on function bulkmark.prune(integer) to {aggregator}
 --;
--- By this it is seen whether all of the above was done by this version.
 grant execute on function bulkmark.tell(bytea) to {reporter}, {aggregator}
+--;
+-- By this column it is seen whether all of the above was done by this version.
+alter table bulkmark.log add column if not exists has_rates boolean
 --;
 insert into bulkmark.log (one, format, made, keep_seconds) values (1, {format}, {made}, 86400)
 on conflict (one) do update set format = excluded.format

@@ -11,6 +11,7 @@ use crate::sync::log::settings::{Host, Settings};
 use crate::sync::log::types::{Client, LogError};
 use crate::sync::state::Link;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use tokio_postgres::types::Type;
 
@@ -166,7 +167,23 @@ impl Work<'_> {
     async fn is_whole(&self, groups: &[String; 2]) -> Result<bool, LogError> {
         let sql = "select grantee::text from information_schema.role_routine_grants
             where routine_schema = 'bulkmark' and routine_name = 'tell' and grantee::text = any($1)";
-        Ok(self.names(sql, groups).await?.len() == groups.len())
+        Ok(self.names(sql, groups).await?.len() == groups.len() && self.has_rates().await?)
+    }
+
+    async fn has_rates(&self) -> Result<bool, LogError> {
+        let sql = "select column_name::text from information_schema.columns
+            where table_schema = 'bulkmark' and table_name = 'log' and column_name::text = any($1)";
+        Ok(!self.names(sql, &["has_rates".to_owned()]).await?.is_empty())
+    }
+
+    /// Signatures a second of those clients that have a bound.
+    async fn rates(&self) -> Result<BTreeMap<String, i64>, LogError> {
+        if !self.has_rates().await? {
+            return Ok(BTreeMap::new());
+        }
+        let sql = "select name, rate from bulkmark.clients where rate is not null";
+        let rows = self.session.ask(sql, &[]).await?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
     async fn members(&mut self, members: &[Member]) -> Result<(), LogError> {
@@ -245,9 +262,10 @@ impl Work<'_> {
                 verifier.as_ref().map(|secret| format!(" password '{secret}'")).unwrap_or_default();
             let sql = format!(
                 "insert into bulkmark.roles (name) values ('{name}') on conflict (name) do nothing; \
-                 create role {role} login connection limit {CONNECTIONS}{password}"
+                 create role {role} login{password}"
             );
             self.act(&format!("role {name}"), &sql, secret).await?;
+            self.limit(&role).await?;
         } else if verifier.is_some() && !self.opens(member).await? {
             let sql = format!("alter role {role} password '{secret}'");
             self.act(&format!("role {name} has another password"), &sql, secret).await?;
@@ -257,6 +275,19 @@ impl Work<'_> {
             self.act(&format!("role {name} is a member of {group}"), &sql, "").await?;
         }
         Ok(())
+    }
+
+    /// Bounds the connections of a new role, where the database can do that.
+    async fn limit(&mut self, role: &str) -> Result<(), LogError> {
+        let sql = format!("alter role {role} connection limit {CONNECTIONS}");
+        if self.dry_run {
+            self.told.push(format!("{sql};"));
+            return Ok(());
+        }
+        match self.session.run(&sql).await {
+            Err(e) if !is_unknown(&e) => Err(in_words(&sql, meaning(&e))),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a member's password lets it in. PostgreSQL shows no password to those who may create roles.
@@ -277,28 +308,39 @@ impl Work<'_> {
             Err(LogError::NotSetUp(_)) if self.dry_run => Vec::new(),
             Err(why) => return Err(why),
         };
-        for one in wanted.iter().filter(|one| !found.contains(one)) {
+        let rates = self.rates().await?;
+        let is_there = |one: &Client| {
+            let rate = rates.get(&one.name).copied();
+            rate == one.rate.map(|rate| i64::from(rate.get()))
+                && found.contains(&Client { rate: None, ..one.clone() })
+        };
+        for one in wanted.iter().filter(|one| !is_there(one)) {
             let number =
                 |limit: Option<u32>| limit.map_or_else(|| "null".to_owned(), |number| number.to_string());
             let (influence, quota) = (
                 number(one.limits.map(|limits| limits.influence)),
                 number(one.limits.map(|limits| limits.quota)),
             );
+            let rate = number(one.rate.map(NonZeroU32::get));
             let sql = format!(
-                "insert into bulkmark.clients (name, influence, quota, withdrawn) values ('{}', {influence}, {quota}, {}) \
+                "insert into bulkmark.clients (name, influence, quota, withdrawn, rate) \
+                 values ('{}', {influence}, {quota}, {}, {rate}) \
                  on conflict (name) do update set influence = excluded.influence, quota = excluded.quota, \
-                 withdrawn = excluded.withdrawn",
+                 withdrawn = excluded.withdrawn, rate = excluded.rate",
                 one.name, one.withdrawn
             );
             let limits = one.limits.map_or_else(
                 || "without limits".to_owned(),
                 |limits| format!("with influence {} and quota {}", limits.influence, limits.quota),
             );
-            self.act(&format!("client {} {limits}, withdrawn {} times", one.name, one.withdrawn), &sql, "")
-                .await?;
+            let at_most =
+                one.rate.map(|rate| format!(", at most {rate} signatures a second")).unwrap_or_default();
+            let what = format!("client {} {limits}, withdrawn {} times{at_most}", one.name, one.withdrawn);
+            self.act(&what, &sql, "").await?;
         }
         for one in found.iter().filter(|one| !wanted.iter().any(|wanted| wanted.name == one.name)) {
-            let sql = format!("delete from bulkmark.clients where name = '{}'", one.name.replace('\'', "''"));
+            let name = one.name.replace('\'', "''");
+            let sql = format!("delete from bulkmark.clients where name = '{name}'");
             self.act(&format!("{} is no client any more", one.name), &sql, "").await?;
         }
         Ok(())

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What users say of messages: `bulkmark report`.
+
+use super::{Site, program};
+use serde_json::Value;
+use std::io::{ErrorKind, Write as _};
+use std::process::{Command, Output, Stdio};
+
+/// The command, to this site's milter.
+pub fn command(site: &Site, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.args(["report", "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
+    command
+}
+
+/// Runs a command with this message on its standard input.
+pub fn run(command: &mut Command, message: &[u8]) -> Output {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // What it refuses it need not have read.
+    let written = child.stdin.take().unwrap().write_all(message);
+    assert!(written.is_ok() || written.is_err_and(|e| e.kind() == ErrorKind::BrokenPipe));
+    child.wait_with_output().unwrap()
+}
+
+/// What a milter answers to a report.
+#[track_caller]
+pub fn report(site: &Site, arguments: &[&str], message: &[u8]) -> Value {
+    let output = run(&mut command(site, arguments), message);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+}
+
+/// A report whose signatures are all new to this user, or all taken back.
+#[track_caller]
+pub fn assert_counted(answer: &Value, field: &str) {
+    let signatures = answer["signatures"].as_u64().unwrap();
+    assert!(signatures > 3, "{answer}");
+    assert_eq!(answer[field], signatures, "{answer}");
+}
+
+/// What `bulkmark reports` tells.
+#[track_caller]
+pub fn told(site: &Site, arguments: &[&str]) -> Value {
+    let mut command = Command::new(program());
+    command.args(["reports", "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// By what weight people call a message spam.
+pub fn weight(site: &Site, message: &[u8]) -> Option<String> {
+    let (_, answer) = site.check(message);
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
+    answer["spam"]["weight"].as_str().map(str::to_owned)
+}
