@@ -1,10 +1,11 @@
 //! `fleet setup`: again at any time, and only told with `--dry-run`.
 
 use crate::fleet::Fleet;
-use crate::log_conformance::{Engine, append, batch, insist, own, run};
+use crate::log_conformance::{Engine, PATIENCE, append, batch, insist, own, run};
 use bulkmark::sync::log::nats::{self, new_nkey};
 use bulkmark::sync::log::{Duty, Log, LogError, Member, SetUp};
 use serde_json::json;
+use std::time::Instant;
 
 /// What is as it should be is left alone; what is not is told, and made so, once.
 #[test]
@@ -83,6 +84,39 @@ fn members_speak_when_an_older_log_is_set_up_again() {
         fleet.set_up(&own(&["mx1"])).await;
         insist(|| mx1.tell(b"heard".to_vec())).await;
         insist(|| log.tell(b"heard".to_vec())).await;
+    });
+}
+
+/// Where nodes have too little room left, it is said what they need; and with that it is done.
+#[test]
+fn room_that_is_missing_is_named() {
+    run(async || {
+        let clients = own(&["mx1"]);
+        let Some(fleet) = Fleet::fresh(&clients).await else { return };
+        // Of 20 GB.
+        fleet.api("STREAM.DELETE.BULKMARK_SNAPSHOT", json!(null)).await;
+        let other =
+            json!({ "name": "OTHER", "subjects": ["other"], "num_replicas": 3, "max_bytes": 16_u64 << 30 });
+        fleet.api("STREAM.CREATE.OTHER", other).await;
+
+        let settings = fleet.settings("admin", None);
+        let members = [fleet.aggregator_member()];
+        let how = SetUp { dry_run: false, accounts: None, replicas: 3 };
+        let deadline = Instant::now() + PATIENCE;
+        let error = loop {
+            assert!(Instant::now() < deadline, "nobody misses the room");
+            match nats::setup(&settings, &members, &how).await {
+                Err(error) if error.to_string().contains("BULKMARK_SNAPSHOT") => break error.to_string(),
+                Err(_) => {}
+                // The leader had not heard yet what the nodes have left.
+                Ok(_) => _ = fleet.api("STREAM.DELETE.BULKMARK_SNAPSHOT", json!(null)).await,
+            }
+        };
+        for part in ["insufficient storage", "5.1 GB on each node", "max_file_store"] {
+            assert!(error.contains(part), "{error}");
+        }
+        fleet.api("STREAM.DELETE.OTHER", json!(null)).await;
+        fleet.set_up(&clients).await;
     });
 }
 

@@ -134,12 +134,25 @@ pub(super) async fn make_ready(
 }
 
 fn refused(name: &str, error: LogError) -> LogError {
+    let cannot = |what: String| {
+        let room = if what.contains("insufficient storage") { room() } else { String::new() };
+        format!("stream {name} cannot be made so: {what}{room}")
+    };
     match error {
-        LogError::Unavailable(what) => {
-            LogError::Unavailable(format!("stream {name} cannot be made so: {what}"))
-        }
+        LogError::Unavailable(what) => LogError::Unavailable(cannot(what)),
+        LogError::Full(what) => LogError::Full(cannot(what)),
         error => error,
     }
+}
+
+/// What a node needs that has too little room for the streams.
+fn room() -> String {
+    let reserved = BATCHES_BYTES + STEPS_BYTES + SNAPSHOT_BYTES + CLIENTS_BYTES + MEMBERS_BYTES;
+    format!(
+        "; the streams of a fleet reserve {:.1} GB on each node, of max_file_store in jetstream {{ }}, or, where that is not set, of three \
+         quarters of what its disk has free when it starts",
+        reserved as f64 / f64::from(1 << 30)
+    )
 }
 
 /// The configuration with what is wanted in it, and what that changes; none when it has all of it.
