@@ -55,8 +55,7 @@ impl Fleet {
         Self::on_nats(|| Cluster::start(3, ""))
     }
 
-    /// The same on these nodes. A cluster on a busy machine does not always take its own nodes for peers, however often it is
-    /// started (2.10.27: "no suitable peers for placement"); then another one takes its place.
+    /// The same on these nodes. A cluster on a busy machine does not always come to be set up; then another one takes its place.
     pub fn on_nats(start: impl Fn() -> Option<Cluster>) -> Option<Self> {
         let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         for is_last in [false, false, true] {

@@ -135,8 +135,12 @@ pub(super) async fn make_ready(
 
 fn refused(name: &str, error: LogError) -> LogError {
     let cannot = |what: String| {
-        let room = if what.contains("insufficient storage") { room() } else { String::new() };
-        format!("stream {name} cannot be made so: {what}{room}")
+        let hint = match &what {
+            what if what.contains("insufficient storage") => room(),
+            what if what.contains("no suitable peers") => PEERS.to_owned(),
+            _ => String::new(),
+        };
+        format!("stream {name} cannot be made so: {what}{hint}")
     };
     match error {
         LogError::Unavailable(what) => LogError::Unavailable(cannot(what)),
@@ -144,6 +148,10 @@ fn refused(name: &str, error: LogError) -> LogError {
         error => error,
     }
 }
+
+/// What may be wrong where not as many nodes are known as a stream is to be kept on.
+const PEERS: &str = "; fewer nodes have found one another than it is to be kept on: see whether all run (/jsz on each has the number as \
+    cluster_size); where all run and the cluster is new, stop all, empty each store_dir, and start them again";
 
 /// What a node needs that has too little room for the streams.
 fn room() -> String {
@@ -198,6 +206,16 @@ mod tests {
         let (config, what) = changed(other.as_object().unwrap().clone(), &wanted).unwrap();
         assert_eq!(what, "a from 2 to 1");
         assert_eq!((&config["a"], &config["e"]), (&json!(1), &json!(7)));
+    }
+
+    #[test]
+    fn who_lacks_nodes_is_told_what_to_do() {
+        let told = "no suitable peers for placement (10005)";
+        let error = refused("BULKMARK_STEPS", LogError::Unavailable(told.to_owned())).to_string();
+        assert!(
+            error.contains(told) && error.contains("BULKMARK_STEPS") && error.contains("store_dir"),
+            "{error}"
+        );
     }
 
     /// An administrator may give a stream more room, and not less than it needs.
