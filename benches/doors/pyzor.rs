@@ -181,18 +181,22 @@ fn row(asked: &Asked<'_>, what: &str, way: Way) -> f64 {
         let clients: Vec<_> = (0..CLIENTS as u64).map(|n| scope.spawn(move || check(n))).collect();
         clients.into_iter().flat_map(|client| client.join().expect("client")).collect()
     });
-    let (wall, seconds, checks) =
-        (began.elapsed().as_secs_f64(), cpu(asked.pid) - before, latencies.len() as f64);
+    let times = (began.elapsed().as_secs_f64(), cpu(asked.pid) - before);
+    print(&format!("{}, {what}", asked.name), &mut latencies, times, lost.into_inner());
+    latencies.len() as f64 / times.1
+}
+
+/// Prints what became of checks: of how many there was an answer, how many that is a second and a second of processor, how long an answer
+/// takes, and how many were lost.
+fn print(what: &str, latencies: &mut [Duration], (wall, seconds): (f64, f64), lost: usize) {
+    let checks = latencies.len() as f64;
     println!(
-        "{:<40} {checks:>9} {:>9.0} {:>11.0} {:>8.2} {:>8.2} {:>6}",
-        format!("{}, {what}", asked.name),
+        "{what:<40} {checks:>9} {:>9.0} {:>11.0} {:>8.2} {:>8.2} {lost:>6}",
         checks / wall,
         checks / seconds,
-        within(&mut latencies, 0.5),
-        within(&mut latencies, 0.99),
-        lost.into_inner()
+        within(latencies, 0.5),
+        within(latencies, 0.99),
     );
-    checks / seconds
 }
 
 /// Checks that come at the same rate all the time, from one thread that never sleeps, and so takes a processor for itself. Latencies are from
@@ -232,15 +236,7 @@ fn offered(asked: &Asked<'_>) {
     }
     let (wall, seconds) = (began.elapsed().as_secs_f64(), cpu(asked.pid) - before);
     lost += clients.iter().flat_map(|client| &client.open).filter(|open| open.is_some()).count();
-    let checks = latencies.len() as f64;
-    println!(
-        "{:<40} {checks:>9} {:>9.0} {:>11.0} {:>8.2} {:>8.2} {lost:>6}",
-        format!("{}, {OFFERED} a second", asked.name),
-        checks / wall,
-        checks / seconds,
-        within(&mut latencies, 0.5),
-        within(&mut latencies, 0.99),
-    );
+    print(&format!("{}, {OFFERED} a second", asked.name), &mut latencies, (wall, seconds), lost);
     println!("at {OFFERED} a second the door takes {:.0} % of a processor", 100.0 * seconds / wall);
 }
 

@@ -87,8 +87,8 @@ impl Cluster {
         self.nodes.iter().for_each(Node::start);
     }
 
-    /// Waits until new nodes are one cluster. They do not always come to that (2.10.27, one time in some hundreds: of three nodes one is
-    /// never taken for a peer, and all streams are refused). Then they begin anew, with empty disks, as an administrator would.
+    /// Waits until new nodes are one cluster. They do not always come to that (2.10.27, now and then: of three nodes one is never taken for a
+    /// peer, and all streams are refused). Then they begin anew, with empty disks, as an administrator would.
     fn wait_until_whole(&self) {
         for _ in 0..5 {
             if self.is_whole_within(WHOLE) {
