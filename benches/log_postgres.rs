@@ -12,9 +12,9 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use bulkmark::sync::Link;
-use bulkmark::sync::log::postgres::{Postgres, setup};
-use bulkmark::sync::log::{Appending, Duty, Log, Member, Place, Reader as _, SetUp, Settings};
+use bulkmark_sync::Link;
+use bulkmark_sync::log::postgres::{Postgres, setup};
+use bulkmark_sync::log::{Appending, Duty, Log, Member, Place, Reader as _, SetUp, Settings};
 use common::postgres as server;
 use common::process::processor;
 use std::sync::Arc;

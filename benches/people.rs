@@ -7,9 +7,10 @@
 //! they have room for. Then the memory, the time of what `bulkmark reports` asks, what mail waits for it, and the time of a checkpoint. And the pairs of correspondents, as
 //! many as are kept.
 
-use bulkmark::correspondents::{MOST, Pairs, Written};
-use bulkmark::ledger::{Asked, Ledger, Nominated, Report, Role, Rows, Saying, Settings, Weighing, now};
-use bulkmark::signature::{FederationKey, ReporterId, Signature, nomination};
+use bulkmark_counts::{Asked, Nominated, Report, Role, Rows, Saying, Settings, Weighing};
+use bulkmark_ledger::correspondents::{MOST, Pairs, Written};
+use bulkmark_ledger::{Ledger, now};
+use bulkmark_types::{FederationKey, ReporterId, Signature, nomination};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -108,7 +109,7 @@ async fn words() {
     let begun = Instant::now();
     ledger.close().await.unwrap();
     println!("  a checkpoint, the last: {:.2} s", begun.elapsed().as_secs_f64());
-    let file = std::fs::metadata(directory.path().join(bulkmark::ledger::FILE_NAME)).unwrap().len();
+    let file = std::fs::metadata(directory.path().join(bulkmark_ledger::FILE_NAME)).unwrap().len();
     println!("  the file: {}", megabytes(file));
     let begun = Instant::now();
     let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();

@@ -13,10 +13,10 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use bulkmark::ledger::Settings;
-use bulkmark::signature::{FederationKey, Signature};
-use bulkmark::sync::Parameters;
-use bulkmark::sync::wire::{MAX_REPORTS, Reports};
+use bulkmark_counts::Settings;
+use bulkmark_sync::Parameters;
+use bulkmark_sync::wire::{MAX_REPORTS, Reports};
+use bulkmark_types::{FederationKey, Signature};
 use common::process::resident;
 use common::random::element;
 use common::server::{Server, milter};

@@ -9,8 +9,9 @@
 //! are processes that wait for orders: in each round each of them gets the same message to do, in turn, so what the machine
 //! does beside this hits both. Printed are medians: of times, and of the ratios of the rounds.
 
-use bulkmark::mail::RawMessage;
-use bulkmark::signature::{FederationKey, Settings, body, signatures};
+use bulkmark_mail::RawMessage;
+use bulkmark_signature::{Settings, body, signatures};
+use bulkmark_types::FederationKey;
 use sha2::{Digest, Sha256};
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write};

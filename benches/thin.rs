@@ -12,11 +12,12 @@
 #[allow(dead_code, unreachable_pub, reason = "each that uses it uses a part")]
 mod random;
 
-use bulkmark::ledger::{
-    BulkAssembly, BulkMark, Durability, Federation, Hold, Ledger, Note, Reporter, Role, Settings, Update,
-    Vector, mark_of, now,
+use bulkmark_counts::{
+    BulkAssembly, BulkMark, Durability, Federation, Hold, Note, Reporter, Role, Settings, Update, Vector,
+    mark_of,
 };
-use bulkmark::signature::{FederationKey, Signature};
+use bulkmark_ledger::{Ledger, now};
+use bulkmark_types::{FederationKey, Signature};
 use random::{Random, element};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From which network a message came: the client that a mail server at the border would have seen. docs/evaluation.md has the rule.
 
-use bulkmark::mail::Received;
+use bulkmark_mail::Received;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};

@@ -2,7 +2,7 @@
 //! Messages that one milter sees one after the other.
 
 use crate::client::From;
-use bulkmark::mail::mbox;
+use bulkmark_mail::mbox;
 use std::io::Cursor;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

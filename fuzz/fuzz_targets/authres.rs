@@ -4,8 +4,8 @@
 
 #![no_main]
 
-use bulkmark::mail::{AuthenticationResults, RawMessage};
-use bulkmark::policy::{Authenticate, Authentication, Method};
+use bulkmark_mail::{AuthenticationResults, RawMessage};
+use bulkmark_policy::{Authenticate, Authentication, Method};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -4,7 +4,7 @@
 #![no_main]
 
 use bulkmark::config::{self, MilterFile};
-use bulkmark::policy::ReplyFields;
+use bulkmark_policy::ReplyFields;
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use std::sync::LazyLock;

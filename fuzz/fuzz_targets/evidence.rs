@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use bulkmark::mail::RawMessage;
-use bulkmark::verify::Evidence;
+use bulkmark_mail::RawMessage;
+use bulkmark::lookup::Evidence;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

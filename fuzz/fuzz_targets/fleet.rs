@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bulkmark::ledger::{Carried, FleetAssembly, Settings, Step};
+use bulkmark_counts::{Carried, FleetAssembly, Settings, Step};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

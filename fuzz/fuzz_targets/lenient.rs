@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use bulkmark::mail::{File, RawMessage, Text, Visitor};
+use bulkmark_mail::{File, RawMessage, Text, Visitor};
 use libfuzzer_sys::fuzz_target;
 
 const CHARSETS: [&str; 12] = [

@@ -3,9 +3,10 @@
 
 #![no_main]
 
-use bulkmark::mail::{File, MAX_DEPTH, RawMessage, Text, Visitor};
-use bulkmark::signature::near::traced;
-use bulkmark::signature::{FederationKey, Settings, body, signatures};
+use bulkmark_mail::{File, MAX_DEPTH, RawMessage, Text, Visitor};
+use bulkmark_signature::near::traced;
+use bulkmark_types::FederationKey;
+use bulkmark_signature::{Settings, body, signatures};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

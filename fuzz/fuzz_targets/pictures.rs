@@ -4,9 +4,9 @@
 
 #![no_main]
 
-use bulkmark::mail::RawMessage;
-use bulkmark::signature::FederationKey;
-use bulkmark::signature::near::{Near, traced};
+use bulkmark_mail::RawMessage;
+use bulkmark_types::FederationKey;
+use bulkmark_signature::near::{Near, traced};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use bulkmark::mail::{Piece, pieces};
+use bulkmark_mail::{Piece, pieces};
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes of the piece that is repeated.

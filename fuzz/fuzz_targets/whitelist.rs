@@ -4,8 +4,8 @@
 
 #![no_main]
 
-use bulkmark::policy::{Facts, WhiteList, WhiteListError};
-use bulkmark::signature::Signature;
+use bulkmark_policy::{Facts, WhiteList, WhiteListError};
+use bulkmark_types::Signature;
 use libfuzzer_sys::fuzz_target;
 use std::io;
 use std::path::Path;

@@ -4,8 +4,8 @@
 
 #![no_main]
 
-use bulkmark::ledger::{Row, Update, Vector};
-use bulkmark::sync::wire::{self, Frames, Reports, SnapshotHead};
+use bulkmark_counts::{Row, Update, Vector};
+use bulkmark_sync::wire::{self, Frames, Reports, SnapshotHead};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

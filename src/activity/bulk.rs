@@ -2,8 +2,8 @@
 //! The mailings that are bulk now.
 
 use super::recent::{Recent, Record};
-use crate::policy::{Action, Counts};
-use crate::signature::{Groups, Signatures};
+use bulkmark_policy::{Action, Counts};
+use bulkmark_signature::{Groups, Signatures};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -197,8 +197,8 @@ fn note(names: &mut Vec<String>, more: &mut bool, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::Signature;
-    use crate::signature::near::Near;
+    use bulkmark_signature::near::Near;
+    use bulkmark_types::Signature;
 
     fn body(n: u16) -> Signatures {
         let mut bytes = [0; 16];

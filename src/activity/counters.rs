@@ -11,7 +11,7 @@ use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
 use super::traps::{TrapStatus, WantedByTrap};
 use super::words::Words;
-use crate::policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Sprung, Standing, Verdict};
+use bulkmark_policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Sprung, Standing, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;

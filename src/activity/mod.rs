@@ -16,8 +16,8 @@ mod tasks;
 mod traps;
 mod words;
 
-pub use crate::policy::AccountStatus;
 pub use bulk::{Mailing, Seen, StoredMailing};
+pub use bulkmark_policy::AccountStatus;
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged};
 pub use doors::{Door, DoorStatus, Doors, Request};

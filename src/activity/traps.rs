@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What traps made of mail, and which of them get mail that a white list wants: these are no traps, or the list is wrong.
 
-use crate::policy::Sprung;
+use bulkmark_policy::Sprung;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -7,14 +7,14 @@ use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
 use crate::explain::{Case, Judged, Source, find};
-use crate::ledger::{self, Hold, Shares};
-use crate::mail::RawMessage;
-use crate::policy::Name;
-use crate::signature::{FederationKey, Signature};
-use crate::table::Tables;
-use crate::verdict::{Content, Envelope, Rules};
-use crate::verify::{Evidence, Verifiers};
+use crate::lookup::Tables;
+use crate::lookup::{Evidence, Verifiers};
 use anyhow::Context;
+use bulkmark_counts::{Hold, Shares};
+use bulkmark_mail::RawMessage;
+use bulkmark_policy::Name;
+use bulkmark_types::{FederationKey, Signature};
+use bulkmark_verdict::{Content, Envelope, Rules};
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -114,10 +114,16 @@ impl Source for Known {
         match control::counts(&file.control, signatures, may_ask).await {
             Ok(counts) => Ok(counts),
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-                ledger::read(&file.state_dir, &file.ledger, &self.key, signatures, ledger::now())
-                    .with_context(|| {
-                        format!("no {} answers at {} ({e})", called(file.daemon()), file.control.display())
-                    })
+                bulkmark_ledger::read(
+                    &file.state_dir,
+                    &file.ledger,
+                    &self.key,
+                    signatures,
+                    bulkmark_ledger::now(),
+                )
+                .with_context(|| {
+                    format!("no {} answers at {} ({e})", called(file.daemon()), file.control.display())
+                })
             }
             Err(e) => Err(e).with_context(|| {
                 format!("the {} at {} does not answer", called(file.daemon()), file.control.display())

@@ -3,10 +3,10 @@
 
 use super::output::output;
 use crate::config::{self, DEFAULT_PATH};
-use crate::directory::StateDirectory;
-use crate::ledger::random_bytes;
-use crate::signature::Canary;
 use anyhow::Context;
+use bulkmark_ledger::directory::StateDirectory;
+use bulkmark_ledger::random_bytes;
+use bulkmark_signature::Canary;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -117,10 +117,10 @@ pub(super) fn message(
 mod tests {
     use super::*;
     use crate::config::{Checked, MilterFile};
-    use crate::mail::RawMessage;
-    use crate::policy::{Policies, Traps, WhiteList};
-    use crate::signature::FederationKey;
-    use crate::verdict::{Content, Finding};
+    use bulkmark_mail::RawMessage;
+    use bulkmark_policy::{Policies, Traps, WhiteList};
+    use bulkmark_types::FederationKey;
+    use bulkmark_verdict::{Content, Finding};
 
     #[test]
     fn what_is_printed_is_a_canary() {

@@ -4,8 +4,8 @@
 use super::asker::MessageArgs;
 use super::output::{failed, output};
 use crate::explain::exempt;
-use crate::policy::{Held, Verdict};
-use crate::verdict::{Answer, BodyCount, Finding, NearCount, SpamWeight};
+use bulkmark_policy::{Held, Verdict};
+use bulkmark_verdict::{Answer, BodyCount, Finding, NearCount, SpamWeight};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;

@@ -4,12 +4,13 @@
 use super::supervisor::Supervisor;
 use crate::activity::Activity;
 use crate::control::{Control, Daemon};
-use crate::ledger::{self, KeyChange, Ledger, OpenError, Role, Settings, now};
 use crate::page::{self, History, Page};
-use crate::signature::FederationKey;
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
+use bulkmark_counts::{Role, Settings};
+use bulkmark_ledger::{KeyChange, Ledger, OpenError, now};
+use bulkmark_types::FederationKey;
 use sd_notify::NotifyState;
 use serde_json::Value;
 use std::fmt;
@@ -61,7 +62,7 @@ pub(super) async fn open_ledger(
             }
             Err(e) if e.is_of_another_key() && !changed => {
                 changed = true;
-                let change = ledger::change_key(directory, key, now())?;
+                let change = bulkmark_ledger::change_key(directory, key, now())?;
                 log::warn!("{}", KeyChanged { directory, change: &change, key });
             }
             result => return result,

@@ -3,14 +3,14 @@
 
 use super::supervisor::Supervisor;
 use crate::activity::{Activity, Mailing};
-use crate::ledger::{self, Ledger, now};
-use crate::sync::fleet::{
+use bulkmark_ledger::{Ledger, now};
+use bulkmark_sync::fleet::{
     Fleet, MAX_MAILINGS, MailingWord, MemberRole, Telling, aggregate, follow, gather, push, tell,
 };
-use crate::sync::log::nats::Nats;
-use crate::sync::log::postgres::Postgres;
-use crate::sync::log::{Engine, Log, LogError, Settings};
-use crate::sync::{BulkBound, Links, trim};
+use bulkmark_sync::log::nats::Nats;
+use bulkmark_sync::log::postgres::Postgres;
+use bulkmark_sync::log::{Engine, Log, LogError, Settings};
+use bulkmark_sync::{BulkBound, Links, trim};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) struct Joined {
 pub(super) async fn join(
     settings: &Settings,
     duty: &Duty,
-    (ledger, counts): (&Ledger, &ledger::Settings),
+    (ledger, counts): (&Ledger, &bulkmark_counts::Settings),
     activity: &Arc<Activity>,
     tasks: &mut Supervisor,
 ) -> anyhow::Result<Joined> {
@@ -94,7 +94,7 @@ fn of_mailing(mailing: Mailing) -> MailingWord {
 fn begin<L: Log>(
     log: Arc<L>,
     (duty, telling): (&Duty, Telling),
-    (ledger, counts): (&Ledger, &ledger::Settings),
+    (ledger, counts): (&Ledger, &bulkmark_counts::Settings),
     Joined { links, fleet }: &Joined,
     tasks: &mut Supervisor,
 ) {

@@ -15,17 +15,18 @@ use super::watch::watch;
 use crate::activity::{Activity, Connections};
 use crate::config::{self, Checked, Kind, MilterFile};
 use crate::control::{Daemon, Parts};
-use crate::correspondents::Correspondents;
 use crate::judging::{Service, look_back, weighing};
-use crate::ledger::{self, Hold, Ledger, Role};
 use crate::milter::{Bounds, ListenerSettings, Socket, serve};
 use crate::net::{Activation, Endpoint, Mode};
-use crate::policy::Name;
-use crate::sync::fleet::Fleet;
-use crate::sync::{Asks, BulkBound, Links, Parameters, Remote, Upstream, Way, follow, push, trim};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
+use bulkmark_counts::{Hold, Role};
+use bulkmark_ledger::Ledger;
+use bulkmark_ledger::correspondents::Correspondents;
+use bulkmark_policy::Name;
+use bulkmark_sync::fleet::Fleet;
+use bulkmark_sync::{Asks, BulkBound, Links, Parameters, Remote, Upstream, Way, follow, push, trim};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let file = checked.file.clone();
     let activity = Activity::new(telemetry::lines_dropped, file.status.record());
     kept::take_up(&file.state_dir, &activity);
-    let (new, role) = (!file.state_dir.join(ledger::FILE_NAME).exists(), role_of(&file));
+    let (new, role) = (!file.state_dir.join(bulkmark_ledger::FILE_NAME).exists(), role_of(&file));
     let ledger = open_ledger(&file.state_dir, role, &file.ledger, &checked.key).await?;
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
@@ -65,7 +66,7 @@ async fn daemon(kind: Kind, path: &Path, mut checked: Checked, passed: Activatio
     let rules = checked.into_rules();
     let sync = start_sync(&file, &parameters, (&ledger, &activity), rules.hold_from(), &mut tasks).await?;
     let (links, asks) = (Arc::clone(&sync.links), sync.asks.clone());
-    let correspondents = Arc::new(Correspondents::open(&file.state_dir, &rules.key, ledger::now()));
+    let correspondents = Arc::new(Correspondents::open(&file.state_dir, &rules.key, bulkmark_ledger::now()));
     let service = Service::new(
         rules,
         (ledger.clone(), correspondents),

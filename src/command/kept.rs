@@ -3,8 +3,8 @@
 //! was taken over does not begin anew, the mailings that the page shows, and which traps are none.
 
 use crate::activity::Activity;
-use crate::directory::StateDirectory;
-use crate::ledger::now;
+use bulkmark_ledger::directory::StateDirectory;
+use bulkmark_ledger::now;
 use serde::de::DeserializeOwned;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -4,9 +4,9 @@
 use super::ledger_own::{self, BackupArgs, BeginArgs};
 use super::output::{failed, output, print};
 use super::show::{Slice, THRESHOLD};
-use crate::ledger::{Difference, Image, Status};
-use crate::sync::{self, Link, Remote, Upstream};
 use anyhow::{Context, bail};
+use bulkmark_ledger::{Difference, Image, Status};
+use bulkmark_sync::{Link, Remote, Upstream};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn read(args: &Args, holder: &str) -> anyhow::Result<(Image, Status)> {
     };
     let client = Remote::new(&server, None, Arc::new(Link::new(holder)))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let image = runtime.block_on(sync::fetch(&client)).with_context(|| holder.to_owned())?;
+    let image = runtime.block_on(bulkmark_sync::fetch(&client)).with_context(|| holder.to_owned())?;
     let status = image.status(args.threshold);
     Ok((image, status))
 }

@@ -6,8 +6,8 @@ use super::output::print;
 use super::show::called;
 use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
 use crate::control;
-use crate::ledger::{self, Backup, OpenError};
 use anyhow::Context;
+use bulkmark_ledger::{Backup, OpenError};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -105,7 +105,7 @@ fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
 pub(super) fn begin(args: &BeginArgs) -> anyhow::Result<ExitCode> {
     let (daemon, directory, _) = args.whose.places()?;
     let daemon = called(daemon);
-    match ledger::put_aside(&directory, ledger::now())? {
+    match bulkmark_ledger::put_aside(&directory, bulkmark_ledger::now())? {
         None => {
             let directory = directory.display();
             print(format_args!("there is no ledger in {directory}; the {daemon} begins one at its start"))?;

@@ -3,8 +3,8 @@
 
 use crate::config::read_bounded;
 use crate::judging::Service;
-use crate::policy::{Traps, WhiteList};
-use crate::verdict::Rules;
+use bulkmark_policy::{Traps, WhiteList};
+use bulkmark_verdict::Rules;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -3,9 +3,10 @@
 
 use super::daemon::Unsent;
 use crate::control;
-use crate::ledger::{self, OpenError, Role, Standing};
-use crate::signature::FederationKey;
-use crate::sync::Parameters;
+use bulkmark_counts::Role;
+use bulkmark_ledger::{OpenError, Standing};
+use bulkmark_sync::Parameters;
+use bulkmark_types::FederationKey;
 use std::io;
 use std::path::Path;
 
@@ -30,7 +31,7 @@ pub(super) fn warning(of: &Daemon<'_>) -> Option<String> {
             Unsent(unsent)
         )
     };
-    match ledger::standing(of.state_dir, of.role, of.key) {
+    match bulkmark_ledger::standing(of.state_dir, of.role, of.key) {
         Ok(Standing::Empty | Standing::Fits) => None,
         Ok(Standing::OtherKey { id, unsent }) => Some(begins(id, unsent)),
         Err(OpenError::InUse { .. }) => running(of).map(|(id, unsent)| begins(id, unsent)),

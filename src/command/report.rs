@@ -4,8 +4,8 @@
 use super::output::{complain, failed, output};
 use crate::config::{self, DEFAULT_PATH};
 use crate::control::{self, MAX_REPORTED, MAX_REPORTER, Report, Reported};
-use crate::mail::mbox::{self, SEPARATOR, Shape, delivered};
 use anyhow::{Context, bail};
+use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};

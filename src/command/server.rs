@@ -9,15 +9,16 @@ use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
 use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
-use crate::ledger::{self, Ledger, Role, now};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::server::{self, Clients, METRICS_THRESHOLD, Service};
-use crate::signature::FederationKey;
-use crate::sync::fleet::Fleet;
-use crate::sync::{Links, Parameters, Remote, Way, follow, hear};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
+use bulkmark_counts::Role;
+use bulkmark_ledger::{Ledger, now};
+use bulkmark_sync::fleet::Fleet;
+use bulkmark_sync::{Links, Parameters, Remote, Way, follow, hear};
+use bulkmark_types::FederationKey;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -96,7 +97,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
 
 /// Opens the ledger, or begins one. The counts of a fleet are the log's: an aggregator holds them as a milter does.
 async fn open(file: &ServerFile, key: &FederationKey) -> anyhow::Result<Ledger> {
-    let new = !file.state_dir.join(ledger::FILE_NAME).exists();
+    let new = !file.state_dir.join(bulkmark_ledger::FILE_NAME).exists();
     let ledger = match file.fleet {
         Some(_) => open_ledger(&file.state_dir, Role::Cache, &file.ledger, key).await?,
         None => open_ledger(&file.state_dir, Role::Server, &of_peers(file), key).await?,
@@ -145,7 +146,12 @@ async fn others(
 }
 
 /// Follows all peers: their counts, and what they tell of bulk.
-fn follow_all(peers: Vec<Arc<Remote>>, ledger: &Ledger, counts: &ledger::Settings, tasks: &mut Supervisor) {
+fn follow_all(
+    peers: Vec<Arc<Remote>>,
+    ledger: &Ledger,
+    counts: &bulkmark_counts::Settings,
+    tasks: &mut Supervisor,
+) {
     for peer in peers {
         let (of_ledger, from) = (ledger.clone(), Arc::clone(&peer));
         tasks.run("hear", move || hear(of_ledger.clone(), Arc::clone(&from)));
@@ -167,7 +173,7 @@ fn follow_all(peers: Vec<Arc<Remote>>, ledger: &Ledger, counts: &ledger::Setting
 const WAIT_FOR_PEERS: Duration = Duration::from_secs(10);
 
 /// What the ledger is told of the peers of a server: those that it follows, or else those that follow it.
-fn of_peers(file: &ServerFile) -> ledger::Settings {
+fn of_peers(file: &ServerFile) -> bulkmark_counts::Settings {
     let mut settings = file.ledger.clone();
     let clients = Clients::load(&file.state_dir).unwrap_or_default();
     let peers = clients.list().iter().filter(|client| client.role == server::Role::Peer);

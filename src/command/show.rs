@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How times, sizes and slices of a ledger are shown to people.
 
-use crate::ledger::{Counted, NextCapacity, SliceStatus};
+use bulkmark_ledger::{Counted, NextCapacity, SliceStatus};
 use humantime_serde::re::humantime;
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};

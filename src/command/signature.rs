@@ -3,11 +3,10 @@
 
 use super::output::{failed, output};
 use crate::config;
-use crate::mail::RawMessage;
-use crate::signature::{
-    ClientNetwork, FederationKey, Kind, Settings, Signature, signatures, source_bucket, source_count,
-};
 use anyhow::Context;
+use bulkmark_mail::RawMessage;
+use bulkmark_signature::{Settings, signatures};
+use bulkmark_types::{ClientNetwork, FederationKey, Kind, Signature, source_bucket, source_count};
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 
 use crate::control::{NameReporter, Report, Reported, TakeReport};
 use crate::judging::{Refused, Service, Taken, Word, take_report};
-use crate::ledger::{Said, Side};
-use crate::signature::{ReporterId, ReporterKind, UNIT};
+use bulkmark_counts::{Said, Side};
+use bulkmark_types::{ReporterId, ReporterKind, UNIT};
 use std::sync::Arc;
 
 /// Who counts what users say.

@@ -4,11 +4,12 @@
 use super::output::{complain, failed, output};
 use super::tune_table::print_for_people;
 use crate::config::{self, Checked};
-use crate::ledger::{self, Durability, Ledger, Role};
-use crate::signature::FederationKey;
 use crate::tune::{self, Archive, Border, Index, Label, Tuning};
-use crate::verdict::Rules;
 use anyhow::{Context, ensure};
+use bulkmark_counts::{Durability, Role};
+use bulkmark_ledger::Ledger;
+use bulkmark_types::FederationKey;
+use bulkmark_verdict::Rules;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -73,10 +74,10 @@ fn tune(args: &Args) -> anyhow::Result<Tuning> {
         None => Checked {
             file: config::MilterFile::default(),
             key: FederationKey::public(),
-            whitelist: crate::policy::WhiteList::default(),
-            private: crate::policy::WhiteList::default(),
-            traps: crate::policy::Traps::default(),
-            policies: crate::policy::Policies::default(),
+            whitelist: bulkmark_policy::WhiteList::default(),
+            private: bulkmark_policy::WhiteList::default(),
+            traps: bulkmark_policy::Traps::default(),
+            policies: bulkmark_policy::Policies::default(),
         },
     };
     let labelled =
@@ -89,7 +90,7 @@ fn tune(args: &Args) -> anyhow::Result<Tuning> {
     .concat();
     let archive = Archive::find(&paths);
     let bar = bar(archive.bytes(), "looking for messages: {wide_bar} {bytes}/{total_bytes}, {eta} left")?;
-    let index = Index::make(&archive, ledger::now(), &|bytes| bar.inc(bytes));
+    let index = Index::make(&archive, bulkmark_ledger::now(), &|bytes| bar.inc(bytes));
     bar.finish_and_clear();
     let ledger = ledger(args.ledger.as_deref(), &checked, &index)?;
     let rules = checked.into_rules();
@@ -128,7 +129,7 @@ fn ledger(from: Option<&Path>, checked: &Checked, index: &Index<'_>) -> anyhow::
     let mut settings = checked.file.ledger.clone();
     settings.durability = Durability::Relaxed;
     match from {
-        Some(from) => ledger::copy(from, directory.path())?,
+        Some(from) => bulkmark_ledger::copy(from, directory.path())?,
         None => {
             let needed =
                 index.signatures_by_window(settings.window.as_secs()).max(LEAST_CAPACITY.get().into());

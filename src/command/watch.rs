@@ -4,7 +4,7 @@
 
 use super::supervisor::Supervisor;
 use crate::control::DISK_PATIENCE;
-use crate::ledger::Ledger;
+use bulkmark_ledger::Ledger;
 use sd_notify::NotifyState;
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 
 use super::error::ConfigError;
 use super::source::Source;
-use crate::ledger::Limits;
 use crate::server::{PARTNER_INFLUENCE, PARTNER_RATE, Quota};
-use crate::sync::log::{Duty, Engine, Member, check_name};
+use bulkmark_counts::Limits;
+use bulkmark_sync::log::{Duty, Engine, Member, check_name};
 use serde::Deserialize;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};

@@ -9,15 +9,15 @@ use super::source::Source;
 use crate::doors::Settings as DoorSettings;
 use crate::milter::Listeners;
 use crate::net::{Endpoint, Mode};
-use crate::policy::{
+use crate::{page, telemetry};
+use bulkmark_policy::{
     Actions, Authentication, Defaults, Mailboxes, Network, OnFailure, OutboundSettings, PeopleSettings, Per,
     Policies, PolicySettings, RecipientCase, Thresholds, TrapSettings, Traps, WhiteList, WhiteListError,
     WhiteListSettings,
 };
-use crate::signature::FederationKey;
-use crate::sync::{self, Upstream, log};
-use crate::verdict::{HeaderName, Rules};
-use crate::{ledger, page, signature, telemetry};
+use bulkmark_sync::{Upstream, log};
+use bulkmark_types::FederationKey;
+use bulkmark_verdict::{HeaderName, Rules};
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -78,11 +78,11 @@ pub struct MilterFile {
     pub people: PeopleSettings,
     pub traps: TrapSettings,
     pub authentication: Authentication,
-    pub signature: signature::Settings,
-    pub ledger: ledger::Settings,
+    pub signature: bulkmark_signature::Settings,
+    pub ledger: bulkmark_counts::Settings,
     pub upstream: Vec<Upstream>,
     pub fleet: Option<log::Settings>,
-    pub sync: sync::Settings,
+    pub sync: bulkmark_sync::Settings,
     pub status: page::Settings,
     pub doors: DoorSettings,
     pub log: telemetry::Settings,
@@ -114,11 +114,11 @@ impl Default for MilterFile {
             people: PeopleSettings::default(),
             traps: TrapSettings::default(),
             authentication: Authentication::default(),
-            signature: signature::Settings::default(),
-            ledger: ledger::Settings::default(),
+            signature: bulkmark_signature::Settings::default(),
+            ledger: bulkmark_counts::Settings::default(),
             upstream: Vec::new(),
             fleet: None,
-            sync: sync::Settings::default(),
+            sync: bulkmark_sync::Settings::default(),
             status: page::Settings::default(),
             doors: DoorSettings::default(),
             log: telemetry::Settings::default(),
@@ -291,7 +291,7 @@ fn check_hold(
     file: &MilterFile,
     policies: &Result<Policies, ConfigError>,
 ) -> Result<(), ConfigError> {
-    if file.sync.hold == ledger::Hold::All {
+    if file.sync.hold == bulkmark_counts::Hold::All {
         let asks = file.fleet.as_ref().is_some_and(|fleet| !fleet.ask.is_empty());
         let what = "goes with [sync] hold = \"bulk\": a milter that holds all counts asks nobody";
         return if asks { Err(source.error("fleet.ask", what.to_owned())) } else { Ok(()) };
@@ -328,7 +328,10 @@ fn of_list(source: &Source, key: &str, error: WhiteListError) -> ConfigError {
 }
 
 /// The key that a file names.
-pub(super) fn key_of(source: &Source, ledger: &ledger::Settings) -> Result<FederationKey, ConfigError> {
+pub(super) fn key_of(
+    source: &Source,
+    ledger: &bulkmark_counts::Settings,
+) -> Result<FederationKey, ConfigError> {
     match &ledger.federation_key_file {
         None => Ok(FederationKey::public()),
         Some(path) => read_key(path).map_err(|message| source.error("ledger.federation-key-file", message)),
@@ -372,7 +375,7 @@ impl Checked {
             people: file.people,
             traps: self.traps,
             authentication: file.authentication,
-            shares_exact: file.sync.share == sync::Share::All,
+            shares_exact: file.sync.share == bulkmark_sync::Share::All,
             signature: file.signature,
             key: self.key,
         }

@@ -5,7 +5,7 @@ use super::bounded::read_bounded;
 use super::error::ConfigError;
 use super::source::Source;
 use crate::milter::Listeners;
-use crate::policy::{
+use bulkmark_policy::{
     DEFAULT, Defaults, MAX_POLICIES, Name, OneOrMany, OutboundSettings, Policies, Policy, PolicySettings,
     WhiteListError,
 };

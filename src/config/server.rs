@@ -6,9 +6,9 @@ use super::milter::key_of;
 use super::source::Source;
 use crate::net::{Endpoint, Listen, TlsFiles};
 use crate::server::Limits;
-use crate::signature::FederationKey;
-use crate::sync::{Upstream, log};
-use crate::{ledger, page, server, telemetry};
+use crate::{page, server, telemetry};
+use bulkmark_sync::{Upstream, log};
+use bulkmark_types::FederationKey;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,7 +30,8 @@ pub struct ServerSync {
 
 impl Default for ServerSync {
     fn default() -> Self {
-        let ledger::Federation { sync_interval, keep_updates, .. } = ledger::Federation::default();
+        let bulkmark_counts::Federation { sync_interval, keep_updates, .. } =
+            bulkmark_counts::Federation::default();
         Self { interval: sync_interval, keep_updates }
     }
 }
@@ -67,7 +68,7 @@ pub struct ServerFile {
     pub peer: Vec<Upstream>,
     pub fleet: Option<log::Settings>,
     pub tls: Option<TlsFiles>,
-    pub ledger: ledger::Settings,
+    pub ledger: bulkmark_counts::Settings,
     pub sync: ServerSync,
     pub limits: Limits,
     pub status: ServerStatus,
@@ -86,7 +87,7 @@ impl Default for ServerFile {
             peer: Vec::new(),
             fleet: None,
             tls: None,
-            ledger: ledger::Settings::default(),
+            ledger: bulkmark_counts::Settings::default(),
             sync: ServerSync::default(),
             limits: Limits::default(),
             status: ServerStatus::default(),

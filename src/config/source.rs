@@ -3,7 +3,7 @@
 
 use super::error::{ConfigError, in_words};
 use super::pieces::{files, lay_over, moved};
-use crate::sync::{Upstream, log};
+use bulkmark_sync::{Upstream, log};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 
 use super::question::Answer;
 use super::status::Daemon;
-use crate::ledger::Reader;
+use bulkmark_ledger::Reader;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The disk that the ledger is on.
 
-use crate::ledger::FILE_NAME;
+use bulkmark_ledger::FILE_NAME;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //! What a machine of a fleet says of that to Prometheus.
 
 use super::exposition::Text;
-use crate::sync::fleet::{FleetStatus, MemberRole, MemberState, MemberStatus};
+use bulkmark_sync::fleet::{FleetStatus, MemberRole, MemberState, MemberStatus};
 
 /// The metrics of a fleet.
 pub(super) fn fleet_metrics(fleet: &FleetStatus, text: &mut Text) {

@@ -7,8 +7,9 @@ use super::fleet_metrics::fleet_metrics;
 use super::process::process_metrics;
 use super::status::{Daemon, DaemonStatus};
 use crate::activity::Activity;
-use crate::ledger::{Counted, Rows};
-use crate::sync::LinkStatus;
+use bulkmark_counts::Rows;
+use bulkmark_ledger::Counted;
+use bulkmark_sync::LinkStatus;
 use humantime_serde::re::humantime;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -130,7 +131,7 @@ impl Daemon {
             "bulkmark_spool_age_seconds",
             "gauge",
             "Age of the oldest report that no server took; 0 when there is none.",
-            status.ledger.spool_oldest.map_or(0, |oldest| crate::ledger::now().saturating_sub(oldest)),
+            status.ledger.spool_oldest.map_or(0, |oldest| bulkmark_ledger::now().saturating_sub(oldest)),
         );
         text.one(
             "bulkmark_spool_dropped_reports_total",
@@ -239,7 +240,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
     );
     people_metrics(activity, text);
     door_metrics(activity, text);
-    let (accounts, over) = activity.accounts(crate::ledger::now());
+    let (accounts, over) = activity.accounts(bulkmark_ledger::now());
     text.one(
         "bulkmark_outbound_accounts",
         "gauge",

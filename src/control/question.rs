@@ -4,7 +4,7 @@
 use super::reported::{Report, Reported};
 use super::reports::{ReportsAsked, Whose};
 use super::status::DaemonStatus;
-use crate::ledger::{Overview, Shares, SpokenOf, TakenBack};
+use bulkmark_counts::{Overview, Shares, SpokenOf, TakenBack};
 use serde::{Deserialize, Serialize};
 use std::io;
 

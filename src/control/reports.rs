@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the administrator asks of what was said, and has taken back.
 
-use crate::ledger::{Asked, Ledger, LedgerError, Overview, SpokenOf, TakenBack, Unclear, now};
-use crate::signature::ReporterId;
+use bulkmark_counts::{Asked, Overview, SpokenOf, TakenBack, Unclear};
+use bulkmark_ledger::{Ledger, LedgerError, now};
+use bulkmark_types::ReporterId;
 use serde::{Deserialize, Serialize};
 
 const DAY: u64 = 86_400;

@@ -5,11 +5,12 @@ use super::disk::Disk;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
 use crate::activity::{AccountStatus, Activity, DoorStatus, TrapStatus};
-use crate::correspondents::Correspondents;
-use crate::ledger::{self, Ledger, LedgerError, Role, Shares};
-use crate::signature::Signature;
-use crate::sync::fleet::{Fleet, FleetStatus};
-use crate::sync::{Asks, LinkStatus, Links, Parameters, Remote};
+use bulkmark_counts::{Role, Shares};
+use bulkmark_ledger::correspondents::Correspondents;
+use bulkmark_ledger::{Ledger, LedgerError};
+use bulkmark_sync::fleet::{Fleet, FleetStatus};
+use bulkmark_sync::{Asks, LinkStatus, Links, Parameters, Remote};
+use bulkmark_types::Signature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -83,7 +84,7 @@ pub struct DaemonStatus {
     /// How far each origin is counted.
     pub versions: BTreeMap<String, u64>,
     /// The counts.
-    pub ledger: ledger::Status,
+    pub ledger: bulkmark_ledger::Status,
     /// Upstream servers of a milter, peers of a server.
     pub links: Vec<LinkStatus>,
     /// Of a machine of a fleet; `links` has the connection to its log.
@@ -168,7 +169,7 @@ impl Daemon {
     /// One that begins now.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        Self { started: Instant::now(), started_at: ledger::now(), parts }
+        Self { started: Instant::now(), started_at: bulkmark_ledger::now(), parts }
     }
 
     /// Whether it is a server; else it is a milter, or has doors alone.
@@ -211,7 +212,7 @@ impl Daemon {
             staleness_seconds: self.links.staleness(),
             clients: (self.clients)(),
             refused: (self.refused)(),
-            accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, ledger::now()),
+            accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, bulkmark_ledger::now()),
             correspondents: self.correspondents.as_ref().map(|pairs| pairs.len()),
             traps: Some(self.activity.traps()).filter(|traps| *traps != TrapStatus::default()),
             doors: self.activity.doors.status(),
@@ -225,7 +226,7 @@ impl Daemon {
     /// When the ledger is not available.
     pub async fn shares(&self, signatures: Vec<Signature>, ask: bool) -> Result<Vec<Shares>, LedgerError> {
         let asks = self.asks.as_deref().filter(|_| ask);
-        crate::sync::shares(&self.ledger, asks, signatures, Instant::now() + PATIENCE).await
+        bulkmark_sync::shares(&self.ledger, asks, signatures, Instant::now() + PATIENCE).await
     }
 
     /// What everybody may know who may read: nothing of addresses, links and clients.
@@ -239,7 +240,7 @@ impl Daemon {
     }
 
     /// What the ledger tells of itself. One whose disk hangs would never answer.
-    async fn ask_ledger(&self, threshold: Option<u32>) -> Result<ledger::Status, LedgerError> {
+    async fn ask_ledger(&self, threshold: Option<u32>) -> Result<bulkmark_ledger::Status, LedgerError> {
         match tokio::time::timeout(LEDGER_PATIENCE, self.ledger.status(threshold)).await {
             Ok(status) => status,
             Err(_) => {
@@ -261,7 +262,7 @@ impl Daemon {
         }
     }
 
-    fn outline(&self, ledger: ledger::Status) -> DaemonStatus {
+    fn outline(&self, ledger: bulkmark_ledger::Status) -> DaemonStatus {
         DaemonStatus {
             role: self.name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -3,9 +3,9 @@
 //! gives them; a query goes first.
 
 use crate::judging::address;
-use crate::verdict::Envelope;
 use axum::extract::Query;
 use axum::http::Uri;
+use bulkmark_verdict::Envelope;
 use std::net::IpAddr;
 
 /// What somebody asks.

@@ -2,8 +2,8 @@
 //! The header of a message, which is kept until all of it is there; its body is handed on as it comes.
 
 use crate::judging::Message;
-use crate::mail::{Received, header_fields};
-use crate::verdict::Unknown;
+use bulkmark_mail::{Received, header_fields};
+use bulkmark_verdict::Unknown;
 
 /// Bytes of a header. Mail servers take less (Postfix: 100 KiB for a field, and a message has some tens of them).
 pub(super) const MOST: usize = 256 << 10;

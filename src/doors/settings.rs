@@ -4,7 +4,7 @@
 use crate::activity::Door;
 use crate::judging::PyzorDigest;
 use crate::net::{Address, Listen, Mode};
-use crate::policy::Network;
+use bulkmark_policy::Network;
 use serde::Deserialize;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

@@ -5,12 +5,12 @@ use super::judged::Judged;
 use super::made_of::{of_thing, outline, words};
 use super::people::People;
 use super::statement::Statement;
-use crate::ledger::Shares;
-use crate::mail::RawMessage;
-use crate::policy::Verdict;
-use crate::signature::near::{self, Bound, Known};
-use crate::signature::{Signature, outbound};
-use crate::verdict::{Envelope, Finding, FromWhere, Missed, Rules, because};
+use bulkmark_counts::Shares;
+use bulkmark_mail::RawMessage;
+use bulkmark_policy::Verdict;
+use bulkmark_signature::near::{self, Bound, Known};
+use bulkmark_types::{Signature, outbound};
+use bulkmark_verdict::{Envelope, Finding, FromWhere, Missed, Rules, because};
 use serde::Serialize;
 
 /// Everything that is told.

@@ -3,14 +3,14 @@
 
 use super::people::People;
 use super::source::{Case, Source};
-use crate::ledger::Shares;
-use crate::policy::{Correspondence, Counts};
-use crate::signature::near;
-use crate::verdict::{
+use crate::lookup::{self, Found};
+use bulkmark_counts::Shares;
+use bulkmark_policy::{Correspondence, Counts};
+use bulkmark_signature::near;
+use bulkmark_verdict::{
     Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Question, Rules, questions,
     to_verify,
 };
-use crate::verify::{self, Found};
 
 /// Pairs of a recipient and an address that are asked for: they fit a line of the control socket.
 const MOST_PAIRS: usize = 500;
@@ -120,7 +120,7 @@ impl Judged {
             return;
         }
         let name = envelope.host.clone().unwrap_or_else(|| "unknown".to_owned());
-        let case = verify::Case {
+        let case = lookup::Case {
             asked,
             evidence: evidence.cloned(),
             client: envelope.client,

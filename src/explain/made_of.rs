@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the signatures of a message were made of.
 
-use crate::mail::{File, RawMessage, Text, Visitor};
-use crate::signature::near::{Passage, Position, Scheme, Thing};
+use bulkmark_mail::{File, RawMessage, Text, Visitor};
+use bulkmark_signature::near::{Passage, Position, Scheme, Thing};
 
 /// What stands for itself in a message.
 pub(super) fn of_thing(thing: Thing) -> String {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What people say of a message.
 
-use crate::ledger::Shares;
-use crate::policy::Weight;
+use bulkmark_counts::Shares;
+use bulkmark_policy::Weight;
 use serde::{Serialize, Serializer};
 
 /// What people say, in units of an eighth of a person.

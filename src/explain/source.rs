@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who knows counts, and what else a milter knows: the daemon itself, or a command that asks it.
 
-use crate::ledger::Shares;
-use crate::signature::Signature;
-use crate::table::Tables;
-use crate::verdict::{Envelope, Rules};
-use crate::verify::{Evidence, Verifiers};
+use crate::lookup::Tables;
+use crate::lookup::{Evidence, Verifiers};
+use bulkmark_counts::Shares;
+use bulkmark_types::Signature;
+use bulkmark_verdict::{Envelope, Rules};
 
 /// A message that is asked about.
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is verified of a message, what is not, and why: for whoever asks why a white list does not want it.
 
-use crate::mail::RawMessage;
-use crate::policy::Authenticate;
-use crate::verdict::Rules;
-use crate::verify::Found;
+use crate::lookup::Found;
+use bulkmark_mail::RawMessage;
+use bulkmark_policy::Authenticate;
+use bulkmark_verdict::Rules;
 use serde::Serialize;
 use std::fmt;
 

@@ -3,11 +3,11 @@
 
 use super::message::Message;
 use super::service::Service;
-use crate::correspondents::Correspondents;
-use crate::mail::{RawMessage, values};
-use crate::policy::{Action, Authenticate, Correspondence, Facts, Proven};
-use crate::verdict::{Content, Envelope, Finding, Outcome, Rules, is_held_for_correspondent};
-use crate::verify::{Case, Evidence};
+use crate::lookup::{Case, Evidence};
+use bulkmark_ledger::correspondents::Correspondents;
+use bulkmark_mail::{RawMessage, values};
+use bulkmark_policy::{Action, Authenticate, Correspondence, Facts, Proven};
+use bulkmark_verdict::{Content, Envelope, Finding, Outcome, Rules, is_held_for_correspondent};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -34,7 +34,7 @@ pub(super) async fn remember(
     let Some(sender) = envelope.sender.as_deref().filter(|sender| sender.contains('@')) else { return };
     let user = rules.mailboxes.mailbox(sender);
     let others: Vec<String> = recipients.iter().map(|to| rules.mailboxes.mailbox(to)).collect();
-    let is_new = service.correspondents.write(&user, others.iter().map(|to| &**to), crate::ledger::now());
+    let is_new = service.correspondents.write(&user, others.iter().map(|to| &**to), bulkmark_ledger::now());
     if is_new {
         let correspondents = Arc::clone(&service.correspondents);
         let keep = tokio::task::spawn_blocking(move || correspondents.keep());
@@ -157,6 +157,6 @@ pub(super) fn correspondences(
     }
     let all = content.possible_correspondences(envelope);
     let pairs: Vec<u64> = all.iter().map(|of| rules.correspondence(of)).collect();
-    let known = correspondents.know(&pairs, crate::ledger::now());
+    let known = correspondents.know(&pairs, bulkmark_ledger::now());
     all.into_iter().zip(known).filter_map(|(of, is_known)| is_known.then_some(of)).collect()
 }

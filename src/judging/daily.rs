@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How much each reporter said today.
 
-use crate::ledger::Side;
-use crate::signature::ReporterId;
+use bulkmark_counts::Side;
+use bulkmark_types::ReporterId;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ impl Daily {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::FederationKey;
+    use bulkmark_types::FederationKey;
 
     /// Who moves ten thousand messages at once is heard for so many today, and told of once; that keeps nobody else from being heard, nor
     /// the same user from taking back as many, and they are heard tomorrow.

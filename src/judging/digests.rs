@@ -4,9 +4,10 @@
 use super::report::{Refused, became, is_heard, named, weighing};
 use super::service::Service;
 use crate::activity::Became;
-use crate::ledger::{LedgerError, Nominated, Said, Saying, Side, now};
-use crate::signature::{ReporterId, Signature, nomination, revocation};
-use crate::verdict::Rules;
+use bulkmark_counts::{Nominated, Said, Saying, Side};
+use bulkmark_ledger::{LedgerError, now};
+use bulkmark_types::{ReporterId, Signature, nomination, revocation};
+use bulkmark_verdict::Rules;
 use tokio::time::timeout;
 
 /// What people say of one signature, in units.

@@ -4,12 +4,13 @@
 use super::message::Message;
 use super::service::Service;
 use crate::explain::{Case, Explanation, Source, find};
-use crate::ledger::{LedgerError, Shares, now};
-use crate::signature::Signature;
-use crate::sync::shares;
-use crate::table::Tables;
-use crate::verdict::Content;
-use crate::verify::{Evidence, Verifiers};
+use crate::lookup::Tables;
+use crate::lookup::{Evidence, Verifiers};
+use bulkmark_counts::Shares;
+use bulkmark_ledger::{LedgerError, now};
+use bulkmark_sync::shares;
+use bulkmark_types::Signature;
+use bulkmark_verdict::Content;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 

@@ -15,15 +15,18 @@ use super::thin::{Asking, Elsewhere, may_be_bulk, together, wanted};
 use super::traps::{spring, trapped};
 use super::twice::{Names, Of};
 use crate::activity::Door;
-use crate::ledger::{Ledger, LedgerError, Report, RetryKey, Shared};
-use crate::mail::RawMessage;
-use crate::policy::{Action, Counts, Limits, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight};
-use crate::signature::Signatures;
-use crate::verdict::{
+use crate::lookup::Evidence;
+use bulkmark_counts::{Report, RetryKey, Shared};
+use bulkmark_ledger::{Ledger, LedgerError};
+use bulkmark_mail::RawMessage;
+use bulkmark_policy::{
+    Action, Counts, Limits, OnFailure, Party, Per, Sent, Sprung, Standing, Verdict, Weight,
+};
+use bulkmark_signature::Signatures;
+use bulkmark_verdict::{
     Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Outcome, Question, Rules, Unknown,
     account_line, questions,
 };
-use crate::verify::Evidence;
 use log::Level;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -76,7 +79,7 @@ pub async fn judge(message: &mut Message, service: &Service, mta: Option<&str>) 
     let deadline = began + rules.deadline;
     let (raw, account) = message.take_raw();
     let message = &*message;
-    let (envelope, now, is_asked) = (&message.envelope, crate::ledger::now(), message.is_asked);
+    let (envelope, now, is_asked) = (&message.envelope, bulkmark_ledger::now(), message.is_asked);
     let (parties, subject) = (rules.parties(envelope), message.subject.as_deref());
     // A message that is only asked about springs nothing.
     let traps = if is_asked { Vec::new() } else { trapped(&rules, envelope) };

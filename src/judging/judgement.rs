@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is known of a message once it is judged.
 
-use crate::verdict::{Content, Finding, Outcome};
+use bulkmark_verdict::{Content, Finding, Outcome};
 
 /// What became of a message.
 #[derive(Debug)]

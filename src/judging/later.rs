@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Messages of a thin milter that were judged by a part of the counts, and that are looked at again (`look_back`).
 
-use crate::policy::Range;
-use crate::signature::{ClientNetwork, Signatures};
+use bulkmark_policy::Range;
+use bulkmark_signature::Signatures;
+use bulkmark_types::ClientNetwork;
 use std::time::Instant;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};

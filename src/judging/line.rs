@@ -4,8 +4,8 @@
 use super::judgement::Judgement;
 use super::message::Message;
 use crate::activity::Door;
-use crate::policy::Verdict;
-use crate::verdict::{Rules, fields, log_line};
+use bulkmark_policy::Verdict;
+use bulkmark_verdict::{Rules, fields, log_line};
 use log::Level;
 
 /// The target of the one line of a message, by which the logger knows it and its verdict.

@@ -5,10 +5,11 @@
 use super::later::{Judged, MOST};
 use super::service::Service;
 use super::thin::{together, wanted};
-use crate::ledger::{Report, Shared, now};
-use crate::signature::{FederationKey, Signature};
-use crate::sync::wire::MAX_ASKED;
-use crate::verdict::{Inquiry, Mode, Question};
+use bulkmark_counts::{Report, Shared};
+use bulkmark_ledger::now;
+use bulkmark_sync::wire::MAX_ASKED;
+use bulkmark_types::{FederationKey, Signature};
+use bulkmark_verdict::{Inquiry, Mode, Question};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,8 +4,8 @@
 use super::budget::Account;
 use super::service::{InFlight, Service};
 use crate::activity::Door;
-use crate::mail::RawMessage;
-use crate::verdict::{Envelope, Exempt, Rules, Unknown};
+use bulkmark_mail::RawMessage;
+use bulkmark_verdict::{Envelope, Exempt, Rules, Unknown};
 use std::sync::Arc;
 use std::time::Instant;
 

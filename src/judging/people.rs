@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What people say of a message that is judged.
 
-use crate::ledger::Ledger;
-use crate::policy::PeopleSettings;
-use crate::verdict::Hearing;
+use bulkmark_ledger::Ledger;
+use bulkmark_policy::PeopleSettings;
+use bulkmark_verdict::Hearing;
 use tokio::time::{Instant, timeout_at};
 
 /// Puts the questions of a hearing to the ledger. None when there is no answer before the deadline: then nobody is known to have

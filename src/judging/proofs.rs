@@ -2,9 +2,9 @@
 //! Has bulk verified that a white list may want.
 
 use super::service::Service;
-use crate::policy::{Counts, Party};
-use crate::verdict::{Content, Envelope, Rules, to_verify};
-use crate::verify::{Case, Evidence, Found};
+use crate::lookup::{Case, Evidence, Found};
+use bulkmark_policy::{Counts, Party};
+use bulkmark_verdict::{Content, Envelope, Rules, to_verify};
 use log::Level;
 use tokio::time::Instant;
 

@@ -2,7 +2,7 @@
 //! Reads messages that are not small, a few at a time and in turn: so the threads that serve connections stay free for small ones,
 //! and no client's messages keep those of others waiting.
 
-use crate::verdict::Unknown;
+use bulkmark_verdict::Unknown;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

@@ -3,10 +3,10 @@
 
 use super::judgement::Judgement;
 use crate::activity::{Activity, Judged, Recent, Record, Seen};
-use crate::ledger::now;
-use crate::mail::subject;
-use crate::policy::{Action, Counts, Held, Verdict, suggestion};
-use crate::verdict::{Counted, Envelope, Exempt, Finding, Rules, Unknown};
+use bulkmark_ledger::now;
+use bulkmark_mail::subject;
+use bulkmark_policy::{Action, Counts, Held, Verdict, suggestion};
+use bulkmark_verdict::{Counted, Envelope, Exempt, Finding, Rules, Unknown};
 use std::panic::catch_unwind;
 use std::time::Duration;
 

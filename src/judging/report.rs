@@ -5,13 +5,14 @@ use super::correspondents::{Traces, ended, forget};
 use super::daily::{Admitted, MOST_A_DAY};
 use super::service::Service;
 use crate::activity::Became;
-use crate::ledger::{LedgerError, Nominated, Said, Saying, Shared, Side, Weighing};
-use crate::mail::{RawMessage, Stored, TooLarge};
-use crate::policy::Fraction;
-use crate::signature::near::Seen;
-use crate::signature::{LowInformation, ReporterId, nomination};
-use crate::text::plain_bytes;
-use crate::verdict::{Content, Envelope, Finding, Inquiry, Mode, Rules};
+use bulkmark_counts::{Nominated, Said, Saying, Shared, Side, Weighing};
+use bulkmark_ledger::LedgerError;
+use bulkmark_mail::{RawMessage, Stored, TooLarge};
+use bulkmark_policy::Fraction;
+use bulkmark_signature::near::Seen;
+use bulkmark_types::plain_bytes;
+use bulkmark_types::{LowInformation, ReporterId, nomination};
+use bulkmark_verdict::{Content, Envelope, Finding, Inquiry, Mode, Rules};
 use std::sync::Arc;
 
 /// What somebody says.
@@ -136,7 +137,7 @@ async fn say(
     (word, subject): (Word, String),
     weight: Option<Fraction>,
 ) -> Result<Taken, Refused> {
-    let now = crate::ledger::now();
+    let now = bulkmark_ledger::now();
     match Finding::uncounted(content) {
         Some(Finding::Canary(_)) => return Err(Refused::Canary),
         Some(_) => {

@@ -2,11 +2,11 @@
 //! What a thin milter does about counts that it does not hold: where what it holds says that a message may be bulk, it asks its server
 //! for the rest.
 
-use crate::ledger::Shared;
-use crate::signature::Signature;
-use crate::sync::Asks;
-use crate::sync::wire::MAX_ASKED;
-use crate::verdict::Question;
+use bulkmark_counts::Shared;
+use bulkmark_sync::Asks;
+use bulkmark_sync::wire::MAX_ASKED;
+use bulkmark_types::Signature;
+use bulkmark_verdict::Question;
 use std::time::{Duration, Instant};
 
 /// How long a message waits for counts that are not held here, in all.
@@ -102,7 +102,7 @@ pub(super) async fn raise(asks: &Asks, signatures: &[Signature], counts: &mut [u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::Links;
+    use bulkmark_sync::Links;
     use std::sync::Arc;
 
     fn signature(n: u8) -> Signature {

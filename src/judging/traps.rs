@@ -4,11 +4,11 @@
 use super::correspondents::Traces;
 use super::report::{Refused, Taken, Word, take};
 use super::service::Service;
-use crate::ledger::Side;
-use crate::mail::subject;
-use crate::policy::{Party, Sprung};
-use crate::signature::ReporterKind;
-use crate::verdict::{Content, Envelope, Rules, wanted_by};
+use bulkmark_counts::Side;
+use bulkmark_mail::subject;
+use bulkmark_policy::{Party, Sprung};
+use bulkmark_types::ReporterKind;
+use bulkmark_verdict::{Content, Envelope, Rules, wanted_by};
 use std::borrow::Cow;
 use std::panic::catch_unwind;
 use tokio::time::{Instant, timeout_at};
@@ -49,7 +49,7 @@ pub(super) async fn spring(
     // One that cannot be read costs the list of reports a subject, and nobody a message.
     let read = |field| catch_unwind(|| subject(field)).unwrap_or_default();
     let subject = subject_field.map(read).unwrap_or_default();
-    let (mut best, now) = (Sprung::Refused, crate::ledger::now());
+    let (mut best, now) = (Sprung::Refused, bulkmark_ledger::now());
     let mut heard: Vec<String> = Vec::new();
     for &trap in traps {
         let mailbox = rules.mailboxes.mailbox(trap);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is being counted at this moment: so that the same, said twice at once, is counted once.
 
-use crate::signature::Signature;
+use bulkmark_types::Signature;
 use parking_lot::Mutex;
 use std::collections::HashSet;
 

@@ -6,7 +6,7 @@
 //! Message-ID it has. It is the same with what else is added up: what an account sent, and what traps got.
 
 use crate::activity::Door;
-use crate::signature::Signature;
+use bulkmark_types::Signature;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;

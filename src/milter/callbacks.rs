@@ -3,8 +3,8 @@
 
 use super::session::Session;
 use crate::judging::{MAX_FORGED, Service, judge};
-use crate::policy::{Action, Verdict};
-use crate::verdict::{Exempt, Outcome, Reply};
+use bulkmark_policy::{Action, Verdict};
+use bulkmark_verdict::{Exempt, Outcome, Reply};
 use indymilter::{
     ActionError, Actions, Callbacks, Context, ContextActions, EomActions, EomContext, MacroStage, Macros,
     NegotiateContext, ProtoOpts, SetErrorReply, SocketInfo, Status,

@@ -2,7 +2,7 @@
 //! `listen` of the configuration: one address, or several of which some have names.
 
 use crate::net::Endpoint;
-use crate::policy::Name;
+use bulkmark_policy::Name;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -3,7 +3,7 @@
 
 use crate::activity::Door;
 use crate::judging::{Message, Service, address};
-use crate::verdict::Envelope;
+use bulkmark_verdict::Envelope;
 use std::net::IpAddr;
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 //! It has nothing of messages. Losing it loses pictures, so it is written rarely, and what is damaged is left behind.
 
 use crate::activity::{Activity, Kept};
-use crate::directory::StateDirectory;
-use crate::ledger::now;
+use bulkmark_ledger::directory::StateDirectory;
+use bulkmark_ledger::now;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -3,9 +3,10 @@
 
 use crate::activity::{Activity, HOURS, MINUTES};
 use crate::control::{Daemon, DaemonStatus};
-use crate::ledger::{Asked, SaidOf, now};
-use crate::policy::Verdict;
 use arc_swap::ArcSwap;
+use bulkmark_counts::{Asked, SaidOf};
+use bulkmark_ledger::now;
+use bulkmark_policy::Verdict;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

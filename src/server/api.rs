@@ -11,18 +11,19 @@ use super::streaming::{Gaps, Stream, next_updates, send_snapshot, send_updates};
 use super::streams::{Place, Streams};
 use crate::activity::Activity;
 use crate::control::{Daemon, METRICS_TYPE, Parts};
-use crate::ledger::{Behind, Ledger, LedgerError, NotCounted, Refusal, Reporter, Role, Vector, now};
 use crate::net::{Caller, network_of};
-use crate::signature::Signature;
-use crate::sync::clock;
-use crate::sync::fleet::Fleet;
-use crate::sync::wire::{self, Reports, SnapshotHead};
-use crate::sync::{Code, ERROR_HEADER, Links, Parameters, Remote};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
+use bulkmark_counts::{NotCounted, Refusal, Reporter, Role, Vector};
+use bulkmark_ledger::{Behind, Ledger, LedgerError, now};
+use bulkmark_sync::clock;
+use bulkmark_sync::fleet::Fleet;
+use bulkmark_sync::wire::{self, Reports, SnapshotHead};
+use bulkmark_sync::{Code, ERROR_HEADER, Links, Parameters, Remote};
+use bulkmark_types::Signature;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -190,7 +191,7 @@ impl Service {
 
     /// Refuses clients with other parameters or another clock. Browsers and curl send neither, and are not checked.
     fn compare(&self, headers: &HeaderMap) -> Result<(), Failure> {
-        let Some(theirs) = headers.get(crate::sync::PARAMETERS_HEADER) else { return Ok(()) };
+        let Some(theirs) = headers.get(bulkmark_sync::PARAMETERS_HEADER) else { return Ok(()) };
         let theirs = theirs.to_str().unwrap_or_default();
         self.parameters
             .check(theirs)
@@ -208,7 +209,7 @@ impl Service {
     pub(super) fn with_parameters(&self, response: impl IntoResponse) -> Response {
         let mut response = response.into_response();
         if let Ok(value) = HeaderValue::from_str(&self.parameters.to_string()) {
-            response.headers_mut().insert(crate::sync::PARAMETERS_HEADER, value);
+            response.headers_mut().insert(bulkmark_sync::PARAMETERS_HEADER, value);
         }
         // hyper has a date of its own, which stands still for two days when a clock that was two days ahead is set right.
         if let Some(date) = clock::date() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What streams send, as long as several may want it: one copy for all of them, and no more than fits into a few megabytes.
 
-use crate::ledger::Vector;
+use bulkmark_counts::Vector;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,8 +3,9 @@
 
 use super::quota::Quota;
 use super::tokens::{Tokens, hash};
-use crate::directory::StateDirectory;
-use crate::ledger::{Limits, random_bytes};
+use bulkmark_counts::Limits;
+use bulkmark_ledger::directory::StateDirectory;
+use bulkmark_ledger::random_bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;

@@ -8,8 +8,8 @@ use super::settings::Settings;
 use super::strangers::Strangers;
 use crate::control::ClientStatus;
 use crate::net::Caller;
-use crate::text::told;
 use arc_swap::ArcSwap;
+use bulkmark_types::told;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 /// Reports that a client may always send at once: one batch.
 const WHOLE_BATCH: NonZeroU32 = const { NonZeroU32::new(8192).unwrap() };
-const _: () = assert!(WHOLE_BATCH.get() as usize == crate::sync::wire::MAX_REPORTS);
+const _: () = assert!(WHOLE_BATCH.get() as usize == bulkmark_sync::wire::MAX_REPORTS);
 
 /// For how long something may come of a client that was removed.
 const UNDER_WAY: Duration = Duration::from_secs(120);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How much one client may do: what is given to a partner unless the administrator says otherwise, and shares as people write them.
 
-use crate::signature::PRESENT;
+use bulkmark_types::PRESENT;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;

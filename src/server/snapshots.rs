@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Snapshots that are being fetched: each stays as it was, so that a reader who was cut off can go on.
 
-use crate::ledger::{Ledger, LedgerError, Snapshot, random_bytes};
+use bulkmark_ledger::{Ledger, LedgerError, Snapshot, random_bytes};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,8 +64,9 @@ impl Snapshots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Reporter, Role, Settings, now};
-    use crate::signature::{FederationKey, Signature};
+    use bulkmark_counts::{Reporter, Role, Settings};
+    use bulkmark_ledger::now;
+    use bulkmark_types::{FederationKey, Signature};
 
     /// A ledger whose disk failed is closed and opened again; what was kept of it before is not handed out any more.
     #[tokio::test]

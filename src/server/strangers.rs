@@ -4,7 +4,7 @@
 use super::limits::Failures;
 use crate::control::RefusedStatus;
 use crate::net::network_of;
-use crate::sync::Code;
+use bulkmark_sync::Code;
 use parking_lot::Mutex;
 use std::net::IpAddr;
 use std::num::NonZeroU32;

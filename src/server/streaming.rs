@@ -5,10 +5,11 @@
 use super::access::Access;
 use super::blocks::{Block, Key};
 use super::streams::Place;
-use crate::ledger::{Behind, Ledger, Missing, Snapshot, Vector, mark_of, now};
 use crate::net::{Gone, Member, Sender};
-use crate::sync::clock::ClockGuard;
-use crate::sync::wire::{self, SnapshotHead, frame};
+use bulkmark_counts::{Vector, mark_of};
+use bulkmark_ledger::{Behind, Ledger, Missing, Snapshot, now};
+use bulkmark_sync::clock::ClockGuard;
+use bulkmark_sync::wire::{self, SnapshotHead, frame};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@
 use super::limit::{Limits, SPAN};
 use super::settings::{Messages, Settings};
 use super::sink::Sink;
-use crate::text::visible;
+use bulkmark_types::visible;
 use log::{LevelFilter, Log, Metadata, Record};
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Which client a kept message came from: the one at the border between one's own mail servers and the rest of the world.
 
-use crate::mail::Received;
-use crate::policy::Network;
+use bulkmark_mail::Received;
+use bulkmark_policy::Network;
 use std::net::IpAddr;
 
 /// Where the border is.

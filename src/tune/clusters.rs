@@ -4,7 +4,7 @@
 use super::archive::Label;
 use super::letter::Letter;
 use super::top::Top;
-use crate::signature::{Belongs, Groups};
+use bulkmark_signature::{Belongs, Groups};
 use std::collections::HashMap;
 
 /// Clusters that are kept at a time. When there are more, the half that was seen least often goes, of equals the oldest;
@@ -81,7 +81,7 @@ impl Clusters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::Signature;
+    use bulkmark_types::Signature;
 
     fn letter(body: [u8; 16]) -> Letter {
         let mut letter = Letter::empty();

@@ -2,8 +2,8 @@
 //! The messages of an archive, in the order in which they came.
 
 use super::archive::{Archive, Faults};
-use crate::mail::mbox::{self, SEPARATOR, Shape, delivered};
-use crate::mail::{MAX_BODY, Stored};
+use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
+use bulkmark_mail::{MAX_BODY, Stored};
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::fs::File;

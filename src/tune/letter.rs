@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A message of an archive, without its text.
 
-use crate::verdict::{Content, Envelope};
+use bulkmark_verdict::{Content, Envelope};
 
 /// What a message tells.
 #[derive(Debug)]
@@ -24,14 +24,15 @@ impl Letter {
     /// One that says nothing.
     #[cfg(test)]
     pub(super) fn empty() -> Self {
-        use crate::signature::near::Near;
-        use crate::signature::{LowInformation, Signatures};
+        use bulkmark_signature::Signatures;
+        use bulkmark_signature::near::Near;
+        use bulkmark_types::LowInformation;
         let signatures = Signatures {
             body: Err(LowInformation { words: 0, wanted: 8 }),
             near: Near::default(),
             canary: false,
         };
-        let proven = crate::policy::Proven::default();
+        let proven = bulkmark_policy::Proven::default();
         let content = Content {
             from: Vec::new(),
             list_id: None,

@@ -9,10 +9,10 @@ use super::letter::Letter;
 use super::report::{AtThreshold, ClusterRow, Configured, Kept, Labels, PolicyRow, Standing, Tuning};
 use super::tally::{MAX, Tally};
 use super::wanted::Correspondents;
-use crate::ledger::{self, Ledger, LedgerError};
-use crate::mail::{RawMessage, Stored};
-use crate::policy::{Action, Backings, By, Counts, Verdict};
-use crate::verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
+use bulkmark_ledger::{Ledger, LedgerError};
+use bulkmark_mail::{RawMessage, Stored};
+use bulkmark_policy::{Action, Backings, By, Counts, Verdict};
+use bulkmark_verdict::{Content, Counted, Envelope, Finding, Inquiry, Mode, Question, Rules};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -140,8 +140,15 @@ async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Report
     }
     while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
         let now = letter.time;
-        let report =
-            ledger::Report { signatures: reported, once, also, asked, times, now, ..Default::default() };
+        let report = bulkmark_counts::Report {
+            signatures: reported,
+            once,
+            also,
+            asked,
+            times,
+            now,
+            ..Default::default()
+        };
         inquiry.answer(&ledger.report(report).await?);
     }
     Ok(Reported { known: (inquiry.counts(), inquiry.backings()), signatures: inquiry.reported() })

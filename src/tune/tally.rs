@@ -2,7 +2,7 @@
 //! How many messages reached which count.
 
 use super::archive::Label;
-use crate::policy::Counts;
+use bulkmark_policy::Counts;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

@@ -11,7 +11,7 @@ use super::letter::Letter;
 use super::plain::plain;
 use super::report::{Labels, Proposal, Standing};
 use super::top::Top;
-use crate::policy::{Facts, Proven, WhiteList};
+use bulkmark_policy::{Facts, Proven, WhiteList};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 

@@ -5,9 +5,9 @@
 //! no doubts about what comes with ever other text: what is counted is whether so many slots agree.
 
 use crate::labelled::{Labelled, LabelledError, Replicas};
-use bulkmark::mail::RawMessage;
-use bulkmark::signature::near::{Scheme, under};
-use bulkmark::signature::{FederationKey, Signature};
+use bulkmark_mail::RawMessage;
+use bulkmark_signature::near::{Scheme, under};
+use bulkmark_types::{FederationKey, Signature};
 use std::collections::HashSet;
 use std::path::PathBuf;
 

@@ -6,10 +6,9 @@ use super::super::next_start;
 use super::super::output::{complain, print};
 use super::which::Which;
 use crate::config::{self, Checked, Kind};
-use crate::directory::User;
-use crate::ledger::Role;
-use crate::policy;
-use crate::verify::Resolver;
+use crate::lookup::Resolver;
+use bulkmark_counts::Role;
+use bulkmark_ledger::directory::User;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -63,5 +62,7 @@ fn of_white_lists(checked: &Checked) -> Vec<String> {
     let acts =
         everybodys.do_more_than_mark() || policies.iter().any(|policy| policy.actions.do_more_than_mark());
     let lists = std::iter::once((&checked.whitelist, acts)).chain(of_policies);
-    lists.flat_map(|(list, acts)| policy::warnings(list, acts, &checked.file.authentication)).collect()
+    lists
+        .flat_map(|(list, acts)| bulkmark_policy::warnings(list, acts, &checked.file.authentication))
+        .collect()
 }

@@ -3,7 +3,7 @@
 
 use super::line::{Line, Message, Stamp};
 use super::names::Names;
-use crate::policy::suggestion;
+use bulkmark_policy::suggestion;
 use std::collections::{BTreeMap, HashMap};
 
 /// Mailings, and senders who were refused, that are kept apart. Beyond that they are counted together.

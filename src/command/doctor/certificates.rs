@@ -4,8 +4,8 @@
 use super::files;
 use super::report::Report;
 use crate::config;
-use crate::directory::User;
 use crate::net::{Endpoint, TlsFiles};
+use bulkmark_ledger::directory::User;
 use std::time::SystemTime;
 
 const CHECK: &str = "certificate";

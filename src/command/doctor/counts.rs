@@ -6,9 +6,9 @@ use super::report::Report;
 use super::subject::Daemon;
 use crate::command::show::{ago, called, next_capacity};
 use crate::control::{self, DaemonStatus};
-use crate::ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus, now};
-use crate::signature::FederationKey;
-use crate::sync::Parameters;
+use bulkmark_ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus, now};
+use bulkmark_sync::Parameters;
+use bulkmark_types::FederationKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 

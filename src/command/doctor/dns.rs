@@ -2,8 +2,8 @@
 //! Whether name servers answer, where mail is verified here.
 
 use super::report::Report;
-use crate::policy::Authentication;
-use crate::verify::Resolver;
+use crate::lookup::Resolver;
+use bulkmark_policy::Authentication;
 use std::time::Instant;
 
 /// A name that every name server has an answer for: the one by which it is said which domains under `example` have rules for mail.

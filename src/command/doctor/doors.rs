@@ -3,9 +3,9 @@
 
 use super::files;
 use super::report::Report;
-use crate::directory::User;
 use crate::doors::{PyzorSettings, Settings, pyzor};
 use crate::net::Address;
+use bulkmark_ledger::directory::User;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -107,7 +107,7 @@ fn tell(
     match answer {
         Ok(answer) if is_answer(&answer) => report.ok(CHECK, format!("{door} answers at {address}")),
         Ok(answer) => {
-            let first = crate::text::told(answer.lines().next().unwrap_or_default()).to_string();
+            let first = bulkmark_types::told(answer.lines().next().unwrap_or_default()).to_string();
             report.error(CHECK, format!("{door} at {address} gives no such answer: \"{first}\""), ADVICE);
         }
         Err(e) => report.error(CHECK, format!("{door} does not answer at {address}: {e}"), ADVICE),

@@ -3,8 +3,8 @@
 
 use super::report::Report;
 use crate::command::show::bytes;
-use crate::directory::{ENTER, Obstacle, READ, User, WRITE};
-use crate::ledger::FILE_NAME;
+use bulkmark_ledger::FILE_NAME;
+use bulkmark_ledger::directory::{ENTER, Obstacle, READ, User, WRITE};
 use rustix::fs::StatVfsMountFlags;
 use std::fs;
 use std::io;

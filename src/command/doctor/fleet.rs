@@ -7,14 +7,14 @@ use super::report::Report;
 use crate::command::fleet::last_step;
 use crate::command::show::ago;
 use crate::control::DaemonStatus;
-use crate::directory::User;
-use crate::ledger::{self, StepHead};
-use crate::signature::FederationKey;
-use crate::sync::Link;
-use crate::sync::fleet::FleetStatus;
-use crate::sync::log::nats::Nats;
-use crate::sync::log::postgres::Postgres;
-use crate::sync::log::{Ends, Engine, Log, LogError, Settings};
+use bulkmark_counts::StepHead;
+use bulkmark_ledger::directory::User;
+use bulkmark_sync::Link;
+use bulkmark_sync::fleet::FleetStatus;
+use bulkmark_sync::log::nats::Nats;
+use bulkmark_sync::log::postgres::Postgres;
+use bulkmark_sync::log::{Ends, Engine, Log, LogError, Settings};
+use bulkmark_types::FederationKey;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ pub(super) fn examine_files(settings: &Settings, user: &User, report: &mut Repor
 /// Asks the log as the daemon would.
 pub(super) async fn examine(
     settings: &Settings,
-    counts: &ledger::Settings,
+    counts: &bulkmark_counts::Settings,
     key: &FederationKey,
     status: Option<&DaemonStatus>,
     report: &mut Report,
@@ -111,7 +111,7 @@ async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
 }
 
 impl Found {
-    fn tell(&self, counts: &ledger::Settings, key: &FederationKey, report: &mut Report) {
+    fn tell(&self, counts: &bulkmark_counts::Settings, key: &FederationKey, report: &mut Report) {
         let Self { ends, last, waits } = self;
         if let Some(last) = last {
             let (ours, theirs) = (key.id(), last.key_id);

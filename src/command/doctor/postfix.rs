@@ -2,8 +2,8 @@
 //! Does Postfix ask the milter, and may it?
 
 use super::report::Report;
-use crate::directory::{Obstacle, User, WRITE};
 use crate::net::Address;
+use bulkmark_ledger::directory::{Obstacle, User, WRITE};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;

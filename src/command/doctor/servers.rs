@@ -6,9 +6,9 @@ use super::report::Report;
 use crate::command::show::ago;
 use crate::config::MilterFile;
 use crate::control::DaemonStatus;
-use crate::ledger::{self, now};
-use crate::signature::FederationKey;
-use crate::sync::{Code, Link, Parameters, Remote, RemoteError, Upstream};
+use bulkmark_ledger::now;
+use bulkmark_sync::{Code, Link, Parameters, Remote, RemoteError, Upstream};
+use bulkmark_types::FederationKey;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) async fn examine(
     check: &'static str,
     servers: &[Upstream],
-    settings: &ledger::Settings,
+    settings: &bulkmark_counts::Settings,
     key: &FederationKey,
     status: Option<&DaemonStatus>,
     report: &mut Report,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon that is examined.
 
-use crate::ledger;
-use crate::sync::{Upstream, log};
 use crate::telemetry;
+use bulkmark_sync::{Upstream, log};
 use std::path::Path;
 
 /// What a milter and a server have alike.
@@ -15,7 +14,7 @@ pub(super) struct Daemon<'a> {
     pub(super) packaged: bool,
     pub(super) control: &'a Path,
     pub(super) state_dir: &'a Path,
-    pub(super) ledger: &'a ledger::Settings,
+    pub(super) ledger: &'a bulkmark_counts::Settings,
     pub(super) threshold: u32,
     pub(super) log: &'a telemetry::Settings,
     /// What the other servers are to it, and which there are.

@@ -5,9 +5,9 @@
 use super::report::Report;
 use crate::config::MilterFile;
 use crate::control::DaemonStatus;
-use crate::ledger::Rows;
-use crate::policy::Authenticate;
-use crate::text::told;
+use bulkmark_counts::Rows;
+use bulkmark_policy::Authenticate;
+use bulkmark_types::told;
 
 /// Says which traps got mail that a white list wants.
 pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {

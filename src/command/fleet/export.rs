@@ -4,12 +4,12 @@
 use super::last_step;
 use crate::command::output::{failed, output};
 use crate::config::{self, SERVER_PATH};
-use crate::ledger::Harvest;
-use crate::sync::Link;
-use crate::sync::log::nats::Nats;
-use crate::sync::log::postgres::Postgres;
-use crate::sync::log::{Engine, Log, Settings};
 use anyhow::{Context, bail};
+use bulkmark_ledger::Harvest;
+use bulkmark_sync::Link;
+use bulkmark_sync::log::nats::Nats;
+use bulkmark_sync::log::postgres::Postgres;
+use bulkmark_sync::log::{Engine, Log, Settings};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;

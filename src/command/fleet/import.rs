@@ -3,12 +3,13 @@
 
 use crate::command::output::{failed, output};
 use crate::config::{self, SERVER_PATH};
-use crate::ledger::{Seed, step_head};
-use crate::sync::Link;
-use crate::sync::log::nats::Nats;
-use crate::sync::log::postgres::Postgres;
-use crate::sync::log::{Engine, Log, LogError, Place, Reader as _, Settings};
 use anyhow::{Context, bail};
+use bulkmark_counts::step_head;
+use bulkmark_ledger::Seed;
+use bulkmark_sync::Link;
+use bulkmark_sync::log::nats::Nats;
+use bulkmark_sync::log::postgres::Postgres;
+use bulkmark_sync::log::{Engine, Log, LogError, Place, Reader as _, Settings};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;

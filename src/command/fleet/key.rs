@@ -2,8 +2,8 @@
 //! `bulkmark fleet key`
 
 use crate::command::output::print;
-use crate::sync::log::nats::new_nkey;
 use anyhow::Context;
+use bulkmark_sync::log::nats::new_nkey;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -2,7 +2,7 @@
 //! What `bulkmark fleet status` shows of a fleet's members and their mailings.
 
 use crate::command::show::{ago, time};
-use crate::sync::fleet::{FleetMailing, MemberState, MemberStatus};
+use bulkmark_sync::fleet::{FleetMailing, MemberState, MemberStatus};
 use std::io::{self, Write};
 
 /// Mailings that are shown to people; JSON has all.

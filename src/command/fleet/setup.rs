@@ -4,8 +4,8 @@
 use crate::command::exit::{EX_CONFIG, EX_USAGE};
 use crate::command::output::{complain, output};
 use crate::config;
-use crate::sync::log::{Address, Engine, LogError, Member, SetUp, Settings, nats, postgres};
 use anyhow::anyhow;
+use bulkmark_sync::log::{Address, Engine, LogError, Member, SetUp, Settings, nats, postgres};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -6,14 +6,15 @@ use crate::command::output::{failed, output};
 use crate::command::show::{THRESHOLD, ago, time};
 use crate::config::{self, DEFAULT_PATH, Kind};
 use crate::control::{self, DaemonStatus};
-use crate::ledger::{Mark, StepHead, now, step_head};
 use crate::server::Quota;
-use crate::sync::Link;
-use crate::sync::fleet::{FleetMailing, FleetStatus, MemberStatus, Members, ReporterStatus};
-use crate::sync::log::nats::Nats;
-use crate::sync::log::postgres::Postgres;
-use crate::sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};
 use anyhow::Context;
+use bulkmark_counts::{Mark, StepHead, step_head};
+use bulkmark_ledger::now;
+use bulkmark_sync::Link;
+use bulkmark_sync::fleet::{FleetMailing, FleetStatus, MemberStatus, Members, ReporterStatus};
+use bulkmark_sync::log::nats::Nats;
+use bulkmark_sync::log::postgres::Postgres;
+use bulkmark_sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -209,7 +210,7 @@ impl Found {
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "log {}", self.log)?;
         if let Some(error) = &self.error {
-            writeln!(out, "  error: {}", crate::text::told(error))?;
+            writeln!(out, "  error: {}", bulkmark_types::told(error))?;
         }
         if let Some(ends) = &self.ends {
             writeln!(out, "  batches up to place {}", ends.batches)?;
@@ -234,7 +235,7 @@ impl Found {
             self.mailings.as_deref().unwrap_or_default(),
         )?;
         if let Some(error) = &self.members_error {
-            let error = crate::text::told(error);
+            let error = bulkmark_types::told(error);
             writeln!(
                 out,
                 "\nwhat members say of themselves cannot be read: {error}; is fleet setup to be run again?"
@@ -287,13 +288,13 @@ pub(in crate::command) fn print_daemon(out: &mut impl Write, daemon: &FleetStatu
     }
     for reporter in &daemon.reporters {
         let ReporterStatus { name, batches, last_at, too_fast } = reporter;
-        let name = crate::text::told(name);
+        let name = bulkmark_types::told(name);
         let too_fast = if *too_fast { "; MORE THAN ITS RATE" } else { "" };
         let ago = ago(now().saturating_sub(*last_at));
         writeln!(out, "  {name} reported {ago} ago; {batches} batches{too_fast}")?;
     }
     for advice in &daemon.advice {
-        writeln!(out, "  {}", crate::text::told(advice))?;
+        writeln!(out, "  {}", bulkmark_types::told(advice))?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 
 use super::super::settings::Many;
 use super::request::{Request, Shows};
-use crate::policy::{Action, Decision, Verdict};
-use crate::verdict::{Content, Counted, Finding, Outcome, Rules};
+use bulkmark_policy::{Action, Decision, Verdict};
+use bulkmark_verdict::{Content, Counted, Finding, Outcome, Rules};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -134,16 +134,16 @@ fn table(found: &Found<'_>, style: Style<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mail::RawMessage;
-    use crate::policy::{Backings, Counts, Weight};
-    use crate::verdict::Envelope;
+    use bulkmark_mail::RawMessage;
+    use bulkmark_policy::{Backings, Counts, Weight};
+    use bulkmark_verdict::Envelope;
 
     const RAW: &[u8] = b"From: a@friends.test\n\nA letter of eight words, or more than these.\n";
 
     /// What people call spam is "many", by which clients refuse it, unless a recipient wrote to its sender.
     #[test]
     fn what_is_held_is_not_many() {
-        let rules = Rules::of_tests();
+        let rules = Rules::default();
         let envelope = Envelope {
             sender: Some("a@friends.test".to_owned()),
             host: Some("mx.friends.test".to_owned()),

@@ -9,9 +9,9 @@ use super::request::{ANONYMOUS, MOST, Op, Request};
 use crate::activity::{Door, Request as Done};
 use crate::doors::settings::{PyzorSettings, Tally};
 use crate::judging::{PyzorDigest, Refused, Service, Teller, digest_counts, take_pyzor};
-use crate::ledger::Side;
 use crate::net::{Address, network_of};
 use arc_swap::ArcSwap;
+use bulkmark_counts::Side;
 use parking_lot::Mutex;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -102,7 +102,7 @@ impl Context {
             at,
             reports: Arc::new(Semaphore::new(REPORTS)),
             replays: Mutex::default(),
-            since: crate::ledger::now(),
+            since: bulkmark_ledger::now(),
         })
     }
 
@@ -341,7 +341,7 @@ pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Outp
             tokio::time::sleep(PAUSE).await;
             continue;
         }
-        let now = crate::ledger::now();
+        let now = bulkmark_ledger::now();
         let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX / 2);
         for _ in 0..together {
             let (size, from) = match context.socket.try_recv_from(&mut piece) {

@@ -3,7 +3,7 @@
 
 use super::request::LONGEST_NAME;
 use super::secret::{Secret, made_up};
-use crate::directory::StateDirectory;
+use bulkmark_ledger::directory::StateDirectory;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What one line of Razor's protocol asks: `key=value`, joined by `&`, with bytes escaped as in URIs.
 
-use crate::signature::Foreign;
+use bulkmark_types::Foreign;
 use std::borrow::Cow;
 
 /// Bytes of a signature as it is written, and of the seeds and separator that engine 4 has beside it.

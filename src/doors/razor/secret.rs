@@ -106,7 +106,7 @@ fn letters(digits: &str) -> String {
 
 /// Random digits.
 pub(super) fn made_up() -> std::io::Result<String> {
-    let bytes: [u8; 16] = crate::ledger::random_bytes()?;
+    let bytes: [u8; 16] = bulkmark_ledger::random_bytes()?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

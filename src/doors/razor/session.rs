@@ -55,7 +55,7 @@ impl Session {
         let added = tokio::task::spawn_blocking(move || accounts.add(user, password)).await;
         match added {
             Ok(Ok((user, password))) => {
-                log::info!("razor: a new account: {}", crate::text::told(&user));
+                log::info!("razor: a new account: {}", bulkmark_types::told(&user));
                 Answer::Account { user, password }
             }
             Ok(Err(NoAccount::Taken)) => Answer::UserExists,
@@ -90,7 +90,7 @@ impl Session {
             self.user = Some(user);
             return Answer::Done;
         }
-        log::info!("razor: a wrong password of {}", crate::text::told(&user));
+        log::info!("razor: a wrong password of {}", bulkmark_types::told(&user));
         self.is_tried();
         self.was_wrong = true;
         Answer::Refused

@@ -2,8 +2,9 @@
 //! How often each body comes in a directory of mail.
 
 use anyhow::Context;
-use bulkmark::mail::{RawMessage, mbox};
-use bulkmark::signature::{self, FederationKey, Settings, Signature};
+use bulkmark_mail::{RawMessage, mbox};
+use bulkmark_signature::Settings;
+use bulkmark_types::{FederationKey, Signature};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -36,7 +37,8 @@ pub(super) fn counts(directory: &Path) -> anyhow::Result<Vec<u32>> {
                     let (raw, after) = rest.split_at(usize::try_from(found.length).unwrap_or(rest.len()));
                     rest = after;
                     let message = RawMessage::from_bytes(&mbox::delivered(raw));
-                    let signature = message.ok().and_then(|m| signature::body(&m, &key, &settings).ok());
+                    let signature =
+                        message.ok().and_then(|m| bulkmark_signature::body(&m, &key, &settings).ok());
                     if let Some(signature) = signature {
                         *counts.entry(signature).or_default() += 1;
                     }

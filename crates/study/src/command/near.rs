@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark-study near`
 
-use bulkmark::signature::near::Scheme;
+use bulkmark_signature::near::Scheme;
 use bulkmark_study::labelled::Labelled;
 use bulkmark_study::near::{Found, HARD, Mail, Variant, variants};
 use std::path::PathBuf;

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One ledger that is aggregator and holder at once: what a step has in bytes, and what it takes to make and to apply it.
 
-use bulkmark::ledger::{
-    Batched, Carried, Durability, FILE_NAME, Federation, Ledger, LedgerError, OpenError, Role, Settings,
-    Terms, now,
-};
-use bulkmark::signature::{FederationKey, Signature};
+use bulkmark_counts::{Batched, Carried, Durability, Federation, Role, Settings, Terms};
+use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError, OpenError, now};
+use bulkmark_types::{FederationKey, Signature};
 use std::num::NonZeroU32;
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// Bytes of a step at most.
-pub(super) use bulkmark::sync::log::MAX_BYTES;
+pub(super) use bulkmark_sync::log::MAX_BYTES;
 
 /// Reports of a batch at most.
-pub use bulkmark::ledger::MAX_BATCH;
+pub use bulkmark_counts::MAX_BATCH;
 
 /// A ledger of the study failed.
 #[derive(Debug, thiserror::Error)]

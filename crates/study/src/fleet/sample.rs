@@ -7,8 +7,8 @@
 use super::law::Law;
 use super::member::{MAX_BATCH, Member, SampleError, Spooled};
 use super::traffic::{Traffic, signature};
-use bulkmark::signature::Signature;
 use bulkmark_filter::{BLOCK_BYTES, Refined, Scaling};
+use bulkmark_types::Signature;
 use std::collections::HashMap;
 
 /// Signatures of the sampled day.

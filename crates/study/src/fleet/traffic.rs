@@ -2,7 +2,7 @@
 //! A day's mail, as signatures see it: mailings, each of some copies, in a random order.
 
 use super::law::Law;
-use bulkmark::signature::Signature;
+use bulkmark_types::Signature;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 

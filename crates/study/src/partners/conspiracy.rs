@@ -3,11 +3,10 @@
 
 use super::aim::blocks;
 use super::cover::{Spending, Way};
-use bulkmark::ledger::{
-    self, Durability, Ledger, LedgerError, Limits, MAX_BATCH, NotCounted, OpenError, Reporter, Role,
-};
-use bulkmark::signature::{FederationKey, Signature};
+use bulkmark_counts::{Durability, Limits, MAX_BATCH, NotCounted, Reporter, Role};
 use bulkmark_filter::{CELLS_AT_CAPACITY, CELLS_PER_ELEMENT};
+use bulkmark_ledger::{Ledger, LedgerError, OpenError};
+use bulkmark_types::{FederationKey, Signature};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::num::NonZeroU32;
@@ -109,10 +108,10 @@ impl Conspiracy {
     /// When the ledger fails.
     pub async fn tried(&self, way: Way, rise: u32, samples: u32) -> Result<Tried, TrustError> {
         let directory = tempfile::tempdir()?;
-        let settings = ledger::Settings {
+        let settings = bulkmark_counts::Settings {
             capacity: self.capacity,
             durability: Durability::Relaxed,
-            ..ledger::Settings::default()
+            ..bulkmark_counts::Settings::default()
         };
         let ledger = Ledger::open(directory.path(), Role::Server, &settings, &FederationKey::public())?;
         let needed = self.needed(rise).min(self.partners);

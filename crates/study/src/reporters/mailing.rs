@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One mailing, and what was said of it.
 
-use bulkmark::trust::{Case, Heard, Judgement, ReporterId, Settings, Side, Standing, Voice};
+use bulkmark_trust::{Case, Heard, Judgement, ReporterId, Settings, Side, Standing, Voice};
 
 /// A message that many get.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! Who reports: honest people who err, and liars.
 
 use crate::random::below;
-use bulkmark::trust::Side;
+use bulkmark_trust::Side;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The day on which patient liars begin to lie, and somebody opens his accounts.

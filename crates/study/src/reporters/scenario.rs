@@ -3,7 +3,7 @@
 
 use super::people::{Lie, TURN};
 use super::world::{Accounts, Day, World};
-use bulkmark::trust::Settings;
+use bulkmark_trust::Settings;
 
 /// Accounts that somebody opens.
 const ACCOUNTS: u32 = 1_000;

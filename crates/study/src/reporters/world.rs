@@ -4,7 +4,7 @@
 use super::mailing::{Mailing, id};
 use super::people::{Lie, opinion, opposite, trouble};
 use crate::random::below;
-use bulkmark::trust::{JUDGED_AFTER, Settings, Side, Standings};
+use bulkmark_trust::{JUDGED_AFTER, Settings, Side, Standings};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use std::cmp::Reverse;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The forms in which nominations are held.
 
-use bulkmark::ledger::{PEOPLE_CAPACITY, PEOPLE_SHARE};
-use bulkmark::signature::{FederationKey, Signature, UNIT, nomination, revocation};
+use bulkmark_counts::{PEOPLE_CAPACITY, PEOPLE_SHARE};
 use bulkmark_filter::{
     BLOCK_BYTES, CELLS_AT_CAPACITY, Counting, Intuitive, Nominations, ParameterError, Refined, Scaling,
 };
+use bulkmark_types::{FederationKey, Signature, UNIT, nomination, revocation};
 
 /// Reports that make spam where they are counted.
 pub(super) const THRESHOLD: u32 = 3;

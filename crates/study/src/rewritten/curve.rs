@@ -5,8 +5,8 @@ use super::ledger::Ledger;
 use super::rewrite::{Way, rewritten};
 use super::texts::{Sentence, sentences};
 use crate::labelled::{Labelled, LabelledError};
-use bulkmark::mail::RawMessage;
-use bulkmark::signature::FederationKey;
+use bulkmark_mail::RawMessage;
+use bulkmark_types::FederationKey;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 

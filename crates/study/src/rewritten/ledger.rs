@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A ledger in memory, and what a message counts by it.
 
-use bulkmark::mail::RawMessage;
-use bulkmark::signature::{self, FederationKey, Signature, signatures};
-use bulkmark::verdict::{Inquiry, Mode, Question};
+use bulkmark_mail::RawMessage;
+use bulkmark_signature::signatures;
+use bulkmark_types::{FederationKey, Signature};
+use bulkmark_verdict::{Inquiry, Mode, Question};
 use std::collections::HashMap;
 
 /// What went by under one key.
 pub(super) struct Ledger<'a> {
     key: &'a FederationKey,
-    settings: signature::Settings,
+    settings: bulkmark_signature::Settings,
     counts: HashMap<Signature, u32>,
 }
 
 impl<'a> Ledger<'a> {
     pub(super) fn new(key: &'a FederationKey) -> Self {
-        Self { key, settings: signature::Settings::default(), counts: HashMap::new() }
+        Self { key, settings: bulkmark_signature::Settings::default(), counts: HashMap::new() }
     }
 
     /// Counts a message to one recipient; the highest of its counts, 0 where it is not counted.

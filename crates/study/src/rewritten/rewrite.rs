@@ -3,7 +3,7 @@
 
 use super::texts::Sentence;
 use crate::random::below;
-use bulkmark::mail::RawMessage;
+use bulkmark_mail::RawMessage;
 use rand_xoshiro::rand_core::Rng;
 
 /// What is done to a text beside other words in it.

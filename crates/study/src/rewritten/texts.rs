@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The plain text of messages, by sentences.
 
-use bulkmark::mail::{File, RawMessage, Text, Visitor};
+use bulkmark_mail::{File, RawMessage, Text, Visitor};
 
 /// Words of a sentence, as they stand.
 pub(super) type Sentence = Vec<String>;

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Bulk told apart: signatures that were seen often, each by a fingerprint, with its count in each window. Such counts are merged by
+//! their maximum, so that they may come in any order and as often as they like.
+//!
+//! A [`Note`] is what a server tells of one interval; a [`Section`] of it is about one window. docs/protocol.md describes the bytes.
+
+use super::bits::{BitReader, BitWriter};
+use super::fields::Fields;
+use super::vector::{Chain, Origin};
+use super::window::Window;
+use bulkmark_filter::varint;
+use bulkmark_types::Signature;
+
+/// Bits by which a signature is told from others. Of 14 million, one in twenty million strange ones is taken for one of them.
+pub const PRINT_BITS: u32 = 48;
+
+/// Entries of a note at most, in all its sections.
+pub const MAX_ENTRIES: usize = 1 << 20;
+
+/// Sections of a note: windows that may be live at a time.
+const MAX_SECTIONS: u64 = 1024;
+
+/// Origins that move in a note.
+const MAX_MOVED: u64 = 1 << 16;
+
+/// Bits of a count that are not coded by their number: most counts of bulk are between ten and a hundred.
+const PLAIN_BITS: u32 = 3;
+
+/// Bits that an entry takes at least: the end of its distance, and a count.
+const LEAST_BITS: usize = 2 + PLAIN_BITS as usize;
+
+/// The first 48 bits of a signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Print(u64);
+
+impl Print {
+    pub fn of(signature: Signature) -> Self {
+        Self(u64::try_from(signature.bits() >> (128 - PRINT_BITS)).unwrap_or(0))
+    }
+
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// None of a number that has more bits.
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        if bits >> PRINT_BITS == 0 { Some(Self(bits)) } else { None }
+    }
+}
+
+/// Counts of one window: prints in order, none twice, and no count is zero.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    pub window: Window,
+    pub entries: Vec<(Print, u32)>,
+}
+
+impl Section {
+    /// Appends window, length and coded entries.
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
+        let coded = encode_entries(&self.entries);
+        varint::put(bytes, self.window.start);
+        varint::put(bytes, self.window.length);
+        varint::put(bytes, coded.len() as u64);
+        bytes.extend_from_slice(&coded);
+    }
+
+    /// Takes one from the front of `bytes`; it has `most` entries at most. None for anything else.
+    pub fn decode(bytes: &mut &[u8], most: usize) -> Option<Self> {
+        let window = Window::from((varint::take(bytes)?, varint::take(bytes)?));
+        let length = usize::try_from(varint::take(bytes)?).ok()?;
+        let (coded, rest) = bytes.split_at_checked(length)?;
+        *bytes = rest;
+        let entries = decode_entries(coded, most).filter(|_| window.length > 0)?;
+        Some(Self { window, entries })
+    }
+}
+
+/// Their number; the bits of a distance that are told plainly; the first print; then for each entry the distance from the one before
+/// (Rice code) and the count (exponential Golomb code).
+pub fn encode_entries(entries: &[(Print, u32)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    varint::put(&mut bytes, entries.len() as u64);
+    let (Some((first, _)), Some((last, _))) = (entries.first(), entries.last()) else { return bytes };
+    let mean = (last.0 - first.0) / entries.len() as u64;
+    let width = mean.checked_ilog2().unwrap_or(0);
+    bytes.push(u8::try_from(width).unwrap_or(0));
+    let (mut bits, mut before) = (BitWriter::default(), None);
+    for &(print, count) in entries {
+        match before {
+            None => bits.put(print.0, PRINT_BITS),
+            Some(before) => {
+                let distance = print.0 - before - 1;
+                bits.put_unary(distance >> width);
+                bits.put(distance, width);
+            }
+        }
+        before = Some(print.0);
+        let count = u64::from(count) - 1;
+        let upper = (count >> PLAIN_BITS) + 1;
+        bits.put_unary(u64::from(upper.ilog2()));
+        bits.put(upper, upper.ilog2());
+        bits.put(count, PLAIN_BITS);
+    }
+    bytes.extend_from_slice(&bits.into_bytes());
+    bytes
+}
+
+/// Reads what [`encode_entries`] made, if these are `most` at most. None for anything else; memory is taken for what the bytes can
+/// hold and no more.
+pub fn decode_entries(bytes: &[u8], most: usize) -> Option<Vec<(Print, u32)>> {
+    let mut rest = bytes;
+    let number = usize::try_from(varint::take(&mut rest)?).ok()?;
+    if number == 0 {
+        return rest.is_empty().then(Vec::new);
+    }
+    let (&width, rest) = rest.split_first()?;
+    if number > most || number > rest.len().saturating_mul(8) / LEAST_BITS || u32::from(width) > PRINT_BITS {
+        return None;
+    }
+    let (mut bits, mut entries) = (BitReader::new(rest), Vec::with_capacity(number));
+    let mut before = None;
+    for _ in 0..number {
+        let print = match before {
+            None => bits.take(PRINT_BITS)?,
+            Some(before) => {
+                let upper = bits.take_unary().filter(|&upper| upper <= (1 << PRINT_BITS) >> width)?;
+                (upper << width | bits.take(width.into())?) + before + 1
+            }
+        };
+        before = Some(print);
+        let width = u32::try_from(bits.take_unary()?).ok().filter(|&width| width < 32)?;
+        let upper = (1u64 << width | bits.take(width)?) - 1;
+        let count = (upper << PLAIN_BITS | bits.take(PLAIN_BITS)?) + 1;
+        entries.push((Print::from_bits(print)?, u32::try_from(count).ok()?));
+    }
+    bits.is_at_end().then_some(entries)
+}
+
+/// What a server tells of one interval: how far it counted, and what of bulk rose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Its number in its list: 1, 2, 3 and so on.
+    pub number: u64,
+    /// The version of each origin that moved: all that rose up to it is in this note, or in one before it.
+    pub moved: Vec<(Origin, u64)>,
+    pub sections: Vec<Section>,
+}
+
+impl Note {
+    /// Its number in its list.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its bytes: number, origins with their versions, sections.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.number.to_le_bytes().to_vec();
+        encode_moved(&self.moved, &mut bytes);
+        encode_sections(&self.sections, &mut bytes);
+        bytes
+    }
+
+    /// Reads what [`encode`](Self::encode) made. None for anything else; 2^20 entries at most.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let number = fields.u64().ok().filter(|&number| number > 0)?;
+        let mut rest = fields.0;
+        let moved = decode_moved(&mut rest)?;
+        let sections = decode_sections(&mut rest)?;
+        rest.is_empty().then_some(Self { number, moved, sections })
+    }
+}
+
+/// Appends their number, and each origin with its version.
+pub fn encode_moved(moved: &[(Origin, u64)], bytes: &mut Vec<u8>) {
+    varint::put(bytes, moved.len() as u64);
+    for (origin, version) in moved {
+        bytes.extend_from_slice(&origin.0.to_le_bytes());
+        varint::put(bytes, *version);
+    }
+}
+
+/// Takes what [`encode_moved`] appended from the front.
+pub fn decode_moved(bytes: &mut &[u8]) -> Option<Vec<(Origin, u64)>> {
+    let number = varint::take(bytes).filter(|&number| number <= MAX_MOVED)?;
+    let mut moved = Vec::new();
+    for _ in 0..number {
+        let (origin, rest) = bytes.split_first_chunk()?;
+        *bytes = rest;
+        moved.push((Origin(u64::from_le_bytes(*origin)), varint::take(bytes)?));
+    }
+    Some(moved)
+}
+
+/// Appends their number, and each of them.
+pub fn encode_sections(sections: &[Section], bytes: &mut Vec<u8>) {
+    varint::put(bytes, sections.len() as u64);
+    sections.iter().for_each(|section| section.encode(bytes));
+}
+
+/// Takes what [`encode_sections`] appended from the front; 2^20 entries at most.
+pub fn decode_sections(bytes: &mut &[u8]) -> Option<Vec<Section>> {
+    let number = varint::take(bytes).filter(|&number| number <= MAX_SECTIONS)?;
+    let (mut sections, mut left) = (Vec::new(), MAX_ENTRIES);
+    for _ in 0..number {
+        let section = Section::decode(bytes, left)?;
+        left -= section.entries.len();
+        sections.push(section);
+    }
+    Some(sections)
+}
+
+/// What tells the bytes of a note from others: the first eight of their SHA-256.
+pub fn hash_of(note: &[u8]) -> u64 {
+    let Chain(hash) = Chain::of(note);
+    hash.first_chunk().map_or(0, |half| u64::from_le_bytes(*half))
+}
+
+/// Where a list of bulk stands: whose it is, its last note, and from which count on it tells. The default is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BulkMark {
+    /// A random number; zero says that there is no list.
+    pub list: u64,
+    /// The number of its last note.
+    pub number: u64,
+    /// What tells that note from another of this number, which a server restored from an old copy may have made; zero before the first.
+    pub hash: u64,
+    /// The count from which on a signature is told.
+    pub bound: u32,
+}
+
+impl BulkMark {
+    /// Whether there is such a list.
+    #[must_use]
+    pub const fn is_begun(&self) -> bool {
+        self.list != 0
+    }
+
+    /// Where it stands after a note with these bytes.
+    #[must_use]
+    pub fn after(self, number: u64, bytes: &[u8]) -> Self {
+        Self { number, hash: hash_of(bytes), ..self }
+    }
+
+    /// Its bytes: list, number, hash, bound.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let numbers = [self.list, self.number, self.hash].map(u64::to_le_bytes).concat();
+        [&numbers[..], &self.bound.to_le_bytes()].concat()
+    }
+
+    /// Takes what [`encode`](Self::encode) made from the front. None when there is too little.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let mut fields = Fields(bytes);
+        let (list, number, hash) = (fields.u64().ok()?, fields.u64().ok()?, fields.u64().ok()?);
+        Some((Self { list, number, hash, bound: fields.u32().ok()? }, fields.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn notes() -> impl Strategy<Value = Note> {
+        let entries = prop::collection::btree_map(0u64..1 << PRINT_BITS, 1u32.., 0..50);
+        let narrow = prop::collection::btree_map(0u64..200, 1u32..300, 0..50);
+        let entries = prop_oneof![entries, narrow];
+        let of_window = |(start, entries): (u64, BTreeMap<u64, u32>)| Section {
+            window: Window { start, length: 86_400 },
+            entries: entries.into_iter().map(|(print, count)| (Print(print), count)).collect(),
+        };
+        let sections = prop::collection::vec((0u64..1 << 40, entries).prop_map(of_window), 0..4);
+        let moved = prop::collection::vec((any::<u64>().prop_map(Origin), 0u64..1 << 62), 0..4);
+        (1u64.., moved, sections).prop_map(|(number, moved, sections)| Note { number, moved, sections })
+    }
+
+    proptest! {
+        #[test]
+        fn notes_come_back(note in notes()) {
+            prop_assert_eq!(Note::decode(&note.encode()), Some(note));
+        }
+
+        /// Whatever the bytes: a note or none, and no panic.
+        #[test]
+        fn junk_is_refused(note in notes(), at: prop::sample::Index, byte: u8, junk: Vec<u8>) {
+            let mut bytes = note.encode();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            let _ = Note::decode(&bytes);
+            bytes.truncate(at);
+            prop_assert_eq!(Note::decode(&bytes), None);
+            let _ = Note::decode(&junk);
+        }
+    }
+
+    /// Few bytes that claim many entries take no memory.
+    #[test]
+    fn claims_are_refused() {
+        let mut bytes = Vec::new();
+        varint::put(&mut bytes, 1 << 19);
+        bytes.extend_from_slice(&[0; 1000]);
+        assert_eq!(decode_entries(&bytes, MAX_ENTRIES), None);
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Where a fleet's chain of steps stands, and under which origins it counts.
+
+use super::vector::{Chain, Origin};
+use sha2::{Digest, Sha256};
+
+/// Where a fleet's chain stands in a ledger. The default is before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FleetMark {
+    /// The number of steps.
+    pub version: u64,
+    /// The hash of the last of them.
+    pub chain: Chain,
+    /// How often the place for batches was found to be another one, or to have lost its end.
+    pub epoch: u64,
+    /// Which place for batches `covers` counts on.
+    pub made: u64,
+    /// Batches up to this place are counted, or were passed over.
+    pub covers: u64,
+    /// Where the last step is in the log.
+    pub place: u64,
+}
+
+/// The origin of what a limited client brings to the fleet of this community. It begins anew each time that what it brought is
+/// taken back.
+pub fn origin_of_client(community: Origin, name: &str, withdrawn: u32) -> Origin {
+    let mut hash = Sha256::new();
+    hash.update(b"bulkmark fleet client");
+    hash.update(community.0.to_le_bytes());
+    hash.update(withdrawn.to_le_bytes());
+    hash.update(name.as_bytes());
+    let digest: [u8; 32] = hash.finalize().into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    Origin(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
+}
+
+/// Bytes of a client's name at most.
+const MAX_NAME: usize = 64;
+
+/// Whether a client may be called so, in a log of any kind.
+pub fn is_name(name: &str) -> bool {
+    let allowed = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(allowed)
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is not kept of a history any more: the updates up to a mark, and when all that they counted is over.
+
+use super::fields::Fields;
+use super::vector::{Chain, Mark, Origin};
+use super::window::{Calendar, Window};
+
+/// The beginning of an origin's history, of which no updates are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Past {
+    /// Whose history it is.
+    pub origin: Origin,
+    /// Its last update.
+    pub mark: Mark,
+    /// From this time on (seconds since 1970) nothing of it counts any more: whoever lacks it misses nothing.
+    pub over_at: u64,
+}
+
+/// Bytes of one: origin, version, hash, time.
+const BYTES: usize = 8 + 8 + 16 + 8;
+
+/// Histories that are read at a time, at most: a server knows no more origins than that.
+const MAX: usize = 65_536;
+
+impl Past {
+    /// Those of several origins.
+    #[must_use]
+    pub fn encode_all(all: &[Self]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(all.len() * BYTES);
+        for Self { origin, mark, over_at } in all {
+            bytes.extend_from_slice(&origin.0.to_le_bytes());
+            bytes.extend_from_slice(&mark.version.to_le_bytes());
+            bytes.extend_from_slice(&mark.chain.0);
+            bytes.extend_from_slice(&over_at.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads what [`encode_all`](Self::encode_all) made. None for other bytes.
+    #[must_use]
+    pub fn decode_all(bytes: &[u8]) -> Option<Vec<Self>> {
+        let (all, []) = bytes.as_chunks::<BYTES>() else { return None };
+        let decode = |bytes: &[u8; BYTES]| {
+            let mut fields = Fields(bytes);
+            let origin = Origin(fields.u64().ok()?);
+            let mark = Mark { version: fields.u64().ok()?, chain: Chain(fields.take().ok()?) };
+            Some(Self { origin, mark, over_at: fields.u64().ok()? })
+        };
+        if all.len() > MAX { None } else { all.iter().map(decode).collect() }
+    }
+}
+
+/// When all that an update counts is over, from its bytes; 0 when it counts nothing. None for bytes that are no update.
+pub fn over_at(calendar: Calendar, update: &[u8]) -> Option<u64> {
+    let (_, mut parts) = update.split_at_checked(32)?;
+    let mut over_at = 0;
+    while !parts.is_empty() {
+        let mut fields = Fields(parts);
+        let window = Window::from((fields.u64().ok()?, fields.u64().ok()?));
+        let _ = (fields.u32().ok()?, fields.u32().ok()?);
+        let length = fields.u32().ok()? as usize;
+        // All is zero but one number where counts are taken back.
+        if window.start > 0 {
+            over_at = over_at.max(calendar.over_at(window));
+        }
+        parts = fields.0.get(length..)?;
+    }
+    Some(over_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    #[test]
+    fn what_is_encoded_is_decoded_and_nothing_else() {
+        let mark = Mark { version: 7, chain: Chain([3; 16]) };
+        let all =
+            vec![Past { origin: Origin(1), mark, over_at: 9 }, Past { origin: Origin(2), mark, over_at: 8 }];
+        let bytes = Past::encode_all(&all);
+        assert_eq!(Past::decode_all(&bytes), Some(all));
+        assert_eq!(Past::decode_all(&bytes[1..]), None);
+        assert_eq!(Past::decode_all(&[]), Some(Vec::new()));
+    }
+
+    /// Bytes of an update whose parts are of these windows.
+    fn update(windows: &[Window]) -> Vec<u8> {
+        let mut bytes = vec![7; 32];
+        for window in windows {
+            bytes.extend_from_slice(&window.to_bytes());
+            bytes.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 9, 9]);
+        }
+        bytes
+    }
+
+    /// Servers keep an update for as long as what it counts counts, in whatever windows that is.
+    #[test]
+    fn an_update_is_over_with_the_last_of_its_windows() {
+        const DAY: u64 = 86_400;
+        let calendar = Calendar::new(&Settings::default());
+        let now = 20_000 * DAY;
+        let (mail, people) = (calendar.at(now), calendar.of_people(now));
+        assert_eq!(over_at(calendar, &update(&[mail])), Some(now + 7 * DAY));
+        let end = people.start + 30 * DAY;
+        for windows in [[mail, people], [people, mail]] {
+            assert_eq!(over_at(calendar, &update(&windows)), Some(end));
+        }
+        assert!(calendar.is_live(people, end - 1) && !calendar.is_live(people, end));
+        assert_eq!(over_at(calendar, &update(&[])), Some(0));
+        assert_eq!(over_at(calendar, &update(&[mail])[..60]), None);
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The rows in which a snapshot travels.
+
+use super::chunks::{MAX_CHUNK_BYTES, MAX_LAYER_BYTES};
+use super::fields::Fields;
+use super::update::MAX_SLICES;
+use super::vector::Origin;
+use super::window::Window;
+
+/// A chunk of cells of one slice, of all origins or of a part of them; rows of the same place are added up. Or a part of what one
+/// limited client brought within a window: as a coded delta, from nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub window: Window,
+    /// Signatures that the first slice of the window was made for.
+    pub capacity: u32,
+    pub slice: u32,
+    pub chunk: u32,
+    /// The limited client whose counts these are, by its origin.
+    pub client: Option<Origin>,
+    pub bytes: Vec<u8>,
+}
+
+/// The number of the slice of what a limited client brought; its origin follows after the chunk.
+const OF_CLIENT: u32 = 1 << 31;
+
+/// Bytes of a row before its cells: window, capacity, slice, chunk.
+const HEAD: usize = 16 + 3 * 4;
+
+impl Row {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD + self.bytes.len());
+        bytes.extend_from_slice(&self.window.to_bytes());
+        let slice = if self.client.is_some() { OF_CLIENT } else { self.slice };
+        for field in [self.capacity, slice, self.chunk] {
+            bytes.extend_from_slice(&field.to_le_bytes());
+        }
+        if let Some(Origin(origin)) = self.client {
+            bytes.extend_from_slice(&origin.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.bytes);
+        bytes
+    }
+
+    /// Reads what [`encode`](Self::encode) made. None for other bytes.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let window = Window::from((fields.u64().ok()?, fields.u64().ok()?));
+        let (capacity, slice, chunk) = (fields.u32().ok()?, fields.u32().ok()?, fields.u32().ok()?);
+        let client = if slice == OF_CLIENT { Some(Origin(fields.u64().ok()?)) } else { None };
+        let (slice, most) = if client.is_some() { (0, MAX_LAYER_BYTES) } else { (slice, MAX_CHUNK_BYTES) };
+        let valid = window.length > 0 && capacity > 0 && slice < MAX_SLICES && fields.0.len() <= most;
+        valid.then(|| Self { window, capacity, slice, chunk, client, bytes: fields.0.to_vec() })
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Bytes with their kind before them and a checksum behind them.
+
+use std::fmt;
+
+/// What a program of another version made: of a kind that is known here, in a form that is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OtherForm {
+    /// What it is.
+    what: &'static str,
+    /// The number of its form, and of the first and last that are known here.
+    form: u8,
+    known: (u8, u8),
+}
+
+impl fmt::Display for OtherForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, form, known: (first, last) } = self;
+        let known = if first == last {
+            format!("form {last} is known")
+        } else {
+            format!("forms {first} to {last} are known")
+        };
+        let who = if form > last {
+            "a newer bulkmark made it: upgrade this one"
+        } else {
+            "an older bulkmark made it: upgrade that one"
+        };
+        write!(f, "it is {what} of form {form}, and {known} here; {who}")
+    }
+}
+
+impl OtherForm {
+    /// What these bytes are, when they are whole and of this kind, but of none of these forms, which go from the oldest to the newest.
+    pub fn of(kinds: &[&[u8; 5]], what: &'static str, bytes: &[u8]) -> Option<Self> {
+        let (content, sum) = bytes.split_last_chunk()?;
+        let right = *sum == crc32fast::hash(content).to_le_bytes();
+        let (&[a, b, c, d, first], &[.., last]) = (*kinds.first()?, *kinds.last()?);
+        let &[e, f, g, h, form] = content.first_chunk()?;
+        let other = right && [a, b, c, d] == [e, f, g, h] && !(first..=last).contains(&form);
+        other.then_some(Self { what, form, known: (first, last) })
+    }
+}
+
+/// The bytes, which begin with their kind, with the CRC-32 of all of them behind.
+pub fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = crc32fast::hash(&bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// What is between kind and checksum; none when these are not right.
+pub fn unseal<'a>(kind: &[u8; 5], bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let (content, sum) = bytes.split_last_chunk()?;
+    let right = *sum == crc32fast::hash(content).to_le_bytes();
+    content.strip_prefix(kind).filter(|_| right)
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! An update: what the filters of one origin grew by from one version to the next. Its bytes are described in
+//! docs/protocol.md.
+
+use crate::history::fields::Fields;
+use crate::history::vector::{Chain, Mark, Origin};
+use crate::history::window::Window;
+use bulkmark_filter::{Delta, Refined, Scaling};
+
+/// Cells that one update may change. A reader makes room for no more; a server cuts before there are so many.
+pub const MAX_CELLS: usize = 1 << 23;
+
+/// Cells that change for each coded byte at most, beside those that are free. Reports give five where a filter is as full as it gets;
+/// hundreds come from nothing but cells that all grew alike, which no reports make.
+pub const CELLS_PER_BYTE: usize = 32;
+
+/// Cells of an update that need no bytes. A client may make signatures up that together take all cells of whole blocks: these are
+/// coded in next to nothing. A server cuts an update before it has more, so that no client can make one that others refuse.
+pub const FREE_CELLS: usize = 1 << 20;
+
+/// Parts of an update: the slices of all windows in which something was counted since the last one.
+const MAX_PARTS: usize = 1024;
+
+/// Slices of a row at most. Each is twice as large as the one before it.
+pub const MAX_SLICES: u32 = 32;
+
+/// Signatures that the first slice of a window may be for, whatever our own capacity is, and by how much it may exceed that.
+const ANY_CAPACITY: u32 = 1 << 24;
+const CAPACITY_FACTOR: u32 = 16;
+
+/// Bit of a part's number of a slice that says that it is of a limited client's own filter, which has one slice.
+const OF_CLIENT: u32 = 1 << 31;
+
+/// In the place of a part's window, capacity, slice and length: all that its origin brought is taken back.
+const WITHDRAWN: [u8; 28] = {
+    let mut bytes = [0; 28];
+    let mut i = 20;
+    while i < 24 {
+        bytes[i] = 0xFF;
+        i += 1;
+    }
+    bytes
+};
+
+/// Whose counts an update is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of a server's community, which are added to everybody else's.
+    Community,
+    /// Those of one limited client, which are kept apart.
+    Client,
+    /// Those of a limited client, all of which are taken back. Such an update has no parts.
+    Withdrawn,
+}
+
+/// The largest capacity that others' windows may have here.
+pub fn most_capacity(ours: u32) -> u32 {
+    ours.saturating_mul(CAPACITY_FACTOR).max(ANY_CAPACITY)
+}
+
+/// What one slice of one window grew by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub window: Window,
+    /// Signatures that the first slice of the window was made for; it tells the size of all of them.
+    pub capacity: u32,
+    pub slice: u32,
+    pub delta: Delta,
+}
+
+/// One step of an origin's history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    pub origin: Origin,
+    /// The version that it makes.
+    pub version: u64,
+    /// The hash of the update before.
+    pub before: Chain,
+    pub scope: Scope,
+    pub parts: Vec<Part>,
+}
+
+/// Bytes are no update.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not an update, at byte {offset}: {what}")]
+pub struct UpdateError {
+    offset: usize,
+    what: String,
+}
+
+impl Update {
+    /// Whose step it is.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The version that it makes; it follows the one before.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The number of cells that it changes.
+    pub fn cells(&self) -> usize {
+        self.parts.iter().map(|part| part.delta.len()).sum()
+    }
+
+    /// The hash of the update before.
+    pub const fn before(&self) -> Chain {
+        self.before
+    }
+
+    /// Its bytes: origin, version, hash before; then for each part window, capacity, slice, length and coded delta. The number of
+    /// the slice tells the scope.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&self.origin.0.to_le_bytes());
+        bytes.extend_from_slice(&self.version.to_le_bytes());
+        bytes.extend_from_slice(&self.before.0);
+        if self.scope == Scope::Withdrawn {
+            bytes.extend_from_slice(&WITHDRAWN);
+            return bytes;
+        }
+        let of_client = if self.scope == Scope::Client { OF_CLIENT } else { 0 };
+        for part in &self.parts {
+            let delta = part.delta.encode();
+            bytes.extend_from_slice(&part.window.to_bytes());
+            bytes.extend_from_slice(&part.capacity.to_le_bytes());
+            bytes.extend_from_slice(&(part.slice | of_client).to_le_bytes());
+            bytes.extend_from_slice(&u32::try_from(delta.len()).unwrap_or(u32::MAX).to_le_bytes());
+            bytes.extend_from_slice(&delta);
+        }
+        bytes
+    }
+
+    /// Reads what [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// [`UpdateError`] for all other bytes. Time and memory are bounded: 2^20 cells and 32 for each byte, and 2^23 in all.
+    pub fn decode(bytes: &[u8]) -> Result<Self, UpdateError> {
+        Self::decode_within(bytes, MAX_CELLS)
+    }
+
+    /// The same of an update that changes at most so many cells.
+    pub fn decode_within(bytes: &[u8], most: usize) -> Result<Self, UpdateError> {
+        let mut reader = Fields(bytes);
+        let fault = |reader: &Fields<'_>, what: &str| UpdateError {
+            offset: bytes.len() - reader.0.len(),
+            what: what.to_owned(),
+        };
+        let short = |_| UpdateError { offset: bytes.len(), what: "cut off".to_owned() };
+        let origin = Origin(reader.u64().map_err(short)?);
+        let version = reader.u64().map_err(short)?;
+        let before = Chain(reader.take().map_err(short)?);
+        if reader.0 == WITHDRAWN && version > 0 {
+            return Ok(Self { origin, version, before, scope: Scope::Withdrawn, parts: Vec::new() });
+        }
+        let (mut parts, mut cells, mut free) = (Vec::new(), MAX_CELLS.min(most), FREE_CELLS);
+        let mut scope = None;
+        while !reader.0.is_empty() {
+            if parts.len() == MAX_PARTS {
+                return Err(fault(&reader, "more than 1,024 parts"));
+            }
+            let window = Window::from((reader.u64().map_err(short)?, reader.u64().map_err(short)?));
+            let (capacity, slice) = (reader.u32().map_err(short)?, reader.u32().map_err(short)?);
+            let length = reader.u32().map_err(short)? as usize;
+            let (of_part, slice) =
+                if slice == OF_CLIENT { (Scope::Client, 0) } else { (Scope::Community, slice) };
+            if *scope.get_or_insert(of_part) != of_part {
+                return Err(fault(&reader, "parts of a client and of a community"));
+            }
+            if capacity == 0 || slice >= MAX_SLICES || window.length == 0 {
+                return Err(fault(&reader, "an impossible window or slice"));
+            }
+            let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+            let Some((coded, rest)) = reader.0.split_at_checked(length) else {
+                return Err(fault(&reader, "cut off"));
+            };
+            let by_length = coded.len().saturating_mul(CELLS_PER_BYTE);
+            let most = by_length.saturating_add(free).min(cells);
+            let delta = Delta::decode(coded, blocks, most).map_err(|e| fault(&reader, &e.to_string()))?;
+            cells -= delta.len();
+            free -= delta.len().saturating_sub(by_length);
+            reader = Fields(rest);
+            parts.push(Part { window, capacity, slice, delta });
+        }
+        let Some(scope) = scope.filter(|_| version > 0) else {
+            return Err(fault(&reader, "an empty update"));
+        };
+        Ok(Self { origin, version, before, scope, parts })
+    }
+
+    /// Where its origin's history stands after it. `bytes` are its own.
+    pub fn mark(&self, bytes: &[u8]) -> Mark {
+        Mark { version: self.version, chain: Chain::of(bytes) }
+    }
+}
+
+/// Whose history these bytes of an update continue, and where it stands after them. None for bytes that are too short.
+#[must_use]
+pub fn mark_of(bytes: &[u8]) -> Option<(Origin, Mark)> {
+    let (origin, rest) = bytes.split_first_chunk()?;
+    let (version, _) = rest.split_first_chunk()?;
+    let mark = Mark { version: u64::from_le_bytes(*version), chain: Chain::of(bytes) };
+    Some((Origin(u64::from_le_bytes(*origin)), mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkmark_filter::{CELLS_PER_BLOCK, Counting};
+
+    /// The bytes of an update by which all cells of the first `filled` blocks grew, in parts of `per_part` blocks.
+    fn bytes_of_full_blocks(filled: usize, per_part: usize) -> Vec<u8> {
+        let (capacity, slice) = (900_000, 0);
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, slice);
+        let part = |(n, count): (u64, usize)| {
+            let mut filter = Refined::new(blocks).unwrap();
+            assert!(filter.restore(0..count, &vec![0x11; count * 64]));
+            let delta = Delta::between(&Refined::new(blocks).unwrap(), &filter).unwrap();
+            assert_eq!(delta.len(), count * CELLS_PER_BLOCK);
+            Part { window: Window { start: n * 86_400, length: 86_400 }, capacity, slice, delta }
+        };
+        let counts = (0..filled).step_by(per_part).map(|from| per_part.min(filled - from));
+        let parts = (0..).zip(counts).map(part).collect();
+        let (origin, before) = (Origin(1), Chain::default());
+        Update { origin, version: 1, before, scope: Scope::Community, parts }.encode()
+    }
+
+    /// Twelve thousand bytes that are a delta of nearly eight million cells.
+    #[test]
+    fn a_bomb_is_refused() {
+        let bytes = bytes_of_full_blocks(60_000, 60_000);
+        assert!(bytes.len() < 20_000, "{}", bytes.len());
+        let refusal = Update::decode(&bytes).unwrap_err().to_string();
+        assert!(refusal.contains("its lengths do not fit one another or the filter"), "{refusal}");
+    }
+
+    /// A client may make up signatures that take whole blocks: an update of a million such cells is read, as one part or as many.
+    #[test]
+    fn a_million_cells_need_no_bytes() {
+        let free = FREE_CELLS / CELLS_PER_BLOCK;
+        for per_part in [free, 1024] {
+            let bytes = bytes_of_full_blocks(free, per_part);
+            assert!(
+                bytes.len() * CELLS_PER_BYTE < FREE_CELLS / 2,
+                "its bytes alone would not do: {}",
+                bytes.len()
+            );
+            assert!(Update::decode(&bytes).is_ok());
+            assert!(
+                Update::decode(&bytes_of_full_blocks(2 * free, per_part)).is_err(),
+                "they are free only once"
+            );
+        }
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Who counted, and how far: origins, versions and version vectors.
+
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// One server's own community, whose filters only that server writes. A random number, written as 16 hexadecimal digits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin(pub u64);
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The first half of the SHA-256 of an update, which names that of the update before: equal hashes, equal histories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Chain(pub [u8; 16]);
+
+impl Chain {
+    /// Of the bytes of an update.
+    pub fn of(update: &[u8]) -> Self {
+        let mut half = [0; 16];
+        half.copy_from_slice(&Sha256::digest(update)[..16]);
+        Self(half)
+    }
+}
+
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// How far a history is known: its version, and the hash of the update that made it. Version 0 is before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mark {
+    /// The number of updates.
+    pub version: u64,
+    /// The last of them.
+    pub chain: Chain,
+}
+
+/// How far each origin is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Vector(BTreeMap<Origin, Mark>);
+
+impl Vector {
+    /// Of nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The mark of an origin; that before the first update when nothing is known of it.
+    #[must_use]
+    pub fn get(&self, origin: Origin) -> Mark {
+        self.0.get(&origin).copied().unwrap_or_default()
+    }
+
+    /// Moves the mark of an origin.
+    pub fn set(&mut self, origin: Origin, mark: Mark) {
+        self.0.insert(origin, mark);
+    }
+
+    /// All origins with their marks, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Origin, Mark)> {
+        self.0.iter().map(|(&origin, &mark)| (origin, mark))
+    }
+
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether every update that `other` knows is known here, too.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        other.iter().all(|(origin, mark)| self.get(origin).version >= mark.version)
+    }
+}
+
+/// `origin:version:chain`, with commas between; the empty vector is the empty text.
+impl fmt::Display for Vector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (origin, Mark { version, chain })) in self.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            write!(f, "{comma}{origin}:{version}:{chain}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A text is no version vector, or not an origin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("found {found:?}, expected {expected}")]
+pub struct ParseError {
+    found: String,
+    expected: &'static str,
+}
+
+impl FromStr for Origin {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let valid = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let origin = u64::from_str_radix(text, 16).ok().filter(|_| valid);
+        let fault = || ParseError { found: text.to_owned(), expected: "an origin of 16 hexadecimal digits" };
+        origin.map(Self).ok_or_else(fault)
+    }
+}
+
+impl FromStr for Chain {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fault = || ParseError { found: text.to_owned(), expected: "a hash of 32 hexadecimal digits" };
+        if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(fault());
+        }
+        let bits = u128::from_str_radix(text, 16).map_err(|_| fault())?;
+        Ok(Self(std::array::from_fn(|i| (bits >> (120 - 8 * i) & 0xFF) as u8)))
+    }
+}
+
+impl FromStr for Vector {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut vector = Self::default();
+        for entry in text.split(',').filter(|entry| !entry.is_empty()) {
+            let fault = || ParseError { found: entry.to_owned(), expected: "origin:version:hash" };
+            let [origin, version, chain] = entry.split(':').collect::<Vec<_>>()[..] else {
+                return Err(fault());
+            };
+            let version = version.parse().map_err(|_| fault())?;
+            vector.set(origin.parse()?, Mark { version, chain: chain.parse()? });
+        }
+        Ok(vector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn text_and_vector_agree(entries in prop::collection::vec((any::<u64>(), any::<u64>(), any::<[u8; 16]>()), 0..20)) {
+            let mut vector = Vector::default();
+            for (origin, version, chain) in entries {
+                vector.set(Origin(origin), Mark { version, chain: Chain(chain) });
+            }
+            prop_assert_eq!(vector.to_string().parse(), Ok(vector));
+        }
+
+        #[test]
+        fn any_text_is_a_vector_or_an_error(text in "[0-9a-f:,]{0,80}") {
+            if let Ok(vector) = text.parse::<Vector>() {
+                prop_assert_eq!(vector.to_string().parse(), Ok(vector));
+            }
+        }
+    }
+}

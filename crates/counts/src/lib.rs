@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The counts of a ledger, and what travels between ledgers. Pure: no file, no thread, no clock; time and random numbers are
+//! arguments.
+//!
+//! [`history`] has version vectors, updates, steps and rows of snapshots; [`state`] has the counts and who has which of them. The root names what callers of
+//! a ledger hold in their hands; the modules are for `bulkmark-ledger`, which stores them.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
+#![forbid(unsafe_code)]
+
+pub mod history;
+pub mod settings;
+pub mod state;
+
+pub use history::bulk::{BulkMark, Note, Section};
+pub use history::carried::Carried;
+pub use history::fleet::FleetMark;
+pub use history::past::Past;
+pub use history::refusal::{Refusal, StepRefusal};
+pub use history::row::Row;
+pub use history::sealed::OtherForm;
+pub use history::step::{MAX_STEP, Step, StepError, StepHead, other_step, step_head};
+pub use history::update::{Update, UpdateError, mark_of};
+pub use history::vector::{Chain, Mark, Origin, ParseError, Vector};
+pub use history::window::{PEOPLE_CAPACITY, PEOPLE_SHARE};
+pub use settings::{Durability, Federation, Hold, Role, Settings};
+pub use state::assembly::Assembly;
+pub use state::fleet::assembly::FleetAssembly;
+pub use state::fleet::draft::{Batched, Drafted, Terms};
+pub use state::hearing::TakenBack;
+pub use state::limited::{Limits, OverQuota};
+pub use state::merged::Applied;
+pub use state::overview::{Asked, Overview, SaidBy, SaidOf};
+pub use state::receipts::{Backwards, Receipt, Reporter};
+pub use state::report::{Report, RetryKey, Shared};
+pub use state::reporters::{SpokenBy, SpokenOf, Unclear};
+pub use state::room::Rows;
+pub use state::saying::{Nominated, Said, Saying, Side, Weighing};
+pub use state::server::NotCounted;
+pub use state::shares::{Share, Shares};
+pub use state::spool::{MAX_BATCH, Outgoing};
+pub use state::thin::{BulkAssembly, NoteGap};

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A milter whose counts come from upstream servers, and whose reports go there.
+
+use crate::history::carried::Carried;
+use crate::history::refusal::{Refusal, StepRefusal};
+use crate::history::step::Step;
+use crate::history::update::Update;
+use crate::history::window::Calendar;
+use crate::settings::Settings;
+use crate::state::counts::Counts;
+use crate::state::fleet::assembly::Assembled;
+use crate::state::fleet::fold::check_like;
+use crate::state::merged::{Applied, MergedCounts};
+use crate::state::receipts::Receipt;
+use crate::state::report::Report;
+use crate::state::retries::Retries;
+use crate::state::saying::{Said, Saying};
+use crate::state::spool::fleet::Sent;
+use crate::state::spool::{Dropped, Outgoing, Spool, Trimmed, Waiting};
+use crate::state::trusted::Known;
+use bulkmark_types::Signature;
+use std::sync::Arc;
+
+/// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over; beside that, its
+/// own counts are of what it does not share.
+pub struct Cache {
+    pub counts: Counts,
+    pub retries: Retries,
+    pub spool: Spool,
+}
+
+impl Cache {
+    /// Puts a message's report into the spool; what is not to be shared is counted here.
+    pub fn report(&mut self, report: &Report) {
+        self.counts.clock = report.now;
+        let again = self.retries.again(&mut self.counts.changes, report);
+        for addition in report.additions(again) {
+            self.add(addition, report.now);
+        }
+    }
+
+    /// Puts what somebody says into the spool, or counts it here, in the same way.
+    pub fn say(&mut self, saying: &Saying, known: &[Known]) -> Said {
+        let (said, raise) = self.counts.hear(saying, known);
+        raise.into_iter().for_each(|raise| self.add(raise, saying.now));
+        said
+    }
+
+    fn add(&mut self, (signature, times, shared): (Signature, u32, bool), now: u64) {
+        if shared {
+            let waiting = Waiting { signature, times, at: now };
+            self.spool.push(waiting);
+            self.counts.changes.waiting.push(waiting);
+        } else {
+            self.counts.add(signature, times, now);
+        }
+    }
+
+    /// Applies an update.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is changed then.
+    pub fn apply(&mut self, update: &Update, bytes: Arc<[u8]>, now: u64) -> Result<Applied, Refusal> {
+        self.counts.clock = now;
+        let applied = self.counts.apply(update, bytes, now)?;
+        if applied == Applied::New {
+            self.forget_bulk();
+        }
+        self.settle();
+        Ok(applied)
+    }
+
+    /// Takes a snapshot. Where the server's history `forked` from the one known here, which only that server can say, it
+    /// is taken as it is: what the server forgot is gone, and what it knows is all there is.
+    ///
+    /// # Errors
+    /// See [`Counts::adopt`].
+    pub fn adopt(&mut self, snapshot: MergedCounts, forked: bool) -> Result<(), Refusal> {
+        if forked {
+            self.counts.replace(snapshot);
+        } else {
+            self.counts.adopt(snapshot)?;
+        }
+        // All counts are held now, those of bulk with them.
+        self.forget_bulk();
+        self.settle();
+        Ok(())
+    }
+
+    pub fn settle(&mut self) {
+        let before = self.spool.first();
+        self.spool.settle(self.counts.merged.vector());
+        self.counts.changes.settled |= self.spool.first() != before;
+    }
+
+    /// The batch to send to an upstream server next, and the number of the spool that it is of.
+    pub fn next_batch(&mut self, upstream: &str, new: bool) -> Option<(u64, Outgoing)> {
+        if let Some(open) = self.spool.open(upstream) {
+            return Some((self.spool.id_of(open.number), open));
+        }
+        if let Some(question) = self.spool.question(upstream) {
+            return Some((self.spool.ids().0, question));
+        }
+        let batch = if new { self.spool.begin(upstream) } else { None }?;
+        self.counts.changes.batches.insert(batch.number);
+        Some((self.spool.id_of(batch.number), batch))
+    }
+
+    /// Lets go of a batch that this server will never take.
+    pub fn drop_batch(&mut self, upstream: &str, number: u64) {
+        let words = self.spool.words_of(&[number]);
+        if self.spool.drop_batch(upstream, number) {
+            self.counts.changes.batches.insert(number);
+            self.counts.changes.settled = true;
+            self.counts.doubt(&words);
+        }
+    }
+
+    /// Begins a spool of the number `new`, if `known`, of which this server knows more, is this one. Returns how many reports are
+    /// dropped. None, and nothing begins, where the batch was for a fleet whose counts this server has: it is counted.
+    pub fn renew_spool(&mut self, upstream: &str, known: u64, new: u64) -> Option<u64> {
+        if let Some(counted) = self.spool.is_counted(upstream) {
+            self.counts.changes.batches.insert(counted);
+            self.counts.changes.settled = true;
+            return None;
+        }
+        let Dropped { batches, lost, words } = self.spool.renew(upstream, known, new);
+        self.counts.changes.batches.extend(batches);
+        self.counts.changes.settled = true;
+        self.counts.doubt(&words);
+        Some(lost)
+    }
+
+    /// Remembers that a server counted a batch.
+    pub fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) {
+        let words = self.spool.words_of(&[number]);
+        if self.spool.acknowledge(upstream, number, receipt) {
+            self.counts.changes.batches.insert(number);
+            self.settle();
+            self.counts.counted(&words, self.counts.clock);
+        }
+    }
+
+    /// Applies a step of a fleet's chain, and lets go of the batches that are in it. `new` is a random number for what needs one.
+    ///
+    /// # Errors
+    /// [`StepRefusal`]; nothing is changed then.
+    pub fn apply_step(
+        &mut self,
+        step: &Step,
+        bytes: Arc<[u8]>,
+        place: u64,
+        now: u64,
+        new: u64,
+    ) -> Result<Applied, StepRefusal> {
+        let applied = self.counts.apply_step(step, bytes, place, now)?;
+        if applied == Applied::New {
+            if self.counts.settings.federation.serves {
+                for (update, bytes) in &step.updates {
+                    self.counts.keep(update, bytes.as_slice().into(), now);
+                }
+            }
+            self.hear(new);
+        }
+        Ok(applied)
+    }
+
+    /// Takes a fleet's snapshot as it is, if it is ahead of what is known here, or the chain `forked`.
+    ///
+    /// # Errors
+    /// When it is of another kind.
+    pub fn adopt_fleet(
+        &mut self,
+        snapshot: Assembled,
+        forked: bool,
+        new: u64,
+    ) -> Result<Applied, StepRefusal> {
+        let Assembled { head, merged, held, fleet } = snapshot;
+        check_like(head.key_id, head.window, &self.counts.settings)?;
+        if !forked && head.mark.version <= self.counts.fleet.mark.version {
+            return Ok(Applied::Known);
+        }
+        self.counts.replace_fleet(merged, held, fleet);
+        self.hear(new);
+        self.settle();
+        Ok(Applied::New)
+    }
+
+    /// Lets go of what the fleet's marks say is counted.
+    fn hear(&mut self, new: u64) {
+        let Counts { fleet, settings, changes, .. } = &mut self.counts;
+        let Some(client) = &settings.federation.fleet_client else { return };
+        let heard = self.spool.hear(client, |spool| fleet.marks.get(client, spool), new);
+        if let Some(dropped) = heard.renewed {
+            log::warn!(
+                "this ledger is an old copy: the fleet counted batches of it that it has yet to send. {dropped} reports that waited in \
+                 it are dropped, since they may be counted; those made since are sent"
+            );
+        }
+        changes.settled |= heard.renewed.is_some() || !heard.settled.is_empty();
+        changes.batches.extend(heard.settled);
+        self.counts.counted(&heard.counted, self.counts.clock);
+        self.counts.doubt(&heard.doubtful);
+    }
+
+    /// The batches for a fleet's log that are open and have a number above `after`, and then, with `begin`, new ones; `most` of them.
+    /// With `bulk_from` they ask for bulk to be told apart from that count on.
+    pub fn for_fleet(&mut self, after: u64, most: usize, begin: bool, bulk_from: u32) -> Vec<Carried> {
+        let federation = &self.counts.settings.federation;
+        let Some(client) = &federation.fleet_client else { return Vec::new() };
+        let (sent, new) = self.spool.for_fleet(client, after, most, begin);
+        self.counts.changes.batches.extend(new);
+        let carried = |Sent { spool, lowest, outgoing: Outgoing { number, reports } }| Carried {
+            key_id: federation.key_id,
+            spool,
+            number,
+            lowest,
+            bulk_from,
+            reports,
+        };
+        sent.into_iter().map(carried).collect()
+    }
+
+    /// Drops reports that waited for too long or are too many. What people say stays as long as it counts. Returns how many are lost.
+    pub fn trim_spool(&mut self, now: u64) -> u64 {
+        let before = self.spool.first();
+        let Settings { federation, .. } = &self.counts.settings;
+        let since = now.saturating_sub(federation.spool_age.as_secs());
+        let calendar = Calendar::new(&self.counts.settings);
+        let keeps = |report: &Waiting| {
+            report.signature.is_of_people() && !calendar.is_over(calendar.of_people(report.at), now)
+        };
+        let Trimmed { lost, batches, renumbered } = self.spool.trim(federation.spool_reports, since, keeps);
+        let changes = &mut self.counts.changes;
+        changes.batches.extend(batches);
+        changes.renumbered = changes.renumbered.max(renumbered);
+        changes.settled |= self.spool.first() != before;
+        lost
+    }
+}

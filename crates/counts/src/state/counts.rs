@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What ledgers of all roles have: the counts that were made here, those of others, and what changed in them.
+
+use crate::history::bulk::BulkMark;
+use crate::history::refusal::{Refusal, StepRefusal};
+use crate::history::step::Step;
+use crate::history::update::{Scope, Update};
+use crate::history::vector::{Chain, Vector};
+use crate::settings::Settings;
+use crate::state::cases::Cases;
+use crate::state::changes::{Begun, Changes, Entry, Kept, KeptStep};
+use crate::state::fleet::fold::{Fleet, check_like};
+use crate::state::fleet::keeps::{Keeps, Kept as KeptOfFleet};
+use crate::state::held::Held;
+use crate::state::local::Local;
+use crate::state::merged::{Applied, MergedCounts};
+use crate::state::shares::Share;
+use crate::state::trusted::Trust;
+use crate::state::voices::Voices;
+use bulkmark_types::Signature;
+use std::sync::Arc;
+
+/// The counts of a ledger.
+pub struct Counts {
+    /// What was counted here.
+    pub local: Local,
+    /// What others counted.
+    pub merged: MergedCounts,
+    /// What is told apart of bulk: at a server what it tells, at a thin milter what it was told.
+    pub held: Held,
+    /// How far that list is.
+    pub bulk: BulkMark,
+    /// Who said what here.
+    pub voices: Voices,
+    /// Of what.
+    pub cases: Cases,
+    /// Whom to believe.
+    pub trust: Trust,
+    /// The chain of which the merged counts are the fold, in a fleet.
+    pub fleet: Fleet,
+    /// The number of the next local report.
+    pub next: u64,
+    pub changes: Changes,
+    /// Whether a snapshot was taken, whose cells and vector the file does not have yet.
+    pub adopted: bool,
+    /// Bytes of the steps since the last checkpoint.
+    pub steps_bytes: usize,
+    /// Whether somebody asked for a checkpoint.
+    pub wanted: bool,
+    /// Whether it took the place of merged counts that the file still has.
+    pub replaced: bool,
+    /// Whether another list of bulk began, and the file still has the one before.
+    pub relisted: bool,
+    /// Why memory and file can no longer be made to agree.
+    pub broken: Option<String>,
+    /// The time that a request told last.
+    pub clock: u64,
+    pub settings: Settings,
+}
+
+impl Counts {
+    /// As they were read: nothing has changed yet. `next` is the number of the next local report.
+    pub fn new(local: Local, merged: MergedCounts, next: u64, settings: &Settings) -> Self {
+        Self {
+            local,
+            merged,
+            held: Held::new(settings),
+            voices: Voices::new(settings),
+            cases: Cases::default(),
+            trust: Trust::default(),
+            bulk: BulkMark::default(),
+            fleet: Fleet::default(),
+            next,
+            steps_bytes: 0,
+            wanted: false,
+            changes: Changes::default(),
+            adopted: false,
+            replaced: false,
+            relisted: false,
+            broken: None,
+            clock: 0,
+            settings: settings.clone(),
+        }
+    }
+
+    /// Of all that was counted here or by others. Never less than the truth.
+    pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        let local = self.local.generations.count(signature, now);
+        local.saturating_add(self.merged.count(signature, now))
+    }
+
+    /// The same of a milter, whose counts of others may be those of bulk alone. What both tell is the same reports, so the higher holds.
+    pub fn count_told(&self, signature: Signature, now: u64) -> u32 {
+        let others = self.merged.count(signature, now).max(self.held.count(signature, now));
+        self.local.generations.count(signature, now).saturating_add(others)
+    }
+
+    /// What others counted, by window, at a milter.
+    pub fn told_by_window(&self, signature: Signature, now: u64) -> Vec<Share> {
+        let merged = self.merged.count_by_window(signature, now);
+        let of_bulk: Vec<Share> = self.held.by_window(signature, now).collect();
+        let sum = |shares: &[Share]| shares.iter().fold(0, |sum: u32, share| sum.saturating_add(share.count));
+        if sum(&of_bulk) > sum(&merged) { of_bulk } else { merged }
+    }
+
+    /// Counts reports here.
+    pub fn add(&mut self, signature: Signature, times: u32, now: u64) {
+        let window = self.local.generations.window_of(signature, now);
+        if let Some(capacity) = self.local.generations.begin(window) {
+            self.changes.begun.push(Begun { window, first: self.next, capacity });
+        }
+        match self.local.generations.add(window, self.next, signature, times) {
+            Ok(()) => self.journal(Entry { window, signature, times, client: None }),
+            Err(e) => self.broken = Some(format!("no memory for more signatures: {e}")),
+        }
+    }
+
+    /// Whether anybody said anything that may still count.
+    pub fn has_people(&self) -> bool {
+        self.voices.len() > 0
+            || self.local.generations.has_people()
+            || self.merged.has_people()
+            || self.held.has_people()
+    }
+
+    /// Notes a local report for the disk.
+    pub fn journal(&mut self, entry: Entry) {
+        self.next += 1;
+        self.changes.entries.push(entry);
+    }
+
+    /// Keeps an update for the disk, and for others.
+    pub fn keep(&mut self, update: &Update, bytes: Arc<[u8]>, at: u64) {
+        self.changes.updates.push(Kept { origin: update.origin(), version: update.version(), at, bytes });
+    }
+
+    /// Applies an update of another origin.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is changed then.
+    pub fn apply(&mut self, update: &Update, bytes: Arc<[u8]>, now: u64) -> Result<Applied, Refusal> {
+        let applied = self.merged.apply(update, &bytes, now)?;
+        if applied == Applied::New {
+            self.keep(update, bytes, now);
+            self.leave_fleet();
+        }
+        Ok(applied)
+    }
+
+    /// Merged counts to which others add are no fold of a fleet's chain any more.
+    fn leave_fleet(&mut self) {
+        if self.fleet != Fleet::default() {
+            self.fleet = Fleet::default();
+            self.adopted = true;
+        }
+    }
+
+    /// Applies a step of a fleet's chain, whose bytes these are.
+    ///
+    /// # Errors
+    /// [`StepRefusal`]; nothing is changed then.
+    pub fn apply_step(
+        &mut self,
+        step: &Step,
+        bytes: Arc<[u8]>,
+        place: u64,
+        now: u64,
+    ) -> Result<Applied, StepRefusal> {
+        check_like(step.head.key_id, step.head.window, &self.settings)?;
+        let version = step.version();
+        let first = self.fleet.mark.version == 0 && version == 1;
+        let keeps = Keeps::of(&self.settings);
+        let is_empty = self.merged.windows().is_empty() && self.merged.vector().is_empty();
+        if first && !(is_empty && self.held.len() == 0 && !self.bulk.is_begun()) {
+            // A chain begins with nothing. What others than this fleet counted is not in it.
+            let (mut merged, mut held) = (MergedCounts::new(&self.settings), Held::new(&self.settings));
+            let kept = KeptOfFleet { merged: &mut merged, held: &mut held, keeps };
+            self.fleet.apply(kept, step, &bytes, place, &self.settings)?;
+            (self.merged, self.adopted, self.replaced) = (merged, true, true);
+            (self.held, self.relisted) = (held, true);
+        } else if self.apply_to_fleet(step, &bytes, place)? == Applied::Known {
+            let again = version == self.fleet.mark.version && Chain::of(&bytes) == self.fleet.mark.chain;
+            if again && place != self.fleet.mark.place {
+                // The log has it in another place, for somebody had to append it again.
+                self.fleet.mark.place = place;
+                self.changes.steps.push(KeptStep { version, place, bytes });
+            }
+            return Ok(Applied::Known);
+        }
+        self.mark_bulk();
+        self.clock = now;
+        self.steps_bytes += bytes.len();
+        self.changes.steps.push(KeptStep { version, place, bytes });
+        Ok(Applied::New)
+    }
+
+    /// Adds a step to what is kept.
+    pub fn apply_to_fleet(&mut self, step: &Step, bytes: &[u8], place: u64) -> Result<Applied, StepRefusal> {
+        let Self { fleet, merged, held, settings, relisted, bulk, .. } = self;
+        let keeps = Keeps::of(settings);
+        let withdraws = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
+        let anew = bulk.is_begun() && withdraws;
+        let applied = fleet.apply(KeptOfFleet { merged, held, keeps }, step, bytes, place, settings)?;
+        *relisted |= anew && applied == Applied::New;
+        Ok(applied)
+    }
+
+    /// Notes how far the list of bulk is, where steps tell it.
+    pub fn mark_bulk(&mut self) {
+        let Fleet { mark, origin, bound, .. } = self.fleet;
+        let Chain(hash) = mark.chain;
+        self.bulk = BulkMark {
+            list: origin.0.max(1),
+            number: mark.version,
+            hash: hash.first_chunk().map_or(0, |half| u64::from_le_bytes(*half)),
+            bound,
+        };
+        if bound == 0 || !Keeps::of(&self.settings).list {
+            self.bulk = BulkMark::default();
+        }
+    }
+
+    /// Takes a fleet's snapshot, whatever was there.
+    pub fn replace_fleet(&mut self, snapshot: MergedCounts, held: Held, fleet: Fleet) {
+        self.replace(snapshot);
+        (self.fleet, self.held, self.relisted) = (fleet, held, true);
+        self.changes.notes.clear();
+        self.mark_bulk();
+    }
+
+    /// Takes a snapshot of what others counted, if it is no step back: it must know as much of every origin as is known
+    /// here, or nothing at all of any of them; in the latter case both are added up.
+    ///
+    /// # Errors
+    /// When it is a step back, or of another history; nothing is changed then.
+    pub fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
+        let (ours, theirs) = (self.merged.vector(), snapshot.vector());
+        let is_new = |vector: &Vector, origin| vector.get(origin).version == 0;
+        let strange = ours.iter().all(|(origin, mark)| mark.version == 0 || is_new(theirs, origin));
+        if strange && !self.merged.windows().is_empty() {
+            return self.unite(&snapshot);
+        }
+        for (origin, mark) in ours.iter() {
+            let known = theirs.get(origin);
+            if known.version < mark.version {
+                return Err(Refusal::Behind { origin, have: mark.version, version: known.version });
+            }
+            if known.version == mark.version && known.chain != mark.chain {
+                return Err(Refusal::Fork { origin, version: known.version });
+            }
+        }
+        self.replace(snapshot);
+        Ok(())
+    }
+
+    /// Takes a snapshot for the merged counts, whatever was there.
+    pub fn replace(&mut self, snapshot: MergedCounts) {
+        (self.merged, self.fleet) = (snapshot, Fleet::default());
+        (self.adopted, self.replaced) = (true, true);
+    }
+
+    fn unite(&mut self, snapshot: &MergedCounts) -> Result<(), Refusal> {
+        let origin =
+            snapshot.vector().iter().next().map_or_else(|| self.local.origin(), |(origin, _)| origin);
+        let parameter = |error| Refusal::Parameter { origin, error };
+        self.merged.check_sizes(snapshot).map_err(parameter)?;
+        if let Err(error) = self.merged.add_all(snapshot) {
+            self.broken = Some(format!("a snapshot could be added in part only: {error}"));
+            return Err(parameter(error));
+        }
+        self.fleet = Fleet::default();
+        self.adopted = true;
+        Ok(())
+    }
+
+    /// Whether the merged counts changed since the last checkpoint.
+    pub fn merged_grew(&self) -> bool {
+        let mut windows = self.merged.windows().iter().flat_map(|window| window.dirty.iter().flatten());
+        windows.any(|&dirty| dirty)
+            || self.held.is_dirty()
+            || self.merged.layers().iter().any(|(_, layer)| layer.is_dirty())
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A fleet's snapshot that is coming in.
+
+use crate::history::fleet::FleetMark;
+use crate::history::refusal::StepRefusal;
+use crate::settings::Settings;
+use crate::state::fleet::fold::{Fleet, check_parameters};
+use crate::state::fleet::keeps::Keeps;
+use crate::state::fleet::parts::{Entry, Head, Unpacker, other_part};
+use crate::state::held::Held;
+use crate::state::merged::MergedCounts;
+
+/// What came of a snapshot so far. Who keeps no cells needs the first parts alone.
+pub struct FleetAssembly {
+    /// Key and window that it must be of, where they are known.
+    like: Option<(u64, u64)>,
+    unpacker: Unpacker,
+    keeps: Keeps,
+    merged: MergedCounts,
+    held: Held,
+    sections: u64,
+    head: Option<Head>,
+    fleet: Fleet,
+    rows: u64,
+    marks: u64,
+    complete: bool,
+}
+
+/// What a fleet's snapshot holds.
+pub struct Assembled {
+    pub head: Head,
+    pub merged: MergedCounts,
+    pub held: Held,
+    pub fleet: Fleet,
+}
+
+fn junk(what: &(impl ToString + ?Sized)) -> StepRefusal {
+    StepRefusal::Junk(format!("the snapshot cannot be used: {}", what.to_string()))
+}
+
+impl FleetAssembly {
+    /// Of nothing yet.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            like: None,
+            unpacker: Unpacker::default(),
+            keeps: Keeps::of(settings),
+            merged: MergedCounts::new(settings),
+            held: Held::new(settings),
+            sections: 0,
+            head: None,
+            fleet: Fleet::default(),
+            rows: 0,
+            marks: 0,
+            complete: false,
+        }
+    }
+
+    /// The same for a ledger with this key and window, in seconds; what is of others is told by its first part.
+    #[must_use]
+    pub const fn like(mut self, key_id: u64, window: u64) -> Self {
+        self.like = Some((key_id, window));
+        self
+    }
+
+    /// Adds the next part.
+    ///
+    /// # Errors
+    /// When it is not that, says what cannot be, or is of a fleet with another key or window; then all of the snapshot is of no use.
+    pub fn push(&mut self, part: &[u8]) -> Result<(), StepRefusal> {
+        if let Some(other) = other_part(part) {
+            return Err(junk(&other));
+        }
+        let entries = self.unpacker.push(part).ok_or_else(|| junk("a part is missing or damaged"))?;
+        entries.into_iter().try_for_each(|entry| self.add(entry))
+    }
+
+    fn add(&mut self, entry: Entry) -> Result<(), StepRefusal> {
+        if self.complete && !self.keeps.cells {
+            // What is left of the last part that it needs.
+            return Ok(());
+        }
+        if self.complete || self.head.is_none() != matches!(entry, Entry::Head(_)) {
+            return Err(junk("its entries are not in their order"));
+        }
+        match entry {
+            Entry::Head(head) => {
+                if let Some((key_id, window)) = self.like {
+                    // All that follows would be read in vain.
+                    check_parameters((key_id, head.key_id), (window, head.window))?;
+                }
+                (self.fleet.mark, self.fleet.origin, self.fleet.time) = (head.mark, head.origin, head.time);
+                head.vector.iter().for_each(|(origin, mark)| self.merged.vector_mut().set(origin, mark));
+                self.head = Some(head);
+            }
+            Entry::Row(row) => {
+                self.rows += 1;
+                let fits = match row.client {
+                    Some(origin) => self.merged.layers_mut().add_row(origin, &row),
+                    None => self.merged.admit(row.window, row.capacity, row.slice).and_then(|()| {
+                        self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
+                    }),
+                };
+                if !fits.map_err(|e| junk(&e))? {
+                    return Err(junk("a row does not fit its place"));
+                }
+            }
+            Entry::Mark { client, spool, known } => {
+                self.marks += 1;
+                self.fleet.marks.restore(client, spool, known);
+            }
+            Entry::Bulk(section) => {
+                self.sections += 1;
+                if self.keeps.list {
+                    // That it is over is seen at the next checkpoint.
+                    self.held.raise(&section, section.window.start, |_, _, _| ());
+                }
+            }
+            Entry::Thin { marks, sections, bound } => {
+                if (marks, sections) != (self.marks, self.sections) {
+                    return Err(junk("it is not whole"));
+                }
+                self.fleet.bound = bound;
+                self.complete = !self.keeps.cells;
+            }
+            Entry::End { rows, marks } => {
+                if (rows, marks) != (self.rows, self.marks) || !self.unpacker.is_empty() {
+                    return Err(junk("it is not whole"));
+                }
+                self.complete = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the chain stands in it; none before the first part.
+    #[must_use]
+    pub fn mark(&self) -> Option<FleetMark> {
+        self.head.as_ref().map(|head| head.mark)
+    }
+
+    /// Whether all of it came that is needed here.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    pub fn finish(self) -> Result<Assembled, StepRefusal> {
+        let Self { merged, held, head, fleet, complete, .. } = self;
+        match head {
+            Some(head) if complete => Ok(Assembled { head, merged, held, fleet }),
+            _ => Err(junk("it is not whole")),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a limited client brings, tried beside its layer. No cell comes to hold more from it than its limit, over all windows that are
+//! not over; and of new signatures no more than its quota are taken in a window. What is beyond is left out.
+
+use crate::history::update::Part;
+use crate::history::window::{Calendar, Window};
+use crate::state::fleet::community::estimate;
+use crate::state::layer::Layer;
+use crate::state::limited::Limits;
+use crate::state::shares::Share;
+use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse};
+use bulkmark_types::Signature;
+use std::collections::BTreeMap;
+
+/// One window that is added to.
+struct Held {
+    /// Cells that were raised, with all that they would hold.
+    raised: BTreeMap<usize, u32>,
+    /// About how many signatures there are.
+    distinct: u64,
+}
+
+/// The windows of one client.
+pub(super) struct ClientDraft<'a> {
+    calendar: Calendar,
+    layer: Option<&'a Layer>,
+    capacity: u32,
+    /// Where an element has its cells; it is empty.
+    shape: Sparse,
+    windows: BTreeMap<Window, Held>,
+}
+
+impl<'a> ClientDraft<'a> {
+    /// Beside what the client has; else in filters of the size for `capacity` signatures.
+    ///
+    /// # Errors
+    /// When there is no filter of that size.
+    pub(super) fn new(
+        calendar: Calendar,
+        layer: Option<&'a Layer>,
+        capacity: u32,
+    ) -> Result<Self, ParameterError> {
+        // What a cell holds is added up over all windows, so they are of one size.
+        let known = layer.and_then(|layer| layer.windows.values().next());
+        let capacity = known.map_or(capacity, |held| held.capacity);
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
+        Ok(Self { calendar, layer, capacity, shape: Sparse::new(blocks)?, windows: BTreeMap::new() })
+    }
+
+    /// Adds as many of these reports as the limits leave.
+    pub(super) fn add(&mut self, window: Window, signature: Signature, times: u32, limits: Limits, at: u64) {
+        let cells = self.shape.cells_of(signature.bits());
+        let (mut count, mut reach) = (u32::MAX, u32::MAX);
+        for &cell in &cells {
+            let here = self.get(window, cell);
+            let others = self.sum(window, cell, at).saturating_sub(here);
+            count = count.min(here);
+            reach = reach.min(here.max(limits.influence.saturating_sub(others)));
+        }
+        let times = times.min(reach.saturating_sub(count));
+        let is_new = count == 0;
+        let quota = limits.signatures(self.capacity);
+        let held = self.window(window);
+        if times == 0 || is_new && held.distinct >= quota {
+            return;
+        }
+        held.distinct += u64::from(is_new);
+        let target = count.saturating_add(times);
+        for cell in cells {
+            if self.get(window, cell) < target {
+                self.window(window).raised.insert(cell, target);
+            }
+        }
+    }
+
+    fn window(&mut self, window: Window) -> &mut Held {
+        let Self { layer, shape, windows, .. } = self;
+        windows.entry(window).or_insert_with(|| {
+            let used =
+                layer.and_then(|layer| layer.windows.get(&window)).map_or(0, |held| held.filter.used());
+            let blocks = shape.blocks();
+            let fill = used as f64 / (blocks * CELLS_PER_BLOCK) as f64;
+            Held { raised: BTreeMap::new(), distinct: estimate(fill, blocks) }
+        })
+    }
+
+    /// What a cell would hold.
+    fn get(&self, window: Window, cell: usize) -> u32 {
+        let raised = self.windows.get(&window).and_then(|held| held.raised.get(&cell));
+        raised.copied().unwrap_or_else(|| self.before(window, cell))
+    }
+
+    fn before(&self, window: Window, cell: usize) -> u32 {
+        let held = self.layer.and_then(|layer| layer.windows.get(&window));
+        held.map_or(0, |held| held.filter.get(cell))
+    }
+
+    /// The same over all windows like this one that are not over.
+    fn sum(&self, like: Window, cell: usize, at: u64) -> u32 {
+        let known = self.layer.into_iter().flat_map(|layer| layer.windows.keys());
+        let new = self
+            .windows
+            .keys()
+            .filter(|window| self.layer.is_none_or(|layer| !layer.windows.contains_key(window)));
+        let is_like = |window: Window| window.is_of_people() == like.is_of_people();
+        let is_held = |window: Window| is_like(window) && !self.calendar.is_over(window, at);
+        let held = known.chain(new).filter(|window| is_held(**window));
+        held.fold(0, |sum, &window| sum.saturating_add(self.get(window, cell)))
+    }
+
+    /// By how much a signature's count grows, window by window.
+    pub(super) fn growth(&self, signature: Signature) -> impl Iterator<Item = Share> {
+        let cells = self.shape.cells_of(signature.bits());
+        self.windows.keys().filter(move |window| window.takes(signature)).map(move |&window| {
+            let least = |of: &dyn Fn(usize) -> u32| cells.iter().map(|&cell| of(cell)).min().unwrap_or(0);
+            let (before, after) =
+                (least(&|cell| self.before(window, cell)), least(&|cell| self.get(window, cell)));
+            Share { window: window.start, count: after.saturating_sub(before) }
+        })
+    }
+
+    /// What all windows grow by.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let of = |(&window, held): (&Window, &Held)| {
+            let grown = held.raised.iter().map(|(&cell, &value)| (cell, value - self.before(window, cell)));
+            let delta = Delta::from_changes(self.shape.blocks(), grown).ok()?;
+            (!delta.is_empty()).then_some(Part { window, capacity: self.capacity, slice: 0, delta })
+        };
+        self.windows.iter().filter_map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use proptest::prelude::*;
+    use std::num::NonZeroU32;
+
+    const DAY: u64 = 86_400;
+    const NOW: u64 = 20_000 * DAY + 1000;
+    const LIMITS: Limits = Limits { influence: 5, quota: 1_000_000 };
+
+    fn calendar() -> Calendar {
+        let settings = Settings { capacity: NonZeroU32::new(40).unwrap(), ..Settings::default() };
+        Calendar::new(&settings)
+    }
+
+    proptest! {
+        /// Whatever signatures a client makes up, on whatever days and in whatever steps: no count rises by more than its limit, and no
+        /// cell either. The filter is so small that all of them meet.
+        #[test]
+        fn no_count_rises_above_the_limit(
+            steps in prop::collection::vec(prop::collection::vec((any::<[u8; 16]>(), 1u32..9, 0u64..7), 0..60), 0..6),
+            victims in prop::collection::vec(any::<[u8; 16]>(), 20),
+        ) {
+            let (mut layer, calendar) = (Layer::default(), calendar());
+            for step in steps {
+                let mut draft = ClientDraft::new(calendar, Some(&layer), 40).unwrap();
+                for (bytes, times, day) in step {
+                    let at = NOW + day * DAY;
+                    draft.add(calendar.at(at), Signature::from_bytes(bytes), times, LIMITS, at);
+                }
+                for part in draft.parts() {
+                    layer.window_mut(part.window, part.capacity).unwrap().apply(&part.delta).unwrap();
+                }
+            }
+            let now = NOW + 6 * DAY;
+            for victim in victims {
+                prop_assert!(layer.count(calendar, Signature::from_bytes(victim), now) <= LIMITS.influence);
+            }
+            for cell in 0..40 * 10 {
+                prop_assert!(layer.sum(calendar, calendar.at(now), cell, now) <= LIMITS.influence);
+            }
+        }
+
+        /// As long as it has room it brings what it may, in steps as in one.
+        #[test]
+        fn what_is_allowed_is_counted(reports in prop::collection::vec((0u8..6, 1u32..4), 0..30), cut in 0usize..30) {
+            let (mut layer, calendar) = (Layer::default(), calendar());
+            let signature = |n: u8| Signature::from_bytes([n.wrapping_mul(41).wrapping_add(7); 16]);
+            let (first, second) = reports.split_at(cut.min(reports.len()));
+            for step in [first, second] {
+                let mut draft = ClientDraft::new(calendar, Some(&layer), 1000).unwrap();
+                step.iter().for_each(|&(n, times)| draft.add(calendar.at(NOW), signature(n), times, LIMITS, NOW));
+                for part in draft.parts() {
+                    layer.window_mut(part.window, part.capacity).unwrap().apply(&part.delta).unwrap();
+                }
+            }
+            for n in 0..6 {
+                let reported: u32 = reports.iter().filter(|(m, _)| *m == n).map(|(_, times)| times).sum();
+                prop_assert_eq!(layer.count(calendar, signature(n), NOW), reported.min(LIMITS.influence));
+            }
+        }
+    }
+
+    /// New signatures beyond the quota are left out, those that are known are not, and the next window begins anew.
+    #[test]
+    fn beyond_the_quota_nothing_new_is_taken() {
+        let (mut layer, calendar) = (Layer::default(), calendar());
+        let limits = Limits { influence: 50, quota: 100_000 };
+        let signature = |n: u64| {
+            let half = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            Signature::from_bytes(
+                (u128::from(half) << 64 | u128::from(half.rotate_left(29) ^ n)).to_le_bytes(),
+            )
+        };
+        for (step, at) in [NOW, NOW, NOW + DAY].into_iter().enumerate() {
+            let mut draft = ClientDraft::new(calendar, Some(&layer), 2000).unwrap();
+            for n in 0..300 {
+                draft.add(calendar.at(at), signature(n), 1, limits, at);
+            }
+            for part in draft.parts() {
+                layer.window_mut(part.window, part.capacity).unwrap().apply(&part.delta).unwrap();
+            }
+            let counted = (0..300).filter(|&n| layer.count(calendar, signature(n), at) > 0).count();
+            // The cells tell the number of signatures nearly; of those of another window nothing.
+            assert!((180..=230).contains(&counted), "{counted} after step {step}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What somebody says, and what becomes of it: from the word to the counts; later, from what others said to whom to believe.
+
+use crate::state::cases::Case;
+use crate::state::changes::Changes;
+use crate::state::counts::Counts;
+use crate::state::roles::{State, WrongRole};
+use crate::state::saying::{Nominated, Said, Saying};
+use crate::state::spool::Waiting;
+use crate::state::trusted::{Known, taken_back, weigh_new};
+use crate::state::voices::{VoiceKey, Wanted};
+use bulkmark_types::{ReporterId, Signature, revocation, weigh};
+use serde::{Deserialize, Serialize};
+
+/// Signatures that are judged at a time; what is left follows soon.
+const AT_A_TIME: usize = 2000;
+
+/// Rows of one reporter that are taken back at a time.
+const FORGOTTEN_AT_A_TIME: usize = 5000;
+
+/// Voices of which most signatures have no more.
+const FEW: usize = 4;
+
+const DAY: u64 = 86_400;
+
+/// What was taken back of all that somebody said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenBack {
+    /// Of so many signatures.
+    pub signatures: usize,
+    /// Of so many it could not be.
+    pub left: usize,
+}
+
+/// The same, of a part of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Signatures for which something stood.
+    pub taken_back: usize,
+    /// Those of which something stands all the same.
+    pub left: usize,
+    /// Where to go on, if there is more.
+    pub next: Option<Signature>,
+}
+
+impl State {
+    pub fn known(&self, of: Signature, nomination: Signature, thousandths: u32, now: u64) -> Known {
+        let own = |signature| self.counts().voices.own(signature).units;
+        let weight = |signature| i64::from(weigh(self.count(signature, now), own(signature), thousandths));
+        Known { seen: self.count(of, now), net: weight(nomination) - weight(revocation(nomination)) }
+    }
+
+    /// Counts what somebody says of a message.
+    ///
+    /// # Errors
+    /// A server has no users.
+    pub fn say(&mut self, saying: &Saying) -> Result<Said, WrongRole> {
+        self.judge(saying.now);
+        let thousandths = saying.weighing.thousandths;
+        let known: Vec<Known> = (saying.nominations.iter())
+            .map(|said| self.known(said.of, said.nomination, thousandths, saying.now))
+            .collect();
+        match self {
+            Self::Site(site) => Ok(site.say(saying, &known)),
+            Self::Cache(cache) => Ok(cache.say(saying, &known)),
+            Self::Server(_) => Err(WrongRole),
+        }
+    }
+
+    /// Judges those who spoke of what has been known for long enough, and forgets who is forgotten.
+    pub fn judge(&mut self, now: u64) {
+        let thousandths = self.counts().trust.weighing.thousandths;
+        for nomination in self.counts().cases.due(now, AT_A_TIME) {
+            let Some(of) = self.counts().cases.get(nomination).map(|case| case.of) else { continue };
+            let known = self.known(of, nomination, thousandths, now);
+            self.counts_mut().judge(nomination, known, now);
+        }
+        let Counts { trust, changes, .. } = self.counts_mut();
+        if trust.swept != now / DAY {
+            trust.swept = now / DAY;
+            let gone = trust.standings.sweep(&trust.weighing.settings, now);
+            changes.standings.extend(gone.into_iter().map(ReporterId::from_bytes));
+        }
+    }
+
+    /// Takes back what a reporter said, of whatever, from the nomination `from` on; when all is, it is a newcomer again.
+    ///
+    /// # Errors
+    /// A server has no users.
+    pub fn forget(
+        &mut self,
+        reporter: ReporterId,
+        from: Option<Signature>,
+        now: u64,
+    ) -> Result<Forgotten, WrongRole> {
+        let counts = self.counts();
+        let mut rows = counts.voices.of_reporter(reporter, now);
+        rows.retain(|nomination| from.is_none_or(|from| *nomination >= from));
+        rows.sort_unstable();
+        let nominated = |nomination: Signature| Nominated {
+            of: counts.cases.get(nomination).map_or(nomination, |case| case.of),
+            nomination,
+            // As it was told, so it is taken back.
+            shared: false,
+        };
+        let nominations: Vec<_> = rows.iter().take(FORGOTTEN_AT_A_TIME).map(|&of| nominated(of)).collect();
+        let next = rows.get(nominations.len()).copied();
+        let (tried, weighing) = (nominations.len(), counts.trust.weighing);
+        let saying = Saying { reporter, nominations, weighing, only_back: true, now, ..Saying::default() };
+        let Said { taken_back, .. } = self.say(&saying)?;
+        let Counts { trust, changes, .. } = self.counts_mut();
+        if next.is_none() && trust.standings.forget(reporter.bytes(), &trust.weighing.settings, now) {
+            changes.standings.insert(reporter);
+        }
+        Ok(Forgotten { taken_back, left: tried - taken_back, next })
+    }
+}
+
+impl Counts {
+    /// Notes what somebody says, of whose signatures so much is known, and returns what is to be counted for it: tagged signatures, by
+    /// how much, and whether others are told.
+    pub fn hear(&mut self, saying: &Saying, known: &[Known]) -> (Said, Vec<(Signature, u32, bool)>) {
+        self.clock = saying.now;
+        let Self { voices, cases, trust, changes, .. } = self;
+        trust.weighing = saying.weighing;
+        let Changes { voices: changed, cases: changed_cases, .. } = changes;
+        // A near-replica has some of its signatures in common with what was reported before.
+        let known_of = saying.nominations.iter().find_map(|said| cases.get(said.nomination));
+        let mailing = known_of
+            .map(|case| case.mailing)
+            .or_else(|| saying.nominations.first().map(|said| said.nomination));
+        let parts = u8::try_from(saying.nominations.len()).unwrap_or(u8::MAX);
+        let heard = voices.say(saying, changed, |at, wanted| {
+            let (said, known) = (&saying.nominations[at], known.get(at).copied().unwrap_or_default());
+            let begin = || Case {
+                of: said.of,
+                mailing: mailing.unwrap_or(said.nomination),
+                first: saying.now,
+                last: saying.now,
+                parts,
+                judged: false,
+                subject: String::new(),
+                voices: Vec::new(),
+            };
+            let of_before = cases.get(said.nomination).map_or(&[][..], |case| &case.voices);
+            let is_back = matches!(wanted, Wanted::Back(_));
+            let (units, voice) = match wanted {
+                Wanted::Back(units) => (units, taken_back(known, of_before, saying, units)),
+                Wanted::New(side, most) => weigh_new(trust, known, of_before, saying, (side, most)),
+            };
+            if units > 0 || is_back {
+                let case = cases.entry(said.nomination, begin);
+                case.last = saying.now;
+                if Some(said.nomination) == mailing {
+                    case.name(&saying.subject);
+                }
+                if let Some(voice) = voice {
+                    case.voices.retain(|known| known.who != voice.who);
+                    if case.voices.len() < FEW {
+                        case.voices.reserve_exact(1);
+                    }
+                    case.voices.push(voice);
+                }
+                changed_cases.insert(said.nomination);
+            }
+            units
+        });
+        let evicted = voices.take_evicted();
+        self.leave(evicted);
+        heard
+    }
+
+    /// Of these rows nothing is left.
+    fn leave(&mut self, rows: impl IntoIterator<Item = VoiceKey>) {
+        for (who, nomination) in rows {
+            let is_last = !self.voices.is_spoken_of(nomination);
+            self.cases.leave(who, nomination, is_last);
+            self.changes.cases.insert(nomination);
+        }
+    }
+
+    /// Of these reports, which were sent and which nobody will ever answer, it is not known whether they count.
+    pub fn doubt(&mut self, reports: &[Waiting]) {
+        self.changes.voices.extend(self.voices.doubt(reports));
+    }
+
+    /// A server counted these reports by now.
+    pub fn counted(&mut self, reports: &[Waiting], now: u64) {
+        self.changes.voices.extend(self.voices.counted(reports, now));
+    }
+
+    fn judge(&mut self, nomination: Signature, known: Known, now: u64) {
+        let Self { cases, trust, changes, .. } = self;
+        let Some(case) = cases.get(nomination) else { return };
+        let (_, judgements) = known.case(&case.voices).judge();
+        let changed = trust.standings.apply(&judgements, case.parts.into(), &trust.weighing.settings, now);
+        changes.standings.extend(changed.into_iter().map(|(who, _)| ReporterId::from_bytes(who)));
+        cases.close(nomination);
+        changes.cases.insert(nomination);
+    }
+
+    /// Takes out what nobody's word counts for any more.
+    pub fn take_expired_words(&mut self, now: u64) {
+        let gone = self.voices.take_expired(now);
+        let left: Vec<VoiceKey> = gone.iter().filter(|key| self.voices.row(key).is_none()).copied().collect();
+        self.leave(left);
+        self.changes.voices.extend(gone);
+    }
+}

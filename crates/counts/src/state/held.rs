@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The counts of bulk: what was told of signatures that were seen often, in eight bytes for each and window. Counts are merged by
+//! their maximum, so what is told twice, or late, changes nothing.
+
+use crate::history::bulk::{Print, Section};
+use crate::history::window::{Calendar, Window};
+use crate::settings::Settings;
+use crate::state::shares::Share;
+use bulkmark_types::{Signature, UNIT};
+use std::collections::{BTreeMap, HashMap};
+
+/// Parts of a window, by the first bits of a print. One is written as a row, and moved when something new falls into it: 16 kB where
+/// a window has two million signatures.
+pub const PARTS: usize = 1 << PART_BITS;
+const PART_BITS: u32 = 10;
+
+/// Bits of a count that stand beside its print; the highest number says that the count is kept elsewhere.
+const COUNT_BITS: u32 = 16;
+const ELSEWHERE: u64 = (1 << COUNT_BITS) - 1;
+
+/// Up to so many times the bound each rise is told; beyond that a count is told when it grew by one in so many. So who holds it knows it
+/// exactly wherever a threshold may lie, and above that it is low by less than a sixteenth, for a fraction of what all rises would take.
+const EXACT: u32 = 16;
+const STEP: u32 = 16;
+
+/// A part has room for one in so many more, so that it does not move at each new one. To move it costs less than to put the new one in its place.
+const SLACK: usize = 64;
+
+/// Prints with their counts, in order.
+#[derive(Default)]
+struct Part {
+    slots: Vec<u64>,
+    is_dirty: bool,
+}
+
+/// What is held of one window.
+struct HeldWindow {
+    parts: Vec<Part>,
+    /// Counts that do not fit beside their prints.
+    large: HashMap<u64, u32>,
+    len: usize,
+}
+
+impl HeldWindow {
+    fn new() -> Self {
+        let parts = std::iter::repeat_with(Part::default).take(PARTS).collect();
+        Self { parts, large: HashMap::new(), len: 0 }
+    }
+
+    fn count(&self, print: Print) -> u32 {
+        let slots = &self.parts[part_of(print)].slots;
+        slots.binary_search_by_key(&print.bits(), print_in).map_or(0, |at| self.count_in(slots[at]))
+    }
+
+    fn count_in(&self, slot: u64) -> u32 {
+        match slot & ELSEWHERE {
+            ELSEWHERE => self.large.get(&print_in(&slot)).copied().unwrap_or(u32::MAX),
+            count => u32::try_from(count).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The slot of a print with this count, which is noted where it does not fit.
+    fn slot(&mut self, print: Print, count: u32) -> u64 {
+        let mut beside = u64::from(count);
+        if beside >= ELSEWHERE {
+            self.large.insert(print.bits(), count);
+            beside = ELSEWHERE;
+        }
+        print.bits() << COUNT_BITS | beside
+    }
+
+    /// Raises the counts of prints that all belong to this part, as far as there is room for `most` more. Those that rose are told.
+    /// Returns how many found no room.
+    fn raise(
+        &mut self,
+        at: usize,
+        entries: &[(Print, u32)],
+        most: usize,
+        rose: &mut impl FnMut(Print, u32),
+    ) -> usize {
+        let (mut new, mut left_out, mut is_dirty) = (Vec::new(), 0, false);
+        for &(print, count) in entries {
+            match self.parts[at].slots.binary_search_by_key(&print.bits(), print_in) {
+                Ok(i) if self.count_in(self.parts[at].slots[i]) < count => {
+                    self.parts[at].slots[i] = self.slot(print, count);
+                }
+                Ok(_) => continue,
+                Err(_) if new.len() < most => new.push(self.slot(print, count)),
+                Err(_) => {
+                    left_out += 1;
+                    continue;
+                }
+            }
+            is_dirty = true;
+            rose(print, count);
+        }
+        self.len += new.len();
+        let part = &mut self.parts[at];
+        part.is_dirty |= is_dirty;
+        if !new.is_empty() {
+            if part.slots.capacity() - part.slots.len() < new.len() {
+                part.slots.reserve_exact(new.len() + part.slots.len() / SLACK);
+            }
+            part.slots.append(&mut new);
+            // Two runs that are in order: as fast as it gets.
+            part.slots.sort();
+        }
+        left_out
+    }
+
+    /// Lets go of room that is not used.
+    fn shrink(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.slots.shrink_to_fit());
+    }
+
+    fn memory(&self) -> usize {
+        let slots: usize = self.parts.iter().map(|part| part.slots.capacity() * size_of::<u64>()).sum();
+        slots + PARTS * size_of::<Part>() + self.large.capacity() * size_of::<(u64, u32)>()
+    }
+}
+
+const fn print_in(slot: &u64) -> u64 {
+    *slot >> COUNT_BITS
+}
+
+fn part_of(print: Print) -> usize {
+    usize::try_from(print.bits() >> (crate::history::bulk::PRINT_BITS - PART_BITS)).unwrap_or(0)
+}
+
+/// All windows.
+pub struct Held {
+    calendar: Calendar,
+    /// Signatures that a window may have.
+    most: usize,
+    windows: BTreeMap<Window, HeldWindow>,
+    /// Those that found no room.
+    left_out: u64,
+}
+
+impl Held {
+    /// Of nothing yet. A window holds as many signatures as half of the capacity: of real mail it is a tenth.
+    pub fn new(settings: &Settings) -> Self {
+        let most = settings.capacity.get().div_ceil(2) as usize;
+        // Small ledgers of which all is bulk.
+        let most = most.max(LEAST_ROOM);
+        Self { calendar: Calendar::new(settings), most, windows: BTreeMap::new(), left_out: 0 }
+    }
+
+    /// How often a signature was seen, as far as it was told, in windows that count at the time `now`.
+    pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        self.by_window(signature, now).fold(0, |sum, share| sum.saturating_add(share.count))
+    }
+
+    /// The same, by window.
+    pub fn by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
+        let print = Print::of(signature);
+        let live =
+            self.windows.iter().filter(move |(window, _)| self.calendar.counts(**window, signature, now));
+        let shares = live.map(move |(window, held)| Share { window: window.start, count: held.count(print) });
+        shares.filter(|share| share.count > 0)
+    }
+
+    /// Whether there is anything that people said.
+    pub fn has_people(&self) -> bool {
+        self.windows.keys().any(|window| window.is_of_people())
+    }
+
+    /// Whether those who hold the same as this are told that a signature has this count in a window, of a list with this bound.
+    pub fn is_told(&self, window: Window, print: Print, count: u32, bound: u32) -> bool {
+        let known = self.windows.get(&window).map_or(0, |held| held.count(print));
+        // What people say is counted in parts of a report, and a handful of reports is what thresholds ask for.
+        let bound = if window.is_of_people() { bound.max(UNIT) } else { bound };
+        let least = if known < bound.saturating_mul(EXACT) { 1 } else { known.div_ceil(STEP) };
+        count.saturating_sub(known) >= least
+    }
+
+    /// Takes what a section tells, where that is more than is known; of a window that is over, or that there cannot be, nothing. What
+    /// rose is told.
+    pub fn raise(&mut self, section: &Section, now: u64, mut rose: impl FnMut(Window, Print, u32)) {
+        let window = section.window;
+        if section.entries.is_empty() || !self.admits(window, now) {
+            return;
+        }
+        let most = self.most;
+        if !self.windows.contains_key(&window) {
+            // In those before there will be little more.
+            self.windows.values_mut().for_each(HeldWindow::shrink);
+        }
+        let held = self.windows.entry(window).or_insert_with(HeldWindow::new);
+        for entries in section.entries.chunk_by(|(a, _), (b, _)| part_of(*a) == part_of(*b)) {
+            let room = most.saturating_sub(held.len);
+            let mut rose = |print, count| rose(window, print, count);
+            self.left_out += held.raise(part_of(entries[0].0), entries, room, &mut rose) as u64;
+        }
+    }
+
+    fn admits(&self, window: Window, now: u64) -> bool {
+        self.calendar.check_length(window.length).is_ok()
+            && !self.calendar.is_over(window, now)
+            && (self.windows.contains_key(&window)
+                || self.windows.len() < self.calendar.most()
+                    && self.calendar.admit(window, self.windows.keys().copied(), now).is_ok())
+    }
+
+    /// Takes out the windows that are over, and returns them.
+    pub fn take_expired(&mut self, now: u64) -> Vec<Window> {
+        let over = self.calendar.over(self.windows.keys().copied(), now);
+        self.windows.retain(|window, _| !over.contains(window));
+        over
+    }
+
+    /// Signatures, each once for each window that it is in.
+    pub fn len(&self) -> usize {
+        self.windows.values().map(|held| held.len).sum()
+    }
+
+    /// Those that found no room since the start.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.windows.values().map(HeldWindow::memory).sum()
+    }
+
+    /// The parts that changed since they were written: window, number, entries.
+    pub fn dirty(&self) -> impl Iterator<Item = (Window, u32, Vec<(Print, u32)>)> {
+        self.windows.iter().flat_map(|(&window, held)| {
+            let parts = (0..).zip(&held.parts).filter(|(_, part)| part.is_dirty);
+            parts.map(move |(number, part)| {
+                let entry = |&slot: &u64| Some((Print::from_bits(print_in(&slot))?, held.count_in(slot)));
+                (window, number, part.slots.iter().filter_map(entry).collect())
+            })
+        })
+    }
+
+    /// Whether anything changed since it was written.
+    pub fn is_dirty(&self) -> bool {
+        self.windows.values().any(|held| held.parts.iter().any(|part| part.is_dirty))
+    }
+
+    /// All of it is written.
+    pub fn mark_clean(&mut self) {
+        let parts = self.windows.values_mut().flat_map(|held| &mut held.parts);
+        parts.for_each(|part| part.is_dirty = false);
+    }
+}
+
+/// Signatures for which a window has room in any case, in half a megabyte.
+const LEAST_ROOM: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use proptest::prelude::*;
+
+    const DAY: u64 = 86_400;
+    const NOW: u64 = 20_000 * DAY + 1000;
+
+    fn signature(n: u16) -> Signature {
+        let mixed = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+        Signature::from_bytes((mixed ^ mixed >> 61).to_le_bytes())
+    }
+
+    fn section(day: u64, counts: &[(u16, u32)]) -> Section {
+        let sorted: BTreeMap<_, _> =
+            counts.iter().map(|&(n, count)| (Print::of(signature(n)), count)).collect();
+        Section {
+            window: Window { start: NOW / DAY * DAY - day * DAY, length: DAY },
+            entries: sorted.into_iter().collect(),
+        }
+    }
+
+    fn held(sections: &[Section]) -> Held {
+        let mut held = Held::new(&Settings::default());
+        sections.iter().for_each(|section| held.raise(section, NOW, |_, _, _| ()));
+        held
+    }
+
+    proptest! {
+        /// Sections in any order, and any of them again: each count is the highest that was told, window by window.
+        #[test]
+        fn the_maximum_in_any_order(
+            told in prop::collection::vec((0u64..3, prop::collection::vec((0u16..40, 1u32..100_000), 0..20)), 0..20),
+            seed in any::<prop::sample::Index>(),
+        ) {
+            let sections: Vec<_> = told.iter().map(|(day, counts)| section(*day, counts)).collect();
+            let mut other = sections.clone();
+            other.reverse();
+            if !other.is_empty() {
+                let at = seed.index(other.len());
+                other.rotate_left(at);
+                other.extend_from_slice(&sections[..at]);
+            }
+            let (one, two) = (held(&sections), held(&other));
+            for n in 0..40 {
+                let print = Print::of(signature(n));
+                for day in 0..3 {
+                    let of_day = sections.iter().filter(|s| s.window == section(day, &[]).window);
+                    let counts = of_day.flat_map(|s| &s.entries).filter(|(p, _)| *p == print);
+                    let highest = counts.map(|&(_, count)| count).max().unwrap_or(0);
+                    let found = |held: &Held| {
+                        let start = section(day, &[]).window.start;
+                        held.by_window(signature(n), NOW).filter(|s| s.window == start).map(|s| s.count).sum::<u32>()
+                    };
+                    prop_assert_eq!((found(&one), found(&two)), (highest, highest));
+                }
+            }
+        }
+    }
+
+    /// A count falls when its windows are over, and is told as it is, however large.
+    #[test]
+    fn counts_leave_with_their_windows() {
+        let mut held = held(&[section(6, &[(1, 70_000)]), section(0, &[(1, 12), (2, 65_535)])]);
+        assert_eq!([1, 2, 3].map(|n| held.count(signature(n), NOW)), [70_012, 65_535, 0]);
+        assert_eq!(held.count(signature(1), NOW + DAY), 12);
+        assert_eq!(
+            (held.take_expired(NOW + 9 * DAY).len(), held.len()),
+            (0, 3),
+            "a clock that jumps empties nothing"
+        );
+    }
+
+    /// Each rise is told up to sixteen times the bound: then no threshold below that is passed unnoticed. Beyond, what is held is low by
+    /// less than a sixteenth, whatever the steps in which it grew.
+    #[test]
+    fn counts_are_told_exactly_where_thresholds_lie() {
+        for step in [1, 7, 150, 1000] {
+            let (mut held, mut told) = (held(&[]), 0);
+            let of = |count| section(0, &[(1, count)]);
+            for count in (10..20_000).step_by(step) {
+                if held.is_told(of(0).window, Print::of(signature(1)), count, 10) {
+                    held.raise(&of(count), NOW, |_, _, _| told += 1);
+                }
+                let known = held.count(signature(1), NOW);
+                assert!(known == count || known >= 160 && count - known <= known / 16, "{known} of {count}");
+            }
+            assert!(told < 260, "{told} of {}", 20_000 / step);
+        }
+    }
+
+    /// A window has room for so many, and what is in it still rises.
+    #[test]
+    fn a_window_is_bounded() {
+        let settings = Settings { capacity: 1.try_into().unwrap(), ..Settings::default() };
+        let mut held = Held::new(&settings);
+        held.most = 3;
+        let all: Vec<_> = (0..10).map(|n| (n, 12)).collect();
+        held.raise(&section(0, &all), NOW, |_, _, _| ());
+        assert_eq!((held.len(), held.left_out()), (3, 7));
+        let before: Vec<_> = (0..10).filter(|&n| held.count(signature(n), NOW) > 0).collect();
+        held.raise(&section(0, &all.iter().map(|&(n, _)| (n, 13)).collect::<Vec<_>>()), NOW, |_, _, _| ());
+        assert!(before.iter().all(|&n| held.count(signature(n), NOW) == 13));
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What one limited client brought: a filter of its own for each window, small while little is in it.
+
+use crate::history::chunks::{LAYER_BLOCKS, layer_blocks_of, layer_parts};
+use crate::history::update::MAX_CELLS;
+use crate::history::window::{Calendar, Window};
+use crate::state::oddity::{LEAST_SIGNATURES, Oddity, oddity};
+use crate::state::shares::Share;
+use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse};
+use bulkmark_types::Signature;
+use std::collections::BTreeMap;
+
+/// The counts of one window.
+pub struct LayerWindow {
+    /// Signatures for which the filter is as large as the first slice of a generation: many more than a limited client may bring.
+    pub capacity: u32,
+    /// Signatures that were new to it; known only where they were counted.
+    pub distinct: u64,
+    pub filter: Sparse,
+    /// For each part that is written, whether it changed since then.
+    pub dirty: Vec<bool>,
+}
+
+impl LayerWindow {
+    pub fn new(capacity: u32) -> Result<Self, ParameterError> {
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
+        let filter = Sparse::new(blocks)?;
+        Ok(Self { capacity, distinct: 0, filter, dirty: vec![false; layer_parts(blocks).len()] })
+    }
+
+    pub fn raise(&mut self, cell: usize, by: u32) {
+        self.filter.raise(cell, by);
+        if let Some(dirty) = self.dirty.get_mut(cell / CELLS_PER_BLOCK / LAYER_BLOCKS) {
+            *dirty = true;
+        }
+    }
+
+    /// Adds what it grew by elsewhere.
+    ///
+    /// # Errors
+    /// When that is of a filter of another size; nothing is changed then.
+    pub fn apply(&mut self, delta: &Delta) -> Result<(), ParameterError> {
+        ParameterError::same("blocks", self.filter.blocks() as u64, delta.blocks() as u64)?;
+        delta.changes().for_each(|(cell, by)| self.raise(cell, by));
+        Ok(())
+    }
+
+    /// What is strange about the cells of its signatures, as far as these were counted here.
+    pub fn oddity(&self) -> Option<Oddity> {
+        if self.distinct < LEAST_SIGNATURES {
+            return None;
+        }
+        let cells = self.filter.delta(0..self.filter.blocks());
+        let mut blocks: Vec<usize> = cells.changes().map(|(cell, _)| cell / CELLS_PER_BLOCK).collect();
+        blocks.dedup();
+        oddity(self.distinct, self.filter.blocks(), cells.len(), blocks.len())
+    }
+
+    /// One part of it, coded; none when nothing is in it.
+    pub fn part(&self, part: u32) -> Option<Vec<u8>> {
+        let delta = self.filter.delta(layer_blocks_of(part, self.filter.blocks()));
+        (!delta.is_empty()).then(|| delta.encode())
+    }
+
+    /// Reads what [`part`](Self::part) made. None when it does not fit.
+    pub fn decode_part(capacity: u32, bytes: &[u8]) -> Option<Delta> {
+        let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
+        // Cells that were aimed at are coded in next to nothing, so the length says nothing of their number.
+        Delta::decode(bytes, blocks, MAX_CELLS).ok()
+    }
+}
+
+/// What one limited client brought in all windows.
+#[derive(Default)]
+pub struct Layer {
+    pub windows: BTreeMap<Window, LayerWindow>,
+}
+
+impl Layer {
+    /// How often it reported `signature`, in windows that count: in each the smallest of the signature's cells.
+    pub fn count(&self, calendar: Calendar, signature: Signature, now: u64) -> u32 {
+        self.shares(calendar, signature, now).fold(0, |sum, share| sum.saturating_add(share.count))
+    }
+
+    /// The same, by window.
+    pub fn shares(&self, calendar: Calendar, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
+        let live = self.windows.iter().filter(move |(window, _)| calendar.counts(**window, signature, now));
+        live.map(move |(window, held)| Share {
+            window: window.start,
+            count: held.filter.count(signature.bits()),
+        })
+    }
+
+    /// What a cell holds, over all windows like this one that are not over.
+    pub fn sum(&self, calendar: Calendar, like: Window, cell: usize, now: u64) -> u32 {
+        let is_like = |window: Window| window.is_of_people() == like.is_of_people();
+        let is_held = |window: Window| is_like(window) && !calendar.is_over(window, now);
+        let held = self.windows.iter().filter(|(window, _)| is_held(**window));
+        held.fold(0, |sum, (_, held)| sum.saturating_add(held.filter.get(cell)))
+    }
+
+    /// The filter of a window, which is made when it is missing.
+    pub fn window_mut(&mut self, window: Window, capacity: u32) -> Result<&mut LayerWindow, ParameterError> {
+        use std::collections::btree_map::Entry;
+        match self.windows.entry(window) {
+            Entry::Occupied(held) => {
+                ParameterError::same("capacity", held.get().capacity.into(), capacity.into())?;
+                Ok(held.into_mut())
+            }
+            Entry::Vacant(place) => Ok(place.insert(LayerWindow::new(capacity)?)),
+        }
+    }
+
+    /// Takes out the windows that are over.
+    pub fn take_expired(&mut self, calendar: Calendar, now: u64) {
+        let over = calendar.over(self.windows.keys().copied(), now);
+        self.windows.retain(|window, _| !over.contains(window));
+    }
+
+    /// Takes out all windows that are over.
+    pub fn take_over(&mut self, calendar: Calendar, now: u64) {
+        self.windows.retain(|&window, _| !calendar.is_over(window, now));
+    }
+
+    /// Whether anything of it changed since it was written.
+    pub fn is_dirty(&self) -> bool {
+        self.windows.values().any(|held| held.dirty.contains(&true))
+    }
+
+    /// None of it is written, in the file that it is for.
+    pub fn mark_dirty(&mut self) {
+        self.windows.values_mut().for_each(|held| held.dirty.fill(true));
+    }
+
+    /// All of it is written.
+    pub fn mark_clean(&mut self) {
+        self.windows.values_mut().for_each(|held| held.dirty.fill(false));
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.windows.values().map(|held| held.filter.memory()).sum()
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The limited clients of other servers: each has a layer of its own, so that what it brought can be bounded and taken back.
+//!
+//! The count of a signature is that of everybody else's merged cells and, for each limited client, that of its own. So whatever a
+//! client makes up, a count rises by no more than what its cells hold.
+
+use crate::history::refusal::Refusal;
+use crate::history::row::Row;
+use crate::history::update::{Update, most_capacity};
+use crate::history::vector::Origin;
+use crate::history::window::{Calendar, NoPlace, Window};
+use crate::settings::Settings;
+use crate::state::layer::{Layer, LayerWindow};
+use crate::state::shares::Share;
+use bulkmark_filter::ParameterError;
+use bulkmark_types::Signature;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Limited clients of all servers together, at most: each costs a look for every signature.
+const MAX_LAYERS: usize = 4096;
+
+/// By the origin under which its server tells what a client brought.
+pub struct Layers {
+    calendar: Calendar,
+    capacity: u32,
+    all: BTreeMap<Origin, Layer>,
+}
+
+impl Layers {
+    /// Of nobody yet.
+    pub fn new(settings: &Settings) -> Self {
+        let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
+        Self { calendar, capacity, all: BTreeMap::new() }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Origin, &Layer)> {
+        self.all.iter().map(|(&origin, layer)| (origin, layer))
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Layer> {
+        self.all.values_mut()
+    }
+
+    pub fn get(&self, origin: Origin) -> Option<&Layer> {
+        self.all.get(&origin)
+    }
+
+    /// Takes a layer over as it is.
+    pub fn insert(&mut self, origin: Origin, layer: Layer) {
+        self.all.insert(origin, layer);
+    }
+
+    pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        let counts = self.all.values().map(|layer| layer.count(self.calendar, signature, now));
+        counts.fold(0, u32::saturating_add)
+    }
+
+    pub fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
+        self.all.values().flat_map(move |layer| layer.shares(self.calendar, signature, now))
+    }
+
+    /// Whether there is anything that people said.
+    pub fn has_people(&self) -> bool {
+        self.all.values().flat_map(|layer| layer.windows.keys()).any(|window| window.is_of_people())
+    }
+
+    /// Adds what an update tells of a client.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing is changed then.
+    pub fn apply(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
+        self.check(update, now)?;
+        let origin = update.origin;
+        for part in update.parts.iter().filter(|part| !self.calendar.is_over(part.window, now)) {
+            let layer = self.all.entry(origin).or_default();
+            // The window was admitted, and the delta was read for that size.
+            let held = layer.window_mut(part.window, part.capacity);
+            held.and_then(|held| held.apply(&part.delta))
+                .map_err(|error| Refusal::Parameter { origin, error })?;
+        }
+        Ok(())
+    }
+
+    /// Whether an update can be applied.
+    fn check(&self, update: &Update, now: u64) -> Result<(), Refusal> {
+        let (origin, version) = (update.origin, update.version);
+        for part in &update.parts {
+            self.admit(origin, part.window, part.capacity, now).map_err(|why| match why {
+                NoPlace::Clock(why) => {
+                    Refusal::Clock { origin, version, window: part.window.to_string(), why }
+                }
+                NoPlace::Parameter(error) => Refusal::Parameter { origin, error },
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether all of these updates, of different origins, can be applied.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn check_all<'a>(&self, updates: impl Iterator<Item = &'a Update>, now: u64) -> Result<(), Refusal> {
+        let mut layers = self.all.len();
+        for update in updates {
+            self.check(update, now)?;
+            let origin = update.origin;
+            let parameter = |error| Refusal::Parameter { origin, error };
+            layers += usize::from(!self.all.contains_key(&origin));
+            ParameterError::check("the number of limited clients", layers as u64, 0, MAX_LAYERS as u64)
+                .map_err(parameter)?;
+            // What is not there yet has one size as well.
+            let mut sizes = BTreeMap::new();
+            for part in &update.parts {
+                let size = *sizes.entry(part.window).or_insert(part.capacity);
+                ParameterError::same("capacity", size.into(), part.capacity.into()).map_err(parameter)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there may be a filter of this size.
+    fn admit(&self, origin: Origin, window: Window, capacity: u32, now: u64) -> Result<(), NoPlace> {
+        let parameter = NoPlace::Parameter;
+        self.calendar.check_length(window.length).map_err(parameter)?;
+        let most = most_capacity(self.capacity).into();
+        ParameterError::check("capacity", capacity.into(), 1, most).map_err(parameter)?;
+        let Some(layer) = self.all.get(&origin) else {
+            let layers = self.all.len() as u64 + 1;
+            return ParameterError::check("the number of limited clients", layers, 0, MAX_LAYERS as u64)
+                .map_err(parameter);
+        };
+        if let Some(held) = layer.windows.get(&window) {
+            return ParameterError::same("capacity", held.capacity.into(), capacity.into())
+                .map_err(parameter);
+        }
+        let (windows, most) = (layer.windows.len() as u64 + 1, self.calendar.most() as u64);
+        ParameterError::check("the number of windows", windows, 0, most).map_err(parameter)?;
+        self.calendar.admit(window, layer.windows.keys().copied(), now).map_err(NoPlace::Clock)
+    }
+
+    /// Takes all back that a client brought.
+    pub fn withdraw(&mut self, origin: Origin) {
+        self.all.remove(&origin);
+    }
+
+    /// Adds a row of a snapshot. False when it does not fit its place.
+    ///
+    /// # Errors
+    /// When its filter has a size that there is no reason for.
+    pub fn add_row(&mut self, origin: Origin, row: &Row) -> Result<bool, ParameterError> {
+        match self.admit(origin, row.window, row.capacity, row.window.start) {
+            Err(NoPlace::Parameter(error)) => return Err(error),
+            Err(NoPlace::Clock(_)) => return Ok(false),
+            Ok(()) => (),
+        }
+        let Some(delta) = LayerWindow::decode_part(row.capacity, &row.bytes) else { return Ok(false) };
+        self.all.entry(origin).or_default().window_mut(row.window, row.capacity)?.apply(&delta)?;
+        Ok(true)
+    }
+
+    /// Adds those of others, none of which is here.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn add_all(&mut self, others: &Self) -> Result<(), ParameterError> {
+        for (&origin, layer) in &others.all {
+            let ours = self.all.entry(origin).or_default();
+            for (&window, held) in &layer.windows {
+                let target = ours.window_mut(window, held.capacity)?;
+                target.apply(&held.filter.delta(0..held.filter.blocks()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of cells that differ from those of others in windows from `from` on, and the largest difference.
+    pub fn differences(&self, others: &Self, from: Option<Window>) -> (u64, u32) {
+        let cells = |layers: &Self| -> BTreeMap<_, _> {
+            let windows = layers.all.iter().flat_map(|(&origin, layer)| {
+                layer.windows.iter().map(move |(&window, held)| (origin, window, held))
+            });
+            let windows = windows.filter(|&(_, window, _)| Some(window) >= from);
+            let cells = windows.flat_map(|(origin, window, held)| {
+                let all = held.filter.delta(0..held.filter.blocks());
+                all.changes().map(move |(cell, value)| ((origin, window, cell), value)).collect::<Vec<_>>()
+            });
+            cells.collect()
+        };
+        let (ours, theirs) = (cells(self), cells(others));
+        let all: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+        let value = |of: &BTreeMap<_, u32>, cell| of.get(cell).copied().unwrap_or(0);
+        let differences = all.into_iter().map(|cell| value(&ours, cell).abs_diff(value(&theirs, cell)));
+        let differences = differences.filter(|&by| by > 0);
+        differences.fold((0, 0), |(cells, largest), by| (cells + 1, by.max(largest)))
+    }
+
+    /// Takes out the windows that are over.
+    pub fn take_expired(&mut self, now: u64) {
+        for layer in self.all.values_mut() {
+            layer.take_expired(self.calendar, now);
+        }
+        self.all.retain(|_, layer| !layer.windows.is_empty());
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A server's own community: what its clients reported, and the history of updates that tells the others.
+
+use crate::history::update::{FREE_CELLS, Part, Scope, Update};
+use crate::history::vector::{Mark, Origin};
+use crate::state::generations::Generations;
+use crate::state::spool::MAX_BATCH;
+use bulkmark_filter::CELLS_PER_ELEMENT;
+
+/// Changed cells after which an update is cut before its time. The next batch changes as many more as are missing here: so whatever
+/// is reported, nobody who reads an update can find its cells too many for its bytes.
+const CUT_AT: usize = FREE_CELLS - MAX_BATCH * CELLS_PER_ELEMENT;
+
+/// Changed blocks after which an update is cut before its time, since they take memory and time to cut.
+const CUT_AT_BLOCKS: usize = 49_152;
+
+/// The filters that this server alone writes, and where its history stands.
+pub struct Local {
+    pub generations: Generations,
+    origin: Origin,
+    mark: Mark,
+}
+
+impl Local {
+    /// Of a site that makes no updates.
+    pub const fn new(generations: Generations, origin: Origin, mark: Mark) -> Self {
+        Self { generations, origin, mark }
+    }
+
+    /// `generations` as they were at the last update; what is added from here on makes the next.
+    pub const fn recording(mut generations: Generations, origin: Origin, mark: Mark) -> Self {
+        generations.record();
+        Self { generations, origin, mark }
+    }
+
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    pub const fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// The version from which on what is added now is in the updates.
+    pub const fn next_version(&self) -> u64 {
+        self.mark.version + 1
+    }
+
+    /// Whether anything was added since the last update.
+    pub fn has_grown(&self) -> bool {
+        self.generations.grown_blocks() > 0
+    }
+
+    /// Whether so much was added that an update should be cut at once.
+    pub fn is_full(&self) -> bool {
+        self.generations.grown_cells() > CUT_AT || self.generations.grown_blocks() >= CUT_AT_BLOCKS
+    }
+
+    /// What was added since the last update, as the next one with its bytes; none when nothing was.
+    pub fn cut(&mut self) -> Option<(Update, Vec<u8>)> {
+        let parts = self.generations.take_growth();
+        self.publish(parts)
+    }
+
+    /// Begins anew as another origin, with empty filters, whose first update are these parts; it is returned with its bytes.
+    /// What was counted before is for the caller to keep.
+    pub fn renew(
+        &mut self,
+        mut generations: Generations,
+        origin: Origin,
+        parts: Vec<Part>,
+    ) -> Option<(Update, Vec<u8>)> {
+        generations.record();
+        *self = Self { generations, origin, mark: Mark::default() };
+        self.publish(parts)
+    }
+
+    fn publish(&mut self, parts: Vec<Part>) -> Option<(Update, Vec<u8>)> {
+        if parts.is_empty() {
+            return None;
+        }
+        let update = Update {
+            origin: self.origin,
+            version: self.next_version(),
+            before: self.mark.chain,
+            scope: Scope::Community,
+            parts,
+        };
+        let bytes = update.encode();
+        self.mark = update.mark(&bytes);
+        Some((update, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::update::CELLS_PER_BYTE;
+    use crate::settings::Settings;
+    use bulkmark_filter::CELLS_PER_BLOCK;
+    use bulkmark_types::Signature;
+
+    fn add(local: &mut Local, numbers: std::ops::Range<u32>) {
+        for n in numbers {
+            let half = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+            let mixed = (half ^ half >> 60).wrapping_mul(0xBF58_476D_1CE4_E5B9_94D0_49BB_1331_11EB);
+            let signature = Signature::from_bytes((mixed ^ mixed >> 64).to_le_bytes());
+            let generations = &mut local.generations;
+            generations.add(generations.window_of(signature, 1_800_000_000), n.into(), signature, 1).unwrap();
+        }
+    }
+
+    fn local(capacity: u32) -> Local {
+        let settings = Settings { capacity: capacity.try_into().unwrap(), ..Settings::default() };
+        Local::recording(Generations::new(&settings), Origin(1), Mark::default())
+    }
+
+    /// What reports make stays far below the bound, however small and full the filters are.
+    #[test]
+    fn updates_of_reports_are_far_from_the_bound() {
+        for (capacity, signatures) in [(1, 1), (1, 5000), (100, 5000), (1000, 8192), (100_000, 100_000)] {
+            let mut own = local(capacity);
+            add(&mut own, 0..signatures);
+            let (update, bytes) = own.cut().unwrap();
+            for delta in update.parts.iter().map(|part| &part.delta) {
+                assert!(delta.len() < CELLS_PER_BLOCK + delta.encode().len() * CELLS_PER_BYTE / 5);
+            }
+            assert_eq!(Update::decode(&bytes), Ok(update));
+        }
+    }
+
+    /// Few blocks change, and reports go on: an update is due while it and a batch more have no more cells than need no bytes.
+    #[test]
+    fn an_update_is_due_before_its_cells_need_bytes() {
+        let batch = u32::try_from(MAX_BATCH).unwrap();
+        let mut own = local(1000);
+        let mut reported = 0;
+        while !own.is_full() {
+            add(&mut own, reported..reported + batch);
+            reported += batch;
+        }
+        assert!(reported as usize * CELLS_PER_ELEMENT <= FREE_CELLS, "{reported}");
+        assert!(own.cut().is_some() && !own.is_full(), "it begins anew");
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is counted, and who has what. Pure: no file, no thread, no clock, no channel; time and random numbers are told.
+
+pub mod assembly;
+pub mod cache;
+pub mod cases;
+pub mod changes;
+pub mod counts;
+pub mod fleet;
+pub mod generations;
+pub mod hearing;
+pub mod held;
+pub mod inherited;
+pub mod layer;
+pub mod layers;
+pub mod limited;
+pub mod local;
+pub mod merged;
+pub mod merged_window;
+pub mod oddity;
+pub mod overview;
+pub mod receipts;
+pub mod report;
+pub mod reporters;
+pub mod retries;
+pub mod roles;
+pub mod room;
+pub mod saying;
+pub mod server;
+pub mod server_peers;
+pub mod shares;
+pub mod site;
+pub mod spool;
+pub mod teller;
+pub mod telling;
+pub mod thin;
+pub mod trusted;
+pub mod unheard;
+pub mod voices;
+#[cfg(test)]
+mod voices_kept_tests;
+#[cfg(test)]
+mod voices_tests;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which batches of reports were counted already.
+
+use crate::history::vector::Origin;
+use std::collections::HashMap;
+
+/// Who numbers batches: a client of this server, and one spool of it. A client may have several milters, and a milter
+/// that lost its disk begins another spool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reporter {
+    /// The client's name.
+    pub client: String,
+    /// The spool's random number.
+    pub spool: u64,
+}
+
+/// Where a batch was counted: it is in all updates of this origin from this version on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    /// The origin that counted it.
+    pub origin: Origin,
+    /// The first version that includes it; zero if nothing of it is counted, and there is no update yet.
+    pub version: u64,
+}
+
+/// Spools of one client that are remembered. A client has as many as it has milters; a thousand more bring nothing but a
+/// larger ledger, so those that were silent for longest are forgotten.
+pub const MAX_SPOOLS: usize = 1000;
+
+/// The last batch of each reporter: by client, then by spool.
+#[derive(Debug, Clone, Default)]
+pub struct Receipts {
+    clients: HashMap<String, HashMap<u64, Last>>,
+    /// Grows with each batch. Versions would not do: those of two origins tell nothing of which was first.
+    clock: u64,
+}
+
+/// The last batch of a spool, and when it came.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    number: u64,
+    receipt: Receipt,
+    at: u64,
+}
+
+/// A batch number is below that of a batch that was counted, so that nobody can tell what it should mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("batch {found} came after batch {last} of the same spool")]
+pub struct Backwards {
+    /// The number that came.
+    pub found: u64,
+    /// The last one that was counted.
+    pub last: u64,
+}
+
+impl Receipts {
+    /// Of what was read of a server's file, whose origin is `origin` now. A file does not tell in which order they came;
+    /// those of the present origin are the newest, and among these versions tell.
+    pub fn restore(mut read: Vec<(Reporter, u64, Receipt)>, origin: Origin) -> Self {
+        read.sort_by_key(|(_, _, receipt)| (receipt.origin == origin, receipt.version));
+        let mut receipts = Self::default();
+        for (reporter, number, receipt) in read {
+            // There are no more in the file than are remembered.
+            let _ = receipts.set(reporter, number, receipt);
+        }
+        receipts
+    }
+
+    /// The client, spool and number of the last batch of each reporter.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+        let spools =
+            self.clients.iter().flat_map(|(client, all)| all.iter().map(move |spool| (client, spool)));
+        spools.map(|(client, (&spool, last))| (&**client, spool, last.number))
+    }
+
+    /// The receipt of a batch that was counted; none when it is new.
+    pub fn find(&self, reporter: &Reporter, number: u64) -> Result<Option<Receipt>, Backwards> {
+        match self.clients.get(&reporter.client).and_then(|spools| spools.get(&reporter.spool)) {
+            Some(last) if number == last.number => Ok(Some(last.receipt)),
+            Some(last) if number < last.number => Err(Backwards { found: number, last: last.number }),
+            _ => Ok(None),
+        }
+    }
+
+    /// Remembers a batch that was counted. Returns the spool that is forgotten for it.
+    #[must_use]
+    pub fn set(&mut self, reporter: Reporter, number: u64, receipt: Receipt) -> Option<Reporter> {
+        let Reporter { client, spool } = reporter;
+        self.clock += 1;
+        let spools = self.clients.entry(client.clone()).or_default();
+        spools.insert(spool, Last { number, receipt, at: self.clock });
+        if spools.len() <= MAX_SPOOLS {
+            return None;
+        }
+        let oldest = spools.iter().min_by_key(|(_, last)| last.at).map(|(&spool, _)| spool)?;
+        spools.remove(&oldest);
+        Some(Reporter { client, spool: oldest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client that begins a new spool for each batch makes the ledger no larger than others do, and harms only itself.
+    #[test]
+    fn spools_of_a_client_are_bounded() {
+        let mut receipts = Receipts::default();
+        let reporter = |client: &str, spool| Reporter { client: client.to_owned(), spool };
+        let receipt = |version| Receipt { origin: Origin(1), version };
+        assert_eq!(receipts.set(reporter("good", 1), 7, receipt(1)), None);
+        for n in 0..3000 {
+            let forgotten = receipts.set(reporter("bad", n), 1, receipt(n + 1));
+            let expected = n.checked_sub(MAX_SPOOLS as u64).map(|spool| reporter("bad", spool));
+            assert_eq!(forgotten, expected);
+        }
+        assert_eq!(receipts.find(&reporter("good", 1), 7), Ok(Some(receipt(1))));
+        assert_eq!(receipts.find(&reporter("bad", 2999), 1), Ok(Some(receipt(3000))));
+        assert_eq!(receipts.find(&reporter("bad", 0), 1), Ok(None));
+    }
+
+    /// A server that goes on under another origin begins again with version 1. Whoever reports then is no older for it.
+    #[test]
+    fn receipts_of_a_new_origin_are_the_newest() {
+        let reporter = |spool| Reporter { client: "a".to_owned(), spool };
+        let old = |n| Receipt { origin: Origin(1), version: 5000 + n };
+        let new = Receipt { origin: Origin(2), version: 1 };
+        let mut receipts = Receipts::default();
+        let full = MAX_SPOOLS as u64;
+        for n in 0..full {
+            assert_eq!(receipts.set(reporter(n), 1, old(n)), None);
+        }
+        assert_eq!(receipts.set(reporter(full), 1, new), Some(reporter(0)));
+        assert_eq!(receipts.find(&reporter(full), 1), Ok(Some(new)));
+        // As it is after a restart, too.
+        let read = (1..=full).map(|n| (reporter(n), 1, if n < full { old(n) } else { new })).collect();
+        let mut receipts = Receipts::restore(read, Origin(2));
+        assert_eq!(receipts.set(reporter(full + 1), 1, new), Some(reporter(1)));
+        assert_eq!(receipts.set(reporter(full + 2), 1, new), Some(reporter(2)));
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A state of any role, and what all of them can tell.
+
+use crate::history::vector::{Origin, Vector};
+use crate::settings::Role;
+use crate::state::cache::Cache;
+use crate::state::changes::Expired;
+use crate::state::counts::Counts;
+use crate::state::report::{Report, RetryKey};
+use crate::state::retries::Retries;
+use crate::state::server::Server;
+use crate::state::shares::{Shares, add_up};
+use crate::state::site::Site;
+use crate::state::spool::Spool;
+use crate::state::voices::Own;
+use bulkmark_types::{Signature, weigh};
+
+/// All that a ledger counts, in memory, with what of it is not on disk yet. Each role has what it can do.
+pub enum State {
+    Site(Site),
+    Cache(Cache),
+    Server(Server),
+}
+
+/// A ledger of this role cannot do what was asked of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrongRole;
+
+impl State {
+    pub const fn role(&self) -> Role {
+        match self {
+            Self::Site(_) => Role::Site,
+            Self::Cache(_) => Role::Cache,
+            Self::Server(_) => Role::Server,
+        }
+    }
+
+    pub const fn counts(&self) -> &Counts {
+        match self {
+            Self::Site(site) => &site.counts,
+            Self::Cache(cache) => &cache.counts,
+            Self::Server(server) => &server.counts,
+        }
+    }
+
+    pub const fn counts_mut(&mut self) -> &mut Counts {
+        match self {
+            Self::Site(site) => &mut site.counts,
+            Self::Cache(cache) => &mut cache.counts,
+            Self::Server(server) => &mut server.counts,
+        }
+    }
+
+    /// The counts alone.
+    pub fn into_counts(self) -> Counts {
+        match self {
+            Self::Site(site) => site.counts,
+            Self::Cache(cache) => cache.counts,
+            Self::Server(server) => server.counts,
+        }
+    }
+
+    /// The state of a milter with upstream servers.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub const fn cache(&mut self) -> Result<&mut Cache, WrongRole> {
+        if let Self::Cache(cache) = self { Ok(cache) } else { Err(WrongRole) }
+    }
+
+    /// The state of a server.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub const fn server(&mut self) -> Result<&mut Server, WrongRole> {
+        if let Self::Server(server) = self { Ok(server) } else { Err(WrongRole) }
+    }
+
+    /// Own reports that no merged counts show; a server has none.
+    pub const fn spool(&self) -> Option<&Spool> {
+        match self {
+            Self::Site(site) => Some(&site.left),
+            Self::Cache(cache) => Some(&cache.spool),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// What was refused and will come again; nothing at a server.
+    pub const fn retries(&self) -> Option<&Retries> {
+        match self {
+            Self::Site(site) => Some(&site.retries),
+            Self::Cache(cache) => Some(&cache.retries),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// Never less than the truth.
+    pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        match self {
+            Self::Server(server) => server.count(signature, now),
+            _ => self.counts().count_told(signature, now).saturating_add(self.pending(signature)),
+        }
+    }
+
+    /// What people say by a tagged signature, where the word of others' users weighs so many thousandths of that of one's own.
+    pub fn weighed(&self, signature: Signature, thousandths: u32, now: u64) -> u32 {
+        weigh(self.count(signature, now), self.counts().voices.own(signature).units, thousandths)
+    }
+
+    fn pending(&self, signature: Signature) -> u32 {
+        self.spool().map_or(0, |spool| spool.pending(signature))
+    }
+
+    /// Of what the count of `signature` is made up.
+    pub fn shares(&self, signature: Signature, now: u64) -> Shares {
+        let own = self.counts().local.generations.count_by_window(signature, now);
+        let (own, others) = match self {
+            Self::Server(server) => (
+                add_up(own.into_iter().chain(server.limited.count_by_window(signature, now))),
+                self.counts().merged.count_by_window(signature, now),
+            ),
+            _ => (own, self.counts().told_by_window(signature, now)),
+        };
+        let Own { units: said, reporters } = self.counts().voices.own(signature);
+        Shares { own, others, waiting: self.pending(signature), said, reporters, asked: None }
+    }
+
+    /// Adds a message's report, and returns the counts after it: of what it reports, and of what it asks for.
+    ///
+    /// # Errors
+    /// A server takes batches and no reports.
+    pub fn report(&mut self, report: &Report) -> Result<Vec<u32>, WrongRole> {
+        match self {
+            Self::Site(site) => site.report(report),
+            Self::Cache(cache) => cache.report(report),
+            Self::Server(_) => return Err(WrongRole),
+        }
+        Ok(report.wanted().map(|signature| self.count(signature, report.now)).collect())
+    }
+
+    /// Remembers what was refused for the moment.
+    ///
+    /// # Errors
+    /// A server refuses no messages.
+    pub fn remember(&mut self, keys: Vec<RetryKey>, now: u64) -> Result<(), WrongRole> {
+        match self {
+            Self::Site(site) => site.retries.remember_all(&mut site.counts.changes, keys, now),
+            Self::Cache(cache) => cache.retries.remember_all(&mut cache.counts.changes, keys, now),
+            Self::Server(_) => return Err(WrongRole),
+        }
+        Ok(())
+    }
+
+    /// How far each origin is counted here, a server's own included.
+    pub fn vector(&self) -> Vector {
+        match self {
+            Self::Server(server) => server.vector(),
+            _ => self.counts().merged.vector().clone(),
+        }
+    }
+
+    /// The origins whose history only this ledger writes.
+    pub fn own_origins(&self) -> Vec<Origin> {
+        if matches!(self, Self::Server(server) if server.unheard.waits()) {
+            // Others may know more of them.
+            return Vec::new();
+        }
+        let mut own = vec![self.counts().local.origin()];
+        if let Self::Server(server) = self {
+            own.extend(server.limited.iter().map(|(_, member)| member.origin));
+        }
+        own
+    }
+
+    /// Makes an update of what a server counted since the last one; others make none.
+    pub fn cut(&mut self, now: u64) {
+        if let Self::Server(server) = self {
+            server.cut(now);
+        }
+    }
+
+    /// Whether anything is to be put into an update.
+    pub fn has_grown(&self) -> bool {
+        matches!(self, Self::Server(server) if server.counts.local.has_grown() || server.limited.has_grown() || server.has_bulk_news())
+    }
+
+    /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
+    pub const fn needs_checkpoint(&self) -> bool {
+        self.counts().adopted
+            || self.counts().wanted
+            || matches!(self, Self::Server(server) if server.renewed || server.unheard.changed)
+    }
+
+    /// What is of no more use at the time `now`; it is gone from memory.
+    pub fn take_expired(&mut self, now: u64) -> Expired {
+        let counts = self.counts_mut();
+        let keep_updates = counts.settings.federation.keep_updates.as_secs();
+        let (local, merged) = (counts.local.generations.take_expired(now), counts.merged.take_expired(now));
+        let held = counts.held.take_expired(now);
+        counts.take_expired_words(now);
+        self.judge(now);
+        let retries = match self {
+            Self::Site(Site { retries, .. }) | Self::Cache(Cache { retries, .. }) => {
+                retries.take_expired(now)
+            }
+            Self::Server(server) => {
+                server.limited.take_expired(now);
+                Vec::new()
+            }
+        };
+        let updates_before = Some(now.saturating_sub(keep_updates));
+        Expired { local, merged, held, retries, updates_before, now: Some(now) }
+    }
+}

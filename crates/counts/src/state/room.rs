@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! For how many words there is room, and whose: so that nobody who says much keeps others from being heard.
+
+use bulkmark_types::{ReporterId, Signature};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+
+/// Rows of users that are kept at most. A message has up to nine, so this is what a thousand users say in a month who say something twice a
+/// day. docs/people.md has the memory.
+pub const MAX_ROWS: usize = 1 << 19;
+
+/// Rows that each user has room for, whatever others say; while less than a half of all is taken, for more.
+const MAX_OF_ONE: u32 = 1 << 15;
+
+/// Rows of traps, which have a room of their own: whoever knows one can write to it, so it is their own oldest words that make place.
+pub const MAX_OF_TRAPS: usize = 1 << 17;
+
+/// Whose row, and of which nomination.
+type Row = (ReporterId, Signature);
+
+/// How much there is of one reporter.
+#[derive(Debug, Clone, Copy, Default)]
+struct Of {
+    rows: u32,
+    is_trap: bool,
+}
+
+/// What is taken.
+#[derive(Default)]
+pub struct Room {
+    of: HashMap<ReporterId, Of>,
+    users: usize,
+    traps: usize,
+    /// The rows of traps, and some that are gone, by their first window.
+    oldest: BTreeSet<(u64, Row)>,
+}
+
+/// How many rows there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rows {
+    /// Of users.
+    pub users: usize,
+    /// Of traps.
+    pub traps: usize,
+}
+
+impl Rows {
+    /// As many of users as find room.
+    pub const MOST_OF_USERS: usize = MAX_ROWS;
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.users == 0 && self.traps == 0
+    }
+
+    /// Whether there soon is no more room for users: four fifths of it are taken. Of traps their own oldest make place.
+    #[must_use]
+    pub const fn are_many(&self) -> bool {
+        self.users >= MAX_ROWS / 5 * 4
+    }
+}
+
+impl Room {
+    pub const fn rows(&self) -> Rows {
+        Rows { users: self.users, traps: self.traps }
+    }
+
+    /// Whether a row of this reporter was one of a trap.
+    pub fn is_trap(&self, reporter: ReporterId) -> bool {
+        self.of.get(&reporter).is_some_and(|of| of.is_trap)
+    }
+
+    /// Whether there is room for one more row. For traps there always is.
+    pub fn admits(&self, reporter: ReporterId, is_trap: bool) -> bool {
+        let rows = self.of.get(&reporter).map_or(0, |of| of.rows);
+        is_trap || self.users < MAX_ROWS / 2 || self.users < MAX_ROWS && rows < MAX_OF_ONE
+    }
+
+    /// A row begins in this window.
+    pub fn take(&mut self, key: Row, is_trap: bool, window: u64) {
+        let of = self.of.entry(key.0).or_default();
+        of.rows += 1;
+        of.is_trap = is_trap;
+        if is_trap {
+            self.traps += 1;
+            self.oldest.insert((window, key));
+        } else {
+            self.users += 1;
+        }
+    }
+
+    /// A row is gone.
+    pub fn leave(&mut self, reporter: ReporterId) {
+        let Some(of) = self.of.get_mut(&reporter) else { return };
+        let all = if of.is_trap { &mut self.traps } else { &mut self.users };
+        *all = all.saturating_sub(1);
+        of.rows = of.rows.saturating_sub(1);
+        if of.rows == 0 {
+            self.of.remove(&reporter);
+        }
+    }
+
+    /// A row that may be one of those that are to make place, if traps have more than their room: the oldest first.
+    pub fn too_many(&mut self) -> Option<Row> {
+        if self.traps <= MAX_OF_TRAPS {
+            return None;
+        }
+        self.oldest.pop_first().map(|(_, key)| key)
+    }
+
+    /// Forgets what is gone.
+    pub fn sweep(&mut self, is_there: impl Fn(&Row) -> bool) {
+        self.oldest.retain(|(_, key)| is_there(key));
+    }
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A signature server: what its clients report, and the history that it makes of it.
+
+use crate::history::refusal::Refusal;
+use crate::history::update::{Scope, Update};
+use crate::history::vector::{Mark, Origin, Vector};
+use crate::history::window::Calendar;
+use crate::state::changes::Entry;
+use crate::state::counts::Counts;
+use crate::state::generations::Generations;
+use crate::state::limited::{Limited, Limits, Member, OverQuota};
+use crate::state::merged::{Applied, MergedCounts};
+use crate::state::receipts::{Backwards, Receipt, Receipts, Reporter};
+use crate::state::teller::Teller;
+use crate::state::unheard::Unheard;
+use bulkmark_filter::ParameterError;
+use bulkmark_types::Signature;
+use std::sync::Arc;
+
+/// How many reports of a batch before its turn the cells of a signature are fetched from memory.
+const AHEAD: usize = 8;
+
+/// The state of a signature server.
+pub struct Server {
+    pub counts: Counts,
+    /// The number of the first local report that is in no update.
+    pub cut_at: u64,
+    pub receipts: Receipts,
+    /// What limited clients reported, each for itself.
+    pub limited: Limited,
+    /// What is to be told of bulk.
+    pub teller: Teller,
+    /// What is not known since the start: whether the file is an old copy.
+    pub unheard: Unheard,
+    /// Whether the local counts begin anew under another origin, and the file still has the old ones.
+    pub renewed: bool,
+}
+
+/// Changed cells of limited clients after which updates are cut before their time, so that what waits takes little memory.
+const CUT_CELLS: usize = 1 << 18;
+
+/// Why a batch is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotCounted {
+    /// Its number is below that of one that was counted.
+    #[error(transparent)]
+    Backwards(#[from] Backwards),
+    /// Its client may bring no more signatures in this window.
+    #[error(transparent)]
+    OverQuota(#[from] OverQuota),
+    /// It is not known yet whether this ledger is an old copy.
+    #[error(
+        "this server was started and has not heard from all its peers yet; it takes reports within seconds"
+    )]
+    Waits,
+}
+
+impl Server {
+    /// Of all that was counted here or by others.
+    pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
+        let counted = self.counts.count(signature, now).saturating_add(self.limited.count(signature, now));
+        counted.saturating_add(held)
+    }
+
+    /// Counts a client's batch, once; within its limits, where it has any. `new` is a random name for what needs one.
+    ///
+    /// # Errors
+    /// [`NotCounted`]; nothing is counted then.
+    pub fn take_batch(
+        &mut self,
+        reporter: Reporter,
+        number: u64,
+        reports: &[(Signature, u32)],
+        limits: Option<Limits>,
+        now: u64,
+        new: Origin,
+    ) -> Result<Receipt, NotCounted> {
+        self.counts.clock = now;
+        if let Some(receipt) = self.receipts.find(&reporter, number)? {
+            return Ok(receipt);
+        }
+        if self.unheard.waits() {
+            return Err(NotCounted::Waits);
+        }
+        let receipt = match limits {
+            None => self.count_batch(reports, now),
+            Some(limits) => self.count_limited(&reporter.client, reports, limits, now, new)?,
+        };
+        if let Some(forgotten) = self.receipts.set(reporter.clone(), number, receipt) {
+            self.counts.changes.receipts.insert(forgotten, None);
+        }
+        self.counts.changes.receipts.insert(reporter, Some((number, receipt)));
+        reports.iter().for_each(|&(signature, _)| self.look_for_bulk(signature, now));
+        if self.counts.local.is_full() || self.teller.is_full() || self.limited.grown_cells() >= CUT_CELLS {
+            self.cut(now);
+        }
+        Ok(receipt)
+    }
+
+    /// Counts what a client without limits reports, with what all of these report.
+    fn count_batch(&mut self, reports: &[(Signature, u32)], now: u64) -> Receipt {
+        let local = &self.counts.local;
+        if reports.is_empty() {
+            return self.waits_for_nothing();
+        }
+        let receipt = Receipt { origin: local.origin(), version: local.next_version() };
+        for (i, &(signature, times)) in reports.iter().enumerate() {
+            if let Some(&(soon, _)) = reports.get(i + AHEAD) {
+                let generations = &self.counts.local.generations;
+                generations.prefetch(generations.window_of(soon, now), soon);
+            }
+            self.counts.add(signature, times, now);
+        }
+        receipt
+    }
+
+    /// Counts what a limited client reports, apart from all others.
+    fn count_limited(
+        &mut self,
+        client: &str,
+        reports: &[(Signature, u32)],
+        limits: Limits,
+        now: u64,
+        new: Origin,
+    ) -> Result<Receipt, OverQuota> {
+        let calendar = Calendar::new(&self.counts.settings);
+        for of_people in [false, true] {
+            let signatures = reports.iter().map(|&(signature, _)| signature);
+            let signatures = signatures.filter(|signature| signature.is_of_people() == of_people);
+            let window = if of_people { calendar.of_people(now) } else { calendar.at(now) };
+            self.limited.check_quota(client, signatures, window, limits, now)?;
+        }
+        if self.limited.get(client).is_none() {
+            self.counts.changes.clients.insert(client.to_owned());
+        }
+        let member = self.limited.member(client, new);
+        let added = add_limited(&mut self.counts, &self.unheard, member, reports, limits.influence, now);
+        if let Err(e) = added {
+            self.counts.broken = Some(format!("no memory for more signatures: {e}"));
+        }
+        let version = member.mark.version + u64::from(member.has_grown());
+        let receipt = Receipt { origin: member.origin, version };
+        Ok(if version > 0 { receipt } else { self.waits_for_nothing() })
+    }
+
+    /// The receipt of a batch of which nothing is counted: it is in all updates that there are. The next one may never be made.
+    fn waits_for_nothing(&self) -> Receipt {
+        let local = &self.counts.local;
+        Receipt { origin: local.origin(), version: local.mark().version }
+    }
+
+    /// Takes all back that a limited client brought, here and everywhere. False when nothing is kept apart of such a client.
+    pub fn withdraw(&mut self, client: &str, now: u64) -> bool {
+        if self.unheard.waits() {
+            return false;
+        }
+        let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
+        self.counts.changes.clients.insert(client.to_owned());
+        // Nobody writes this history any more, but it is still to be told.
+        self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
+        self.counts.keep(&update, bytes.into(), now);
+        self.begin_bulk_anew();
+        true
+    }
+
+    /// Makes updates of what was added since the last ones.
+    pub fn cut(&mut self, now: u64) {
+        if let Some((update, bytes)) = self.counts.local.cut() {
+            self.counts.keep(&update, bytes.into(), now);
+            self.teller.has_moved = true;
+        }
+        self.cut_limited(now);
+        if !self.unheard.waits() {
+            // Else the journal has what is held back, and the next start is to find it there as what is in no update.
+            self.cut_at = self.counts.next;
+        }
+        self.cut_bulk(now);
+    }
+
+    /// How far each origin is counted here, the own ones included.
+    pub fn vector(&self) -> Vector {
+        let mut vector = self.counts.merged.vector().clone();
+        vector.set(self.counts.local.origin(), self.counts.local.mark());
+        for (_, member) in self.limited.iter() {
+            vector.set(member.origin, member.mark);
+        }
+        vector
+    }
+
+    fn cut_limited(&mut self, now: u64) {
+        for (client, update, bytes) in self.limited.cut() {
+            self.counts.changes.clients.insert(client);
+            self.counts.keep(&update, bytes.into(), now);
+            self.teller.has_moved = true;
+        }
+    }
+
+    /// The history that this server alone writes, if it is one of its own.
+    pub fn own_mark(&self, origin: Origin) -> Option<Mark> {
+        if origin == self.counts.local.origin() {
+            return Some(self.counts.local.mark());
+        }
+        self.limited.of_origin(origin).map(|member| member.mark)
+    }
+
+    /// Applies an update of another origin. `new` is a random name for what needs one.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn apply(
+        &mut self,
+        update: &Update,
+        bytes: Arc<[u8]>,
+        now: u64,
+        new: Origin,
+    ) -> Result<Applied, Refusal> {
+        self.counts.clock = now;
+        let (origin, version) = (update.origin(), update.version());
+        if let Some(ours) = self.own_mark(origin) {
+            if version <= ours.version {
+                return Ok(Applied::Known);
+            }
+            if version != ours.version + 1 || update.before() != ours.chain {
+                return Err(Refusal::Fork { origin, version });
+            }
+            // Others know what we do not know of ourselves: this ledger was restored from an old copy. Under the old name
+            // we would tell another story than the one that they heard.
+            self.say_restored(origin);
+            let mut known = Vector::new();
+            known.set(origin, Mark { version, ..Mark::default() });
+            self.unheard.hear("", &known);
+            self.unheard.go_on();
+            if let Err(error) = self.renew(now, new) {
+                self.counts.broken = Some(format!("a new origin could not begin: {error}"));
+                return Err(Refusal::Parameter { origin, error });
+            }
+        }
+        let applied = self.counts.apply(update, bytes, now)?;
+        self.teller.has_moved |= applied == Applied::New;
+        if applied == Applied::New && update.scope == Scope::Withdrawn {
+            self.begin_bulk_anew();
+        }
+        Ok(applied)
+    }
+
+    pub fn say_restored(&self, known: Origin) {
+        log::error!(
+            "this ledger was restored from an old copy: others know more than {} updates of its origin {known}. It goes on \
+             under a new origin and takes over what they know",
+            self.own_mark(known).unwrap_or_default().version
+        );
+    }
+
+    /// Goes on under other origins. What was counted so far becomes others' counts, but for what is in no update yet, which is the
+    /// first update of the new origins.
+    pub fn renew(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
+        let Counts { local, merged, settings, .. } = &mut self.counts;
+        let (old, mark) = (local.origin(), local.mark());
+        let parts = local.generations.take_growth();
+        for generation in local.generations.iter() {
+            merged.merge_generation(generation)?;
+        }
+        if mark.version > 0 {
+            merged.vector_mut().set(old, mark);
+        }
+        let first = local.renew(Generations::new(settings), new, parts);
+        self.cut_at = self.counts.next;
+        if let Some((update, bytes)) = first {
+            self.counts.keep(&update, bytes.into(), now);
+        }
+        self.renewed = true;
+        // Notes that were made since that copy have numbers that would be given again.
+        self.begin_bulk_anew();
+        self.renew_limited(now, new)
+    }
+
+    /// The same of the limited clients.
+    fn renew_limited(&mut self, now: u64, new: Origin) -> Result<(), ParameterError> {
+        // As different from one another as the numbers that they are made of.
+        let mut next = new.0;
+        let names = || {
+            next = next.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            Origin(next)
+        };
+        for (client, member) in self.limited.renew(names) {
+            let (origin, mark) = (member.origin, member.mark);
+            let (layer, since) = member.into_told()?;
+            let merged = &mut self.counts.merged;
+            merged.layers_mut().insert(origin, layer);
+            merged.vector_mut().set(origin, mark);
+            let member = self.limited.member(&client, Origin(0));
+            for (window, signature, times) in since {
+                member.add(window, signature, times, true)?;
+            }
+        }
+        self.cut_limited(now);
+        Ok(())
+    }
+
+    /// Takes a snapshot of what others counted.
+    ///
+    /// # Errors
+    /// When what this server counted itself is in it, which would count twice; else see [`Counts::adopt`].
+    pub fn adopt(&mut self, snapshot: MergedCounts) -> Result<(), Refusal> {
+        self.may_adopt(snapshot.vector())?;
+        self.teller.has_moved = true;
+        self.counts.adopt(snapshot)
+    }
+}
+
+/// Adds as many reports of each signature as a client may bring.
+fn add_limited(
+    counts: &mut Counts,
+    unheard: &Unheard,
+    member: &mut Member,
+    reports: &[(Signature, u32)],
+    most: u32,
+    now: u64,
+) -> Result<(), ParameterError> {
+    let calendar = Calendar::new(&counts.settings);
+    for &(signature, times) in reports {
+        let window = calendar.of(signature, now);
+        let layers = counts.merged.layers();
+        let elsewhere = |cell| {
+            let former = member.former.iter().filter_map(|&origin| layers.get(origin));
+            let held =
+                member.former.iter().fold(0, |sum: u32, &of| sum.saturating_add(unheard.cell(of, cell)));
+            former.fold(held, |sum: u32, layer| sum.saturating_add(layer.sum(calendar, window, cell, now)))
+        };
+        let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;
+        if times > 0 {
+            member.add(window, signature, times, true)?;
+            counts.journal(Entry { window, signature, times, client: Some(member.origin) });
+        }
+    }
+    Ok(())
+}

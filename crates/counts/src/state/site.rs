@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A milter that counts for itself.
+
+use crate::state::counts::Counts;
+use crate::state::report::Report;
+use crate::state::retries::Retries;
+use crate::state::saying::{Said, Saying};
+use crate::state::spool::Spool;
+use crate::state::trusted::Known;
+
+/// The state of a milter that counts for itself.
+pub struct Site {
+    pub counts: Counts,
+    pub retries: Retries,
+    /// What waited for a server when this milter had one: it counts, and is never sent.
+    pub left: Spool,
+}
+
+impl Site {
+    /// Counts a message's report.
+    pub fn report(&mut self, report: &Report) {
+        self.counts.clock = report.now;
+        let again = self.retries.again(&mut self.counts.changes, report);
+        for (signature, times, _) in report.additions(again) {
+            self.counts.add(signature, times, report.now);
+        }
+    }
+
+    /// Counts what somebody says.
+    pub fn say(&mut self, saying: &Saying, known: &[Known]) -> Said {
+        let (said, raise) = self.counts.hear(saying, known);
+        raise.into_iter().for_each(|(signature, units, _)| self.counts.add(signature, units, saying.now));
+        said
+    }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A spool whose batches go to a fleet's log: many at a time, and each until a step covers it.
+//!
+//! Such a batch has, in the place of its server, the client and the spool's number under which it is sent. What the steps say of
+//! that spool tells which of them are counted, and also whether this file is an old copy: then a number was counted that is still to
+//! be given here.
+
+use super::{DROPPED, Dropped, Spool, Stored, Waiting, id_of};
+use crate::history::spool_mark::SpoolMark;
+use crate::history::vector::Vector;
+use crate::state::inherited::Inherited;
+use std::collections::BTreeSet;
+
+/// A batch for a fleet's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    pub spool: u64,
+    pub lowest: u64,
+    pub outgoing: super::Outgoing,
+}
+
+/// What a spool did upon hearing what is counted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Batches that are settled, by number.
+    pub settled: Vec<u64>,
+    /// Whether the file was an old copy, and of how many reports it is not known whether they were counted; these are dropped.
+    pub renewed: Option<u64>,
+    /// What people say that is counted.
+    pub counted: Vec<Waiting>,
+    /// The same of what was dropped.
+    pub doubtful: Vec<Waiting>,
+}
+
+/// What stands for a server's URL. It is none.
+fn place(client: &str, spool: u64) -> String {
+    format!("fleet {client} {spool:016x}")
+}
+
+/// The client and the number of the spool under which a batch is sent; none where it goes elsewhere. The opposite of [`place`].
+fn sender(upstream: &str) -> Option<(&str, u64)> {
+    let (client, spool) = upstream.strip_prefix("fleet ")?.split_once(' ')?;
+    Some((client, u64::from_str_radix(spool, 16).ok()?))
+}
+
+/// The number of the spool of this client under which a batch is sent; none where it goes elsewhere.
+fn spool_of(upstream: &str, client: &str) -> Option<u64> {
+    sender(upstream).filter(|(of, _)| *of == client).map(|(_, spool)| spool)
+}
+
+impl Stored {
+    /// Of a machine that has left its fleet, whose counts this server has: its open batches are for that, which knows what is counted of
+    /// them. Returns their numbers.
+    pub(super) fn readdress(&mut self, upstream: &str) -> BTreeSet<u64> {
+        let mut moved = BTreeSet::new();
+        let spool = |place: &str| sender(place).map(|(_, spool)| spool);
+        for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
+            // Under another number nobody would know it.
+            if spool(&batch.upstream) == Some(id_of(self.id, self.before, batch.number)) {
+                upstream.clone_into(&mut batch.upstream);
+                moved.insert(batch.number);
+            }
+        }
+        if let Some(last_sent) = &mut self.last_sent {
+            let of_fleet = last_sent.to.iter().filter(|(place, _)| spool(place) == Some(self.id));
+            if let Some(last) = of_fleet.map(|(_, &last)| last).max()
+                && !last_sent.to.contains_key(upstream)
+            {
+                last_sent.to.insert(upstream.to_owned(), last);
+            }
+        }
+        moved
+    }
+}
+
+impl Spool {
+    /// The batches of this client that are open and have a number above `after`, in their order, `most` of them. If they are fewer,
+    /// and with `begin`, reports that wait are put into new ones, whose numbers are returned, too: they must be written down before
+    /// they are sent.
+    pub fn for_fleet(&mut self, client: &str, after: u64, most: usize, begin: bool) -> (Vec<Sent>, Vec<u64>) {
+        let open = |spool: &Self| -> Vec<(u64, u64)> {
+            let open = spool.batches.iter().filter(|batch| batch.receipt.is_none());
+            let mut open: Vec<_> =
+                open.filter_map(|b| Some((b.number, spool_of(&b.upstream, client)?))).collect();
+            open.sort_unstable();
+            open
+        };
+        let mut wanted: Vec<_> = open(self).into_iter().filter(|&(number, _)| number > after).collect();
+        wanted.truncate(most);
+        let mut new = Vec::new();
+        while begin && wanted.len() < most {
+            let Some(batch) = self.begin(&place(client, self.id)) else { break };
+            new.push(batch.number);
+            wanted.push((batch.number, self.id));
+        }
+        let all = open(self);
+        let lowest = |of: u64| all.iter().filter(|&&(_, spool)| spool == of).map(|&(number, _)| number).min();
+        let sent = wanted.into_iter().filter_map(|(number, spool)| {
+            let batch = self.batches.iter().find(|batch| batch.number == number)?;
+            Some(Sent { spool, lowest: lowest(spool)?, outgoing: self.outgoing(batch) })
+        });
+        (sent.collect(), new)
+    }
+
+    /// Hears which batches of this client's spools are counted. Those are settled: the merged counts show them. If a number is counted
+    /// that is yet to be given, the file is an old copy: what waited at the start may have been sent since, and is dropped; open
+    /// batches stay, since they are known by their numbers; and what follows is sent by the spool `new`.
+    pub fn hear<'a>(
+        &mut self,
+        client: &str,
+        marks: impl Fn(u64) -> Option<&'a SpoolMark>,
+        new: u64,
+    ) -> Heard {
+        let mut heard = Heard::default();
+        let (id, before, sent) = (self.id, self.before, &mut self.last_sent.to);
+        let mut counted = Vec::new();
+        for batch in self.batches.iter_mut().filter(|batch| batch.receipt.is_none()) {
+            let sent_here = spool_of(&batch.upstream, client);
+            let spool = sent_here.unwrap_or_else(|| id_of(id, before, batch.number));
+            let here = place(client, spool);
+            // What a server had is decided by its own list, before this spool sends anything: then numbers tell nothing of it.
+            if sent_here.is_none() && (batch.upstream.is_empty() || sent.contains_key(&here)) {
+                continue;
+            }
+            let Some(mark) = marks(spool) else { continue };
+            if mark.has(batch.number) {
+                // Whatever the vector says: these counts came with the marks.
+                batch.receipt = Some(DROPPED);
+                counted.push(batch.reports.clone());
+                heard.settled.push(batch.number);
+            } else if sent_here.is_none() && mark.is_before(batch.number) {
+                // The server's counts are the fleet's now, and this is the first batch that it did not count.
+                sent.insert(here.clone(), batch.number);
+                batch.upstream = here;
+                heard.settled.push(batch.number);
+            }
+        }
+        heard.counted = counted.iter().flat_map(|reports| self.words(reports)).collect();
+        self.settle(&Vector::new());
+        if marks(self.id).is_some_and(|mark| mark.reaches(self.next_batch)) {
+            let waiting: Vec<_> =
+                self.gaps().into_iter().filter(|gap| self.inherited.has(gap.start)).collect();
+            let dropped = waiting.into_iter().map(|gap| self.put("", gap).number).collect();
+            self.before = Some((self.id, self.next_batch));
+            self.id = new;
+            self.inherited = Inherited::default();
+            let Dropped { batches, lost, words } = self.drop_all(dropped);
+            heard.settled.extend(batches);
+            (heard.renewed, heard.doubtful) = (Some(lost), words);
+        }
+        heard
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::reopened;
+    use super::*;
+    use crate::history::spool_mark::Taken;
+    use crate::history::vector::Origin;
+    use crate::state::receipts::Receipt;
+    use bulkmark_types::Signature;
+
+    fn push(spool: &mut Spool, reports: std::ops::Range<u8>) {
+        for n in reports {
+            spool.push(Waiting { signature: Signature::from_bytes([n; 16]), times: 1, at: n.into() });
+        }
+    }
+
+    fn numbers(sent: &[Sent]) -> Vec<(u64, u64, u64)> {
+        sent.iter().map(|sent| (sent.spool, sent.outgoing.number, sent.lowest)).collect()
+    }
+
+    fn mark(numbers: impl IntoIterator<Item = u64>) -> SpoolMark {
+        let mut mark = SpoolMark::default();
+        numbers.into_iter().for_each(|number| assert_eq!(mark.take(number, 1), Taken::New));
+        mark
+    }
+
+    fn hear(spool: &mut Spool, of: u64, mark: &SpoolMark) -> Heard {
+        spool.hear("mx1", |id| (id == of).then_some(mark), 99)
+    }
+
+    /// Several batches are open at a time, and each is settled by its own number, in whatever order.
+    #[test]
+    fn many_are_open_and_each_is_settled() {
+        let mut spool = Spool::new(7);
+        for n in 0..4 {
+            push(&mut spool, n..n + 1);
+            spool.for_fleet("mx1", n.into(), 64, true);
+        }
+        assert_eq!(spool.for_fleet("mx2", 0, 64, false).0, [], "those of another client");
+        let (sent, new) = spool.for_fleet("mx1", 1, 2, true);
+        assert_eq!((numbers(&sent), new), (vec![(7, 2, 1), (7, 3, 1)], Vec::new()));
+        assert_eq!(hear(&mut spool, 7, &mark([1, 3])), Heard { settled: vec![1, 3], ..Heard::default() });
+        assert_eq!(numbers(&spool.for_fleet("mx1", 0, 64, false).0), [(7, 2, 2), (7, 4, 2)]);
+        assert_eq!(hear(&mut spool, 8, &mark([2, 4])), Heard::default(), "somebody else's marks");
+        let mut spool = reopened(&spool, &[]);
+        assert_eq!(
+            hear(&mut spool, 7, &mark([1, 2, 3, 4])),
+            Heard { settled: vec![2, 4], ..Heard::default() }
+        );
+        assert_eq!((spool.len(), spool.batches().count()), (0, 0));
+    }
+
+    /// A server's list of batches moved into the fleet: what it counted is settled, the first that it did not count is sent, and of
+    /// others nothing is known.
+    #[test]
+    fn what_a_server_did_not_count_is_sent() {
+        let mut spool = Spool::new(7);
+        for n in 0..3 {
+            push(&mut spool, n..n + 1);
+            assert!(spool.begin(&format!("http://server{n}")).is_some());
+        }
+        let mut spool = reopened(&spool, &[]);
+        assert_eq!(hear(&mut spool, 8, &mark([1])), Heard::default(), "of another spool");
+        assert_eq!(hear(&mut spool, 7, &mark([1])).settled, [1, 2]);
+        let (sent, _) = spool.for_fleet("mx1", 0, 64, false);
+        assert_eq!(numbers(&sent), [(7, 2, 2)]);
+        // What the fleet counts of this spool tells nothing of the third, which somebody else may have counted.
+        let mut spool = reopened(&spool, &[]);
+        assert_eq!(hear(&mut spool, 7, &mark([1, 2])).settled, [2]);
+        assert!(hear(&mut spool, 7, &mark([1, 2, 3])).settled.is_empty());
+        assert_eq!((spool.for_fleet("mx1", 0, 64, false).0, spool.len()), (vec![], 1));
+    }
+
+    /// A machine leaves the fleet, and the server has the fleet's counts: it knows the last batch that was counted, and all before it
+    /// are, too. What came later is sent, and nothing is given up.
+    #[test]
+    fn a_server_goes_on_where_a_fleet_ended() {
+        let mut spool = Spool::new(7);
+        for n in 0..4 {
+            push(&mut spool, n..n + 1);
+            spool.for_fleet("mx1", n.into(), 64, true);
+        }
+        push(&mut spool, 4..6);
+        let server = "http://server";
+        let mut spool = reopened(&spool, &[server.to_owned()]);
+        let counted = Receipt { origin: Origin(3), version: 9 };
+        // It has counted three, and refuses those before the last one.
+        for number in [1, 2] {
+            assert_eq!(spool.open(server).map(|batch| batch.number), Some(number));
+            assert_eq!(spool.is_counted(server), Some(number));
+        }
+        assert_eq!(spool.open(server).map(|batch| batch.number), Some(3));
+        assert!(spool.acknowledge(server, 3, counted));
+        assert_eq!(spool.open(server).map(|batch| batch.number), Some(4));
+        assert!(spool.acknowledge(server, 4, counted));
+        assert_eq!(spool.question(server), None, "it said that it knows no later one");
+        let waited = spool.begin(server).unwrap();
+        assert_eq!((waited.number, waited.reports.len()), (5, 2));
+        assert_eq!(spool.is_counted(server), None, "this one was never for the fleet");
+        // Without anything open the server is asked under the last number of the fleet's.
+        let mut spool = Spool::new(7);
+        push(&mut spool, 0..1);
+        spool.for_fleet("mx1", 0, 64, true);
+        hear(&mut spool, 7, &mark([1]));
+        push(&mut spool, 1..2);
+        let spool = reopened(&spool, &[server.to_owned()]);
+        assert_eq!(spool.question(server).map(|question| question.number), Some(1));
+    }
+
+    /// An old copy was put back. It has an open batch, which is known by its number, and reports that waited. What is reported since
+    /// is sent under another number.
+    #[test]
+    fn an_old_copy_sends_nothing_again() {
+        let mut spool = Spool::new(7);
+        push(&mut spool, 0..2);
+        spool.for_fleet("mx1", 0, 64, true);
+        push(&mut spool, 2..4);
+        let mut copy = reopened(&spool, &[]);
+        spool.for_fleet("mx1", 1, 64, true);
+        push(&mut copy, 4..5);
+        // The batch that was made of what waited is counted, the one before not yet.
+        let heard = Heard { settled: vec![2], renewed: Some(2), ..Heard::default() };
+        assert_eq!(hear(&mut copy, 7, &mark([2])), heard);
+        let (sent, _) = copy.for_fleet("mx1", 0, 64, true);
+        assert_eq!(numbers(&sent), [(7, 1, 1), (99, 3, 3)]);
+        assert_eq!(sent[1].outgoing.reports, [(Signature::from_bytes([4; 16]), 1)]);
+        let mut copy = reopened(&copy, &[]);
+        assert_eq!(hear(&mut copy, 7, &mark([1, 2])).settled, [1]);
+        assert_eq!(numbers(&copy.for_fleet("mx1", 0, 64, false).0), [(99, 3, 3)]);
+    }
+}

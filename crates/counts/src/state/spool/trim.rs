@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What leaves a spool without having been counted: mail that waited for too long, or is too much. What people say stays for as long as
+//! it counts, under the number under which it was sent, if it was: so whichever server may have it still says whether it counted.
+
+use super::{Batch, Spool, Waiting};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// What is kept is written anew each time, so that is not done for less than a part of it.
+const WORTH_WRITING: usize = 8;
+
+/// What became of the oldest reports.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Trimmed {
+    /// Reports that are gone, and that no server has acknowledged.
+    pub lost: u64,
+    /// Batches that have fewer reports than before.
+    pub batches: Vec<u64>,
+    /// The number below which reports have other numbers than before, if any have.
+    pub renumbered: Option<u64>,
+}
+
+/// Reports at the front: those of a batch, or that are in none.
+struct Part {
+    reports: Range<u64>,
+    is_batch: bool,
+}
+
+impl Spool {
+    /// Drops the oldest reports while there are more than `most` or they were made before `since`, but for those that it `keeps`. Of a batch
+    /// all go that do. What is kept moves up to what follows.
+    pub fn trim(&mut self, most: usize, since: u64, keeps: impl Fn(&Waiting) -> bool) -> Trimmed {
+        let (parts, end, kept) = self.oldest_parts(most, since, &keeps);
+        let dropped = self.places(&(self.first..end)).len() - kept;
+        if dropped == 0 || dropped < kept / WORTH_WRITING {
+            return Trimmed::default();
+        }
+        let mut trimmed = Trimmed { renumbered: (kept > 0).then_some(end), ..Trimmed::default() };
+        let first = end - kept as u64;
+        let (mut stays, mut batches) = (VecDeque::with_capacity(kept), VecDeque::new());
+        let mut inherited = self.inherited.end();
+        for Part { reports, is_batch } in parts {
+            let batch = if is_batch { self.batches.pop_front() } else { None };
+            let is_counted = batch.as_ref().is_some_and(|batch| batch.included);
+            let start = first + stays.len() as u64;
+            for number in reports.clone() {
+                if number == self.inherited.end() {
+                    inherited = first + stays.len() as u64;
+                }
+                let place = self.places(&(number..number + 1));
+                let Some(&report) = self.reports.range(place).next() else { continue };
+                if !is_counted && keeps(&report) {
+                    stays.push_back(report);
+                } else if !is_counted {
+                    self.take_out(report);
+                }
+            }
+            let left = start..first + stays.len() as u64;
+            let gone = (reports.end - reports.start) - (left.end - left.start);
+            if batch.as_ref().is_none_or(|batch| batch.receipt.is_none()) {
+                trimmed.lost += gone;
+            }
+            if let Some(batch) = batch.filter(|_| !left.is_empty()) {
+                trimmed.batches.push(batch.number);
+                batches.push_back(Batch { reports: left, ..batch });
+            }
+        }
+        self.reports.drain(..self.places(&(self.first..end)).len());
+        stays.into_iter().rev().for_each(|report| self.reports.push_front(report));
+        batches.into_iter().rev().for_each(|batch| self.batches.push_front(batch));
+        self.first = first;
+        self.inherited.move_end(inherited);
+        trimmed
+    }
+
+    /// The parts that are too old, or too much, from the first on; the number behind them; and how many of their reports are kept.
+    fn oldest_parts(
+        &self,
+        most: usize,
+        since: u64,
+        keeps: impl Fn(&Waiting) -> bool,
+    ) -> (Vec<Part>, u64, usize) {
+        let (mut parts, mut at, mut kept): (Vec<Part>, u64, usize) = (Vec::new(), self.first, 0);
+        let mut batches = self.batches.iter().peekable();
+        loop {
+            let passed = self.places(&(self.first..at)).len();
+            let Some(next) = self.reports.get(passed) else { break };
+            if self.reports.len() - (passed - kept) <= most && next.at >= since {
+                break;
+            }
+            let batch = batches.next_if(|batch| batch.reports.start <= at);
+            let reports = at..batch.map_or(at + 1, |batch| batch.reports.end.max(at));
+            if batch.is_none_or(|batch| !batch.included) {
+                kept += self.reports.range(self.places(&reports)).filter(|report| keeps(report)).count();
+            }
+            at = reports.end;
+            match parts.last_mut().filter(|part| !part.is_batch && batch.is_none()) {
+                Some(part) => part.reports.end = at,
+                None => parts.push(Part { reports, is_batch: batch.is_some() }),
+            }
+        }
+        (parts, at, kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::reopened;
+    use super::super::{Dropped, MAX_BATCH};
+    use super::*;
+    use crate::history::vector::{Origin, Vector};
+    use crate::state::receipts::Receipt;
+    use bulkmark_types::{FederationKey, Signature, nomination};
+
+    fn mail(n: u8) -> Signature {
+        Signature::from_bytes([n; 16])
+    }
+
+    fn word(n: u8) -> Signature {
+        nomination(&FederationKey::public(), mail(n))
+    }
+
+    fn push(spool: &mut Spool, signatures: &[Signature], at: u64) {
+        signatures.iter().for_each(|&signature| spool.push(Waiting { signature, times: 3, at }));
+    }
+
+    fn trim(spool: &mut Spool, most: usize, since: u64) -> Trimmed {
+        spool.trim(most, since, |report| report.signature.is_of_people())
+    }
+
+    fn all(spool: &Spool) -> Vec<Signature> {
+        spool.reports.iter().map(|report| report.signature).collect()
+    }
+
+    /// In a batch without an answer, and in none: mail goes, and what people said stays, the former under its number.
+    #[test]
+    fn what_people_say_stays() {
+        let mut spool = Spool::new(1);
+        push(&mut spool, &[mail(1), word(2), mail(3), word(4)], 10);
+        assert_eq!(spool.begin("a").map(|batch| batch.reports.len()), Some(4));
+        push(&mut spool, &[mail(5), word(6), mail(7)], 20);
+        push(&mut spool, &[mail(8)], 30);
+        assert_eq!(trim(&mut spool, 100, 10), Trimmed::default());
+        assert_eq!(trim(&mut spool, 100, 11), Trimmed { lost: 2, batches: vec![1], renumbered: Some(4) });
+        assert_eq!(trim(&mut spool, 100, 21), Trimmed { lost: 2, batches: vec![1], renumbered: Some(7) });
+        assert_eq!(all(&spool), [word(2), word(4), word(6), mail(8)]);
+        assert_eq!(trim(&mut spool, 100, 21), Trimmed::default(), "nothing more goes");
+        for (signature, pending) in [(mail(1), 0), (word(2), 3), (word(6), 3), (mail(7), 0), (mail(8), 3)] {
+            assert_eq!(spool.pending(signature), pending);
+        }
+        let mut spool = reopened(&spool, &[]);
+        let open = spool.open("a").unwrap();
+        let mut batch = vec![(word(2), 3), (word(4), 3)];
+        batch.sort_unstable();
+        assert_eq!((open.number, open.reports), (1, batch));
+        // Beyond the bound of what waits, as well.
+        assert_eq!(trim(&mut spool, 2, 0).lost, 1);
+        assert_eq!(all(&spool), [word(2), word(4), word(6)]);
+        let receipt = Receipt { origin: Origin(1), version: 1 };
+        assert!(spool.acknowledge("a", 1, receipt));
+        let mut vector = Vector::new();
+        vector.set(Origin(1), crate::history::vector::Mark { version: 1, ..Default::default() });
+        spool.settle(&vector);
+        assert_eq!(all(&spool), [word(6)]);
+    }
+
+    /// What was there at the start stays apart from what came since, wherever it moves.
+    #[test]
+    fn what_was_there_at_the_start_waits_for_all_servers() {
+        let mut spool = Spool::new(1);
+        push(&mut spool, &[mail(1), word(2), mail(3)], 10);
+        let mut spool = reopened(&spool, &["a".to_owned(), "b".to_owned()]);
+        push(&mut spool, &[mail(4), word(5)], 10);
+        assert_eq!(trim(&mut spool, 100, 11).lost, 3);
+        spool.acknowledge("a", 0, Receipt { origin: Origin(1), version: 1 });
+        assert_eq!(spool.begin("a").map(|batch| batch.reports), Some(vec![(word(5), 3)]));
+        assert_eq!(spool.begin("a"), None);
+        let Dropped { lost, words, .. } = spool.renew("b", 1, 2);
+        assert_eq!(words, [Waiting { signature: word(2), times: 3, at: 10 }]);
+        assert_eq!((lost, spool.pending(word(2)), spool.pending(word(5))), (1, 0, 3));
+    }
+
+    /// Batches that counts already show go; what is behind them does not move.
+    #[test]
+    fn batches_that_are_counted_go() {
+        let mut spool = Spool::new(1);
+        for (n, upstream) in [(1, "a"), (2, "b"), (3, "c")] {
+            push(&mut spool, &[word(n), mail(n)], n.into());
+            spool.begin(upstream).unwrap();
+        }
+        push(&mut spool, &[mail(4)], 4);
+        spool.acknowledge("b", 2, Receipt { origin: Origin(0), version: 0 });
+        spool.settle(&Vector::new());
+        assert_eq!(trim(&mut spool, 100, 4), Trimmed { lost: 2, batches: vec![1, 3], renumbered: Some(6) });
+        assert_eq!(all(&spool), [word(1), word(3), mail(4)]);
+        assert_eq!([2, 3].map(|n| spool.pending(word(n))), [0, 3]);
+        assert_eq!(spool.open("c").map(|batch| batch.reports), Some(vec![(word(3), 3)]));
+    }
+
+    /// What is kept is not written anew for each report that goes.
+    #[test]
+    fn little_is_not_worth_writing_much() {
+        let mut spool = Spool::new(1);
+        push(&mut spool, &vec![word(1); 10 * WORTH_WRITING], 1);
+        push(&mut spool, &[mail(2); 9], 2);
+        assert_eq!(trim(&mut spool, MAX_BATCH, 3), Trimmed::default());
+        push(&mut spool, &[mail(2)], 2);
+        assert_eq!(trim(&mut spool, MAX_BATCH, 3).lost, 10);
+    }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A server's list of bulk: how it begins, what is put into it, and when it is told.
+
+use crate::history::bulk::{BulkMark, Section};
+use crate::history::window::Calendar;
+use crate::state::changes::KeptNote;
+use crate::state::counts::Counts;
+use crate::state::held::Held;
+use crate::state::server::Server;
+use crate::state::shares::add_up;
+use crate::state::teller::{LEAST_BOUND, bound_for};
+use bulkmark_types::Signature;
+
+impl Server {
+    /// Has bulk told from the count `bound` on, or from a lower one if that is told already. `new` is a random name for a list that
+    /// begins. What reached the bound before is told when it is reported next.
+    pub fn tell_bulk(&mut self, bound: u32, new: u64) -> BulkMark {
+        let bound = bound.max(LEAST_BOUND);
+        let known = self.counts.bulk;
+        if !known.is_begun() {
+            self.counts.bulk = BulkMark { list: new.max(1), bound, ..BulkMark::default() };
+            (self.counts.adopted, self.teller.has_moved) = (true, true);
+        } else if bound < known.bound {
+            self.counts.bulk.bound = bound;
+            self.counts.adopted = true;
+        }
+        self.counts.bulk
+    }
+
+    /// Notes a signature that was reported, if it is bulk.
+    pub fn look_for_bulk(&mut self, signature: Signature, now: u64) {
+        let bulk = self.counts.bulk;
+        if bulk.is_begun() && self.count(signature, now) >= bound_for(signature, bulk.bound) {
+            self.teller.rise(signature);
+        }
+    }
+
+    /// Takes what another server told of bulk; what is new of it is told on.
+    pub fn hear_bulk(&mut self, sections: &[Section], now: u64) {
+        let Self { counts, teller, .. } = self;
+        for section in sections.iter().filter(|_| counts.bulk.is_begun()) {
+            counts.held.raise(section, now, |window, print, count| teller.hear(window, print, count));
+        }
+    }
+
+    pub fn has_bulk_news(&self) -> bool {
+        self.counts.bulk.is_begun() && self.teller.has_news()
+    }
+
+    /// Makes notes of what rose since the last one: of others' lists that come as a whole there may be several.
+    pub fn cut_bulk(&mut self, now: u64) {
+        while self.has_bulk_news() {
+            let vector = self.vector();
+            let Self { counts, limited, teller, .. } = self;
+            let Counts { local, merged, held, bulk, settings, changes, .. } = counts;
+            let by_window = |signature| {
+                let own = local.generations.count_by_window(signature, now);
+                let others = merged.count_by_window(signature, now);
+                add_up(own.into_iter().chain(others).chain(limited.count_by_window(signature, now)))
+            };
+            let calendar = Calendar::new(settings);
+            if let Some(note) = teller.note(*bulk, held, vector, now, calendar, by_window) {
+                let bytes = note.encode();
+                *bulk = bulk.after(note.number, &bytes);
+                changes.notes.push(KeptNote { number: note.number, at: now, bytes: bytes.into() });
+            }
+        }
+    }
+
+    /// Begins another list, in which nothing is: counts that were told may be too high, or numbers of notes were given before. A
+    /// signature is told again when it is reported next.
+    pub fn begin_bulk_anew(&mut self) {
+        let bulk = self.counts.bulk;
+        self.teller.has_moved = true;
+        if bulk.is_begun() {
+            // As different from the one before as the random number that it is.
+            let list =
+                bulk.list.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F).max(1);
+            self.counts.bulk = BulkMark { list, number: 0, hash: 0, bound: bulk.bound };
+            self.counts.held = Held::new(&self.counts.settings);
+            self.teller.forget();
+            (self.counts.relisted, self.counts.adopted) = (true, true);
+            self.counts.changes.notes.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::bulk::Note;
+    use crate::history::update::Update;
+    use crate::history::vector::{Mark, Origin};
+    use crate::settings::Settings;
+    use crate::state::generations::Generations;
+    use crate::state::limited::{Limited, Limits};
+    use crate::state::local::Local;
+    use crate::state::merged::MergedCounts;
+    use crate::state::receipts::{Receipts, Reporter};
+    use crate::state::teller::Teller;
+    use crate::state::unheard::Unheard;
+    use bulkmark_types::{FederationKey, nomination};
+    use proptest::prelude::*;
+
+    const DAY: u64 = 86_400;
+    const NOW: u64 = 20_000 * DAY + 1000;
+    const BOUND: u32 = 10;
+
+    fn server(settings: &Settings) -> Server {
+        let local = Local::recording(Generations::new(settings), Origin(1), Mark::default());
+        let mut server = Server {
+            counts: Counts::new(local, MergedCounts::new(settings), 0, settings),
+            cut_at: 0,
+            receipts: Receipts::default(),
+            limited: Limited::new(settings),
+            teller: Teller::default(),
+            unheard: Unheard::default(),
+            renewed: false,
+        };
+        server.tell_bulk(BOUND, 7);
+        server
+    }
+
+    fn signature(n: u8) -> Signature {
+        let mixed = u128::from(n).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+        let signature = Signature::from_bytes((mixed ^ mixed >> 61).to_le_bytes());
+        if n % 3 == 2 { nomination(&FederationKey::public(), signature) } else { signature }
+    }
+
+    /// What a holder of all makes of the updates, and a thin one of the notes.
+    struct Holders {
+        full: MergedCounts,
+        thin: Held,
+    }
+
+    impl Holders {
+        fn check(&self, now: u64) -> Result<(), TestCaseError> {
+            for n in 0..30 {
+                let full = self.full.count(signature(n), now);
+                let thin = self.thin.count(signature(n), now);
+                // All that people say is told.
+                let bound = if n % 3 == 2 { 1 } else { BOUND };
+                let low = if full < 16 * BOUND { 0 } else { full / 16 };
+                prop_assert!(thin <= full, "signature {} at {}: {} of {}", n, now, thin, full);
+                prop_assert!(
+                    full < bound || thin + low >= full,
+                    "signature {} at {}: {} of {}",
+                    n,
+                    now,
+                    thin,
+                    full
+                );
+            }
+            Ok(())
+        }
+    }
+
+    proptest! {
+        /// Own reports and those of a partner over ten days, in batches and updates as they come; the notes arrive in any order and some
+        /// of them again. Each count from the bound on is that of whoever holds all (a sixteenth less at most where it is far above), and falls with its
+        /// windows; no other is higher.
+        #[test]
+        fn notes_in_any_order_make_the_counts_of_bulk(
+            reports in prop::collection::vec((0u64..10, 0u8..30, prop_oneof![4 => 1u32..7, 1 => 50u32..400], any::<bool>(), any::<bool>()), 1..150),
+            order in prop::collection::vec(any::<prop::sample::Index>(), 0..300),
+        ) {
+            let settings = Settings::default();
+            let (mut server, mut number) = (server(&settings), 0);
+            let mut reports = reports;
+            reports.sort_by_key(|&(day, ..)| day);
+            for (day, n, times, is_partner, cuts) in reports {
+                let (now, limits) = (NOW + day * DAY, Limits { influence: 5, quota: 1_000_000 });
+                let client = if is_partner { "small" } else { "own" };
+                let reporter = Reporter { client: client.to_owned(), spool: 1 };
+                number += 1;
+                let limits = is_partner.then_some(limits);
+                server.take_batch(reporter, number, &[(signature(n), times)], limits, now, Origin(2)).unwrap();
+                if cuts {
+                    server.cut(now);
+                }
+            }
+            let now = NOW + 9 * DAY;
+            server.cut(now);
+            let mut holders = Holders { full: MergedCounts::new(&settings), thin: Held::new(&settings) };
+            for kept in &server.counts.changes.updates {
+                let update = Update::decode(&kept.bytes).unwrap();
+                holders.full.apply(&update, &kept.bytes, kept.at).unwrap();
+            }
+            let notes: Vec<Note> =
+                server.counts.changes.notes.iter().map(|kept| Note::decode(&kept.bytes).unwrap()).collect();
+            let again: Vec<&Note> = order.iter().filter(|_| !notes.is_empty()).map(|at| at.get(&notes)).collect();
+            for note in again.into_iter().chain(notes.iter().rev()) {
+                note.sections.iter().for_each(|section| holders.thin.raise(section, now, |_, _, _| ()));
+            }
+            for day in 0..8 {
+                holders.check(now + day * DAY)?;
+            }
+            // And the server tells whoever is new the same.
+            holders.thin = Held::new(&settings);
+            for (window, _, entries) in server.counts.held.dirty() {
+                holders.thin.raise(&Section { window, entries }, now, |_, _, _| ());
+            }
+            holders.check(now)?;
+        }
+    }
+}

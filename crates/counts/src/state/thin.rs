@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A milter that holds only bulk of what others count.
+
+use crate::history::bulk::{BulkMark, Note, Section};
+use crate::history::vector::{Chain, Mark, Origin};
+use crate::settings::Settings;
+use crate::state::cache::Cache;
+use crate::state::changes::KeptNote;
+use crate::state::held::Held;
+use crate::state::merged::MergedCounts;
+use std::sync::Arc;
+
+/// A list of bulk that is coming in.
+pub struct BulkAssembly {
+    mark: BulkMark,
+    versions: Vec<(Origin, u64)>,
+    held: Held,
+}
+
+impl BulkAssembly {
+    /// Of nothing yet; the list stands at `mark`, and has what rose up to these versions.
+    #[must_use]
+    pub fn new(settings: &Settings, mark: BulkMark, versions: Vec<(Origin, u64)>) -> Self {
+        Self { mark, versions, held: Held::new(settings) }
+    }
+
+    /// Adds a part of it.
+    pub fn add(&mut self, section: &Section, now: u64) {
+        self.held.raise(section, now, |_, _, _| ());
+    }
+}
+
+/// A note does not follow the last one that is known of its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("note {found} of bulk came, and {known} is the last one known here; those between are missing")]
+pub struct NoteGap {
+    /// The number that came.
+    pub found: u64,
+    /// The last one that is known.
+    pub known: u64,
+}
+
+impl Cache {
+    /// Takes a note of the list that is known here. False when it was known before.
+    ///
+    /// # Errors
+    /// When those between are missing; nothing is changed then.
+    pub fn take_note(&mut self, note: &Note, bytes: Arc<[u8]>, now: u64) -> Result<bool, NoteGap> {
+        self.counts.clock = now;
+        let known = self.counts.bulk.number;
+        if note.number <= known {
+            return Ok(false);
+        }
+        if note.number > known + 1 {
+            return Err(NoteGap { found: note.number, known });
+        }
+        self.counts.take_note(note, &bytes, now);
+        self.counts.changes.notes.push(KeptNote { number: note.number, at: now, bytes });
+        self.settle();
+        Ok(true)
+    }
+
+    /// Takes a whole list for all that others counted.
+    pub fn adopt_bulk(&mut self, assembly: BulkAssembly) {
+        let BulkAssembly { mark, versions, held } = assembly;
+        self.counts.held = held;
+        self.counts.bulk = mark;
+        self.counts.replace(MergedCounts::new(&self.counts.settings));
+        self.counts.move_to(&versions);
+        self.counts.changes.notes.clear();
+        self.counts.relisted = true;
+        self.settle();
+    }
+
+    /// Lets go of bulk that is held apart.
+    pub fn forget_bulk(&mut self) {
+        if self.counts.bulk.is_begun() {
+            self.counts.held = Held::new(&self.counts.settings);
+            self.counts.bulk = BulkMark::default();
+            self.counts.changes.notes.clear();
+            (self.counts.relisted, self.counts.adopted) = (true, true);
+        }
+    }
+}
+
+impl super::counts::Counts {
+    /// Applies a note, whose bytes are these.
+    pub fn take_note(&mut self, note: &Note, bytes: &[u8], now: u64) {
+        for section in &note.sections {
+            self.held.raise(section, now, |_, _, _| ());
+        }
+        self.move_to(&note.moved);
+        self.bulk = self.bulk.after(note.number, bytes);
+    }
+
+    /// Bulk is told up to these versions. That of an origin never goes back, and has no hash: nobody continues it here.
+    pub fn move_to(&mut self, versions: &[(Origin, u64)]) {
+        let vector = self.merged.vector_mut();
+        for &(origin, version) in versions {
+            if version > vector.get(origin).version {
+                vector.set(origin, Mark { version, chain: Chain::default() });
+            }
+        }
+    }
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Who said what here: so that each reporter counts once for a signature, and takes back what it said and no more.
+//!
+//! What a reporter said of a signature is a row of words, each in the window in which it was counted. It leaves with that window, as
+//! the count does: the sum of the words that are left is what the counts hold of this reporter.
+
+use crate::history::window::{Calendar, Window};
+use crate::settings::Settings;
+use crate::state::room::{Room, Rows};
+use crate::state::saying::{Nominated, Said, Saying, Side};
+use crate::state::spool::Waiting;
+use bulkmark_types::{ReporterId, Signature, UNIT, revocation};
+use std::collections::{BTreeSet, HashMap};
+
+/// Words of a row at most: who goes on changing their mind is not heard any more until one of the words is over.
+const MAX_WORDS: usize = 8;
+
+/// What one reporter said of one signature at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    /// The beginning of the window in which it is counted.
+    pub window: u64,
+    /// Above zero for spam, below for none.
+    pub units: i8,
+    pub told: Told,
+}
+
+/// Where a word is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Here alone.
+    Here,
+    /// Everywhere: others are told.
+    All,
+    /// It was sent, and nobody will ever say whether it was counted. It cannot be said again, which might count twice; and taking it back
+    /// subtracts nothing, which might be of what others said.
+    Unknown,
+    /// The same, and it was taken back.
+    Void,
+}
+
+impl Told {
+    const fn is_known(self) -> bool {
+        matches!(self, Self::Here | Self::All)
+    }
+}
+
+/// A word that is about to be counted.
+pub enum Wanted {
+    /// A new one, that may weigh so many units at most.
+    New(Side, u32),
+    /// It takes back so many units.
+    Back(u32),
+}
+
+/// Whose words, and of which nomination.
+pub type VoiceKey = (ReporterId, Signature);
+
+/// What the reporters of this mail server said by one tagged signature.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Own {
+    /// By how much its count is higher for it.
+    pub units: u32,
+    /// How many of them there are.
+    pub reporters: u32,
+}
+
+/// All rows.
+pub struct Voices {
+    calendar: Calendar,
+    rows: HashMap<VoiceKey, Vec<Word>>,
+    /// By tagged signature, what all reporters here said together.
+    own: HashMap<Signature, Own>,
+    room: Room,
+    /// Traps' rows that made place for others since this was last asked.
+    evicted: Vec<VoiceKey>,
+}
+
+impl Voices {
+    /// Of nobody yet.
+    pub fn new(settings: &Settings) -> Self {
+        let (rows, own) = (HashMap::new(), HashMap::new());
+        Self { calendar: Calendar::new(settings), rows, own, room: Room::default(), evicted: Vec::new() }
+    }
+
+    /// Puts a row back that was read from disk.
+    pub fn restore(&mut self, key: VoiceKey, words: Vec<Word>, is_trap: bool) {
+        self.add_row(key.1, &words);
+        self.room.take(key, is_trap, words.first().map_or(0, |word| word.window));
+        self.rows.insert(key, words);
+    }
+
+    /// Whether what is known of this reporter is that it is a trap.
+    pub fn is_trap(&self, reporter: ReporterId) -> bool {
+        self.room.is_trap(reporter)
+    }
+
+    /// How many rows there are, and whose.
+    pub const fn taken(&self) -> Rows {
+        self.room.rows()
+    }
+
+    pub fn row(&self, key: &VoiceKey) -> Option<&[Word]> {
+        self.rows.get(key).map(Vec::as_slice)
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What reporters here said by a tagged signature.
+    pub fn own(&self, signature: Signature) -> Own {
+        self.own.get(&signature).copied().unwrap_or_default()
+    }
+
+    /// What the counts must be raised by for what somebody says: tagged signatures, by how much, and whether others are told. Rows that
+    /// changed are added to `changed`.
+    pub fn say(
+        &mut self,
+        saying: &Saying,
+        changed: &mut BTreeSet<VoiceKey>,
+        mut weigh: impl FnMut(usize, Wanted) -> u32,
+    ) -> (Said, Vec<(Signature, u32, bool)>) {
+        let (mut said, mut raise) = (Said::default(), Vec::new());
+        for (at, &Nominated { nomination, shared, .. }) in saying.nominations.iter().enumerate() {
+            let key = (saying.reporter, nomination);
+            if self.make_void(&key, saying) {
+                weigh(at, Wanted::Back(0));
+                changed.insert(key);
+                said.taken_back += 1;
+                continue;
+            }
+            let next = self.next_word(&key, saying, |wanted| weigh(at, wanted));
+            let outcome = match next {
+                Ok((units, is_back)) => {
+                    // As it was told, so it is taken back.
+                    let told = self.row(&key).and_then(<[Word]>::last).filter(|_| is_back);
+                    let shared = told.map_or(shared, |word| word.told != Told::Here);
+                    said.units += u32::from(units.unsigned_abs());
+                    let signature = if units > 0 { nomination } else { revocation(nomination) };
+                    raise.push((signature, u32::from(units.unsigned_abs()), shared));
+                    let window = self.calendar.of_people(saying.now).start;
+                    if !self.rows.contains_key(&key) {
+                        self.room.take(key, saying.trap.is_some(), window);
+                    }
+                    // Most rows never have a second word.
+                    let row = self.rows.entry(key).or_insert_with(|| Vec::with_capacity(1));
+                    let is_first = !row.iter().any(|word| word.units.signum() == units.signum());
+                    row.push(Word { window, units, told: if shared { Told::All } else { Told::Here } });
+                    self.add_own(nomination, units, is_first);
+                    changed.insert(key);
+                    self.make_place(changed);
+                    if is_back { &mut said.taken_back } else { &mut said.counted }
+                }
+                Err(NoWord::Known) => &mut said.known,
+                Err(NoWord::TooOften) => &mut said.too_often,
+                Err(NoWord::NoRoom) => &mut said.no_room,
+                Err(NoWord::Weightless) => &mut said.weightless,
+                Err(NoWord::NotNew) => &mut said.left_out,
+            };
+            *outcome += 1;
+        }
+        (said, raise)
+    }
+
+    /// What is counted when a reporter says that, and whether it takes back what was said before.
+    fn next_word(
+        &self,
+        key: &VoiceKey,
+        saying: &Saying,
+        weigh: impl FnOnce(Wanted) -> u32,
+    ) -> Result<(i8, bool), NoWord> {
+        let words = self.row(key).unwrap_or_default();
+        let live = || words.iter().filter(|word| !self.is_over(word, saying.now));
+        let stands = self.stands(words, saying.now);
+        let wanted = wanted(saying, stands);
+        if wanted == 0 || stands.signum() == wanted {
+            return Err(NoWord::Known);
+        }
+        if stands == 0 && saying.nothing_new {
+            return Err(NoWord::NotNew);
+        }
+        // What is said can be taken back in any case.
+        if words.len() >= MAX_WORDS && !saying.only_back {
+            return Err(NoWord::TooOften);
+        }
+        if words.is_empty() && !self.room.admits(key.0, saying.trap.is_some()) {
+            return Err(NoWord::NoRoom);
+        }
+        // The oldest words leave first, with their windows, so what is left later is the end of the row: that must not weigh more than one
+        // word, either.
+        let window = self.calendar.of_people(saying.now).start;
+        let most = ends(live, window).map(|end| wanted * end).max().unwrap_or(0).max(0);
+        let most = u32::try_from(i32::try_from(UNIT).unwrap_or(0) - most).unwrap_or(0);
+        if most == 0 {
+            return Err(NoWord::Known);
+        }
+        let side = if wanted > 0 { Side::Spam } else { Side::NotSpam };
+        let units = match stands.unsigned_abs() {
+            0 => weigh(Wanted::New(side, most)),
+            stands => weigh(Wanted::Back(stands.min(most))),
+        };
+        match i8::try_from(units).unwrap_or(0) {
+            0 => Err(NoWord::Weightless),
+            units => Ok((if wanted > 0 { units } else { -units }, stands != 0)),
+        }
+    }
+
+    fn is_over(&self, word: &Word, now: u64) -> bool {
+        self.calendar.is_over(Window { start: word.window, ..self.calendar.of_people(now) }, now)
+    }
+
+    fn add_own(&mut self, nomination: Signature, units: i8, is_first: bool) {
+        let signature = if units > 0 { nomination } else { revocation(nomination) };
+        let own = self.own.entry(signature).or_default();
+        own.units = own.units.saturating_add(u32::from(units.unsigned_abs()));
+        own.reporters += u32::from(is_first);
+    }
+
+    fn add_row(&mut self, nomination: Signature, words: &[Word]) {
+        for (signature, Own { units, reporters }) in own_of(nomination, words) {
+            let own = self.own.entry(signature).or_default();
+            own.units = own.units.saturating_add(units);
+            own.reporters += reporters;
+        }
+    }
+
+    fn take_own(&mut self, nomination: Signature, words: &[Word]) {
+        for (signature, Own { units, reporters }) in own_of(nomination, words) {
+            let Some(own) = self.own.get_mut(&signature) else { continue };
+            own.units = own.units.saturating_sub(units);
+            own.reporters = own.reporters.saturating_sub(reporters);
+            if *own == Own::default() {
+                self.own.remove(&signature);
+            }
+        }
+    }
+
+    fn count_own(&mut self) {
+        self.own.clear();
+        let rows = std::mem::take(&mut self.rows);
+        rows.iter().for_each(|((_, nomination), words)| self.add_row(*nomination, words));
+        self.rows = rows;
+    }
+
+    /// What this reporter said something of that stands.
+    pub fn of_reporter(&self, reporter: ReporterId, now: u64) -> Vec<Signature> {
+        let rows = self.rows.iter().filter(|((who, _), _)| *who == reporter);
+        let stand = rows.filter(|(_, words)| self.stands(words, now) != 0);
+        stand.map(|((_, nomination), _)| *nomination).collect()
+    }
+
+    /// What stands of these words: above zero for spam, below for none.
+    pub fn stands(&self, words: &[Word], now: u64) -> i32 {
+        let live = words.iter().filter(|word| !self.is_over(word, now) && word.told != Told::Void);
+        live.map(|word| i32::from(word.units)).sum()
+    }
+
+    /// Takes back what may have been counted or not, if that is all that stands: nothing is counted for it.
+    fn make_void(&mut self, key: &VoiceKey, saying: &Saying) -> bool {
+        let Some(words) = self.row(key) else { return false };
+        let stands = self.stands(words, saying.now);
+        let wanted = wanted(saying, stands);
+        if wanted == 0 || stands.signum() != -wanted {
+            return false;
+        }
+        let known: i32 = words
+            .iter()
+            .filter(|word| word.told.is_known() && !self.is_over(word, saying.now))
+            .map(units)
+            .sum();
+        for word in self.rows.get_mut(key).into_iter().flatten().filter(|word| word.told == Told::Unknown) {
+            word.told = Told::Void;
+        }
+        // What is known to count besides is taken back by the opposite word.
+        known.signum() != -wanted
+    }
+
+    /// Traps that say much forget what they said first.
+    fn make_place(&mut self, changed: &mut BTreeSet<VoiceKey>) {
+        while let Some(key) = self.room.too_many() {
+            if let Some(words) = self.rows.remove(&key) {
+                self.take_own(key.1, &words);
+                self.room.leave(key.0);
+                changed.insert(key);
+                self.evicted.push(key);
+            }
+        }
+    }
+
+    /// Traps' rows that made place for others since this was last asked.
+    pub fn take_evicted(&mut self) -> Vec<VoiceKey> {
+        std::mem::take(&mut self.evicted)
+    }
+
+    /// Of these reports, which nobody will ever answer, it is not known whether they count. The rows that changed are returned.
+    pub fn doubt(&mut self, reports: &[Waiting]) -> BTreeSet<VoiceKey> {
+        self.change(reports, |word| word.told = Told::Unknown)
+    }
+
+    /// These reports were counted in the window of `now`, and leave with that.
+    pub fn counted(&mut self, reports: &[Waiting], now: u64) -> BTreeSet<VoiceKey> {
+        let window = self.calendar.of_people(now).start;
+        let late: Vec<Waiting> = (reports.iter().copied())
+            .filter(|report| self.calendar.of_people(report.at).start < window)
+            .collect();
+        self.change(&late, |word| word.window = window)
+    }
+
+    /// Changes a word for each of these reports: one like it. Who of several said it makes no difference to the counts.
+    fn change(&mut self, reports: &[Waiting], change: impl Fn(&mut Word)) -> BTreeSet<VoiceKey> {
+        let mut wanted: HashMap<(Signature, u64, u32), usize> = HashMap::new();
+        for report in reports.iter().filter(|report| report.signature.is_of_people()) {
+            let window = self.calendar.of_people(report.at).start;
+            *wanted.entry((report.signature, window, report.times)).or_default() += 1;
+        }
+        if wanted.is_empty() {
+            return BTreeSet::new();
+        }
+        let place = |nomination: Signature, word: &Word| {
+            let signature = if word.units > 0 { nomination } else { revocation(nomination) };
+            (signature, word.window, u32::from(word.units.unsigned_abs()))
+        };
+        let is_like =
+            |key: &VoiceKey, word: &Word| word.told == Told::All && wanted.contains_key(&place(key.1, word));
+        let rows = self.rows.iter().filter(|(key, words)| words.iter().any(|word| is_like(key, word)));
+        let keys: BTreeSet<VoiceKey> = rows.map(|(key, _)| *key).collect();
+        let mut changed = BTreeSet::new();
+        for key in keys {
+            for word in self.rows.get_mut(&key).into_iter().flatten().filter(|word| word.told == Told::All) {
+                if let Some(left @ 1..) = wanted.get_mut(&place(key.1, word)) {
+                    *left -= 1;
+                    change(word);
+                    changed.insert(key);
+                }
+            }
+        }
+        self.count_own();
+        changed
+    }
+
+    /// All rows.
+    pub fn iter(&self) -> impl Iterator<Item = (&VoiceKey, &[Word])> {
+        self.rows.iter().map(|(key, words)| (key, &**words))
+    }
+
+    /// Whether anybody's word of this nomination is left.
+    pub fn is_spoken_of(&self, nomination: Signature) -> bool {
+        [nomination, revocation(nomination)].iter().any(|signature| self.own.contains_key(signature))
+    }
+
+    /// Takes out words whose windows are over. The rows that changed are returned.
+    pub fn take_expired(&mut self, now: u64) -> BTreeSet<VoiceKey> {
+        let mut changed = BTreeSet::new();
+        let over: Vec<VoiceKey> = self
+            .rows
+            .iter()
+            .filter(|(_, words)| words.iter().any(|word| self.is_over(word, now)))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in over {
+            let Some(mut words) = self.rows.remove(&key) else { continue };
+            words.retain(|word| !self.is_over(word, now));
+            if words.is_empty() {
+                self.room.leave(key.0);
+            } else {
+                self.rows.insert(key, words);
+            }
+            changed.insert(key);
+        }
+        if !changed.is_empty() {
+            self.count_own();
+            let rows = &self.rows;
+            self.room.sweep(|key| rows.contains_key(key));
+        }
+        changed
+    }
+}
+
+/// Which way the next word is to go where so much stands: 1 for spam, -1 for none, 0 for no word.
+fn wanted(saying: &Saying, stands: i32) -> i32 {
+    match saying.side {
+        _ if saying.only_back => -stands.signum(),
+        Side::Spam => 1,
+        Side::NotSpam => -1,
+    }
+}
+
+fn units(word: &Word) -> i32 {
+    word.units.into()
+}
+
+/// What one reporter's words add to what is known to count of them, for the nomination and against it.
+fn own_of(nomination: Signature, words: &[Word]) -> impl Iterator<Item = (Signature, Own)> {
+    let sides = [(nomination, 1), (revocation(nomination), -1)];
+    sides.into_iter().filter_map(|(signature, side)| {
+        let of_side = words.iter().filter(|word| word.told.is_known() && word.units.signum() == side);
+        let units = of_side.map(|word| u32::from(word.units.unsigned_abs())).sum();
+        (units > 0).then_some((signature, Own { units, reporters: 1 }))
+    })
+}
+
+/// What would stand of these words, and of one in `window`, if only the windows from each of theirs on were left.
+fn ends<'a, I: Iterator<Item = &'a Word>>(words: impl Fn() -> I, window: u64) -> impl Iterator<Item = i32> {
+    let left = move |from: u64, words: I| {
+        words.filter(|word| word.window >= from).map(|word| i32::from(word.units)).sum()
+    };
+    let windows = words().map(|word| word.window).filter(move |&from| from <= window);
+    windows.chain([window]).map(move |from| left(from, words()))
+}
+
+/// Why a word is not counted.
+enum NoWord {
+    Known,
+    TooOften,
+    NoRoom,
+    Weightless,
+    NotNew,
+}

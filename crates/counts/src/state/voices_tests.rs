@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What users and other servers rely on, of what people say.
+
+use super::counts::Counts;
+use super::generations::Generations;
+use super::hearing::Forgotten;
+use super::limited::{Limited, Limits};
+use super::local::Local;
+use super::merged::MergedCounts;
+use super::receipts::{Receipts, Reporter};
+use super::retries::Retries;
+use super::roles::State;
+use super::saying::{Nominated, Said, Saying, Side, Weighing};
+use super::server::Server;
+use super::site::Site;
+use super::spool::Spool;
+use super::teller::Teller;
+use super::unheard::Unheard;
+use super::voices::{Own, Voices, Word};
+use crate::history::update::Update;
+use crate::history::vector::{Mark, Origin};
+use crate::history::window::{Calendar, PEOPLE_WINDOW, Window};
+use crate::settings::Settings;
+use crate::trust;
+use bulkmark_types::{FederationKey, ReporterId, Signature, UNIT, nomination, revocation};
+use proptest::prelude::*;
+use std::collections::{BTreeSet, HashMap};
+use std::num::NonZeroU32;
+
+pub(super) const DAY: u64 = 86_400;
+pub(super) const NOW: u64 = 20_000 * DAY + 1000;
+
+pub(super) fn counts(settings: &Settings) -> Counts {
+    let local = Local::recording(Generations::new(settings), Origin(1), Mark::default());
+    Counts::new(local, MergedCounts::new(settings), 0, settings)
+}
+
+pub(super) fn site(settings: &Settings) -> Ledger {
+    let site = Site { counts: counts(settings), retries: Retries::default(), left: Spool::new(1) };
+    Ledger(State::Site(site))
+}
+
+/// A ledger as the writer has it.
+pub(super) struct Ledger(pub(super) State);
+
+impl Ledger {
+    pub(super) fn say(&mut self, saying: &Saying) -> Said {
+        Said { units: 0, ..self.0.say(saying).unwrap() }
+    }
+
+    pub(super) const fn counts(&self) -> &Counts {
+        self.0.counts()
+    }
+
+    pub(super) const fn counts_mut(&mut self) -> &mut Counts {
+        self.0.counts_mut()
+    }
+}
+
+pub(super) fn of(n: u8) -> Signature {
+    nomination(&FederationKey::public(), Signature::from_bytes([n; 16]))
+}
+
+pub(super) fn saying(reporter: u8, n: u8, side: Side, units: u32, now: u64) -> Saying {
+    let nominations = vec![Nominated { of: Signature::from_bytes([n; 16]), nomination: of(n), shared: true }];
+    let reporter = ReporterId::from_bytes([reporter; 16]);
+    let weighing = Weighing { thousandths: 1000, ..Weighing::default() };
+    Saying { reporter, side, nominations, trap: Some(units), weighing, now, ..Saying::default() }
+}
+
+/// What stands by a signature: nominations less revocations.
+pub(super) fn net(site: &Ledger, n: u8, now: u64) -> i64 {
+    let count = |signature| i64::from(site.counts().count(signature, now));
+    count(of(n)) - count(revocation(of(n)))
+}
+
+#[test]
+fn one_reporter_counts_once_and_takes_back_what_it_weighed() {
+    let mut site = site(&Settings::default());
+    let counted = Said { counted: 1, ..Said::default() };
+    let known = Said { known: 1, ..Said::default() };
+    assert_eq!(site.say(&saying(1, 1, Side::Spam, 5, NOW)), counted);
+    for later in [0, DAY, 20 * DAY] {
+        assert_eq!(site.say(&saying(1, 1, Side::Spam, 5, NOW + later)), known);
+        assert_eq!(net(&site, 1, NOW + later), 5);
+    }
+    // Meanwhile it is trusted more; what it takes back is what it brought.
+    let taken_back = Said { taken_back: 1, ..Said::default() };
+    assert_eq!(site.say(&saying(1, 1, Side::NotSpam, UNIT, NOW + 20 * DAY)), taken_back);
+    assert_eq!(net(&site, 1, NOW + 20 * DAY), 0);
+    // What nobody calls spam cannot be revoked.
+    let weightless = Said { weightless: 1, ..Said::default() };
+    assert_eq!(site.say(&saying(2, 1, Side::NotSpam, 3, NOW + 20 * DAY)), weightless);
+    assert_eq!(site.say(&saying(3, 1, Side::Spam, UNIT, NOW + 20 * DAY)), counted);
+    assert_eq!(site.say(&saying(2, 1, Side::NotSpam, 3, NOW + 20 * DAY)), counted);
+    assert_eq!(net(&site, 1, NOW + 20 * DAY), 5);
+    let own = Own { units: 8, reporters: 2 };
+    assert_eq!(site.counts().voices.own(revocation(of(1))), own);
+}
+
+#[test]
+fn who_takes_back_says_nothing_else() {
+    let mut site = site(&Settings::default());
+    let back = |reporter| Saying { only_back: true, ..saying(reporter, 1, Side::Spam, UNIT, NOW) };
+    assert_eq!(site.say(&back(1)), Said { known: 1, ..Said::default() });
+    site.say(&saying(1, 1, Side::Spam, UNIT, NOW));
+    site.say(&saying(2, 1, Side::NotSpam, UNIT, NOW));
+    assert_eq!(site.say(&back(1)), Said { taken_back: 1, ..Said::default() });
+    assert_eq!(net(&site, 1, NOW), -8);
+    assert_eq!(site.say(&back(2)), Said { taken_back: 1, ..Said::default() });
+    assert_eq!(site.say(&back(2)), Said { known: 1, ..Said::default() });
+    assert_eq!(net(&site, 1, NOW), 0);
+}
+
+/// Who goes on changing their mind is not heard any more until a word is over; others are.
+#[test]
+fn who_changes_their_mind_too_often_is_not_heard() {
+    let mut site = site(&Settings::default());
+    for n in 0..8 {
+        let side = if n % 2 == 0 { Side::Spam } else { Side::NotSpam };
+        let said = site.say(&saying(1, 1, side, UNIT, NOW));
+        assert_eq!(said.counted + said.taken_back, 1, "{n}: {said:?}");
+    }
+    let again = saying(1, 1, Side::Spam, UNIT, NOW);
+    assert_eq!(site.say(&again), Said { too_often: 1, ..Said::default() });
+    assert_eq!(site.say(&saying(2, 1, Side::Spam, UNIT, NOW)), Said { counted: 1, ..Said::default() });
+    assert_eq!(net(&site, 1, NOW), 8);
+}
+
+/// What was kept here is taken back here, whatever is shared by then; what others were told, they are told is taken back.
+#[test]
+fn what_was_told_to_whom_is_taken_back_there() {
+    let settings = Settings::default();
+    for shared in [false, true] {
+        let mut voices = Voices::new(&settings);
+        let mut say = |side, shared| {
+            let mut saying = saying(1, 1, side, UNIT, NOW);
+            saying.nominations[0].shared = shared;
+            voices.say(&saying, &mut BTreeSet::new(), |_, _| UNIT).1
+        };
+        assert_eq!(say(Side::Spam, shared), [(of(1), UNIT, shared)]);
+        assert_eq!(say(Side::NotSpam, !shared), [(revocation(of(1)), UNIT, shared)]);
+    }
+}
+
+/// Of a mailing one signature has the subject of the first message, and no more of it than is shown.
+#[test]
+fn a_subject_is_kept_once() {
+    let mut site = site(&Settings::default());
+    let mut said = saying(1, 1, Side::Spam, UNIT, NOW);
+    said.nominations.extend(saying(1, 2, Side::Spam, UNIT, NOW).nominations);
+    site.say(&Saying { subject: "x".repeat(1000), ..said.clone() });
+    said.reporter = ReporterId::from_bytes([2; 16]);
+    said.nominations.reverse();
+    site.say(&Saying { subject: "another".to_owned(), ..said });
+    let subjects: Vec<&str> = site.counts().cases.iter().map(|(_, case)| &*case.subject).collect();
+    assert_eq!(subjects.iter().map(|subject| subject.len()).sum::<usize>(), 120, "{subjects:?}");
+    assert_eq!(site.counts().cases.get(of(1)).unwrap().subject, "x".repeat(120));
+}
+
+/// After so many voices no more are remembered to be judged. Who is trusted weighs all the same; newcomers do not, whose bound is reckoned
+/// on what is remembered.
+#[test]
+fn voices_beyond_the_bound_are_not_kept() {
+    let mut site = site(&Settings::default());
+    let word = |who: u128, n, now| {
+        let reporter = ReporterId::from_bytes((who << 8).to_le_bytes());
+        Saying { reporter, trap: None, ..saying(0, n, Side::Spam, UNIT, now) }
+    };
+    let (trusted, later) = (1000, NOW + 2 * DAY);
+    for who in trusted..trusted + 12 {
+        site.say(&word(who, 1, NOW));
+    }
+    site.counts_mut().add(Signature::from_bytes([1; 16]), 100, NOW);
+    site.say(&word(trusted, 3, later));
+    assert_eq!(site.counts().trust.standings.established(), 12);
+
+    let settings = trust::Settings::new(1.0, 1000.0, 3 * UNIT).unwrap();
+    let weighing = Weighing { settings, thousandths: 1000, ..Weighing::default() };
+    let mut counted = |who| site.say(&Saying { weighing, ..word(who, 2, later) }).counted;
+    assert_eq!((0..300).map(&mut counted).sum::<usize>(), 256);
+    assert_eq!(counted(trusted), 1);
+    assert_eq!(site.counts().cases.get(of(2)).unwrap().voices.len(), 256);
+}
+
+/// It counts for 30 days, in windows of five, whatever bulk does; and not for what is asked of bulk.
+#[test]
+fn what_people_say_counts_for_its_own_retention() {
+    let mut site = site(&Settings::default());
+    let begin = NOW - NOW % PEOPLE_WINDOW;
+    site.say(&saying(1, 1, Side::Spam, UNIT, begin));
+    let bulk = Signature::from_bytes([1; 16]);
+    assert_eq!(site.counts().count(bulk, begin), 0, "nobody saw it");
+    site.counts_mut().add(bulk, 3, begin);
+    for (day, people, mail) in [(0, 8, 3), (6, 8, 3), (7, 8, 0), (29, 8, 0), (30, 0, 0)] {
+        let now = begin + day * DAY;
+        assert_eq!(site.counts().count(of(1), now), people, "day {day}");
+        assert_eq!(site.counts().count(bulk, now), mail, "day {day}");
+    }
+    assert!(site.counts_mut().voices.take_expired(begin + 29 * DAY).is_empty());
+    assert_eq!(site.counts_mut().voices.take_expired(begin + 30 * DAY).len(), 1);
+    assert_eq!((site.counts().voices.len(), site.counts().voices.own(of(1))), (0, Own::default()));
+}
+
+/// Users of whom nothing is known weigh a quarter, and the more the more others bear them out, which is looked at two days after the
+/// first word; who is forgotten weighs a quarter again, and nothing is left of all that it said.
+#[test]
+fn trust_grows_as_others_say_the_same() {
+    let mut site = site(&Settings::default());
+    let word = |who, n, now| Saying { trap: None, ..saying(who, n, Side::Spam, UNIT, now) };
+    for who in 0..12 {
+        site.say(&word(who, 1, NOW + u64::from(who)));
+    }
+    assert_eq!(net(&site, 1, NOW + 20), 24);
+    site.counts_mut().add(Signature::from_bytes([1; 16]), 100, NOW + 20);
+    site.say(&word(0, 2, NOW + 2 * DAY - 1));
+    assert_eq!(net(&site, 2, NOW + 2 * DAY), 2, "nobody is judged yet");
+    site.say(&word(1, 2, NOW + 2 * DAY));
+    assert_eq!(net(&site, 2, NOW + 2 * DAY), 7);
+    assert_eq!(site.counts().trust.standings.established(), 12);
+    assert_eq!(site.counts().changes.standings.len(), 12, "all of them are written");
+    // Now that there are trusted users, newcomers have their bound.
+    for who in 100..112 {
+        site.say(&word(who, 3, NOW + 2 * DAY));
+    }
+    assert_eq!(net(&site, 3, NOW + 2 * DAY), 8);
+    let forgotten = site.0.forget(ReporterId::from_bytes([1; 16]), None, NOW + 3 * DAY);
+    assert_eq!(forgotten, Ok(Forgotten { taken_back: 2, ..Forgotten::default() }));
+    assert_eq!([1, 2].map(|n| net(&site, n, NOW + 3 * DAY)), [22, 2]);
+    site.say(&word(1, 4, NOW + 3 * DAY));
+    assert_eq!(net(&site, 4, NOW + 3 * DAY), 2);
+    assert_eq!(site.0.forget(ReporterId::from_bytes([99; 16]), None, NOW), Ok(Forgotten::default()));
+}
+
+/// What is known of a mailing leaves with the last word on it.
+#[test]
+fn nothing_is_known_of_what_nobody_speaks_of() {
+    let mut site = site(&Settings::default());
+    for n in 0..5 {
+        site.say(&saying(1, n, Side::Spam, UNIT, NOW + u64::from(n) * 10 * DAY));
+        assert_eq!(site.counts().cases.iter().count(), 1 + usize::from(n));
+    }
+    site.0.take_expired(NOW + 50 * DAY);
+    assert_eq!(site.counts().cases.iter().count(), 2);
+    site.0.take_expired(NOW + 100 * DAY);
+    assert_eq!((site.counts().cases.iter().count(), site.counts().voices.len()), (0, 0));
+    assert_eq!(site.counts().cases.due(u64::MAX, 10), []);
+}
+
+/// Memory is taken for people only once somebody said something, and less of it.
+#[test]
+fn a_window_of_people_is_smaller() {
+    let mut site = site(&Settings::default());
+    site.counts_mut().add(Signature::from_bytes([1; 16]), 1, NOW);
+    assert!(!site.counts().has_people());
+    site.say(&saying(1, 1, Side::Spam, UNIT, NOW));
+    assert!(site.counts().has_people());
+    let capacities = site.counts().local.generations.iter().map(|g| g.row.slices()[0].capacity);
+    assert_eq!(capacities.collect::<Vec<_>>(), [1_000_000, 125_000]);
+}
+
+pub(super) fn server(settings: &Settings) -> Server {
+    Server {
+        counts: counts(settings),
+        cut_at: 0,
+        receipts: Receipts::default(),
+        limited: Limited::new(settings),
+        teller: Teller::default(),
+        unheard: Unheard::default(),
+        renewed: false,
+    }
+}
+
+/// Of little memory.
+pub(super) fn small() -> Settings {
+    Settings { capacity: NonZeroU32::new(8000).unwrap(), ..Settings::default() }
+}
+
+proptest! {
+    /// Whoever says whatever when, and as often as they like: what is counted of each reporter is the last thing that it said and did
+    /// not take back, or nothing, and never weighs more than its word. What is read from the disk anew goes on in the same way.
+    #[test]
+    fn of_each_reporter_one_word_stands(
+        words in prop::collection::vec((0u64..45, 0u8..4, 0u8..3, any::<bool>(), any::<bool>(), 1u32..=UNIT, any::<bool>()), 1..120)
+    ) {
+        let (settings, mut words) = (small(), words);
+        let calendar = Calendar::new(&settings);
+        let mut site = site(&settings);
+        let mut model: HashMap<(u8, u8), Vec<(Window, i64)>> = HashMap::new();
+        words.sort_by_key(|&(day, ..)| day);
+        for (day, reporter, n, is_spam, only_back, units, restarts) in words {
+            let now = NOW + day * DAY;
+            let side = if is_spam { Side::Spam } else { Side::NotSpam };
+            let said = site.say(&Saying { only_back, ..saying(reporter, n, side, units, now) });
+            let row = model.entry((reporter, n)).or_default();
+            let stands: i64 = row.iter().filter(|(w, _)| !calendar.is_over(*w, now)).map(|(_, u)| u).sum();
+            let wanted = if only_back { -stands.signum() } else if is_spam { 1 } else { -1 };
+            if said.counted + said.taken_back > 0 {
+                prop_assert!(stands.signum() != wanted && wanted != 0);
+                let key = (ReporterId::from_bytes([reporter; 16]), of(n));
+                let last = site.counts().voices.row(&key).unwrap().last().unwrap().units;
+                let by = i64::from(last) * wanted;
+                let most = if stands == 0 { i64::from(units) } else { stands.abs() };
+                prop_assert!((1..=most).contains(&by), "{} of {}", by, most);
+                row.push((calendar.of_people(now), wanted * by));
+            } else {
+                let is_silent = row.iter().all(|(w, _)| calendar.is_over(*w, now));
+                let is_heard = wanted == 0 || !is_silent || said.too_often + said.weightless == 1;
+                prop_assert!(is_heard, "who said nothing that counts is heard: {:?}", said);
+            }
+            for n in 0..3 {
+                let live = |(r, m): (u8, u8)| {
+                    let row = model.get(&(r, m)).into_iter().flatten();
+                    row.filter(|(w, _)| calendar.is_live(*w, now)).map(|(_, u)| *u).collect::<Vec<_>>()
+                };
+                let mut sum = 0;
+                for reporter in 0..4 {
+                    sum += live((reporter, n)).iter().sum::<i64>();
+                    // Now, and when what it said first has left.
+                    for later in (0..35).step_by(5).map(|days| now + days * DAY) {
+                        let row = model.get(&(reporter, n)).into_iter().flatten();
+                        let left = row.filter(|(w, _)| !calendar.is_over(*w, later)).map(|(_, u)| u);
+                        let of_one: i64 = left.sum();
+                        prop_assert!(of_one.abs() <= i64::from(UNIT), "{} of one", of_one);
+                    }
+                }
+                prop_assert_eq!(net(&site, n, now), sum);
+                let nominated: i64 = (0..4).flat_map(|r| live((r, n))).filter(|u| *u > 0).sum();
+                prop_assert_eq!(i64::from(site.counts().count(of(n), now)), nominated);
+            }
+            if restarts {
+                site.counts_mut().voices.take_expired(now);
+                let mut voices = Voices::new(&settings);
+                for reporter in 0..4 {
+                    for n in 0..3 {
+                        let key = (ReporterId::from_bytes([reporter; 16]), of(n));
+                        let row: Option<Vec<Word>> = site.counts().voices.row(&key).map(<[Word]>::to_vec);
+                        row.into_iter().for_each(|row| voices.restore(key, row, true));
+                    }
+                }
+                for n in 0..3 {
+                    for signature in [of(n), revocation(of(n))] {
+                        prop_assert_eq!(voices.own(signature), site.counts().voices.own(signature));
+                    }
+                }
+                site.counts_mut().voices = voices;
+            }
+        }
+    }
+
+    /// Whatever a limited client says of whatever, over a month: no signature's weight rises by more than its limit through it, for or
+    /// against, here or at whoever hears of it; and what it says of people takes nothing from what it may say of bulk.
+    #[test]
+    fn a_limited_client_weighs_no_more_than_its_limit(
+        reports in prop::collection::vec((0u64..40, 0u8..12, 1u32..30), 1..150)
+    ) {
+        let (settings, mut reports) = (small(), reports);
+        let limits = Limits { influence: 5, quota: 1_000_000 };
+        let mut server = server(&settings);
+        reports.sort_by_key(|&(day, ..)| day);
+        let mut holder = MergedCounts::new(&settings);
+        let signature = |n: u8| match n % 3 {
+            0 => of(n),
+            1 => revocation(of(n)),
+            _ => Signature::from_bytes([n; 16]),
+        };
+        for (number, (day, n, times)) in (1..).zip(reports) {
+            let now = NOW + day * DAY;
+            let reporter = Reporter { client: "partner".to_owned(), spool: 1 };
+            server.take_batch(reporter, number, &[(signature(n), times)], Some(limits), now, Origin(2)).unwrap();
+            server.cut(now);
+            for kept in server.counts.changes.updates.drain(..) {
+                holder.apply(&Update::decode(&kept.bytes).unwrap(), &kept.bytes, now).unwrap();
+            }
+            for n in 0..12 {
+                let count = server.count(signature(n), now);
+                prop_assert!(count <= 5, "{} of {}", count, n);
+                prop_assert_eq!(holder.count(signature(n), now), count);
+            }
+            let at_least = times.min(5).min(server.count(signature(n), now));
+            prop_assert!(at_least > 0, "what is below the limit is counted");
+        }
+    }
+}

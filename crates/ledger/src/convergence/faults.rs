@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Single schedules for what once went wrong.
+
+use super::node::{NOW, Node};
+use super::world::signature;
+use bulkmark_counts::history::refusal::Refusal;
+use bulkmark_counts::history::vector::{Origin, Vector};
+use bulkmark_counts::settings::{Federation, Role, Settings};
+use bulkmark_counts::state::receipts::{MAX_SPOOLS, Reporter};
+use bulkmark_counts::state::server::NotCounted;
+use std::num::NonZeroU32;
+
+fn settings() -> Settings {
+    Settings { capacity: NonZeroU32::new(2000).unwrap(), ..Settings::default() }
+}
+
+fn node(role: Role, number: u64) -> Node {
+    Node::new(format!("{role} {number}"), role, settings(), number)
+}
+
+/// A server counts a signature, and others can know it.
+fn count(server: &mut Node, number: u64, reported: usize) {
+    let reporter = Reporter { client: "a".to_owned(), spool: 1 };
+    let taken = server.state().server().unwrap();
+    taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(0)).unwrap();
+    server.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+}
+
+fn pull(from: &Node, to: &mut Node) {
+    for bytes in from.updates(&to.view().vector(), usize::MAX).unwrap() {
+        to.apply(&bytes).unwrap();
+    }
+    to.commit();
+}
+
+/// Two servers that do not know each other's news, whose snapshots a milter takes in turn: nothing that it knew is lost.
+#[test]
+fn snapshots_in_turn_are_no_step_back() {
+    let (mut one, mut two) = (node(Role::Server, 1), node(Role::Server, 2));
+    count(&mut one, 1, 0);
+    count(&mut two, 1, 1);
+    pull(&two, &mut one);
+    pull(&one, &mut two);
+    count(&mut one, 2, 2);
+    count(&mut two, 2, 3);
+    let mut milter = node(Role::Cache, 3);
+    let snapshot = |server: &Node| server.snapshot(&Vector::new());
+    milter.adopt(snapshot(&one), false).unwrap();
+    pull(&two, &mut milter);
+    let counts = |milter: &Node| [0, 1, 2, 3].map(|n| milter.view().count(signature(n), NOW));
+    assert_eq!(counts(&milter), [1; 4]);
+    for server in [&one, &two] {
+        let refused = milter.adopt(snapshot(server), false);
+        assert!(matches!(refused, Err(Refusal::Behind { have: 2, version: 1, .. })), "{refused:?}");
+        assert_eq!(counts(&milter), [1; 4]);
+    }
+    // One that knows all is taken, over a restart, too.
+    pull(&two, &mut one);
+    one.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    milter.adopt(snapshot(&one), false).unwrap();
+    milter.commit();
+    milter.restart(None);
+    assert_eq!(counts(&milter), [1; 4]);
+}
+
+/// What others know of other origins is added up: a milter that merged ledgers has counts of no origin, and a server that lost
+/// its disk has a new one.
+#[test]
+fn a_snapshot_of_strangers_is_added() {
+    let (mut one, mut two, mut milter) = (node(Role::Server, 1), node(Role::Server, 2), node(Role::Cache, 3));
+    count(&mut one, 1, 0);
+    count(&mut two, 1, 0);
+    pull(&one, &mut milter);
+    milter.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    milter.adopt(two.snapshot(&Vector::new()), false).unwrap();
+    milter.commit();
+    milter.restart(None);
+    assert_eq!(milter.view().count(signature(0), NOW), 2);
+    assert!(milter.view().vector().covers(&one.view().vector()));
+}
+
+/// A server that was put back to an old copy knows less of itself. Its milters take that, or they would wait for ever.
+#[test]
+fn a_milter_follows_a_server_that_forgot() {
+    let (mut server, mut milter) = (node(Role::Server, 1), node(Role::Cache, 3));
+    count(&mut server, 1, 0);
+    let copy = server.copy();
+    count(&mut server, 2, 1);
+    pull(&server, &mut milter);
+    server.restart(Some(&copy));
+    let refusal = server.updates(&milter.view().vector(), usize::MAX);
+    assert!(matches!(refusal, Err(Refusal::Fork { .. })), "{refusal:?}");
+    milter.adopt(server.snapshot(&Vector::new()), false).unwrap_err();
+    milter.adopt(server.snapshot(&Vector::new()), true).unwrap();
+    count(&mut server, 2, 2);
+    pull(&server, &mut milter);
+    assert_eq!([0, 1, 2].map(|n| milter.view().count(signature(n), NOW)), [1, 0, 1]);
+}
+
+/// A server has a report that is in no update, and is killed. While it waits for its peer, which may know more, it hears of others'
+/// reports and looks for something to tell, and is killed again. The report is told all the same.
+#[test]
+fn what_is_held_back_outlives_another_kill() {
+    let federation = Federation { peers: vec!["two".to_owned()], ..Federation::default() };
+    let mut one = Node::new("one".to_owned(), Role::Server, Settings { federation, ..settings() }, 1);
+    let mut two = node(Role::Server, 2);
+    count(&mut one, 1, 0);
+    let reporter = Reporter { client: "a".to_owned(), spool: 1 };
+    let taken = one.state().server().unwrap();
+    taken.take_batch(reporter, 2, &[(signature(1), 1)], None, NOW, Origin(0)).unwrap();
+    one.commit();
+    one.restart(None);
+    one.state().cut(NOW);
+    count(&mut two, 1, 2);
+    pull(&two, &mut one);
+    one.restart(None);
+    one.hear("two", &two.view().vector());
+    one.state().cut(NOW);
+    one.commit();
+    pull(&one, &mut two);
+    assert_eq!([0, 1, 2].map(|n| two.counted(signature(n))), [1; 3]);
+}
+
+/// A reporter that is forgotten and comes again before the commit is remembered, and one that is forgotten last is not.
+#[test]
+fn the_last_word_on_a_reporter_is_on_disk() {
+    let mut server = node(Role::Server, 1);
+    let reporter = |spool| Reporter { client: "a".to_owned(), spool };
+    let spools = MAX_SPOOLS as u64;
+    for spool in (0..=spools).chain([0]) {
+        let taken = server.state().server().unwrap();
+        taken
+            .take_batch(
+                reporter(spool),
+                1 + u64::from(spool == 0),
+                &[(signature(0), 1)],
+                None,
+                NOW,
+                Origin(0),
+            )
+            .unwrap();
+    }
+    server.commit();
+    server.restart(None);
+    let receipts = &server.state().server().unwrap().receipts;
+    assert!(receipts.find(&reporter(0), 2).unwrap().is_some());
+    assert_eq!(receipts.find(&reporter(1), 1), Ok(None), "it was forgotten for the one that came again");
+    assert!(receipts.find(&reporter(spools), 1).unwrap().is_some());
+}
+
+/// A server whose windows are for so many signatures.
+fn server_for(capacity: u32) -> Node {
+    let settings = Settings { capacity: NonZeroU32::new(capacity).unwrap(), ..Settings::default() };
+    Node::new(format!("server for {capacity}"), Role::Server, settings, capacity.into())
+}
+
+/// Filters of one window that are of several sizes are counted together, over a restart, too; and there are only so many of them.
+#[test]
+fn sizes_stand_beside_one_another() {
+    let mut milter = node(Role::Cache, 1);
+    let mut servers = [1000, 2000, 3000, 4000, 5000].map(server_for);
+    for (server, n) in servers.iter_mut().zip(1..) {
+        count(server, 1, 0);
+        let update = &server.updates(&milter.view().vector(), usize::MAX).unwrap()[0];
+        let applied = milter.apply(update);
+        milter.commit();
+        assert_eq!(milter.view().count(signature(0), NOW), n.min(4));
+        if n == 5 {
+            let refusal = applied.unwrap_err().to_string();
+            assert!(
+                refusal.contains("the number of capacities in a window is 5, expected 0 to 4"),
+                "{refusal}"
+            );
+        }
+    }
+    milter.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    milter.restart(None);
+    assert_eq!(milter.view().count(signature(0), NOW), 4);
+}
+
+/// A server tells what is only in its journal as yet, is killed, and has another capacity when it comes back: its window keeps the
+/// size that others know.
+#[test]
+fn a_window_keeps_its_size_over_a_crash() {
+    let (mut server, mut milter) = (server_for(1000), node(Role::Cache, 1));
+    let reporter = |n| Reporter { client: "a".to_owned(), spool: n };
+    for n in 0..3 {
+        let taken = server.state().server().unwrap();
+        taken.take_batch(reporter(n), 1, &[(signature(0), 1)], None, NOW, Origin(0)).unwrap();
+        server.state().cut(NOW);
+        server.commit();
+        pull(&server, &mut milter);
+        server.set_capacity(5000);
+        server.restart(None);
+    }
+    assert_eq!(milter.view().count(signature(0), NOW), 3);
+    assert!(milter.cells() == server.cells());
+}
+
+/// A server whose peers are two others. It is put back to a copy with reports in no update. One peer knows the update that they came to
+/// be in, the other does not: they are counted once, and what it counts before and after it hears of it, too.
+#[test]
+fn what_is_held_back_counts_once() {
+    let name = |n: u64| format!("{} {n}", Role::Server);
+    let federation = Federation { peers: vec![name(2), name(3)], ..Federation::default() };
+    let of_peers = Settings { federation, ..settings() };
+    let mut server = Node::new(name(1), Role::Server, of_peers, 1);
+    let (mut knows, mut does_not) = (node(Role::Server, 2), node(Role::Server, 3));
+    let report = |server: &mut Node, number, reported| {
+        let reporter = Reporter { client: "a".to_owned(), spool: 1 };
+        let taken = server.state().server().unwrap();
+        let receipt = taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(9));
+        server.commit();
+        receipt
+    };
+    report(&mut server, 1, 0).unwrap();
+    server.state().cut(NOW);
+    report(&mut server, 2, 1).unwrap();
+    let (copy, restarted) = (server.copy(), server.copy());
+    // The update has more than what was in the copy.
+    report(&mut server, 3, 3).unwrap();
+    server.state().cut(NOW);
+    server.commit();
+    pull(&server, &mut knows);
+
+    server.restart(Some(&copy));
+    assert_eq!(report(&mut server, 3, 2), Err(NotCounted::Waits), "nobody was heard");
+    assert_eq!(server.view().count(signature(1), NOW), 1, "it counts here");
+    server.go_on();
+    report(&mut server, 3, 2).unwrap();
+    server.hear("server 2", &knows.view().vector());
+    server.hear("server 3", &does_not.view().vector());
+    server.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    pull(&knows, &mut server);
+    pull(&server, &mut knows);
+    pull(&server, &mut does_not);
+    for node in [&server, &knows, &does_not] {
+        assert_eq!([0, 1, 2, 3].map(|n| node.view().count(signature(n), NOW)), [1; 4], "{}", node.name);
+        assert!(node.cells() == server.cells(), "{}", node.name);
+    }
+
+    // When no peer knows it, it is told as the update that its receipt names.
+    server.restart(Some(&restarted));
+    let mut fresh = node(Role::Server, 4);
+    server.go_on();
+    server.hear("server 2", &Vector::new());
+    assert!(server.updates(&Vector::new(), usize::MAX).unwrap().len() == 1, "not before all were heard");
+    server.hear("server 3", &Vector::new());
+    server.restart(None);
+    pull(&server, &mut fresh);
+    assert_eq!([0, 1, 2].map(|n| fresh.view().count(signature(n), NOW)), [1, 1, 0]);
+    assert!(fresh.view().vector().iter().any(|(_, mark)| mark.version == 2));
+}

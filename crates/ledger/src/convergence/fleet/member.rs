@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Milters and aggregators: their ledgers, and what they do with the log, as `sync` does it.
+
+use super::super::node::{NOW, Node};
+use super::log::Log;
+use bulkmark_counts::history::carried::Carried;
+use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::refusal::StepRefusal;
+use bulkmark_counts::history::step::{Step, step_head};
+use bulkmark_counts::history::vector::{Chain, Origin};
+use bulkmark_counts::state::fleet::assembly::FleetAssembly;
+use bulkmark_counts::state::fleet::draft::{Batched, Drafted, Terms, draft};
+use bulkmark_counts::state::fleet::keeps::Keeps;
+use bulkmark_counts::state::limited::Limits;
+use bulkmark_counts::state::merged::Applied;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The count from which on thin milters hold bulk.
+pub(super) const BOUND: u32 = 10;
+
+/// A holder that follows the log.
+pub(super) struct Member {
+    pub(super) node: Node,
+    /// Up to which place it has read steps.
+    pub(super) read: u64,
+    /// Whether a step continued another chain, and none since continued its own.
+    forked: bool,
+    /// The version at which the log was read again from its beginning, since steps seemed to be missing.
+    again: Option<u64>,
+    /// The snapshot that was taken last: to take it again is no help.
+    taken: Option<FleetMark>,
+    /// Why a step was passed over last.
+    pub(super) passed: Option<StepRefusal>,
+}
+
+impl Member {
+    pub(super) const fn new(node: Node) -> Self {
+        Self { node, read: 0, forked: false, again: None, taken: None, passed: None }
+    }
+
+    /// Its daemon is started, with this file or its own.
+    pub(super) fn restart(&mut self, file: Option<&[u8]>) {
+        self.node.restart(file);
+        (self.read, self.forked, self.again, self.taken) = (0, false, None, None);
+    }
+
+    pub(super) fn mark(&self) -> FleetMark {
+        self.node.view().counts().fleet.mark
+    }
+
+    pub(super) fn apply(&mut self, bytes: &Arc<[u8]>, place: u64) -> Result<Applied, StepRefusal> {
+        let step = Step::decode(bytes).map_err(|e| StepRefusal::Junk(e.to_string()))?;
+        let new = self.node.new_name();
+        self.node.state().cache().unwrap().apply_step(&step, Arc::clone(bytes), place, NOW, new)
+    }
+
+    /// Reads steps, `most` of them, each as often as `times` says. False when it has to begin again from the first one.
+    pub(super) fn follow(&mut self, log: &Log, most: usize, times: usize) -> bool {
+        if self.read > log.ends().1 {
+            // There are not as many any more.
+            self.read = 0;
+        }
+        if matches!(self.passed, Some(StepRefusal::Gap { .. })) && self.snapshot_of(log) != self.taken {
+            // There is another snapshot since: it may have what is missing.
+            self.read = 0;
+        }
+        if self.read < log.forgotten() {
+            // Some are not kept any more.
+            let helped = self.adopt(log);
+            self.node.commit();
+            self.read = log.forgotten();
+            if helped {
+                return false;
+            }
+        }
+        for (place, bytes) in log.steps_after(self.read).into_iter().take(most) {
+            for _ in 0..times {
+                match self.apply(&bytes, place) {
+                    Ok(Applied::Known) => (),
+                    Ok(Applied::New) => (self.forked, self.passed) = (false, None),
+                    Err(junk @ (StepRefusal::Junk(_) | StepRefusal::Unlike { .. })) => {
+                        self.passed = Some(junk)
+                    }
+                    Err(refusal @ (StepRefusal::Fork { .. } | StepRefusal::Gap { .. })) => {
+                        self.forked |= matches!(refusal, StepRefusal::Fork { .. });
+                        // What is missing may have come again in other places. Else a snapshot has it, whose place in this log is not
+                        // known.
+                        let version = self.mark().version;
+                        if self.again.replace(version) != Some(version) || self.adopt(log) {
+                            self.node.commit();
+                            self.read = 0;
+                            return false;
+                        }
+                        self.passed = Some(refusal);
+                    }
+                }
+            }
+            self.read = place;
+        }
+        self.node.commit();
+        true
+    }
+
+    /// It gives up what only it knows: the log's chain ended long ago, and it is further.
+    pub(super) fn give_up(&mut self, log: &Log) {
+        let Some((_, last)) = log.steps.last() else { return };
+        if step_head(last)
+            .is_some_and(|(_, last)| last.version <= self.mark().version && last.chain != self.mark().chain)
+        {
+            (self.forked, self.taken) = (true, None);
+            self.adopt(log);
+            self.node.commit();
+            self.read = 0;
+        }
+    }
+
+    /// Takes the log's snapshot. False when that is no help.
+    pub(super) fn adopt(&mut self, log: &Log) -> bool {
+        let Some(parts) = &log.snapshot else { return false };
+        let mut assembly = FleetAssembly::new(self.node.settings());
+        for part in parts {
+            assembly.push(part).unwrap();
+            if assembly.is_complete() {
+                break;
+            }
+        }
+        let (snapshot, new) = (assembly.finish().unwrap(), self.node.new_name());
+        let FleetMark { version, chain, .. } = snapshot.head.mark;
+        let again = self.taken.replace(snapshot.head.mark) == Some(snapshot.head.mark);
+        let forked = self.forked;
+        let is_of_no_use = again || !forked && self.node.knows_step(version, chain);
+        if version <= self.mark().version && is_of_no_use {
+            return false;
+        }
+        self.forked = false;
+        let applied = self.node.state().cache().unwrap().adopt_fleet(snapshot, forked, new);
+        applied.unwrap() == Applied::New
+    }
+
+    /// The step that it would append, and with what place for batches.
+    pub(super) fn draft(
+        &mut self,
+        log: &Log,
+        limits: impl Fn(&str) -> (Option<Limits>, u32),
+        withdrawn: &[(String, u32)],
+        (batches, most_bytes): (usize, usize),
+    ) -> Option<(Step, Drafted)> {
+        let mark = self.mark();
+        let same = mark.made == log.made && log.ends().0 >= mark.covers && mark.version > 0;
+        let covers = if same { mark.covers } else { 0 };
+        let batched: Vec<Batched> = (log.batches.iter().filter(|stored| stored.place > covers).take(batches))
+            .map(|stored| {
+                let (limits, withdrawn) = limits(&stored.client);
+                let client = stored.client.clone();
+                Batched {
+                    place: stored.place,
+                    at: stored.at,
+                    client,
+                    limits,
+                    withdrawn,
+                    bytes: stored.bytes.clone(),
+                }
+            })
+            .collect();
+        let epoch = if same { mark.epoch } else { mark.epoch + 1 };
+        let gone = log.gone();
+        let terms = Terms { epoch, made: log.made, gone, withdrawn: withdrawn.to_vec(), most_bytes };
+        self.draft_of(&batched, &terms)
+    }
+
+    fn draft_of(&mut self, batched: &[Batched], terms: &Terms) -> Option<(Step, Drafted)> {
+        let new = Origin(self.node.new_name());
+        Some(draft(self.node.view().counts(), batched, terms, usize::MAX, new).unwrap()?.finish())
+    }
+
+    /// Where the log has lost its end, or is another one, appends what it lost; and a snapshot, for those who lack more.
+    pub(super) fn heal(&mut self, log: &mut Log) {
+        self.follow_all(log);
+        // Places do not tell: what came since may be in those of what was lost.
+        let known: BTreeSet<[u8; 16]> = log.steps.iter().map(|(_, bytes)| Chain::of(bytes).0).collect();
+        let FleetMark { version, chain, .. } = self.mark();
+        let in_snapshot = self.snapshot_of(log).is_some_and(|mark| mark.version >= version);
+        if version == 0 || in_snapshot || known.contains(&chain.0) {
+            return;
+        }
+        self.snapshot(log);
+        let mut kept = (0..self.mark().version).map(|version| self.node.steps_since(version));
+        let kept = kept.find(|kept| !kept.is_empty()).unwrap_or_default();
+        for (_, bytes) in &kept {
+            if !known.contains(&Chain::of(bytes).0) {
+                log.append_step(None, Arc::clone(bytes));
+            }
+        }
+        if kept.is_empty() {
+            // A step that says nothing but that there was one: whoever lacks those before takes the snapshot.
+            let terms =
+                Terms { epoch: self.mark().epoch + 1, made: log.made, gone: log.gone(), ..Terms::default() };
+            let (_, drafted) = self.draft_of(&[], &terms).unwrap();
+            log.append_step(None, drafted.bytes.into());
+        }
+        self.follow_all(log);
+    }
+
+    /// Reads to the end, however often it has to begin again.
+    pub(super) fn follow_all(&mut self, log: &Log) {
+        let rounds = (0..1000).take_while(|_| !self.follow(log, usize::MAX, 1)).count();
+        assert!(rounds < 1000, "{} reads for ever", self.node.name);
+    }
+
+    /// Where the chain stands in the log's snapshot.
+    fn snapshot_of(&self, log: &Log) -> Option<FleetMark> {
+        let mut assembly = FleetAssembly::new(self.node.settings());
+        assembly.push(&log.snapshot.as_ref()?[0]).unwrap();
+        assembly.mark()
+    }
+
+    /// Makes a snapshot of all that it has, and puts it into the log if that has none that is as new.
+    pub(super) fn snapshot(&mut self, log: &mut Log) {
+        self.node.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+        let known = self.snapshot_of(log);
+        if known.is_none_or(|known| known.version < self.mark().version) {
+            log.snapshot = self.node.fleet_snapshot();
+        }
+    }
+
+    /// The batches to append.
+    pub(super) fn outgoing(&mut self, begin: bool) -> Vec<Carried> {
+        let (bulk, is_thin) = (self.node.view().counts().bulk, !Keeps::of(self.node.settings()).cells);
+        let asks = is_thin && (bulk.bound == 0 || bulk.bound > BOUND);
+        let bulk_from = if asks { BOUND } else { 0 };
+        let carried = self.node.state().cache().unwrap().for_fleet(0, 64, begin, bulk_from);
+        self.node.commit();
+        carried
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Pairs of correspondents, in memory and in a file of the state directory, `correspondents.redb`: the table `pairs` has the day of each.
+
+use super::pairs::{Pairs, Written};
+use crate::directory::StateDirectory;
+use bulkmark_types::{FederationKey, correspondence};
+use parking_lot::Mutex;
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// Its name in the state directory.
+const FILE: &str = "correspondents.redb";
+
+/// Where one that cannot be read is kept.
+const DAMAGED: &str = "correspondents.redb.damaged";
+
+/// It is for the daemon's user alone.
+const MODE: u32 = 0o600;
+
+/// Memory for its pages; all of it is read once.
+const CACHE: usize = 1 << 20;
+
+/// The day on which a user wrote, by pair.
+const PAIRS: TableDefinition<'_, u64, u32> = TableDefinition::new("pairs");
+
+/// The id of the key under which the pairs are hashed, by a name.
+const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// Whom one's own users wrote to.
+#[derive(Debug)]
+pub struct Correspondents {
+    key: FederationKey,
+    pairs: Mutex<Pairs>,
+    /// None while it cannot be used.
+    file: Mutex<Option<Database>>,
+    state_dir: PathBuf,
+}
+
+impl Correspondents {
+    /// Those that are kept in this directory at this time in seconds since 1970, hashed under `key`. What cannot be read begins anew,
+    /// and the log says so.
+    #[must_use]
+    pub fn open(state_dir: &Path, key: &FederationKey, now: u64) -> Self {
+        let (mut pairs, mut file) = (Pairs::default(), None);
+        match read(state_dir, key.id(), &mut pairs) {
+            Ok(found) => file = Some(found),
+            Err(e) => {
+                let path = state_dir.join(FILE);
+                log::warn!("{}: whom users wrote to before is not known: {e}", path.display());
+                pairs = Pairs::default();
+                let aside = StateDirectory::open(state_dir).and_then(|state| state.rename(FILE, DAMAGED));
+                if aside.is_ok() {
+                    file = read(state_dir, key.id(), &mut pairs).ok();
+                }
+            }
+        }
+        pairs.sweep(now);
+        Self {
+            key: key.clone(),
+            pairs: Mutex::new(pairs),
+            file: Mutex::new(file),
+            state_dir: state_dir.to_owned(),
+        }
+    }
+
+    /// Notes that the user of one mailbox wrote to these, at a time in seconds since 1970. Whether something is to be
+    /// [kept](Self::keep).
+    pub fn write<'a>(&self, user: &str, others: impl Iterator<Item = &'a str>, now: u64) -> bool {
+        let user_alone = correspondence(&self.key, user, "");
+        let mut pairs = self.pairs.lock();
+        let mut is_new = false;
+        for other in others {
+            let written = Written { user: user_alone, pair: correspondence(&self.key, user, other) };
+            is_new |= pairs.write(written, now);
+        }
+        is_new
+    }
+
+    /// Forgets these pairs, by their [numbers](correspondence). Whether something is to be [kept](Self::keep).
+    pub fn forget(&self, pairs: &[u64]) -> bool {
+        let mut known = self.pairs.lock();
+        pairs.iter().filter(|&&pair| known.forget(pair)).count() > 0
+    }
+
+    /// Has on disk what was written before; returns when it is. It may wait for the disk. A disk that does not take it is told in the log,
+    /// and gets it with what is written next.
+    pub fn keep(&self) {
+        // Whoever waits here for another one's turn mostly finds nothing left to do.
+        let mut file = self.file.lock();
+        let changed = self.pairs.lock().take_changed();
+        if changed.is_empty() {
+            return;
+        }
+        if let Err(e) = self.store(&mut file, &changed) {
+            self.pairs.lock().put_back(&changed);
+            // After a failure it has to be opened anew.
+            *file = None;
+            let path = self.state_dir.join(FILE);
+            log::warn!("{}: whom users write to is not kept: {e}", path.display());
+        }
+    }
+
+    fn store(&self, file: &mut Option<Database>, changed: &[(u64, Option<u32>)]) -> Result<(), Failed> {
+        let database = match file {
+            Some(database) => database,
+            // What it has is here already.
+            None => file.insert(read(&self.state_dir, self.key.id(), &mut Pairs::default())?),
+        };
+        let txn = database.begin_write()?;
+        {
+            let mut table = txn.open_table(PAIRS)?;
+            for (pair, day) in changed {
+                match day {
+                    Some(day) => drop(table.insert(pair, day)?),
+                    None => drop(table.remove(pair)?),
+                }
+            }
+        }
+        Ok(txn.commit()?)
+    }
+
+    /// Which of these pairs there are, by their [numbers](correspondence).
+    #[must_use]
+    pub fn know(&self, pairs: &[u64], now: u64) -> Vec<bool> {
+        let known = self.pairs.lock();
+        pairs.iter().map(|&pair| known.has(pair, now)).collect()
+    }
+
+    /// How many pairs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pairs.lock().len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Opens the file, or makes it, and reads what it has. Pairs under another key are forgotten: nobody can ask for them any more.
+fn read(state_dir: &Path, key_id: u64, pairs: &mut Pairs) -> Result<Database, Failed> {
+    let directory = StateDirectory::open(state_dir)?;
+    let file = match directory.file(FILE, true) {
+        Err(e) if e.kind() == ErrorKind::NotFound => directory.create(FILE, MODE)?,
+        file => file?,
+    };
+    // Of a damaged file redb may panic.
+    let read = || -> Result<Database, Failed> {
+        let mut database = Database::builder().set_cache_size(CACHE).create_file(file)?;
+        if !database.check_integrity()? {
+            return Err("pages failed their checksums".into());
+        }
+        let txn = database.begin_write()?;
+        {
+            let mut meta = txn.open_table(META)?;
+            let known = meta.get("key-id")?.map(|row| row.value());
+            if known != Some(key_id) {
+                txn.delete_table(PAIRS)?;
+                meta.insert("key-id", key_id)?;
+            }
+            drop(txn.open_table(PAIRS)?);
+        }
+        txn.commit()?;
+        for row in database.begin_read()?.open_table(PAIRS)?.iter()? {
+            let (pair, day) = row?;
+            pairs.restore(pair.value(), day.value());
+        }
+        Ok(database)
+    };
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err("its structure is not valid".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn open(path: &Path) -> Correspondents {
+        Correspondents::open(path, &FederationKey::public(), NOW)
+    }
+
+    fn knows(of: &Correspondents, user: &str, other: &str) -> bool {
+        of.know(&[correspondence(&of.key, user, other)], NOW) == [true]
+    }
+
+    #[test]
+    fn what_was_kept_is_known_after_a_crash_and_to_no_other_key() {
+        let state = tempfile::tempdir().unwrap();
+        let of = open(state.path());
+        assert!(of.write("anna@box.test", ["ben@else.test", "carl@else.test"].into_iter(), NOW));
+        of.keep();
+        assert!(!of.write("anna@box.test", ["ben@else.test"].into_iter(), NOW), "it is on disk");
+        // As a kill leaves it.
+        std::fs::copy(state.path().join(FILE), state.path().join("copy")).unwrap();
+        drop(of);
+        std::fs::rename(state.path().join("copy"), state.path().join(FILE)).unwrap();
+        let of = open(state.path());
+        assert!(
+            knows(&of, "anna@box.test", "ben@else.test") && knows(&of, "anna@box.test", "carl@else.test")
+        );
+        assert!(
+            !knows(&of, "ben@else.test", "anna@box.test") && !knows(&of, "dora@box.test", "ben@else.test")
+        );
+        let ben = correspondence(&of.key, "anna@box.test", "ben@else.test");
+        assert!(of.forget(&[ben]) && !of.forget(&[ben]));
+        of.keep();
+        drop(of);
+        let of = open(state.path());
+        assert!(
+            !knows(&of, "anna@box.test", "ben@else.test") && knows(&of, "anna@box.test", "carl@else.test")
+        );
+        drop(of);
+        let other = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
+        assert!(Correspondents::open(state.path(), &other, NOW).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_put_aside() {
+        let state = tempfile::tempdir().unwrap();
+        std::fs::write(state.path().join(FILE), vec![7; 10_000]).unwrap();
+        let of = open(state.path());
+        of.write("anna@box.test", ["ben@else.test"].into_iter(), NOW);
+        of.keep();
+        drop(of);
+        assert!(knows(&open(state.path()), "anna@box.test", "ben@else.test"));
+        assert_eq!(std::fs::read(state.path().join(DAMAGED)).unwrap(), vec![7; 10_000]);
+    }
+
+    #[test]
+    fn a_disk_that_takes_nothing_costs_nothing_but_the_next_start() {
+        let state = tempfile::tempdir().unwrap();
+        let of = open(state.path());
+        *of.file.lock() = None;
+        std::fs::rename(state.path().join(FILE), state.path().join("away")).unwrap();
+        std::fs::create_dir(state.path().join(FILE)).unwrap();
+        of.write("anna@box.test", ["ben@else.test"].into_iter(), NOW);
+        of.keep();
+        assert!(knows(&of, "anna@box.test", "ben@else.test"));
+        std::fs::remove_dir(state.path().join(FILE)).unwrap();
+        std::fs::rename(state.path().join("away"), state.path().join(FILE)).unwrap();
+        of.write("anna@box.test", ["carl@else.test"].into_iter(), NOW);
+        of.keep();
+        drop(of);
+        let of = open(state.path());
+        assert!(
+            knows(&of, "anna@box.test", "ben@else.test") && knows(&of, "anna@box.test", "carl@else.test")
+        );
+    }
+}

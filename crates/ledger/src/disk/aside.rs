@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A ledger that makes way for another: it is kept beside it under a dated name, and comes back when its key does.
+
+use crate::directory::StateDirectory;
+use crate::disk::errors::{Fault, KEY_ID, OpenError, damaged};
+use crate::disk::load::load_spool;
+use crate::disk::schema::{self, FILE_NAME};
+use bulkmark_counts::settings::{Role, Settings};
+use bulkmark_counts::state::spool::Spool;
+use bulkmark_types::FederationKey;
+use humantime_serde::re::humantime::format_rfc3339_seconds;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// What the next start finds in a state directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// No ledger, so that a new one begins.
+    Empty,
+    /// A ledger that goes on.
+    Fits,
+    /// One that was made under the key with this number, and has so many reports that no server took. A new one begins.
+    OtherKey {
+        /// The number of its key.
+        id: u64,
+        /// Reports of it that no server took.
+        unsent: u64,
+    },
+}
+
+/// A ledger that was put aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Where it is now.
+    pub path: PathBuf,
+    /// The number of the key that it was made under; none where it cannot be read.
+    pub key_id: Option<u64>,
+    /// Reports of it that no server took.
+    pub unsent: u64,
+}
+
+/// What became of a state directory whose ledger was made under another key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyChange {
+    /// The ledger of the other key.
+    pub kept: Kept,
+    /// The ledger of this key that was put aside before, and goes on now; without one a new one begins.
+    pub resumed: Option<PathBuf>,
+}
+
+/// What a start as `role` under `key` would find in `directory`. Nothing is changed, and a daemon's ledger is not read.
+///
+/// # Errors
+/// What would end the start; and [`OpenError::InUse`] while a daemon runs.
+pub fn standing(directory: &Path, role: Role, key: &FederationKey) -> Result<Standing, OpenError> {
+    let path = directory.join(FILE_NAME);
+    let file = match lock(directory) {
+        Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => {
+            return Ok(Standing::Empty);
+        }
+        locked => locked?,
+    };
+    let look = || match look(file, Some((role, key))) {
+        Ok(_) => Ok(Standing::Fits),
+        Err((Fault::Other { name: KEY_ID, .. }, Some((id, unsent)))) => Ok(Standing::OtherKey { id, unsent }),
+        Err((fault, _)) => Err(fault),
+    };
+    sound(look).map_err(|fault| fault.at(path))
+}
+
+/// Puts the ledger in `directory` aside, so that the next start begins a new one. None when there is none.
+///
+/// # Errors
+/// When a daemon has it open, or it cannot be renamed.
+pub fn put_aside(directory: &Path, now: u64) -> Result<Option<Kept>, OpenError> {
+    let path = directory.join(FILE_NAME);
+    let io = |reason| OpenError::Io { path: path.clone(), reason };
+    let file = match lock(directory) {
+        Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => return Ok(None),
+        locked => locked?,
+    };
+    // One that is damaged is put aside all the same. The lock goes with the file, so a second handle is read.
+    let copy = file.try_clone().map_err(io)?;
+    let found = sound(|| look(copy, None).map_err(|(fault, _)| fault)).ok();
+    let time = format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(now)).to_string().replace(':', "");
+    let name = match found {
+        Some((id, _)) => format!("{}{time}{ENDING}", beginning(id)),
+        None => format!("ledger-{time}{ENDING}"),
+    };
+    let state = StateDirectory::open(directory).map_err(io)?;
+    state.rename_new(FILE_NAME, &name).map_err(io)?;
+    drop(file);
+    let (key_id, unsent) = found.map_or((None, 0), |(id, unsent)| (Some(id), unsent));
+    Ok(Some(Kept { path: directory.join(name), key_id, unsent }))
+}
+
+/// Makes way for a ledger under `key` in `directory`, whose ledger was made under another one: that is put aside, and the newest
+/// that was put aside of this key takes its place. Nobody counted in that one since, so it goes on as after a stop.
+///
+/// # Errors
+/// As [`put_aside`].
+pub fn change_key(directory: &Path, key: &FederationKey, now: u64) -> Result<KeyChange, OpenError> {
+    let path = directory.join(FILE_NAME);
+    let io = |reason| OpenError::Io { path: path.clone(), reason };
+    let kept = put_aside(directory, now)?.ok_or_else(|| io(io::ErrorKind::NotFound.into()))?;
+    let beginning = beginning(key.id());
+    let mut before: Vec<String> = std::fs::read_dir(directory)
+        .map_err(io)?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with(&beginning) && name.ends_with(ENDING))
+        .collect();
+    // The names are dated.
+    before.sort_unstable();
+    let resumed = match before.pop() {
+        None => None,
+        Some(name) => {
+            StateDirectory::open(directory)
+                .and_then(|state| state.rename_new(&name, FILE_NAME))
+                .map_err(io)?;
+            Some(directory.join(name))
+        }
+    };
+    Ok(KeyChange { kept, resumed })
+}
+
+const ENDING: &str = ".redb";
+
+fn beginning(key_id: u64) -> String {
+    format!("ledger-{key_id:016x}-")
+}
+
+/// The ledger's file, locked: whoever has a ledger open holds this lock, and until the result is dropped nobody can open it.
+pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
+    let path = directory.join(FILE_NAME);
+    let io = |reason| OpenError::Io { path: path.clone(), reason };
+    let file = StateDirectory::open(directory).and_then(|state| state.file(FILE_NAME, false)).map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path }),
+        Err(TryLockError::Error(e)) => Err(io(e)),
+    }
+}
+
+/// redb may panic on pages that no version of it has written.
+fn sound<T>(look: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(look)).unwrap_or_else(|_| Err(damaged("its structure is not valid")))
+}
+
+/// The number of a ledger's key, and of the reports in it that no server took; with what does not fit, if it is to fit something.
+type Seen = (u64, u64);
+
+fn look(file: File, fits: Option<(Role, &FederationKey)>) -> Result<Seen, (Fault, Option<Seen>)> {
+    let plain = |fault| (fault, None);
+    let db = schema::open_unchecked(file).map_err(plain)?;
+    let txn = db.begin_write().map_err(|e| plain(e.into()))?;
+    let seen = || {
+        let id = schema::key_id(&txn)?;
+        let spool = load_spool(&txn, &Settings::default())?;
+        Ok((id, spool.as_ref().map_or(0, Spool::unsent)))
+    };
+    let seen = seen().map_err(plain)?;
+    match fits.map_or(Ok(()), |(role, key)| schema::check_parameters(&txn, role, key)) {
+        Ok(()) => Ok(seen),
+        Err(fault) => Err((fault, Some(seen))),
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Bulk on disk: where its list stands, what is held, and the notes since.
+
+use crate::disk::errors::{Fault, damaged};
+use crate::disk::rows::{SliceKey, seal, slice_key, unseal};
+use crate::disk::schema::{BULK, BULK_NOTES, BULK_STATE, get_meta, put_meta};
+use bulkmark_counts::history::bulk::{BulkMark, MAX_ENTRIES, Note, Section, decode_entries, encode_entries};
+use bulkmark_counts::history::window::Window;
+use bulkmark_counts::state::changes::{Changes, Expired};
+use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::roles::State;
+use redb::{ReadableTable, WriteTransaction};
+
+/// A part of what is held of a window, of its row.
+pub(crate) fn section_of((start, length, part): SliceKey, row: &[u8]) -> Result<Section, Fault> {
+    let window = Window::from((start, length));
+    let bytes = unseal("bulk", &slice_key(window, part), row)?;
+    let entries = decode_entries(bytes, MAX_ENTRIES);
+    let entries = entries.ok_or_else(|| damaged("a row of the table bulk cannot be read"))?;
+    Ok(Section { window, entries })
+}
+
+/// When a note was made or came, and its bytes.
+pub(crate) fn note_of(number: u64, row: &[u8]) -> Result<(u64, &[u8]), Fault> {
+    let value = unseal("bulk notes", &number.to_le_bytes(), row)?;
+    let (at, bytes) = value.split_first_chunk().ok_or_else(|| damaged("a note of bulk is too short"))?;
+    Ok((u64::from_le_bytes(*at), bytes))
+}
+
+/// Where the list stood at the last checkpoint.
+pub(crate) fn mark_of(row: &[u8]) -> Result<BulkMark, Fault> {
+    BulkMark::decode(row).map(|(mark, _)| mark).ok_or_else(|| damaged("a row is too short"))
+}
+
+/// Reads the list.
+pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fault> {
+    let Some(row) = get_meta(txn, BULK_STATE)? else { return Ok(()) };
+    counts.bulk = mark_of(&row)?;
+    for row in txn.open_table(BULK)?.range::<SliceKey>(..)? {
+        let (key, row) = row?;
+        let section = section_of(key.value(), row.value())?;
+        // That it is over is seen at the next checkpoint.
+        counts.held.raise(&section, section.window.start, |_, _, _| ());
+    }
+    counts.held.mark_clean();
+    Ok(())
+}
+
+/// Adds the notes since the checkpoint to what was read.
+pub(crate) fn load_notes(txn: &WriteTransaction, counts: &mut Counts, is_server: bool) -> Result<(), Fault> {
+    if !counts.bulk.is_begun() || counts.fleet.mark.version > 0 {
+        return Ok(());
+    }
+    for row in txn.open_table(BULK_NOTES)?.range::<u64>(counts.bulk.number + 1..)? {
+        let (key, row) = row?;
+        let (at, bytes) = note_of(key.value(), row.value())?;
+        let note = Note::decode(bytes).filter(|note| note.number == counts.bulk.number + 1);
+        let note = note.ok_or_else(|| damaged(format!("note {} of bulk cannot be read", key.value())))?;
+        if is_server {
+            // Its vector is its own.
+            counts.take_note(&Note { moved: Vec::new(), ..note }, bytes, at);
+        } else {
+            counts.take_note(&note, bytes, at);
+        }
+    }
+    Ok(())
+}
+
+/// Writes the notes of a commit.
+pub(crate) fn write_notes(txn: &WriteTransaction, changes: &Changes) -> Result<(), redb::Error> {
+    if changes.notes.is_empty() {
+        return Ok(());
+    }
+    let mut table = txn.open_table(BULK_NOTES)?;
+    for note in &changes.notes {
+        let value = [&note.at.to_le_bytes()[..], &note.bytes].concat();
+        table.insert(note.number, &*seal("bulk notes", &note.number.to_le_bytes(), &value))?;
+    }
+    Ok(())
+}
+
+/// Takes out the list before, where another one began. This comes before what is new of it is written.
+pub(crate) fn take_out_old(txn: &WriteTransaction, state: &State) -> Result<(), redb::Error> {
+    if state.counts().relisted {
+        txn.open_table(BULK)?.retain(|_, _| false)?;
+        txn.open_table(BULK_NOTES)?.retain(|_, _| false)?;
+    }
+    Ok(())
+}
+
+/// Writes what changed at a checkpoint, and lets go of what is of no more use.
+pub(crate) fn write(txn: &WriteTransaction, state: &State, expired: &Expired) -> Result<(), redb::Error> {
+    let counts = state.counts();
+    if !counts.bulk.is_begun() && !counts.relisted {
+        return Ok(());
+    }
+    let mut table = txn.open_table(BULK)?;
+    for window in &expired.held {
+        let (start, length) = window.key();
+        table.retain_in((start, length, 0)..=(start, length, u32::MAX), |_, _| false)?;
+    }
+    for (window, part, entries) in counts.held.dirty() {
+        let (start, length) = window.key();
+        let row = seal("bulk", &slice_key(window, part), &encode_entries(&entries));
+        table.insert((start, length, part), &*row)?;
+    }
+    put_meta(txn, BULK_STATE, &counts.bulk.encode())?;
+    let mut notes = txn.open_table(BULK_NOTES)?;
+    match (state, expired.updates_before) {
+        (State::Server(_), None) => (),
+        // The newest stays: whoever has it needs nothing.
+        (State::Server(_), Some(before)) => notes.retain(|number, row| {
+            let at = row.first_chunk().map_or(0, |at| u64::from_le_bytes(*at));
+            at >= before || number == counts.bulk.number
+        })?,
+        _ => notes.retain(|_, _| false)?,
+    }
+    Ok(())
+}

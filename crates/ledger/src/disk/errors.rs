@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What can be wrong with the ledger's file.
+
+use crate::errors::LedgerError;
+use bulkmark_counts::history::fields::CutOff;
+use bulkmark_filter::ParameterError;
+use std::io;
+use std::path::PathBuf;
+
+/// The parameter that says under which key the signatures of a ledger were made.
+pub(crate) const KEY_ID: &str = "federation key id";
+
+/// The ledger's file cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The directory or file cannot be used at all.
+    #[error("cannot open the ledger {path}: {reason}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: io::Error,
+    },
+    /// Another process holds it.
+    #[error(
+        "the ledger {path} is in use by another process; is a milter already running on this state directory?"
+    )]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its content is not what was written.
+    #[error(
+        "the ledger {path} is damaged ({what}). Restore it from a backup, or move it away to begin with empty counts"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// It was written under other parameters.
+    #[error(
+        "the ledger {path} has {name} {found}, but this configuration needs {expected}. To go on with empty counts, \
+         bulkmark ledger begin keeps it beside a new one"
+    )]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// The parameter.
+        name: &'static str,
+        /// Its value in the file.
+        found: String,
+        /// The value that is needed.
+        expected: String,
+    },
+}
+
+impl OpenError {
+    /// Whether it is sound, and all that is wrong is that it was made under another federation key.
+    #[must_use]
+    pub fn is_of_another_key(&self) -> bool {
+        matches!(self, Self::Other { name: KEY_ID, .. })
+    }
+}
+
+/// A change did not reach the disk.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the ledger: {0}")]
+pub(crate) struct WriteError(String);
+
+impl<E: Into<redb::Error>> From<E> for WriteError {
+    fn from(error: E) -> Self {
+        Self(error.into().to_string())
+    }
+}
+
+/// What a failed step of opening found, before the path is known to it.
+pub(crate) enum Fault {
+    Damaged(String),
+    Io(io::Error),
+    InUse,
+    Other { name: &'static str, found: String, expected: String },
+}
+
+pub(crate) fn damaged(what: impl Into<String>) -> Fault {
+    Fault::Damaged(what.into())
+}
+
+impl From<CutOff> for Fault {
+    fn from(_: CutOff) -> Self {
+        damaged("a row is too short")
+    }
+}
+
+/// There is no room for the cells.
+pub(crate) fn no_memory(error: ParameterError) -> Fault {
+    Fault::Io(io::Error::new(io::ErrorKind::OutOfMemory, error))
+}
+
+impl From<redb::Error> for Fault {
+    fn from(error: redb::Error) -> Self {
+        match error {
+            redb::Error::Io(error) => Self::Io(error),
+            redb::Error::DatabaseAlreadyOpen => Self::InUse,
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+/// A blanket `From<E: Into<redb::Error>>` would overlap with `From<CutOff>`, which is of another crate.
+macro_rules! fault_from {
+    ($($error:ident),*) => { $(impl From<redb::$error> for Fault {
+        fn from(error: redb::$error) -> Self {
+            redb::Error::from(error).into()
+        }
+    })* };
+}
+
+fault_from!(CommitError, DatabaseError, SetDurabilityError, StorageError, TableError, TransactionError);
+
+impl From<Fault> for LedgerError {
+    fn from(fault: Fault) -> Self {
+        Self::Unavailable(match fault {
+            Fault::Damaged(what) => format!("the ledger is damaged ({what})"),
+            Fault::Io(e) => e.to_string(),
+            Fault::InUse | Fault::Other { .. } => "the ledger is not readable".to_owned(),
+        })
+    }
+}
+
+impl Fault {
+    pub(crate) fn at(self, path: PathBuf) -> OpenError {
+        match self {
+            // redb tells a file that is none of its own, or is cut short, by these kinds.
+            Self::Io(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+                OpenError::Damaged { path, what: e.to_string() }
+            }
+            Self::Io(reason) => OpenError::Io { path, reason },
+            Self::InUse => OpenError::InUse { path },
+            Self::Damaged(what) => OpenError::Damaged { path, what },
+            Self::Other { name, found, expected } => OpenError::Other { path, name, found, expected },
+        }
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A fleet's chain on disk. Each step is a row, written in one transaction with what it settles; a checkpoint writes the cells, and with
+//! them where the chain stands in them. So what is read is a checkpoint and the steps since.
+
+use crate::disk::errors::{Fault, damaged};
+use crate::disk::rows::{seal, unseal};
+use crate::disk::schema::{FLEET, MARKS, STEPS, begin_fleet, get_meta, is_of_fleet, put_meta};
+use bulkmark_counts::history::fields::Fields;
+use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::spool_mark::SpoolMark;
+use bulkmark_counts::history::step::Step;
+use bulkmark_counts::history::vector::{Chain, Origin};
+use bulkmark_counts::state::changes::KeptStep;
+use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::fleet::fold::Fleet;
+use bulkmark_counts::state::fleet::keeps::Keeps;
+use bulkmark_counts::state::fleet::marks::Known;
+use bulkmark_counts::state::held::Held;
+use bulkmark_counts::state::merged::{Applied, MergedCounts};
+use redb::{Database, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
+use std::sync::Arc;
+
+/// Bytes of steps that stay when they are in the cells: the log may come back without its end, and those who kept it append it again.
+/// At two million messages a day that is half a day.
+const KEEP_BYTES: usize = 64 << 20;
+
+pub(crate) const STEPS_NAME: &str = "fleet steps";
+pub(crate) const MARKS_NAME: &str = "fleet marks";
+
+pub(crate) fn mark_key(client: &str, spool: u64) -> Vec<u8> {
+    [client.as_bytes(), &spool.to_le_bytes()].concat()
+}
+
+pub(crate) fn write_steps(txn: &WriteTransaction, steps: &[KeptStep]) -> Result<(), redb::Error> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    begin_fleet(txn)?;
+    let mut table = txn.open_table(STEPS)?;
+    for KeptStep { version, place, bytes } in steps {
+        let row = [&place.to_le_bytes()[..], bytes].concat();
+        table.insert(version, &*seal(STEPS_NAME, &version.to_le_bytes(), &row))?;
+    }
+    Ok(())
+}
+
+/// Writes where the chain stands in the cells, of which all are written with it.
+pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb::Error> {
+    let Fleet { mark, origin, time, bound, marks } = &counts.fleet;
+    if mark.version > 0 {
+        begin_fleet(txn)?;
+    } else if !counts.adopted || !is_of_fleet(txn)? {
+        return Ok(());
+    }
+    let mut row = encode(mark, *origin, *time);
+    row.extend_from_slice(&bound.to_le_bytes());
+    row.push(Keeps::of(&counts.settings).number());
+    put_meta(txn, FLEET, &row)?;
+    let mut table = txn.open_table(MARKS)?;
+    let put = |table: &mut redb::Table<'_, (&str, u64), &[u8]>, client: &str, spool: u64, known: &Known| {
+        let mut row = known.at.to_le_bytes().to_vec();
+        known.mark.encode(&mut row);
+        table.insert((client, spool), &*seal(MARKS_NAME, &mark_key(client, spool), &row)).map(drop)
+    };
+    if counts.adopted {
+        table.retain(|_, _| false)?;
+        marks.iter().try_for_each(|(client, spool, known)| put(&mut table, client, spool, known))?;
+    } else {
+        for (client, spool, known) in marks.dirty() {
+            match known {
+                Some(known) => put(&mut table, client, spool, known)?,
+                None => drop(table.remove((client, spool))?),
+            }
+        }
+    }
+    let mut steps = txn.open_table(STEPS)?;
+    if counts.adopted {
+        // They may be of another chain.
+        return Ok(steps.retain(|_, _| false)?);
+    }
+    let (mut bytes, mut first) = (0, 0);
+    for row in steps.range::<u64>(..)?.rev() {
+        let (version, row) = row?;
+        bytes += row.value().len();
+        if bytes > KEEP_BYTES {
+            first = version.value() + 1;
+            break;
+        }
+    }
+    steps.retain_in(..first, |_, _| false)?;
+    Ok(())
+}
+
+/// Origin, version, epoch, made, covers, place, time, chain; the bound of bulk and what is kept follow.
+fn encode(mark: &FleetMark, origin: Origin, time: u64) -> Vec<u8> {
+    let FleetMark { version, chain, epoch, made, covers, place } = *mark;
+    let numbers = [origin.0, version, epoch, made, covers, place, time].map(u64::to_le_bytes);
+    [&numbers.concat()[..], &chain.0].concat()
+}
+
+/// What a ledger of before kept, in which there was no list of bulk.
+const BEFORE: Keeps = Keeps { cells: true, list: false };
+
+/// The same without marks, and what is kept.
+pub(crate) fn decode(row: &[u8]) -> Result<(Fleet, Keeps), Fault> {
+    let mut fields = Fields(row);
+    let origin = Origin(fields.u64()?);
+    let (version, epoch, made) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    let (covers, place, time) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    let mark = FleetMark { version, chain: Chain(fields.take()?), epoch, made, covers, place };
+    let (bound, keeps) = if fields.0.is_empty() {
+        (0, BEFORE)
+    } else {
+        let (bound, [number]) = (fields.u32()?, fields.take()?);
+        (bound, Keeps::from_number(number).ok_or_else(|| damaged("what a fleet's member keeps is none"))?)
+    };
+    Ok((Fleet { mark, origin, time, bound, ..Fleet::default() }, keeps))
+}
+
+pub(crate) fn decode_mark(client: &str, spool: u64, row: &[u8]) -> Result<Known, Fault> {
+    let mut fields = Fields(unseal(MARKS_NAME, &mark_key(client, spool), row)?);
+    let at = fields.u64()?;
+    let mark = SpoolMark::decode(&mut fields)?.ok_or_else(|| damaged("the mark of a spool is none"))?;
+    Ok(Known { at, mark })
+}
+
+/// What the member of a fleet whose ledger this is keeps; none of another ledger.
+pub(crate) fn keeps(db: &Database) -> Result<Option<Keeps>, Fault> {
+    let txn = db.begin_write()?;
+    let row = get_meta(&txn, FLEET)?;
+    txn.abort()?;
+    row.map(|row| decode(&row).map(|(_, keeps)| keeps)).transpose()
+}
+
+/// Where the chain stands in what is read of the cells and of the list; then the steps since are added to them.
+pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fault> {
+    if !is_of_fleet(txn)? {
+        return Ok(());
+    }
+    let wanted = Keeps::of(&counts.settings);
+    let (mut fleet, kept) = match get_meta(txn, FLEET)? {
+        Some(row) => decode(&row)?,
+        None => (Fleet::default(), wanted),
+    };
+    if fleet.mark.version > 0 && (wanted.cells && !kept.cells || wanted.list && !kept.list && fleet.bound > 0)
+    {
+        // It was a holder of the other kind: all begins anew, by a snapshot.
+        forget(counts);
+        return Ok(());
+    }
+    for row in txn.open_table(MARKS)?.range::<(&str, u64)>(..)? {
+        let (key, row) = row?;
+        let (client, spool) = key.value();
+        fleet.marks.restore(client.to_owned(), spool, decode_mark(client, spool, row.value())?);
+    }
+    counts.fleet = fleet;
+    counts.mark_bulk();
+    if kept != wanted && counts.fleet.mark.version > 0 {
+        leave_out(counts, wanted);
+    }
+    let known = counts.fleet.mark.version;
+    for row in txn.open_table(STEPS)?.range(known + 1..)? {
+        let (version, row) = row?;
+        let (version, row) = (version.value(), row.value());
+        let mut fields = Fields(unseal(STEPS_NAME, &version.to_le_bytes(), row)?);
+        let place = fields.u64()?;
+        let step = Step::decode(fields.0).map_err(|e| damaged(e.to_string()))?;
+        let applied = counts.apply_to_fleet(&step, fields.0, place).map_err(|e| damaged(e.to_string()))?;
+        counts.mark_bulk();
+        if applied != Applied::New {
+            return Err(damaged(format!("step {version} of the fleet does not follow the one before it")));
+        }
+    }
+    Ok(())
+}
+
+/// Nothing is known of the fleet any more.
+fn forget(counts: &mut Counts) {
+    let (merged, held) = (MergedCounts::new(&counts.settings), Held::new(&counts.settings));
+    counts.replace_fleet(merged, held, Fleet::default());
+}
+
+/// Lets go of what is not wanted any more.
+fn leave_out(counts: &mut Counts, wanted: Keeps) {
+    if !wanted.cells {
+        let mut merged = MergedCounts::new(&counts.settings);
+        *merged.vector_mut() = counts.merged.vector().clone();
+        let fleet = std::mem::take(&mut counts.fleet);
+        counts.replace(merged);
+        counts.fleet = fleet;
+    }
+    if !wanted.list {
+        counts.held = Held::new(&counts.settings);
+    }
+    (counts.adopted, counts.relisted) = (true, true);
+}
+
+/// A kept step: its version and its bytes.
+pub type OldStep = (u64, Arc<[u8]>);
+
+/// The kept steps behind this version, in a row, about `limit` bytes of them. None when the first of them is not kept.
+pub(crate) fn steps_since(db: &Database, version: u64, limit: usize) -> Result<Vec<OldStep>, Fault> {
+    let txn = db.begin_read()?;
+    let table = match txn.open_table(STEPS) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+        table => table?,
+    };
+    let (mut steps, mut bytes) = (Vec::new(), 0);
+    for (row, next) in table.range(version.saturating_add(1)..)?.zip(version.saturating_add(1)..) {
+        let (found, row) = row?;
+        if found.value() != next || bytes >= limit {
+            break;
+        }
+        let mut fields = Fields(unseal(STEPS_NAME, &next.to_le_bytes(), row.value())?);
+        fields.u64()?;
+        bytes += fields.0.len();
+        steps.push((next, fields.0.into()));
+    }
+    Ok(steps)
+}
+
+/// Whether the kept step of this version has this hash.
+pub(crate) fn knows_step(db: &Database, version: u64, chain: Chain) -> Result<bool, Fault> {
+    let Some(before) = version.checked_sub(1) else { return Ok(chain == Chain::default()) };
+    let step = steps_since(db, before, 1)?;
+    Ok(step.first().is_some_and(|(_, bytes)| Chain::of(bytes) == chain))
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Reports that a server holds back, on disk: those in no update, while it is not known whether its file is an old copy.
+
+use crate::disk::errors::{Fault, damaged};
+use crate::disk::rows::{decode_batch, encode_batch};
+use crate::disk::schema::{get_meta, put_meta};
+use bulkmark_counts::history::fields::Fields;
+use bulkmark_counts::history::vector::Origin;
+use bulkmark_counts::state::changes::Entry;
+use bulkmark_counts::state::server::Server;
+use redb::WriteTransaction;
+
+/// The row of `meta`.
+const HELD: &str = "held";
+
+/// Writes down what is held back, if it is not on disk as it is. What is in the journal is so until a checkpoint.
+pub(crate) fn write(txn: &WriteTransaction, server: &Server) -> Result<(), redb::Error> {
+    if !server.unheard.changed && server.unheard.held().is_empty() {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    for (origin, held) in server.unheard.held() {
+        // All are of one client, or of all who have no limits.
+        let entries = encode_batch(&held.entries);
+        for field in [origin.0, held.version, entries.len() as u64] {
+            bytes.extend_from_slice(&field.to_le_bytes());
+        }
+        bytes.extend_from_slice(&entries);
+    }
+    put_meta(txn, HELD, &bytes)
+}
+
+/// What was held back, with the version of the origin's last update that it is not in.
+pub(crate) fn load(txn: &WriteTransaction) -> Result<Vec<(Origin, u64, Vec<Entry>)>, Fault> {
+    let row = get_meta(txn, HELD)?.unwrap_or_default();
+    let (mut fields, mut all) = (Fields(&row), Vec::new());
+    while !fields.0.is_empty() {
+        let (origin, version, length) = (Origin(fields.u64()?), fields.u64()?, fields.u64()?);
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let (entries, rest) =
+            fields.0.split_at_checked(length).ok_or_else(|| damaged("what is held back is cut off"))?;
+        all.push((origin, version, decode_batch(entries)?));
+        fields = Fields(rest);
+    }
+    Ok(all)
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The tables of the ledger's file, and how it is opened. Described in docs/ledger.md.
+
+use crate::directory::StateDirectory;
+use crate::disk::errors::{Fault, KEY_ID, damaged};
+use crate::disk::overlay::Overlay;
+use crate::disk::rows::{ChunkKey, LayerKey, SliceKey, seal, unseal};
+use bulkmark_counts::settings::Role;
+use bulkmark_filter::Refined;
+use bulkmark_types::FederationKey;
+use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// The name of the ledger's file in the state directory.
+pub const FILE_NAME: &str = "ledger.redb";
+
+const FORMAT: &str = "bulkmark ledger 4";
+
+/// The same with a fleet's steps, of which a program that does not know them would make too few counts. A ledger has this format from
+/// its first step on.
+const FORMAT_OF_FLEET: &str = "bulkmark ledger 5";
+
+/// The format before, which has no limited clients, and is this one otherwise.
+const FORMAT_BEFORE: &str = "bulkmark ledger 3";
+
+/// The file's permissions, whatever the umask is: with the key, whoever reads it learns what was counted.
+const MODE: u32 = 0o600;
+
+/// The rows of `meta` that move.
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+pub(crate) const CUT: &str = "cut";
+pub(crate) const VECTOR: &str = "vector";
+pub(crate) const SPOOL_STATE: &str = "spool";
+pub(crate) const LAST_SENT: &str = "last sent";
+pub(crate) const BULK_STATE: &str = "bulk";
+pub(crate) const FLEET: &str = "fleet";
+
+/// The row of `meta` with the random number of a server's own community.
+pub(crate) const ORIGIN: &str = "origin";
+
+/// The row of `meta` that is there when the file was once found damaged.
+const DAMAGED: &str = "damaged";
+
+pub(crate) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+/// The filters that this ledger alone writes.
+pub(crate) const LOCAL: Cells = Cells {
+    slices: TableDefinition::new("slices"),
+    cells: TableDefinition::new("cells"),
+    names: ["slices", "cells"],
+};
+/// The merged cells of others.
+pub(crate) const MERGED: Cells = Cells {
+    slices: TableDefinition::new("merged slices"),
+    cells: TableDefinition::new("merged cells"),
+    names: ["merged slices", "merged cells"],
+};
+/// Local reports since the last checkpoint, by sequence number.
+pub(crate) const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
+pub(crate) const RETRIES: TableDefinition<'_, &[u8; 16], u64> = TableDefinition::new("retries");
+/// What somebody said of a message's signatures, by who and of which nomination.
+pub(crate) const VOICES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("voices");
+/// What is known of what somebody spoke of, by nomination.
+pub(crate) const CASES: TableDefinition<'_, &[u8; 16], &[u8]> = TableDefinition::new("cases");
+/// What is known of reporters.
+pub(crate) const STANDINGS: TableDefinition<'_, &[u8; 16], &[u8]> = TableDefinition::new("standings");
+/// The updates of all origins, by origin and version.
+pub(crate) const UPDATES: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("updates");
+/// The last batch of each reporter, by client and spool.
+pub(crate) const RECEIPTS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("receipts");
+/// Reports on their way to an upstream server, by number.
+pub(crate) const SPOOL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("spool");
+/// The batches that they are in, by number.
+pub(crate) const BATCHES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("batches");
+
+/// The limited clients of a server, by name.
+pub(crate) const CLIENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("clients");
+/// What limited clients of all servers brought.
+pub(crate) const LAYERS: TableDefinition<'_, LayerKey, &[u8]> = TableDefinition::new("layers");
+
+/// Bulk that is told apart, by window and part.
+pub(crate) const BULK: TableDefinition<'_, SliceKey, &[u8]> = TableDefinition::new("bulk");
+/// What was told of it, by number.
+pub(crate) const BULK_NOTES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("bulk notes");
+/// The steps of a fleet's chain, by version.
+pub(crate) const STEPS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("fleet steps");
+/// Which batches of each spool are in the cells, by client and spool.
+pub(crate) const MARKS: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("fleet marks");
+
+/// Two tables with the cells of filters: one row a slice, and one a chunk.
+pub(crate) struct Cells {
+    pub(crate) slices: TableDefinition<'static, SliceKey, &'static [u8]>,
+    pub(crate) cells: TableDefinition<'static, ChunkKey, &'static [u8]>,
+    pub(crate) names: [&'static str; 2],
+}
+
+/// The page cache of the database. All counts are in memory anyway; this is for the pages of one checkpoint.
+const CACHE_BYTES: usize = 4 << 20;
+
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
+/// Opens the file, or makes an empty one, and checks that it is whole and of these parameters.
+pub(crate) fn open(path: &Path, role: Role, key: &FederationKey) -> Result<Database, Fault> {
+    let (directory, name) = place(path)?;
+    let file = match directory.file(name, true) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            create(path, role, key.id())?;
+            directory.file(name, true)
+        }
+        found => found,
+    };
+    let file = file.map_err(Fault::Io)?;
+    hide(&file)?;
+    let db = whole(open_file(file)?)?;
+    let txn = db.begin_write()?;
+    check_parameters(&txn, role, key)?;
+    txn.commit()?;
+    Ok(db)
+}
+
+/// Opens the file to be looked at only, while its disk takes nothing. What is written to it is forgotten.
+pub(crate) fn open_overlay(path: &Path) -> Result<Database, Fault> {
+    whole(builder().create_with_backend(Overlay::open(path).map_err(Fault::Io)?)?)
+}
+
+/// Opens a file that is there, whatever its role and key, which are returned. The format must be this program's.
+pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
+    let (directory, name) = place(path)?;
+    let db = whole(open_file(directory.file(name, true).map_err(Fault::Io)?)?)?;
+    let txn = db.begin_write()?;
+    refuse_damaged(&txn)?;
+    renew_format(&txn)?;
+    let text = |name| -> Result<String, Fault> {
+        let row = get_meta(&txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
+        Ok(String::from_utf8_lossy(&row).into_owned())
+    };
+    for (name, expected) in [("format", FORMAT.to_owned()), ("layout", Refined::layout())] {
+        let found = text(name)?;
+        if found != expected && !is_format_of_fleet(name, &found) {
+            return Err(Fault::Other { name, found, expected });
+        }
+    }
+    let role = if text("role")? == Role::Server.to_string() { Role::Server } else { Role::Site };
+    let key = key_id(&txn)?;
+    txn.commit()?;
+    Ok((db, role, key))
+}
+
+/// A database in an empty file, without any rows.
+pub(crate) fn empty(file: File) -> Result<Database, Fault> {
+    Ok(builder().create_file(file)?)
+}
+
+/// Opens a file to look at single rows of it. What is written to it is forgotten.
+pub(crate) fn open_unchecked(file: File) -> Result<Database, Fault> {
+    Ok(builder().create_with_backend(Overlay::new(file).map_err(Fault::Io)?)?)
+}
+
+/// The number of the key that a ledger's signatures were made with.
+pub(crate) fn key_id(txn: &WriteTransaction) -> Result<u64, Fault> {
+    let row = get_meta(txn, KEY_ID)?.ok_or_else(|| damaged(format!("it has no {KEY_ID}")))?;
+    let text = String::from_utf8_lossy(&row);
+    u64::from_str_radix(&text, 16).map_err(|_| damaged(format!("its key id is {text:?}")))
+}
+
+/// Checks that all pages are.
+fn whole(mut db: Database) -> Result<Database, Fault> {
+    let sound = db.check_integrity()?;
+    let txn = db.begin_write()?;
+    if !sound {
+        // redb went back to an older state that is whole. That must not pass for the ledger at the next start.
+        txn.open_table(META)?.insert(DAMAGED, &[][..])?;
+        txn.commit()?;
+        return Err(damaged("pages failed their checksums"));
+    }
+    txn.commit()?;
+    Ok(db)
+}
+
+/// Makes an empty ledger. It gets its name once it is complete, so that a crash at the first start leaves none rather
+/// than half of one.
+pub(crate) fn create(path: &Path, role: Role, key_id: u64) -> Result<(), Fault> {
+    let (directory, name) = place(path)?;
+    let unfinished = format!("{name}.new");
+    directory.remove(&unfinished).map_err(Fault::Io)?;
+    let db = builder().create_file(directory.create(&unfinished, MODE).map_err(Fault::Io)?)?;
+    let txn = db.begin_write()?;
+    for (name, value) in parameters(role, key_id) {
+        put_meta(&txn, name, value.as_bytes())?;
+    }
+    txn.commit()?;
+    drop(db);
+    directory.rename(&unfinished, name).map_err(Fault::Io)
+}
+
+/// The directory of a ledger, and its name there.
+fn place(path: &Path) -> Result<(StateDirectory, &str), Fault> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Fault::Io(io::Error::other("its name is not valid UTF-8")))?;
+    StateDirectory::open(directory.unwrap_or_else(|| Path::new(".")))
+        .map(|directory| (directory, name))
+        .map_err(Fault::Io)
+}
+
+/// A database that is there. redb would begin a new one in an empty file.
+fn open_file(file: File) -> Result<Database, Fault> {
+    if file.metadata().map_err(Fault::Io)?.len() == 0 {
+        return Err(damaged("it is empty"));
+    }
+    Ok(builder().create_file(file)?)
+}
+
+/// Takes a ledger away from everybody else, whom the umask of an older start may have given it to. Only its owner can.
+fn hide(file: &File) -> Result<(), Fault> {
+    let mode = file.metadata().map_err(Fault::Io)?.permissions().mode();
+    if mode & 0o007 != 0 && file.set_permissions(Permissions::from_mode(mode & 0o770)).is_err() {
+        log::warn!("everybody may read the ledger, and its mode cannot be changed");
+    }
+    Ok(())
+}
+
+/// What a ledger's cells are only right for.
+fn parameters(role: Role, key_id: u64) -> [(&'static str, String); 4] {
+    [
+        ("format", FORMAT.to_owned()),
+        ("role", role.to_string()),
+        ("layout", Refined::layout()),
+        (KEY_ID, format!("{key_id:016x}")),
+    ]
+}
+
+fn refuse_damaged(txn: &WriteTransaction) -> Result<(), Fault> {
+    if txn.open_table(META)?.get(DAMAGED)?.is_some() {
+        return Err(damaged("pages failed their checksums at an earlier start"));
+    }
+    Ok(())
+}
+
+/// A ledger of the format before becomes one of this: a program that does not know limited clients must not count without them.
+fn renew_format(txn: &WriteTransaction) -> Result<(), Fault> {
+    if get_meta(txn, "format")?.is_some_and(|format| format == FORMAT_BEFORE.as_bytes()) {
+        put_meta(txn, "format", FORMAT.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn is_format_of_fleet(name: &str, found: &str) -> bool {
+    name == "format" && found == FORMAT_OF_FLEET
+}
+
+/// Whether it ever had a fleet's steps.
+pub(crate) fn is_of_fleet(txn: &WriteTransaction) -> Result<bool, redb::Error> {
+    let format = seal("meta", b"format", FORMAT_OF_FLEET.as_bytes());
+    Ok(txn.open_table(META)?.get("format")?.is_some_and(|row| row.value() == format))
+}
+
+/// From here on it has a fleet's steps.
+pub(crate) fn begin_fleet(txn: &WriteTransaction) -> Result<(), redb::Error> {
+    put_meta(txn, "format", FORMAT_OF_FLEET.as_bytes())
+}
+
+/// Checks that a ledger is of these parameters; the key is the last of them.
+pub(crate) fn check_parameters(txn: &WriteTransaction, role: Role, key: &FederationKey) -> Result<(), Fault> {
+    refuse_damaged(txn)?;
+    renew_format(txn)?;
+    for (name, expected) in parameters(role, key.id()) {
+        let row = get_meta(txn, name)?.ok_or_else(|| damaged(format!("it has no {name}")))?;
+        let found = String::from_utf8_lossy(&row).into_owned();
+        if found != expected && !is_format_of_fleet(name, &found) {
+            return Err(Fault::Other { name, found, expected });
+        }
+    }
+    Ok(())
+}
+
+/// A row of `meta`, without its checksum.
+pub(crate) fn get_meta(txn: &WriteTransaction, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+    let meta = txn.open_table(META)?;
+    let Some(row) = meta.get(name)? else { return Ok(None) };
+    unseal("meta", name.as_bytes(), row.value()).map(|value| Some(value.to_vec()))
+}
+
+pub(crate) fn put_meta(txn: &WriteTransaction, name: &str, value: &[u8]) -> Result<(), redb::Error> {
+    txn.open_table(META)?.insert(name, &*seal("meta", name.as_bytes(), value))?;
+    Ok(())
+}

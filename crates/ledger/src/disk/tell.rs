@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What one server tells another: updates, and of what is not kept any more that it counts nowhere.
+
+use crate::disk::errors::Fault;
+use crate::disk::past::PAST;
+use crate::disk::read::{Behind, Reader, before, fault, unavailable, unsealed};
+use crate::disk::rows::unseal;
+use crate::disk::schema::{META, UPDATES};
+use crate::errors::LedgerError;
+use bulkmark_counts::history::past::Past;
+use bulkmark_counts::history::refusal::Refusal;
+use bulkmark_counts::history::vector::{Mark, Origin, Vector};
+use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What another server lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Beginnings of histories that it may pass over, before the updates.
+    pub past: Vec<Past>,
+    /// Updates, oldest first for each origin.
+    pub updates: Vec<Arc<[u8]>>,
+}
+
+type Updates = ReadOnlyTable<(u64, u64), &'static [u8]>;
+
+impl Reader {
+    /// What a server that knows `theirs` lacks of what `ours` knows, about `limit` bytes of it, at the time `now`. An origin of which
+    /// it knows another history is left out: each keeps its own of the two until both are over. So is one of which updates are gone
+    /// that still count, if `leave`.
+    ///
+    /// # Errors
+    /// When such updates are gone, and not `leave`: a snapshot may have them.
+    pub fn missing_at_server(
+        &self,
+        ours: &Vector,
+        theirs: &Vector,
+        limit: usize,
+        now: u64,
+        leave: bool,
+    ) -> Result<Missing, Behind> {
+        let txn = self.db.begin_read().map_err(unavailable)?;
+        let table = txn.open_table(UPDATES).map_err(unavailable)?;
+        let gone = past(&txn)?;
+        let (mut missing, mut bytes) = (Missing::default(), 0);
+        for (origin, mark) in ours.iter() {
+            let mut known = theirs.get(origin);
+            if known.version >= mark.version || bytes >= limit {
+                continue;
+            }
+            if let Some(past) = gone.get(&origin).filter(|past| known.version < past.mark.version) {
+                if now < past.over_at {
+                    if leave {
+                        continue;
+                    }
+                    let version = past.mark.version + 1;
+                    return Err(Refusal::Gap { origin, have: known.version, version }.into());
+                }
+                missing.past.push(*past);
+                known = past.mark;
+            }
+            match following(&table, origin, known, mark, limit - bytes) {
+                Ok(updates) => {
+                    bytes += updates.iter().map(|update| update.len()).sum::<usize>();
+                    missing.updates.extend(updates);
+                }
+                Err(Behind::Refused(Refusal::Fork { .. })) => (),
+                Err(Behind::Refused(Refusal::Gap { .. })) if leave => (),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(missing)
+    }
+}
+
+/// The updates of an origin after `known`, up to `mark`.
+fn following(
+    table: &Updates,
+    origin: Origin,
+    known: Mark,
+    mark: Mark,
+    limit: usize,
+) -> Result<Vec<Arc<[u8]>>, Behind> {
+    let (mut updates, mut bytes, mut next) = (Vec::new(), 0, known.version + 1);
+    for row in table.range((origin.0, next)..=(origin.0, mark.version)).map_err(unavailable)? {
+        let (key, value) = row.map_err(unavailable)?;
+        let (_, version) = key.value();
+        let update = unsealed(origin, version, value.value())?;
+        if version != next {
+            break;
+        }
+        if updates.is_empty() && before(update) != Some(known.chain) {
+            return Err(Refusal::Fork { origin, version }.into());
+        }
+        bytes += update.len();
+        updates.push(update.into());
+        next += 1;
+        if bytes >= limit {
+            break;
+        }
+    }
+    if updates.is_empty() && known.version < mark.version {
+        return Err(Refusal::Gap { origin, have: known.version, version: mark.version }.into());
+    }
+    Ok(updates)
+}
+
+/// What is not kept any more.
+fn past(txn: &ReadTransaction) -> Result<BTreeMap<Origin, Past>, LedgerError> {
+    let meta = txn.open_table(META).map_err(unavailable)?;
+    let Some(row) = meta.get(PAST).map_err(unavailable)? else { return Ok(BTreeMap::new()) };
+    let row = unseal("meta", PAST.as_bytes(), row.value()).map_err(fault)?;
+    let all = Past::decode_all(row).ok_or_else(|| fault(Fault::Damaged("what is past".to_owned())))?;
+    Ok(all.into_iter().map(|past| (past.origin, past)).collect())
+}

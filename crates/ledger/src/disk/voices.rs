@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Rows of what somebody said: of each word the beginning of the window, the weight, and where it is counted, with whether it is a trap's.
+
+use crate::disk::errors::{Fault, damaged};
+use crate::disk::rows::{seal, unseal};
+use crate::disk::schema::VOICES;
+use bulkmark_counts::history::fields::Fields;
+use bulkmark_counts::state::changes::Changes;
+use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::voices::{Told, VoiceKey, Voices, Word};
+use bulkmark_types::{ReporterId, Signature};
+use redb::{ReadableTable, WriteTransaction};
+
+/// Of the table, in checksums.
+pub(crate) const NAME: &str = "voices";
+
+/// Bytes of a word.
+const WORD: usize = 8 + 1 + 1;
+
+/// The bit of a word's last byte that says that a trap said it.
+const TRAP: u8 = 0x80;
+
+/// What the other bits say.
+const TOLD: [Told; 4] = [Told::Here, Told::All, Told::Unknown, Told::Void];
+
+fn byte_of(told: Told) -> u8 {
+    TOLD.iter().zip(0..).find(|(known, _)| **known == told).map_or(0, |(_, byte)| byte)
+}
+
+fn key_of((reporter, nomination): &VoiceKey) -> [u8; 32] {
+    let mut key = [0; 32];
+    key[..16].copy_from_slice(reporter.bytes());
+    key[16..].copy_from_slice(&nomination.to_bytes());
+    key
+}
+
+/// Writes the rows that changed.
+pub(crate) fn write(txn: &WriteTransaction, counts: &Counts, changes: &Changes) -> Result<(), redb::Error> {
+    if changes.voices.is_empty() {
+        return Ok(());
+    }
+    let mut table = txn.open_table(VOICES)?;
+    for voice in &changes.voices {
+        let key = key_of(voice);
+        let Some(words) = counts.voices.row(voice) else {
+            drop(table.remove(&key)?);
+            continue;
+        };
+        let mut row = Vec::with_capacity(words.len() * WORD);
+        let trap = if counts.voices.is_trap(voice.0) { TRAP } else { 0 };
+        for word in words {
+            row.extend_from_slice(&word.window.to_le_bytes());
+            row.extend_from_slice(&word.units.to_le_bytes());
+            row.push(byte_of(word.told) | trap);
+        }
+        drop(table.insert(&key, &*seal(NAME, &key, &row))?);
+    }
+    Ok(())
+}
+
+/// Reads all rows.
+pub(crate) fn load(txn: &WriteTransaction, voices: &mut Voices) -> Result<(), Fault> {
+    for row in txn.open_table(VOICES)?.range::<&[u8; 32]>(..)? {
+        let (key, row) = row?;
+        let (reporter, nomination): ([u8; 16], [u8; 16]) = halves(key.value());
+        let (words, []) = unseal(NAME, key.value(), row.value())?.as_chunks::<WORD>() else {
+            return Err(damaged("what somebody said has an odd length"));
+        };
+        let mut is_trap = false;
+        let word = |bytes: &[u8; WORD]| {
+            let mut fields = Fields(bytes);
+            let (window, units, [last]) = (fields.u64()?, i8::from_le_bytes(fields.take()?), fields.take()?);
+            let told = TOLD.get(usize::from(last & !TRAP));
+            let told = *told.ok_or_else(|| damaged("where a word is counted cannot be"))?;
+            is_trap |= last & TRAP != 0;
+            Ok(Word { window, units, told })
+        };
+        let words = words.iter().map(word).collect::<Result<Vec<_>, Fault>>()?;
+        voices.restore((ReporterId::from_bytes(reporter), Signature::from_bytes(nomination)), words, is_trap);
+    }
+    Ok(())
+}
+
+fn halves(key: &[u8; 32]) -> ([u8; 16], [u8; 16]) {
+    (std::array::from_fn(|i| key[i]), std::array::from_fn(|i| key[16 + i]))
+}

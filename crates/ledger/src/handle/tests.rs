@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What whoever holds the handle relies on.
+
+use super::*;
+use crate::{Asked, Durability, FILE_NAME, Nominated, Saying, TakenBack, Weighing};
+use bulkmark_types::{ReporterId, nomination, revocation};
+
+fn report(signature: Signature, times: u32, now: u64) -> Report {
+    Report { signatures: vec![signature], times, now, ..Report::default() }
+}
+
+#[tokio::test]
+async fn reports_are_counted_and_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let (settings, key) = (Settings::default(), FederationKey::public());
+    let signature = Signature::from_bytes([9; 16]);
+    let now = 1_800_000_000;
+    for round in 0..3 {
+        let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+        for i in 1..=5 {
+            assert_eq!(ledger.report(report(signature, 1, now)).await, Ok(vec![round * 5 + i]));
+        }
+        ledger.close().await.unwrap();
+        assert_eq!(ledger.count(signature, now).await, Err(LedgerError::Closed));
+    }
+    assert_eq!(crate::read(directory.path(), &settings, &key, &[signature], now).unwrap()[0].total(), 15);
+}
+
+/// Whoever asks for counts does not wait for the writer: here it is held up as by a slow disk.
+#[tokio::test]
+async fn questions_do_not_wait_for_the_writer() {
+    let directory = tempfile::tempdir().unwrap();
+    let ledger =
+        Ledger::open(directory.path(), Role::Site, &Settings::default(), &FederationKey::public()).unwrap();
+    let (signature, now) = (Signature::from_bytes([9; 16]), 1_800_000_000);
+    ledger.report(report(signature, 3, now)).await.unwrap();
+    let (go, wait) = std::sync::mpsc::channel();
+    let (begun, begins) = oneshot::channel();
+    let held = ledger.look(move |_| {
+        begun.send(()).unwrap();
+        wait.recv().unwrap();
+    });
+    let asks = async {
+        begins.await.unwrap();
+        assert_eq!(ledger.counts(vec![signature], now).await, Ok(vec![3]));
+        assert_eq!(
+            ledger.weighed(vec![nomination(&FederationKey::public(), signature)], 1000, now).await,
+            Ok(vec![0])
+        );
+        go.send(()).unwrap();
+    };
+    let (held, ()) = tokio::join!(held, asks);
+    held.unwrap();
+}
+
+/// Work that does not end shows while it lasts, and is gone with it.
+#[tokio::test]
+async fn tells_how_long_its_writer_is_busy() {
+    let directory = tempfile::tempdir().unwrap();
+    let (settings, key) = (Settings::default(), FederationKey::public());
+    let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+    let (go, wait) = std::sync::mpsc::channel();
+    let (begun, begins) = oneshot::channel();
+    let held = ledger.look(move |_| {
+        begun.send(()).unwrap();
+        wait.recv().unwrap();
+    });
+    let watched = async {
+        begins.await.unwrap();
+        let mut longest = Duration::ZERO;
+        while longest < Duration::from_millis(5) {
+            assert!(ledger.busy_for() >= longest, "it began anew");
+            longest = ledger.busy_for();
+            tokio::task::yield_now().await;
+        }
+        go.send(()).unwrap();
+    };
+    let (held, ()) = tokio::join!(held, watched);
+    held.unwrap();
+    while !ledger.busy_for().is_zero() {
+        tokio::task::yield_now().await;
+    }
+    ledger.close().await.unwrap();
+    assert!(ledger.busy_for().is_zero(), "a closed one has no work");
+}
+
+/// A panic that the writer survives is no end: whoever waited is told that there is no answer now.
+#[tokio::test]
+async fn only_a_closed_ledger_is_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (settings, key) = (Settings::default(), FederationKey::public());
+    let signature = Signature::from_bytes([9; 16]);
+    let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+    assert_eq!(ledger.report(report(signature, 1, 1_800_000_000)).await, Ok(vec![1]));
+    let unavailable = || LedgerError::Unavailable(INTERNAL.to_owned());
+    assert_eq!(ledger.look(|_| panic!("as a fault would")).await, Err::<(), _>(unavailable()));
+    assert_eq!(ledger.report(report(signature, 1, 1_800_000_000)).await, Err(unavailable()));
+    assert_eq!(ledger.count(signature, 1_800_000_000).await, Ok(1), "what is on disk can be read");
+    // The disk is well, so it is closed with what it has.
+    let _ = ledger.close().await;
+    assert_eq!(ledger.count(signature, 1_800_000_000).await, Err(LedgerError::Closed));
+}
+
+/// A milter whose upstream servers are all away counts nothing, so it makes no checkpoints. What it refused for the moment
+/// is forgotten in time all the same.
+#[tokio::test]
+async fn a_milter_without_servers_forgets_what_it_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (settings, key) = (Settings::default(), FederationKey::public());
+    let (now, later) = (1_800_000_000, 1_800_010_000);
+    let open = || Ledger::open(directory.path(), Role::Cache, &settings, &key).unwrap();
+    let ledger = open();
+    let old = (0..5u8).map(|n| RetryKey::new(&[&[n]])).collect();
+    ledger.refused(old, now).await.unwrap();
+    assert!(ledger.remembers_refused());
+    ledger.report(report(Signature::from_bytes([9; 16]), 1, later)).await.unwrap();
+    assert!(!ledger.remembers_refused());
+    ledger.close().await.unwrap();
+    let ledger = open();
+    assert!(!ledger.remembers_refused(), "they are gone from the disk");
+    // Those that are refused now do not stand in the way of others that are to go.
+    ledger.refused(vec![RetryKey::new(&[b"new"])], later).await.unwrap();
+    ledger.refused(vec![RetryKey::new(&[b"newer"])], later + 3601).await.unwrap();
+    assert_eq!(ledger.look(|state| state.retries().unwrap().len()).await, Ok(1));
+}
+
+/// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.
+#[tokio::test]
+async fn slices_and_large_counts_survive_restarts() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = FederationKey::public();
+    let settings = Settings { capacity: std::num::NonZeroU32::MIN.saturating_add(9), ..Settings::default() };
+    let signature = |n: u32| {
+        let half = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+        Signature::from_bytes(half.to_le_bytes())
+    };
+    let now = 1_800_000_000;
+    for round in 1..=3u32 {
+        let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+        for n in 0..300 {
+            let times = if n == 0 { 1_000_000 } else { 1 };
+            ledger.report(report(signature(n), times, now)).await.unwrap();
+        }
+        for n in 0..300 {
+            let truth = round * if n == 0 { 1_000_000 } else { 1 };
+            assert!(ledger.count(signature(n), now).await.unwrap() >= truth, "{n} in round {round}");
+        }
+        let before = ledger.count(signature(0), now).await.unwrap();
+        ledger.close().await.unwrap();
+        let after = crate::read(directory.path(), &settings, &key, &[signature(0)], now).unwrap();
+        assert_eq!(before, after[0].total());
+    }
+}
+
+/// Windows of another length that begin at the same time are generations of their own.
+#[tokio::test]
+async fn another_window_length_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = FederationKey::public();
+    let signature = Signature::from_bytes([9; 16]);
+    let midnight = 20_000 * 86_400;
+    for (n, hours) in [24, 12, 24, 6].into_iter().enumerate() {
+        let settings = Settings { window: Duration::from_secs(hours * 3600), ..Settings::default() };
+        let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+        let counts = ledger.report(report(signature, 2, midnight)).await;
+        assert_eq!(counts, Ok(vec![2 * (u32::try_from(n).unwrap() + 1)]));
+        ledger.close().await.unwrap();
+    }
+}
+
+/// Who was borne out stays trusted, and what was judged is not judged again, however often the daemon is started anew.
+#[tokio::test]
+async fn whom_to_believe_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let (settings, key) = (Settings::default(), FederationKey::public());
+    let [of, other] = [9, 10].map(|n| Signature::from_bytes([n; 16]));
+    let (now, later) = (1_800_000_000, 1_800_000_000 + 2 * 86_400);
+    let word = |who: u8, of, now| Saying {
+        // The last two bits say that it is a user.
+        reporter: ReporterId::from_bytes([4 * who + 1; 16]),
+        nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
+        weighing: Weighing { thousandths: 1000, ..Weighing::default() },
+        now,
+        ..Saying::default()
+    };
+    let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+    for who in 0..12 {
+        assert_eq!(ledger.say(word(who, of, now)).await.unwrap().units, 2);
+    }
+    ledger.report(report(of, 100, now + 20)).await.unwrap();
+    ledger.close().await.unwrap();
+    for round in 0..3 {
+        let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+        assert_eq!(ledger.say(word(round, other, later)).await.unwrap().units, 5, "round {round}");
+        let asked = Asked { since: 0, reporter: None, now: later };
+        let overview = ledger.overview(asked).await.unwrap();
+        assert!(overview.reporters.iter().all(|by| by.weight > 0.6), "{overview:?}");
+        let of_mailings = overview.mailings.iter().map(|of| (of.spam, of.weight)).collect::<Vec<_>>();
+        assert_eq!(of_mailings, [(12, 3.0), (usize::from(round) + 1, f64::from(5 * (round + 1)) / 8.0)]);
+        ledger.close().await.unwrap();
+    }
+}
+
+/// What people say is on disk when it is answered, however relaxed all else is; and so is that it was taken back.
+#[tokio::test]
+async fn a_word_is_on_disk_when_it_is_answered() {
+    let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let hour = Duration::from_secs(3600);
+    let settings = Settings { durability: Durability::Relaxed, commit_interval: hour, ..Settings::default() };
+    let (key, now) = (FederationKey::public(), 1_800_000_000);
+    let [of, mail] = [9, 10].map(|n| Signature::from_bytes([n; 16]));
+    let wanted = [mail, nomination(&key, of), revocation(nomination(&key, of))];
+    // As it is found after a crash.
+    let on_disk = || {
+        let [from, to] = [&directory, &copy].map(|at| at.path().join(FILE_NAME));
+        std::fs::copy(from, to).unwrap();
+        let shares = crate::read(copy.path(), &settings, &key, &wanted, now).unwrap();
+        shares.iter().map(Shares::total).collect::<Vec<_>>()
+    };
+    let ledger = Ledger::open(directory.path(), Role::Site, &settings, &key).unwrap();
+    ledger.report(report(mail, 3, now)).await.unwrap();
+    assert_eq!(on_disk(), [0, 0, 0], "mail is answered before");
+    let reporter = ReporterId::from_bytes([1; 16]);
+    let said = Saying {
+        reporter,
+        nominations: vec![Nominated { of, nomination: nomination(&key, of), shared: true }],
+        weighing: Weighing { thousandths: 1000, ..Weighing::default() },
+        now,
+        ..Saying::default()
+    };
+    assert_eq!(ledger.say(said.clone()).await.unwrap().counted, 1);
+    assert_eq!(on_disk(), [3, 2, 0]);
+    ledger.report(report(mail, 1, now)).await.unwrap();
+    assert_eq!(ledger.forget(reporter, now).await, Ok(TakenBack { signatures: 1, left: 0 }));
+    assert_eq!(on_disk(), [4, 2, 2]);
+    ledger.report(report(mail, 1, now)).await.unwrap();
+    assert_eq!(on_disk(), [4, 2, 2]);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a ledger holds as a whole, its own counts and those of others together: to look at, to compare, to merge.
+
+use crate::clock::now;
+use crate::disk::errors::OpenError;
+use crate::disk::load::Loaded;
+use crate::disk::open;
+use crate::disk::schema::FILE_NAME;
+use crate::new_ledger::{self, NewLedgerError};
+use crate::random::random;
+use crate::status::Status;
+use bulkmark_counts::history::vector::{Origin, Vector};
+use bulkmark_counts::history::window::Window;
+use bulkmark_counts::settings::Role;
+use bulkmark_counts::state::assembly::Assembly;
+use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::merged::MergedCounts;
+use bulkmark_counts::state::merged_window::MergedWindow;
+use bulkmark_counts::state::roles::State;
+use bulkmark_filter::{Merged, ParameterError};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// All counts of one ledger.
+pub struct Image {
+    role: Role,
+    key_id: u64,
+    merged: MergedCounts,
+    vector: Vector,
+    /// Whose counts are in it; a milter's own have no place in the vector.
+    origins: BTreeSet<Origin>,
+}
+
+/// In what two images differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// Windows that were compared.
+    pub windows: usize,
+    /// Cells that differ.
+    pub cells: u64,
+    /// By how much at most.
+    pub largest: u32,
+    /// Origins that are not counted equally far: the versions in the first and in the second.
+    pub versions: Vec<(Origin, u64, u64)>,
+}
+
+impl Difference {
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.cells == 0 && self.versions.is_empty()
+    }
+}
+
+/// Holdings cannot be added up.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// They would count something twice.
+    #[error("both hold counts of the origin {0}; their sum would count these twice")]
+    Twice(Origin),
+    /// They are not of one kind.
+    #[error("{name} is {ours} in the first ledger and {theirs} in another")]
+    Unlike {
+        /// The parameter.
+        name: &'static str,
+        /// Of the first.
+        ours: String,
+        /// Of the other.
+        theirs: String,
+    },
+    /// Their filters do not fit.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+}
+
+fn unlike(name: &'static str, ours: String, theirs: String) -> Result<(), MergeError> {
+    if ours == theirs { Ok(()) } else { Err(MergeError::Unlike { name, ours, theirs }) }
+}
+
+/// The file that a path means: a ledger, or the directory that it is in.
+pub(crate) fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
+}
+
+impl Image {
+    /// Reads the ledger `path`, which no daemon may have open: all of it, with all checksums. With it comes what can be said
+    /// about it, false bulk at this threshold.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(path: &Path, threshold: u32) -> Result<(Self, Status), OpenError> {
+        let path = file_of(path);
+        let io = |reason| OpenError::Io { path: path.clone(), reason };
+        let random = [random().map_err(io)?, random().map_err(io)?];
+        let (Loaded { mut state, .. }, key_id) = open::open_any(&path, random)?;
+        // What came after the last update is in the cells; so it is to be in the versions.
+        state.cut(now());
+        let status = Status::of(&state, Some(threshold));
+        let image = Self::of(state, key_id).map_err(|e| crate::disk::errors::no_memory(e).at(path))?;
+        Ok((image, status))
+    }
+
+    fn of(mut state: State, key_id: u64) -> Result<Self, ParameterError> {
+        let (role, vector) = (state.role(), state.vector());
+        let mut origins = origins_of(&vector);
+        let layers = match &mut state {
+            State::Server(server) => server.limited.take_layers(),
+            _ => Vec::new(),
+        };
+        let Counts { local, mut merged, .. } = state.into_counts();
+        for (origin, layer) in layers {
+            merged.layers_mut().insert(origin, layer);
+        }
+        for generation in local.generations.iter().filter(|generation| !generation.row.slices().is_empty()) {
+            origins.insert(local.origin());
+            merged.merge_generation(generation)?;
+        }
+        Ok(Self { role, key_id, merged, vector, origins })
+    }
+
+    /// What came from a server, whose key has this number.
+    #[must_use]
+    pub fn of_server(assembly: Assembly, key_id: u64) -> Self {
+        let merged = assembly.into_counts();
+        let vector = merged.vector().clone();
+        Self { role: Role::Server, key_id, origins: origins_of(&vector), merged, vector }
+    }
+
+    /// How far each origin is counted.
+    #[must_use]
+    pub const fn vector(&self) -> &Vector {
+        &self.vector
+    }
+
+    /// What the ledger is for.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The number of the federation's key.
+    #[must_use]
+    pub const fn key_id(&self) -> u64 {
+        self.key_id
+    }
+
+    /// What can be said about it, false bulk at this threshold; the counts of all origins together.
+    #[must_use]
+    pub fn status(&self, threshold: u32) -> Status {
+        Status::of_counts(&self.merged, self.vector.clone(), threshold)
+    }
+
+    /// Compares all cells with those of another image. Windows before the oldest of either are left out: one may have
+    /// dropped them, for they are over.
+    ///
+    /// # Errors
+    /// When filters of one capacity are not of one size, which cannot be.
+    pub fn difference(&self, other: &Self) -> Result<Difference, ParameterError> {
+        let oldest = |merged: &MergedCounts| {
+            let layers = merged.layers().iter().flat_map(|(_, layer)| layer.windows.keys().copied());
+            merged.windows().iter().map(|window| window.window).chain(layers).min()
+        };
+        let from = oldest(&self.merged).max(oldest(&other.merged));
+        let in_range = |window: &&MergedWindow| Some(window.window) >= from;
+        // Filters of one window may be of several sizes.
+        let filters: BTreeSet<(Window, u32)> = [&self.merged, &other.merged]
+            .into_iter()
+            .flat_map(|merged| merged.windows().iter().filter(in_range).map(|w| (w.window, w.capacity)))
+            .collect();
+        let windows: BTreeSet<Window> = filters.iter().map(|&(window, _)| window).collect();
+        let mut difference = Difference { windows: windows.len(), ..Difference::default() };
+        for (window, capacity) in filters {
+            let of =
+                |merged: &'_ MergedCounts| merged.of_size(window, capacity).map_or(0, |w| w.slices.len());
+            for n in 0..of(&self.merged).max(of(&other.merged)) {
+                let both = (self.slice(window, capacity, n), other.slice(window, capacity, n));
+                let (cells, largest) = match both {
+                    (Some(a), Some(b)) => a.differences(b)?,
+                    (Some(one), None) | (None, Some(one)) => one.differences(&Merged::new(one.blocks())?)?,
+                    (None, None) => (0, 0),
+                };
+                difference.cells += cells;
+                difference.largest = largest.max(difference.largest);
+            }
+        }
+        let (cells, largest) = self.merged.layers().differences(other.merged.layers(), from);
+        difference.cells += cells;
+        difference.largest = largest.max(difference.largest);
+        for &origin in origins_of(&self.vector).union(&origins_of(&other.vector)) {
+            let (ours, theirs) = (self.vector.get(origin), other.vector.get(origin));
+            if ours != theirs {
+                difference.versions.push((origin, ours.version, theirs.version));
+            }
+        }
+        Ok(difference)
+    }
+
+    fn slice(&self, window: Window, capacity: u32, number: usize) -> Option<&Merged> {
+        self.merged.of_size(window, capacity)?.slices.get(number)
+    }
+
+    /// Adds all counts of another image, which must have none in common with this one.
+    ///
+    /// # Errors
+    /// When it has, or is of another kind.
+    pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        unlike("role", self.role.to_string(), other.role.to_string())?;
+        unlike("federation key id", format!("{:016x}", self.key_id), format!("{:016x}", other.key_id))?;
+        if let Some(&origin) = self.origins.intersection(&other.origins).next() {
+            return Err(MergeError::Twice(origin));
+        }
+        self.merged.add_all(&other.merged)?;
+        for (origin, mark) in other.vector.iter() {
+            self.vector.set(origin, mark);
+        }
+        self.origins.extend(&other.origins);
+        Ok(())
+    }
+
+    /// Writes it as a new ledger in `directory`, whose own counts begin anew and which holds all of these as others'.
+    ///
+    /// # Errors
+    /// When there is one already, or it cannot be written.
+    pub fn write(self, directory: &Path) -> Result<PathBuf, NewLedgerError> {
+        new_ledger::write(directory, (self.role, self.key_id), (self.merged, &self.vector), |_| Ok(()))
+    }
+}
+
+fn origins_of(vector: &Vector) -> BTreeSet<Origin> {
+    vector.iter().filter(|(_, mark)| mark.version > 0).map(|(origin, _)| origin).collect()
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The ledger: how often was each signature reported, kept over restarts and crashes.
+//!
+//! [`Ledger`] is the handle that everybody holds. Behind it one thread, the writer, changes everything. It takes all reports that
+//! wait, applies them, commits them in one transaction, and answers them; so a report that was answered is on disk, and many
+//! messages share one fsync. Who only asks for counts reads them beside the writer, which keeps nobody out while the disk works.
+//!
+//! Three floors, each of which knows only those below it:
+//!
+//! - `disk`: the file; load, commit, read
+//! - `state`: what is counted and who has what; one type for each role
+//! - `history`: version vectors, updates, rows of snapshots
+//!
+//! Words: an [`Update`] is one step of an origin's history. A `Delta` (of the filter crate) is what one filter grew by; an
+//! update is made up of them.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
+#![forbid(unsafe_code)]
+
+mod backup;
+mod bulk;
+mod busy;
+mod clock;
+mod condition;
+#[cfg(test)]
+mod convergence;
+pub mod correspondents;
+pub mod directory;
+mod disk;
+mod errors;
+mod handle;
+mod harvest;
+mod image;
+mod new_ledger;
+mod random;
+mod seed;
+mod shared;
+mod status;
+mod writer;
+
+pub use backup::Backup;
+pub use bulk::BulkMoves;
+pub use clock::now;
+pub use disk::aside::{Kept, KeyChange, Standing, change_key, put_aside, standing};
+pub use disk::copy::copy;
+pub use disk::errors::OpenError;
+pub use disk::fleet::OldStep;
+pub use disk::fleet_snapshot::FleetSnapshot;
+pub use disk::notes::{BulkPlace, BulkRows};
+pub use disk::open::read;
+pub use disk::read::{Behind, Reader, Snapshot};
+pub use disk::schema::FILE_NAME;
+pub use disk::tell::Missing;
+pub use errors::LedgerError;
+pub use handle::{FleetBatch, FleetMoves, Ledger, Moves};
+pub use harvest::{Harvest, HarvestError};
+pub use image::{Difference, Image, MergeError};
+pub use new_ledger::NewLedgerError;
+pub use random::random_bytes;
+pub use seed::{Seed, SeedError};
+pub use status::{BulkStatus, Counted, LimitedStatus, NextCapacity, SliceStatus, Status};

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a server counted, for a fleet's chain to begin with: a first step, and the snapshot of what is counted behind it.
+//!
+//! The step counts nothing itself, and names a hash before it that is none. So nobody applies it: whoever finds it takes the
+//! snapshot, and waits until that is there. That the log takes one first step only decides which server it is. Made again of the same
+//! ledger both have the same bytes, so that what was begun can be gone on with.
+
+use crate::clock::now;
+use crate::disk::errors::{OpenError, no_memory};
+use crate::disk::load::Loaded;
+use crate::disk::open;
+use crate::image::file_of;
+use crate::random::random;
+use crate::status::Status;
+use bulkmark_counts::history::chunks::{CHUNK_BLOCKS, blocks_of, layer_parts};
+use bulkmark_counts::history::fleet::{FleetMark, origin_of_client};
+use bulkmark_counts::history::row::Row;
+use bulkmark_counts::history::spool_mark::SpoolMark;
+use bulkmark_counts::history::step::{SpoolMarks, Step, StepHead};
+use bulkmark_counts::history::vector::{Chain, Origin, Vector};
+use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::fleet::marks::Known;
+use bulkmark_counts::state::fleet::parts::{Entry, Head, Packer};
+use bulkmark_counts::state::merged::MergedCounts;
+use bulkmark_counts::state::roles::State;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// The kind of what the hash before the first step is of.
+const BEFORE: &[u8] = b"bulkmark fleet: counts of a server";
+
+/// The counts of a server, and what it had of its clients' batches.
+pub struct Seed {
+    merged: MergedCounts,
+    vector: Vector,
+    key_id: u64,
+    window: u64,
+    /// By client and spool, the last batch that was counted.
+    batches: Vec<(String, u64, u64)>,
+    origin: Origin,
+}
+
+/// A ledger's counts cannot be what a chain begins with.
+#[derive(Debug, thiserror::Error)]
+pub enum SeedError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It is none of a server, or of one machine alone.
+    #[error(
+        "{path}: it is {role}'s ledger; a fleet begins with that of a server, or of a milter that has none"
+    )]
+    Role {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        role: &'static str,
+    },
+    /// It holds reports back that nobody is told of yet.
+    #[error(
+        "{path}: {reports} reports wait in it until its peers answer; start the server once more, and stop it when bulkmark status \
+         --server names no peer without a word"
+    )]
+    Waits {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        reports: usize,
+    },
+    /// Its windows are not the fleet's.
+    #[error("{path}: its {name} is {found}, and {expected} is configured")]
+    Unlike {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        name: &'static str,
+        /// In the file.
+        found: String,
+        /// In the configuration.
+        expected: String,
+    },
+}
+
+impl Seed {
+    /// Reads the ledger `path`, or the one in this directory, which no daemon may have open. The fleet's key has the number `key_id`,
+    /// its windows are of `window` seconds.
+    ///
+    /// # Errors
+    /// [`SeedError`]
+    pub fn read(path: &Path, key_id: u64, window: u64) -> Result<Self, SeedError> {
+        let path = file_of(path);
+        let io = |reason| OpenError::Io { path: path.clone(), reason };
+        let random = [random().map_err(io)?, random().map_err(io)?];
+        let (Loaded { mut state, .. }, found) = open::open_any(&path, random)?;
+        let unlike = |name, found: String, expected: String| {
+            let path = path.clone();
+            if found == expected { Ok(()) } else { Err(SeedError::Unlike { path, name, found, expected }) }
+        };
+        unlike("federation key id", format!("{found:016x}"), format!("{key_id:016x}"))?;
+        if matches!(state, State::Cache(_)) {
+            return Err(SeedError::Role { path, role: "a fleet's machine or a server's milter" });
+        }
+        // What came after the last update is in the cells; so it is to be in the versions.
+        state.cut(now());
+        if let Some(reports) = Status::of(&state, None).held {
+            return Err(SeedError::Waits { path, reports });
+        }
+        let seed = Self::of(state, key_id, window).map_err(|e| no_memory(e).at(path.clone()))?;
+        // Windows of what people say are of the same length everywhere.
+        for merged in seed.merged.windows().iter().filter(|merged| !merged.window.is_of_people()) {
+            unlike("window", format!("{}s", merged.window.length), format!("{window}s"))?;
+        }
+        Ok(seed)
+    }
+
+    fn of(mut state: State, key_id: u64, window: u64) -> Result<Self, bulkmark_filter::ParameterError> {
+        let vector = state.vector();
+        let (mut batches, mut layers) = (Vec::new(), Vec::new());
+        if let State::Server(server) = &mut state {
+            batches = server.receipts.iter().map(|(c, spool, n)| (c.to_owned(), spool, n)).collect();
+            batches.sort_unstable();
+            let names: Vec<_> = server.limited.iter().map(|(name, _)| name.to_owned()).collect();
+            layers = names.into_iter().zip(server.limited.take_layers()).collect();
+        }
+        let Counts { local, mut merged, .. } = state.into_counts();
+        let mut hash = Sha256::new();
+        hash.update(b"bulkmark fleet of a server");
+        hash.update(local.origin().0.to_le_bytes());
+        hash.update(vector.to_string().as_bytes());
+        for (client, spool, number) in &batches {
+            hash.update(format!("{client} {spool} {number}\n").as_bytes());
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        let [a, b, c, d, e, f, g, h, ..] = digest;
+        let origin = Origin(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
+        for (name, (_, layer)) in layers {
+            // As the fleet knows this client.
+            merged.layers_mut().insert(origin_of_client(origin, &name, 0), layer);
+        }
+        for generation in local.generations.iter().filter(|generation| !generation.row.slices().is_empty()) {
+            merged.merge_generation(generation)?;
+        }
+        Ok(Self { merged, vector, key_id, window, batches, origin })
+    }
+
+    /// The bytes of the first step, in a log whose place for batches is this one.
+    #[must_use]
+    pub fn step(&self, made: u64) -> Vec<u8> {
+        let head = StepHead {
+            origin: self.origin,
+            version: 1,
+            before: Chain::of(BEFORE),
+            key_id: self.key_id,
+            window: self.window,
+            epoch: 1,
+            made,
+            covers: 0,
+            time: 0,
+            bound: 0,
+        };
+        Step { head, marks: SpoolMarks::new(), bulk: Vec::new(), updates: Vec::new() }.encode()
+    }
+
+    /// Hands the parts of the snapshot behind the first step, which is at this place, to `take`, one after the other, until that says
+    /// no.
+    pub fn parts(&self, made: u64, place: u64, mut take: impl FnMut(Vec<u8>) -> bool) {
+        let mut packer = Packer::default();
+        let (mut rows, marks) = (0, self.batches.len() as u64);
+        let mark =
+            FleetMark { version: 1, chain: Chain::of(&self.step(made)), epoch: 1, made, covers: 0, place };
+        let Self { origin, key_id, window, .. } = *self;
+        let head = Head { mark, origin, time: 0, key_id, window, vector: self.vector.clone() };
+        packer.push(&Entry::Head(head));
+        // A server knows cells, so whoever holds bulk alone begins with none.
+        let thin = Entry::Thin { marks, sections: 0, bound: 0 };
+        for entry in self.marks().chain([thin]).chain(self.rows().map(Entry::Row)) {
+            rows += u64::from(matches!(entry, Entry::Row(_)));
+            packer.push(&entry);
+            while let Some(part) = packer.take(false) {
+                if !take(part) {
+                    return;
+                }
+            }
+        }
+        packer.push(&Entry::End { rows, marks });
+        while let Some(part) = packer.take(true) {
+            if !take(part) {
+                return;
+            }
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Row> {
+        let cells = self.merged.windows().iter().flat_map(|merged| {
+            (0..).zip(&merged.slices).flat_map(move |(slice, filter)| {
+                let blocks = filter.blocks();
+                (0..).zip(0..blocks.div_ceil(CHUNK_BLOCKS)).map(move |(chunk, at)| Row {
+                    window: merged.window,
+                    capacity: merged.capacity,
+                    slice,
+                    chunk,
+                    client: None,
+                    bytes: filter.bytes(blocks_of(at, blocks)),
+                })
+            })
+        });
+        let layers = self.merged.layers().iter().flat_map(|(origin, layer)| {
+            layer.windows.iter().flat_map(move |(&window, held)| {
+                let row = move |chunk| {
+                    let bytes = held.part(chunk)?;
+                    let capacity = held.capacity;
+                    Some(Row { window, capacity, slice: 0, chunk, client: Some(origin), bytes })
+                };
+                layer_parts(held.filter.blocks()).filter_map(row)
+            })
+        });
+        cells.chain(layers)
+    }
+
+    /// Batches up to the last one of each spool are counted.
+    fn marks(&self) -> impl Iterator<Item = Entry> {
+        self.batches.iter().map(|(client, spool, number)| {
+            let mut mark = SpoolMark::default();
+            mark.take(*number, *number);
+            Entry::Mark { client: client.clone(), spool: *spool, known: Known { at: 1, mark } }
+        })
+    }
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What can be said about a ledger.
+
+use bulkmark_counts::history::vector::Vector;
+use bulkmark_counts::history::window::Window;
+use bulkmark_counts::settings::Role;
+use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::layer::Layer;
+use bulkmark_counts::state::limited::Member;
+use bulkmark_counts::state::merged::MergedCounts;
+use bulkmark_counts::state::roles::State;
+use bulkmark_counts::state::room::Rows;
+use bulkmark_counts::state::spool::Spool;
+use bulkmark_filter::Gauge;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Who counted what is in a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counted {
+    /// This ledger itself.
+    Own,
+    /// Others, merged.
+    Others,
+    /// Limited clients, those of this server and of others, each in a filter of its own.
+    Limited,
+}
+
+/// One of a server's limited clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LimitedStatus {
+    /// Its name.
+    pub name: String,
+    /// The origin under which others hear of what it brought.
+    pub origin: String,
+    /// Different signatures that it brought in the newest window.
+    pub signatures: u64,
+    /// Bytes of memory for all that it brought.
+    pub memory: usize,
+    /// What is strange about the cells of its signatures.
+    pub odd: Option<String>,
+}
+
+/// One slice of one window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SliceStatus {
+    /// Beginning of its window, in seconds since 1970.
+    pub window: u64,
+    /// The number of the slice in its window.
+    pub slice: u32,
+    /// Whose counts these are.
+    pub counted: Counted,
+    /// Whether they are of what people say, and not of mail.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub people: bool,
+    /// Signatures that it is made for.
+    pub capacity: u32,
+    /// Signatures that were new to it; unknown for merged ones.
+    pub signatures: Option<u64>,
+    /// Bytes of memory.
+    pub memory: usize,
+    /// The share of cells that are not zero; with an estimate only.
+    pub fill: Option<f64>,
+    /// The share of cells that are saturated; with an estimate only.
+    pub saturated: Option<f64>,
+    /// The chance that a strange signature is bulk in it; with an estimate only.
+    pub false_bulk: Option<f64>,
+}
+
+/// Bulk that is told apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BulkStatus {
+    /// The count from which on it is told.
+    pub bound: u32,
+    /// Its last note.
+    pub note: u64,
+    /// Signatures, each once for each window that it is in.
+    pub signatures: usize,
+    /// Those that found no room since the start.
+    pub left_out: u64,
+    /// Bytes of memory.
+    pub memory: usize,
+}
+
+impl BulkStatus {
+    fn of(counts: &Counts) -> Option<Self> {
+        let Counts { bulk, held, .. } = counts;
+        bulk.is_begun().then(|| Self {
+            bound: bulk.bound,
+            note: bulk.number,
+            signatures: held.len(),
+            left_out: held.left_out(),
+            memory: held.memory(),
+        })
+    }
+}
+
+/// A capacity that is configured and holds from the next window on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NextCapacity {
+    /// Signatures that windows will be made for.
+    pub capacity: u32,
+    /// Signatures that the newest window is made for.
+    pub present: u32,
+    /// When the next one begins, in seconds since 1970.
+    pub from: u64,
+}
+
+/// A ledger at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Status {
+    /// The server's own origin; none for a milter.
+    pub origin: Option<String>,
+    /// How far each origin is counted.
+    #[serde(skip)]
+    pub vector: Vector,
+    /// All slices, windows in order.
+    pub slices: Vec<SliceStatus>,
+    /// A server's limited clients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limited: Vec<LimitedStatus>,
+    /// Bulk that is told apart: by a server to thin milters, or to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bulk: Option<BulkStatus>,
+    /// Local reports that the merged counts do not show yet.
+    pub spool: usize,
+    /// When the oldest of them that no server acknowledged was made, in seconds since 1970.
+    pub spool_oldest: Option<u64>,
+    /// Of how many words it is remembered who said them.
+    #[serde(default, skip_serializing_if = "Rows::is_empty")]
+    pub people: Rows,
+    /// What is configured and not in force yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_capacity: Option<NextCapacity>,
+    /// Peers that a server did not hear of since its start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
+    /// Reports that it holds back until it did; none when it holds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<usize>,
+}
+
+impl Status {
+    /// How far each origin is counted, by its name.
+    #[must_use]
+    pub fn versions(&self) -> BTreeMap<String, u64> {
+        self.vector.iter().map(|(origin, mark)| (origin.to_string(), mark.version)).collect()
+    }
+
+    pub(crate) fn of(state: &State, threshold: Option<u32>) -> Self {
+        let mut slices = Vec::new();
+        for generation in state.counts().local.generations.iter() {
+            for (number, slice) in (0..).zip(generation.row.slices()) {
+                let gauge = threshold.map(|t| slice.filter.gauge(t));
+                let people = generation.window.is_of_people();
+                slices.push(SliceStatus {
+                    window: generation.window.start,
+                    slice: number,
+                    counted: Counted::Own,
+                    people,
+                    capacity: slice.capacity,
+                    signatures: Some(slice.distinct),
+                    memory: slice.filter.memory(),
+                    fill: gauge.map(|gauge: Gauge| gauge.fill),
+                    saturated: gauge.map(|gauge| gauge.saturated),
+                    // Nothing is bulk by what people say.
+                    false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_bulk),
+                });
+            }
+        }
+        slices.extend(of_merged(&state.counts().merged, threshold));
+        let limited = match state {
+            State::Server(server) => server.limited.iter().collect(),
+            _ => Vec::new(),
+        };
+        let others = state.counts().merged.layers().iter().map(|(_, layer)| layer);
+        slices.extend(of_layers(limited.iter().map(|(_, member)| &member.layer).chain(others)));
+        slices.sort_by_key(|slice| (slice.people, slice.window, slice.slice));
+        let unheard = match state {
+            State::Server(server) => Some(&server.unheard),
+            _ => None,
+        };
+        let held = unheard.map(|unheard| unheard.held().values().map(|held| held.entries.len()).sum());
+        Self {
+            origin: (state.role() == Role::Server).then(|| state.counts().local.origin().to_string()),
+            vector: state.vector(),
+            slices,
+            limited: limited.into_iter().map(of_client).collect(),
+            bulk: BulkStatus::of(state.counts()),
+            spool: state.spool().map_or(0, Spool::len),
+            spool_oldest: state.spool().and_then(Spool::oldest),
+            people: state.counts().voices.taken(),
+            next_capacity: next_capacity(state),
+            unheard: unheard.map_or_else(Vec::new, |unheard| unheard.peers().map(str::to_owned).collect()),
+            held: held.filter(|&reports| reports > 0),
+        }
+    }
+
+    /// Of merged counts that are in no ledger here.
+    pub(crate) fn of_counts(merged: &MergedCounts, vector: Vector, threshold: u32) -> Self {
+        let mut slices: Vec<_> = of_merged(merged, Some(threshold)).collect();
+        slices.extend(of_layers(merged.layers().iter().map(|(_, layer)| layer)));
+        slices.sort_by_key(|slice| (slice.people, slice.window, slice.slice));
+        Self {
+            origin: None,
+            vector,
+            slices,
+            limited: Vec::new(),
+            bulk: None,
+            spool: 0,
+            spool_oldest: None,
+            people: Rows::default(),
+            next_capacity: None,
+            unheard: Vec::new(),
+            held: None,
+        }
+    }
+}
+
+/// The configured capacity, if the newest window that was counted in here has another.
+fn next_capacity(state: &State) -> Option<NextCapacity> {
+    let counts = state.counts();
+    let of_mail = counts.local.generations.iter().filter(|generation| !generation.window.is_of_people());
+    let newest = of_mail.max_by_key(|generation| generation.window.start)?;
+    let (capacity, present) = (counts.settings.capacity.get(), newest.row.slices().first()?.capacity);
+    let from = newest.window.start + newest.window.length;
+    (capacity != present).then_some(NextCapacity { capacity, present, from })
+}
+
+fn of_merged(merged: &MergedCounts, threshold: Option<u32>) -> impl Iterator<Item = SliceStatus> {
+    let windows = merged.windows();
+    windows.iter().flat_map(move |window| {
+        // Filters of several sizes are counted one behind the other.
+        let before = windows.iter().filter(|other| other.window == window.window && other.size < window.size);
+        let first = before.map(|other| u32::try_from(other.slices.len()).unwrap_or_default()).sum::<u32>();
+        (first..).zip(&window.slices).map(move |(number, slice)| {
+            let gauge = threshold.map(|t| slice.gauge(t));
+            let people = window.window.is_of_people();
+            SliceStatus {
+                window: window.window.start,
+                slice: number,
+                counted: Counted::Others,
+                people,
+                capacity: window.capacity,
+                signatures: None,
+                memory: slice.memory(),
+                fill: gauge.map(|gauge| gauge.fill),
+                saturated: gauge.map(|gauge| gauge.saturated),
+                false_bulk: gauge.filter(|_| !people).map(|gauge| gauge.false_bulk),
+            }
+        })
+    })
+}
+
+/// One slice for each window, of all limited clients together.
+fn of_layers<'a>(layers: impl Iterator<Item = &'a Layer>) -> impl Iterator<Item = SliceStatus> {
+    let mut windows = BTreeMap::<Window, SliceStatus>::new();
+    for (&window, held) in layers.flat_map(|layer| &layer.windows) {
+        let slice = windows.entry(window).or_insert_with(|| SliceStatus {
+            window: window.start,
+            slice: 0,
+            counted: Counted::Limited,
+            people: window.is_of_people(),
+            capacity: held.capacity,
+            signatures: None,
+            memory: 0,
+            fill: None,
+            saturated: None,
+            false_bulk: None,
+        });
+        slice.memory += held.filter.memory();
+    }
+    windows.into_values()
+}
+
+fn of_client((name, member): (&str, &Member)) -> LimitedStatus {
+    let newest = member.layer.windows.iter().rev().find(|(window, _)| !window.is_of_people());
+    LimitedStatus {
+        name: name.to_owned(),
+        origin: member.origin.to_string(),
+        signatures: newest.map_or(0, |(_, held)| held.distinct),
+        memory: member.layer.memory(),
+        odd: member.odd().map(|odd| odd.to_string()),
+    }
+}

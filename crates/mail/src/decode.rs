@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Header fields: who sent a message, and how its parts are to be read.
+
+use super::authres::signing_domain;
+use super::transfer::Encoding;
+use mail_parser::{Header, HeaderName, HeaderValue, MessageParser};
+use std::sync::LazyLock;
+
+static MIME_PARSER: LazyLock<MessageParser> = LazyLock::new(|| MessageParser::new().with_mime_headers());
+static FIELD_PARSER: LazyLock<MessageParser> =
+    LazyLock::new(|| MessageParser::new().header_address(HeaderName::From));
+static SUBJECT_PARSER: LazyLock<MessageParser> =
+    LazyLock::new(|| MessageParser::new().header_text(HeaderName::Subject));
+
+/// What the header says of sender, list and message. Addresses and the list id are in lower case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// Addresses of the From field.
+    pub from: Vec<String>,
+    /// What stands in angle brackets in List-Id, or the whole value where there are none.
+    pub list_id: Option<String>,
+    /// The Message-ID as it stands.
+    pub message_id: Option<String>,
+    /// The values of the first Authentication-Results fields, from the top on.
+    pub authentication_results: Vec<String>,
+    /// The domains of its first DKIM signatures, in lower case; whether they are valid is not known here.
+    pub signed_by: Vec<String>,
+}
+
+impl Fields {
+    /// Reads the fields of a header block.
+    pub(super) fn of(head: &[u8]) -> Self {
+        let mut fields = Self::default();
+        for field in fields_of(head) {
+            let Some((name, value)) = name_and_value(field) else { continue };
+            let text = || String::from_utf8_lossy(value).trim().to_owned();
+            if name.eq_ignore_ascii_case(b"from") {
+                fields.from.extend(addresses(field));
+            } else if name.eq_ignore_ascii_case(b"list-id") && fields.list_id.is_none() {
+                let text = text().to_lowercase();
+                let id = text.rsplit_once('<').map_or(&*text, |(_, id)| id.split('>').next().unwrap_or(id));
+                fields.list_id = Some(id.trim().to_owned());
+            } else if name.eq_ignore_ascii_case(b"message-id") && fields.message_id.is_none() {
+                fields.message_id = Some(text());
+            } else if name.eq_ignore_ascii_case(b"authentication-results") {
+                fields.authentication_results.push(text());
+            } else if name.eq_ignore_ascii_case(b"dkim-signature") {
+                fields.signed_by.extend(signing_domain(&text()));
+            }
+        }
+        fields
+    }
+}
+
+/// A Subject field as people read it, from its value.
+#[must_use]
+pub fn subject(value: &[u8]) -> String {
+    let field = [b"Subject: ", value.trim_ascii(), b"\r\n\r\n"].concat();
+    let message = SUBJECT_PARSER.parse_headers(&field);
+    message.as_ref().and_then(|message| message.subject()).unwrap_or_default().to_owned()
+}
+
+fn addresses(field: &[u8]) -> Vec<String> {
+    let with_end = [field, b"\r\n\r\n"].concat();
+    let message = FIELD_PARSER.parse_headers(&with_end);
+    let from = message.as_ref().and_then(|m| m.from());
+    from.into_iter().flat_map(|list| list.iter()).filter_map(|a| a.address()).map(str::to_lowercase).collect()
+}
+
+/// The fields of a header block, each with its continuation lines and without its final line end.
+pub(super) fn fields_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    exact_fields_of(head).map(<[u8]>::trim_ascii_end)
+}
+
+/// The same with their line ends, as they are.
+pub(super) fn exact_fields_of(mut head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        if head.is_empty() {
+            return None;
+        }
+        let mut end = 0;
+        loop {
+            end = memchr::memchr(b'\n', &head[end..]).map_or(head.len(), |i| end + i + 1);
+            if !matches!(head.get(end), Some(b' ' | b'\t')) {
+                break;
+            }
+        }
+        let (field, rest) = head.split_at(end);
+        head = rest;
+        Some(field)
+    })
+}
+
+/// The fields of a header block: each with its name and, behind the colon, its value with folds and without its final line end.
+pub fn header_fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    exact_fields_of(head).filter_map(|field| {
+        let field = field.strip_suffix(b"\n").unwrap_or(field);
+        let field = field.strip_suffix(b"\r").unwrap_or(field);
+        let colon = memchr::memchr(b':', field)?;
+        Some((&field[..colon], &field[colon + 1..]))
+    })
+}
+
+/// Splits a field at its colon; neither side is trimmed of inner folds.
+pub(super) fn name_and_value(field: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = memchr::memchr(b':', field)?;
+    Some((field[..colon].trim_ascii(), field[colon + 1..].trim_ascii()))
+}
+
+/// Bytes of MIME fields of one part that are read; a long file name takes some hundreds.
+const MAX_MIME: usize = 16 << 10;
+
+/// Bytes of a Content-ID, as long as a line may be (RFC 5322, 2.1.1).
+const MAX_ID: usize = 998;
+
+/// The fields that say how to read a part. The parser makes much of every field, of which a part may have millions.
+fn mime_fields(head: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::new();
+    for field in fields_of(head) {
+        let Some((name, _)) = name_and_value(field) else { continue };
+        let wanted = ["content-type", "content-transfer-encoding", "content-disposition"];
+        if wanted.iter().any(|w| name.eq_ignore_ascii_case(w.as_bytes()))
+            && kept.len() + field.len() <= MAX_MIME
+        {
+            kept.extend_from_slice(field);
+            kept.extend_from_slice(b"\r\n");
+        }
+    }
+    kept.extend_from_slice(b"\r\n");
+    kept
+}
+
+/// The Content-ID without angle brackets. It is compared with what HTML calls it, and nobody writes a long one there.
+fn content_id(head: &[u8]) -> Option<String> {
+    let mut fields = fields_of(head).filter_map(name_and_value);
+    let (_, value) = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"content-id"))?;
+    let id = str::from_utf8(value).ok()?.trim_start_matches('<').trim_end_matches('>').trim();
+    (!id.is_empty() && id.len() <= MAX_ID).then(|| id.to_owned())
+}
+
+/// What the MIME header of one entity says. All names are in lower case.
+#[derive(Debug)]
+pub(super) struct Mime {
+    /// Type and subtype, where given.
+    pub(super) media: Option<(String, String)>,
+    pub(super) boundary: Option<String>,
+    pub(super) charset: Option<String>,
+    pub(super) encoding: Encoding,
+    /// The Content-ID without angle brackets.
+    pub(super) id: Option<String>,
+    pub(super) is_attachment: bool,
+}
+
+impl Mime {
+    /// Reads the MIME fields of a header block.
+    pub(super) fn of(head: &[u8]) -> Self {
+        let mut mime = Self {
+            media: None,
+            boundary: None,
+            charset: None,
+            encoding: Encoding::Identity,
+            id: None,
+            is_attachment: false,
+        };
+        if head.is_empty() {
+            return mime;
+        }
+        mime.id = content_id(head);
+        let head = mime_fields(head);
+        let message = MIME_PARSER.parse_headers(&head);
+        let headers: &[Header<'_>] = message.as_ref().map_or(&[], |m| m.headers());
+        for header in headers {
+            match (&header.name, &header.value) {
+                (HeaderName::ContentType, HeaderValue::ContentType(ct)) if mime.media.is_none() => {
+                    let subtype = ct.subtype().unwrap_or("").to_lowercase();
+                    mime.media = Some((ct.ctype().to_lowercase(), subtype));
+                    mime.boundary = ct.attribute("boundary").filter(|b| !b.is_empty()).map(str::to_owned);
+                    mime.charset = ct.attribute("charset").map(str::to_owned);
+                }
+                (HeaderName::ContentTransferEncoding, HeaderValue::Text(name)) => {
+                    mime.encoding = Encoding::named(name);
+                }
+                (HeaderName::ContentDisposition, HeaderValue::ContentType(d)) => {
+                    mime.is_attachment = d.is_attachment();
+                }
+                _ => (),
+            }
+        }
+        mime
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charset;
+
+    fn decode(head: &str, body: &[u8]) -> String {
+        let mime = Mime::of(head.as_bytes());
+        charset::exact(&mime.encoding.exact(body), mime.charset.as_deref()).0.into_owned()
+    }
+
+    #[test]
+    fn one_text_in_many_encodings() {
+        let plain = "Content-Type: text/plain; charset=utf-8\r\n\r\n";
+        assert_eq!(decode(plain, "Grüße".as_bytes()), "Grüße");
+        assert_eq!(decode("Content-Type: text/plain; charset=ISO-8859-1\r\n\r\n", b"Gr\xfc\xdfe"), "Grüße");
+        let qp = "content-transfer-encoding: Quoted-Printable\r\nContent-Type: text/plain; charset=\"utf-8\"\r\n\r\n";
+        assert_eq!(decode(qp, b"Gr=C3=\r\n=BC=C3=9Fe"), "Grüße");
+        let base64 =
+            "Content-Type: text/plain;\r\n charset=utf-8\r\nContent-Transfer-Encoding: BASE64\r\n\r\n";
+        assert_eq!(decode(base64, b"R3LDvMOf\r\nZQ==\r\n"), "Grüße");
+        let jis = "Content-Type: text/plain; charset=ISO-2022-JP\r\n\r\n";
+        assert_eq!(decode(jis, b"\x1b$B4A;z\x1b(B"), "漢字");
+    }
+
+    #[test]
+    fn damaged_encodings_are_shown_as_they_are() {
+        let base64 = "Content-Transfer-Encoding: base64\r\n\r\n";
+        assert_eq!(decode(base64, b"not <base64> at all!"), "not <base64> at all!");
+        let qp = "Content-Transfer-Encoding: quoted-printable\r\n\r\n";
+        assert_eq!(decode(qp, b"5 = 6 =ZZ"), "5 = 6 =ZZ");
+    }
+
+    #[test]
+    fn the_content_id_is_read() {
+        let id = |head: &str| Mime::of(head.as_bytes()).id;
+        assert_eq!(id("Content-Type: image/png\r\ncontent-id:\r\n <a@b>\r\n\r\n").as_deref(), Some("a@b"));
+        assert_eq!(id("Content-ID: <>\r\n\r\n"), None);
+        assert_eq!(id(&format!("Content-ID: {}\r\n\r\n", "x".repeat(2000))), None);
+        // It takes no room from the fields that say how the part is read.
+        let head = format!("Content-ID: {}\r\nContent-Type: text/html\r\n\r\n", "x".repeat(MAX_MIME));
+        assert_eq!(Mime::of(head.as_bytes()).media, Some(("text".to_owned(), "html".to_owned())));
+    }
+}

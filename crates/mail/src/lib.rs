@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From a raw message to its content: decoded text, visible text of HTML, attachments.
+//!
+//! [`RawMessage`] collects what matters of a message; [`RawMessage::visit`] shows its content, part by part, to a
+//! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes. [`mbox`] tells where the
+//! messages of a file begin and end.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
+#![forbid(unsafe_code)]
+
+mod atoms;
+mod authres;
+mod charset;
+mod decode;
+mod elements;
+mod html;
+mod lexer;
+pub mod mbox;
+mod meta;
+mod mime;
+mod names;
+mod part;
+mod raw;
+mod received;
+mod reference;
+mod stored;
+mod style;
+mod transfer;
+
+pub use authres::{AuthenticationResults, MethodResult};
+pub use decode::{Fields, header_fields, subject};
+pub use html::{Piece, pieces};
+pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
+pub use part::{File, Text};
+pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};
+pub use received::Received;
+pub use stored::{Stored, values};

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The entries of a white list, and which of them wants a message.
+
+use super::authentication::Proven;
+use super::condition::{Condition, Known};
+use super::facts::Facts;
+use super::name::Name;
+use super::network::Network;
+use super::patterns::Patterns;
+use super::source::{Match, Source};
+use super::table::{Answers, Question, question};
+use bulkmark_types::Signature;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+/// Names of one message that tables elsewhere are asked for. A message has a few, and one for each recipient.
+pub(super) const MAX_QUESTIONS: usize = 256;
+
+/// All entries of all files.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    networks: Vec<(Network, Source)>,
+    hosts: Patterns,
+    senders: Patterns,
+    null_sender: Option<Source>,
+    from: Patterns,
+    recipients: Patterns,
+    list_ids: Patterns,
+    signatures: HashMap<Signature, Source>,
+    dkim: Patterns,
+    spf: Patterns,
+    dmarc: Patterns,
+    joined: Vec<Joined>,
+    /// The first entry that asks a table elsewhere.
+    pub(super) remote: Option<Source>,
+    /// Whether some entry matches only verified mail.
+    pub(super) needs_proof: bool,
+    /// All files that were read.
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl Entries {
+    /// Adds an entry of one condition, or of several that must hold together.
+    pub(super) fn add(&mut self, conditions: Vec<Condition>, source: Source) {
+        if self.remote.is_none() && conditions.iter().any(|condition| condition.remote().is_some()) {
+            self.remote = Some(source.clone());
+        }
+        self.needs_proof |= conditions.iter().any(|condition| condition.method().is_some());
+        match <[Condition; 1]>::try_from(conditions) {
+            Ok([only]) => self.add_one(only, source),
+            Err(conditions) => self.joined.push(Joined { conditions, source }),
+        }
+    }
+
+    fn add_one(&mut self, condition: Condition, source: Source) {
+        let (set, pattern) = match condition {
+            Condition::Ip(network) => return self.networks.push((network, source)),
+            Condition::NullSender => {
+                self.null_sender.get_or_insert(source);
+                return;
+            }
+            Condition::Signature(signature) => {
+                self.signatures.entry(signature).or_insert(source);
+                return;
+            }
+            Condition::Host(pattern) => (&mut self.hosts, pattern),
+            Condition::Sender(pattern) => (&mut self.senders, pattern),
+            Condition::From(pattern) => (&mut self.from, pattern),
+            Condition::Recipient(pattern) => (&mut self.recipients, pattern),
+            Condition::ListId(pattern) => (&mut self.list_ids, pattern),
+            Condition::Dkim(pattern) => (&mut self.dkim, pattern),
+            Condition::Spf(pattern) => (&mut self.spf, pattern),
+            Condition::Dmarc(pattern) => (&mut self.dmarc, pattern),
+        };
+        set.add(pattern, source);
+    }
+
+    /// The entry that wants this message, whoever its recipients are.
+    pub(super) fn message(&self, facts: &Facts<'_>) -> Option<Match> {
+        let find = |set: &Patterns, name: &str| set.find(name, facts.answers).cloned();
+        let by_ip = || {
+            let ip = facts.client_ip?;
+            self.networks.iter().find(|(network, _)| network.contains(ip)).map(|(_, source)| source.clone())
+        };
+        let by_sender = || match facts.sender? {
+            "" => self.null_sender.clone(),
+            sender => find(&self.senders, sender),
+        };
+        let by_joined = || {
+            let known = self.known(facts)?;
+            self.joined.iter().find(|joined| joined.wants_message(&known)).map(|joined| joined.source.clone())
+        };
+        let proven = facts.proven;
+        by_ip()
+            .or_else(|| find(&self.hosts, facts.client_host?))
+            .or_else(|| proven?.dkim.iter().find_map(|domain| find(&self.dkim, domain)))
+            .or_else(|| facts.spf().find_map(|name| find(&self.spf, name)))
+            .or_else(|| proven?.dmarc.iter().find_map(|domain| find(&self.dmarc, domain)))
+            .or_else(by_joined)
+            .or_else(by_sender)
+            .or_else(|| facts.from.iter().find_map(|address| find(&self.from, address)))
+            .or_else(|| find(&self.list_ids, facts.list_id?))
+            .or_else(|| self.signatures.get(&facts.signature?).cloned())
+            .map(|source| Match::of(&source))
+    }
+
+    /// The joined entries that are about recipients, and of which all else holds of this message.
+    pub(super) fn joined_for_some(&self, facts: &Facts<'_>) -> Vec<usize> {
+        let Some(known) = self.known(facts) else { return Vec::new() };
+        let all = self.joined.iter().enumerate();
+        all.filter(|(_, joined)| joined.may_want_for_some(&known)).map(|(index, _)| index).collect()
+    }
+
+    /// The entry by which a recipient wants this message, for which those of `joined` are in question.
+    pub(super) fn recipient(&self, joined: &[usize], facts: &Facts<'_>, address: &str) -> Option<Match> {
+        // With its extension first: some want only that.
+        spellings(facts, address).find_map(|address| {
+            let name = Name::of(&address);
+            let mut joined = joined.iter().filter_map(|&index| self.joined.get(index));
+            let by_joined = || joined.find(|one| one.wants_for(&name, facts.answers)).map(|one| &one.source);
+            self.recipients.find(&address, facts.answers).or_else(by_joined).map(Match::of)
+        })
+    }
+
+    /// What tables elsewhere are to be asked, and whether that is all.
+    pub(super) fn questions(&self, facts: &Facts<'_>) -> (Vec<Question>, bool) {
+        if self.remote.is_none() || self.message(facts).is_some() {
+            return (Vec::new(), true);
+        }
+        let known = facts.if_proven();
+        let known = Known::of(&known);
+        let to = facts.recipients.iter().flat_map(|to| spellings(facts, to));
+        // Each has two spellings, and some more may be asked for twice.
+        let recipients: Vec<Name> = to.take(2 * MAX_QUESTIONS).map(|to| Name::of(&to)).collect();
+        let sets = [
+            &self.hosts,
+            &self.senders,
+            &self.from,
+            &self.recipients,
+            &self.list_ids,
+            &self.dkim,
+            &self.spf,
+            &self.dmarc,
+        ];
+        let names = |set: usize| match set {
+            0 => &known.host,
+            1 => &known.sender,
+            2 => &known.from,
+            3 => &recipients,
+            4 => &known.list_id,
+            5 => &known.dkim,
+            6 => &known.spf,
+            _ => &known.dmarc,
+        };
+        let single = sets.iter().enumerate().flat_map(|(n, set)| set.remote().map(move |table| (n, table)));
+        let conditions = self.joined.iter().flat_map(|joined| &joined.conditions);
+        let joined = conditions.filter_map(Condition::remote);
+        let (mut seen, mut questions) = (HashSet::new(), Vec::new());
+        for (set, table) in single.chain(joined) {
+            for name in names(set) {
+                let question = question(table, name);
+                if seen.insert(question.clone()) {
+                    questions.push(question);
+                }
+                if questions.len() >= MAX_QUESTIONS {
+                    return (questions, false);
+                }
+            }
+        }
+        (questions, true)
+    }
+
+    /// What is to be verified of a message: what it claims and an entry asks for, of which all else holds. Nothing where it is wanted
+    /// already.
+    pub(super) fn to_verify(&self, facts: &Facts<'_>) -> Proven {
+        let mut asked = Proven::default();
+        if !self.needs_proof || facts.claimed.is_none() || self.message(facts).is_some() {
+            return asked;
+        }
+        let facts = facts.if_proven();
+        let known = Known::of(&facts);
+        for (set, names, of) in [
+            (&self.dkim, &known.dkim, &mut asked.dkim),
+            (&self.spf, &known.spf, &mut asked.spf),
+            (&self.dmarc, &known.dmarc, &mut asked.dmarc),
+        ] {
+            let is_asked = |name: &&Name| set.find(name.whole(), facts.answers).is_some();
+            of.extend(names.iter().filter(is_asked).map(|name| name.whole().to_owned()));
+        }
+        let needs_proof = |joined: &&Joined| joined.conditions.iter().any(|one| one.method().is_some());
+        for joined in self.joined.iter().filter(needs_proof) {
+            if joined.wants_message(&known) || joined.may_want_any(&known, &facts) {
+                joined.conditions.iter().for_each(|condition| asked.extend(condition.claims(&known)));
+            }
+        }
+        asked
+    }
+
+    /// Whether some entry asks for a signature of those that a message claims to have, whatever else it asks for.
+    pub(super) fn asks_for_signature(&self, claimed: &Proven) -> bool {
+        if !self.needs_proof {
+            return false;
+        }
+        let known = Facts { proven: Some(claimed), ..Facts::default() };
+        let known = Known::of(&known);
+        let has = |set: &Patterns, names: &[Name]| {
+            let is_asked =
+                |name: &Name| set.find(name.whole(), None).is_some() || set.remote().next().is_some();
+            names.iter().any(is_asked)
+        };
+        let of_signature = |condition: &Condition| {
+            matches!(condition, Condition::Dkim(_) | Condition::Dmarc(_))
+                && (condition.remote().is_some() || condition.holds(&known))
+        };
+        has(&self.dkim, &known.dkim)
+            || has(&self.dmarc, &known.dmarc)
+            || self.joined.iter().any(|joined| joined.conditions.iter().any(of_signature))
+    }
+
+    /// What is known of a message, if there are entries that need it so.
+    fn known<'a>(&self, facts: &'a Facts<'a>) -> Option<Known<'a>> {
+        (!self.joined.is_empty()).then(|| Known::of(facts))
+    }
+
+    /// Entries of which something holds of this message, and something does not: where they stand, and what does not.
+    pub(super) fn nearly(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
+        let Some(known) = self.known(facts) else { return Vec::new() };
+        let missing = |joined: &Joined| {
+            let of_message = || joined.conditions.iter().filter(|condition| !condition.is_of_recipient());
+            let missing: Vec<_> =
+                of_message().filter(|one| !one.holds(&known)).map(ToString::to_string).collect();
+            (!missing.is_empty() && missing.len() < of_message().count()).then(|| missing.join(" & "))
+        };
+        self.joined.iter().filter_map(|one| Some((Match::of(&one.source), missing(one)?))).collect()
+    }
+
+    /// Where the entries stand that anybody can make match, in order.
+    pub(super) fn forgeable(&self) -> Vec<Source> {
+        let single = [&self.senders, &self.from, &self.list_ids].into_iter().flat_map(Patterns::sources);
+        let joined =
+            self.joined.iter().filter(|joined| joined.conditions.iter().all(Condition::is_forgeable));
+        in_order(single.chain(&self.null_sender).chain(joined.map(|joined| &joined.source)))
+    }
+
+    /// Where the entries stand that match only verified mail, in order, by method.
+    pub(super) fn proofs(&self) -> [(&'static str, Vec<Source>); 3] {
+        let of = |set: &Patterns, method: &str| {
+            let needs = |joined: &&Joined| joined.conditions.iter().any(|one| one.method() == Some(method));
+            in_order(set.sources().chain(self.joined.iter().filter(needs).map(|joined| &joined.source)))
+        };
+        [(&self.dkim, "dkim"), (&self.spf, "spf"), (&self.dmarc, "dmarc")]
+            .map(|(set, method)| (method, of(set, method)))
+    }
+}
+
+fn in_order<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<Source> {
+    let mut all: Vec<_> = sources.cloned().collect();
+    all.sort();
+    all
+}
+
+/// A recipient's address as it is, and as its mailbox has it.
+fn spellings<'a>(facts: &Facts<'_>, address: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
+    let mailbox = facts.mailboxes.map(|mailboxes| Cow::Owned(mailboxes.mailbox(address)));
+    std::iter::once(Cow::Borrowed(address)).chain(mailbox)
+}
+
+/// An entry of several conditions, which must hold together.
+#[derive(Debug)]
+struct Joined {
+    conditions: Vec<Condition>,
+    source: Source,
+}
+
+impl Joined {
+    fn wants_message(&self, known: &Known<'_>) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(known))
+    }
+
+    /// Whether it is about recipients, and all else holds.
+    fn may_want_for_some(&self, known: &Known<'_>) -> bool {
+        let (mut of_recipients, mut others) = (self.conditions.iter(), self.conditions.iter());
+        of_recipients.any(Condition::is_of_recipient)
+            && others.all(|condition| condition.is_of_recipient() || condition.holds(known))
+    }
+
+    /// Whether it is about recipients, and may want the message for one.
+    fn may_want_any(&self, known: &Known<'_>, facts: &Facts<'_>) -> bool {
+        let wants =
+            |to: &String| spellings(facts, to).any(|to| self.wants_for(&Name::of(&to), facts.answers));
+        self.may_want_for_some(known) && facts.recipients.iter().any(wants)
+    }
+
+    fn wants_for(&self, recipient: &Name, answers: Option<&Answers>) -> bool {
+        self.conditions.iter().all(|condition| match condition {
+            Condition::Recipient(pattern) => pattern.matches(recipient, answers),
+            _ => true,
+        })
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the configuration says of what people say.
+
+use super::settings::Threshold;
+use bulkmark_types::UNIT;
+use serde::Deserialize;
+
+/// `[people]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct PeopleSettings {
+    /// Whether other servers are told what the own users say.
+    pub share_nominations: bool,
+    /// What the word of others' users weighs beside that of one's own.
+    pub federation_weight: Fraction,
+    /// What the word of a user weighs of whom nothing is known yet.
+    pub new_reporter: Persons,
+    /// What the words of all such users weigh together, for one signature.
+    pub max_newcomers: Persons,
+    /// Domains whose mail is not called spam, and all below them.
+    pub own_domains: Vec<String>,
+    /// Whether the log names who says something.
+    pub log_names: bool,
+}
+
+impl Default for PeopleSettings {
+    fn default() -> Self {
+        Self {
+            share_nominations: true,
+            federation_weight: Fraction(500),
+            new_reporter: Persons(250),
+            max_newcomers: Persons(1000),
+            own_domains: Vec::new(),
+            log_names: false,
+        }
+    }
+}
+
+impl PeopleSettings {
+    /// By which users are trusted, where from so many on it is spam.
+    ///
+    /// # Errors
+    /// When a weight is out of its bounds.
+    pub fn trust(&self, spam: Threshold) -> Result<bulkmark_trust::Settings, bulkmark_trust::SettingsError> {
+        let [new, all] = [self.new_reporter, self.max_newcomers].map(Persons::in_persons);
+        bulkmark_trust::Settings::new(new, all, spam.get().saturating_mul(UNIT))
+    }
+
+    /// Whether this domain, or one above it, is one's own.
+    #[must_use]
+    pub fn owns(&self, domain: &str) -> bool {
+        let domain = domain.trim_end_matches('.').to_lowercase();
+        self.own_domains.iter().any(|own| {
+            let own = own.trim_matches('.').to_lowercase();
+            domain.strip_suffix(&own).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+    }
+
+    /// The first of the own domains that is none.
+    #[must_use]
+    pub fn bad_domain(&self) -> Option<&str> {
+        let is_good = |domain: &str| {
+            let labels = domain.trim_matches('.');
+            !labels.is_empty() && labels.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'))
+        };
+        self.own_domains.iter().map(String::as_str).find(|domain| !is_good(domain))
+    }
+}
+
+/// A number from 0 to 1, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Fraction(u32);
+
+impl Fraction {
+    /// The whole.
+    pub const ONE: Self = Self(1000);
+
+    /// As thousandths.
+    #[must_use]
+    pub const fn thousandths(self) -> u32 {
+        self.0
+    }
+
+    /// What the word of somebody weighs who is trusted so much, in units; at least one.
+    #[must_use]
+    pub fn units(self) -> u32 {
+        (self.0 * UNIT).div_ceil(1000).clamp(1, UNIT)
+    }
+}
+
+/// The word of so many people, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Persons(u32);
+
+impl Persons {
+    /// As a number of people.
+    #[must_use]
+    pub fn in_persons(self) -> f64 {
+        f64::from(self.0) / 1000.0
+    }
+}
+
+impl TryFrom<f64> for Persons {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        if !(0.125..=1000.0).contains(&value) {
+            return Err(format!("found {value}, expected 0.125 to 1000.0"));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is 125 to a million")]
+        let thousandths = (value * 1000.0).round() as u32;
+        Ok(Self(thousandths))
+    }
+}
+
+impl TryFrom<f64> for Fraction {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(format!("found {value}, expected 0.0 to 1.0"));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is 0 to 1000")]
+        let thousandths = (value * 1000.0).round() as u32;
+        Ok(Self(thousandths))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_domain_and_all_below_it_are_own() {
+        let own = PeopleSettings { own_domains: vec!["Example.org".to_owned()], ..PeopleSettings::default() };
+        assert!(own.owns("example.ORG") && own.owns("mail.example.org.") && own.owns("example.org"));
+        assert!(!own.owns("badexample.org") && !own.owns("org") && !own.owns(""));
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_trust() {
+        let three = 3i64.try_into().unwrap();
+        assert_eq!(PeopleSettings::default().trust(three), Ok(bulkmark_trust::Settings::default()));
+    }
+
+    #[test]
+    fn a_weight_is_at_least_one_unit() {
+        let units = |weight: f64| Fraction::try_from(weight).unwrap().units();
+        assert_eq!([0.0, 0.1, 0.5, 1.0].map(units), [1, 1, 4, 8]);
+        assert!(Fraction::try_from(1.1).is_err() && Fraction::try_from(f64::NAN).is_err());
+        assert!(Persons::try_from(0.1).is_err() && Persons::try_from(f64::NAN).is_err());
+    }
+}

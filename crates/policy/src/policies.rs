@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Policies: who gets what. For each recipient the first one that fits decides; where none does, what holds for everybody.
+
+use super::mailbox::Mailboxes;
+use super::matching::{MatchSettings, Matcher, Name, Origin};
+use super::partial::{SomeActions, SomeThresholds};
+use super::settings::{Actions, Thresholds, WhiteListFiles};
+use super::source::utf8;
+use super::whitelist::{WhiteList, WhiteListError};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+
+/// The most policies. Each costs every recipient of every message some look-ups; who has more kinds of recipients than these
+/// lists them in files.
+pub const MAX_POLICIES: usize = 100;
+
+/// How header and log call what holds for everybody whom no policy names.
+pub const DEFAULT: &str = "default";
+
+/// An entry of `[[policy]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PolicySettings {
+    /// How header and log call it.
+    pub name: Name,
+    /// For whom it is.
+    #[serde(default, rename = "match")]
+    pub matches: MatchSettings,
+    /// Whether their mail is judged and counted.
+    #[serde(default)]
+    pub judge: Option<bool>,
+    /// From which count on it is bulk.
+    #[serde(default)]
+    pub thresholds: SomeThresholds,
+    /// What is done with bulk.
+    #[serde(default)]
+    pub actions: SomeActions,
+    /// Which bulk they want, beside what everybody wants.
+    #[serde(default)]
+    pub whitelist: WhiteListFiles,
+}
+
+/// What holds for everybody whom no policy names.
+#[derive(Debug, Clone, Copy)]
+pub struct Defaults<'a> {
+    /// Whether mail is judged and counted.
+    pub judge: bool,
+    /// From which count on it is bulk.
+    pub thresholds: &'a Thresholds,
+    /// What is done with bulk.
+    pub actions: &'a Actions,
+}
+
+/// What holds for some recipients.
+#[derive(Debug)]
+pub struct Policy {
+    /// Its name.
+    pub name: Name,
+    /// Whether their mail is judged and counted.
+    pub judge: bool,
+    /// From which count on it is bulk.
+    pub thresholds: Thresholds,
+    /// What is done with bulk.
+    pub actions: Actions,
+    /// Which bulk they want, beside what everybody wants.
+    pub whitelist: WhiteList,
+    matcher: Matcher,
+}
+
+impl Policy {
+    /// One that is to hold on top of these defaults, with the files that it names.
+    ///
+    /// # Errors
+    /// At the first file that cannot be read, and the first line that is no entry; and which key names the file.
+    pub fn load(
+        settings: &PolicySettings,
+        defaults: Defaults<'_>,
+        read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Self, (&'static str, WhiteListError)> {
+        let text = |path: &Path| read(path).and_then(utf8);
+        let matcher = Matcher::load(&settings.matches, &text).map_err(|e| ("match.recipient-files", e))?;
+        let whitelist =
+            WhiteList::load(&settings.whitelist.files, read).map_err(|e| ("whitelist.files", e))?;
+        Ok(Self {
+            name: settings.name.clone(),
+            judge: settings.judge.unwrap_or(defaults.judge),
+            thresholds: settings.thresholds.over(defaults.thresholds),
+            actions: settings.actions.over(defaults.actions),
+            whitelist,
+            matcher,
+        })
+    }
+}
+
+/// By which policy: its place among all; none: by what holds for everybody whom no policy names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct By(pub Option<usize>);
+
+/// Recipients for whom the same policy decides.
+#[derive(Debug)]
+pub struct Party<'a> {
+    /// Which.
+    pub by: By,
+    /// In the order of the envelope.
+    pub recipients: Cow<'a, [String]>,
+}
+
+/// All policies, in their order.
+#[derive(Debug, Default)]
+pub struct Policies(pub Vec<Policy>);
+
+impl Policies {
+    /// Parts the recipients of a message by the policies that decide for them. There is one party at least: recipients that are
+    /// not known are one, for whom no policy speaks that names recipients.
+    #[must_use]
+    pub fn parties<'a>(
+        &self,
+        origin: &Origin<'_>,
+        recipients: &'a [String],
+        mailboxes: &Mailboxes,
+    ) -> Vec<Party<'a>> {
+        let candidates = self.candidates(origin);
+        if candidates.is_empty() || recipients.is_empty() {
+            let by = first(&candidates, None, mailboxes);
+            return vec![Party { by, recipients: Cow::Borrowed(recipients) }];
+        }
+        let mut parties: Vec<Party<'a>> = Vec::new();
+        for recipient in recipients {
+            let by = first(&candidates, Some(recipient), mailboxes);
+            match parties.iter_mut().find(|party| party.by == by) {
+                Some(party) => party.recipients.to_mut().push(recipient.clone()),
+                None => parties.push(Party { by, recipients: Cow::Owned(vec![recipient.clone()]) }),
+            }
+        }
+        parties
+    }
+
+    fn candidates(&self, origin: &Origin<'_>) -> Vec<(usize, &Policy)> {
+        self.0.iter().enumerate().filter(|(_, policy)| policy.matcher.fits(origin)).collect()
+    }
+}
+
+fn first(candidates: &[(usize, &Policy)], recipient: Option<&str>, mailboxes: &Mailboxes) -> By {
+    let fits = |(_, policy): &&(usize, &Policy)| policy.matcher.fits_recipient(recipient, mailboxes);
+    By(candidates.iter().find(fits).map(|&(i, _)| i))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Action;
+
+    fn load(text: &str) -> Policies {
+        #[derive(Deserialize)]
+        struct File {
+            policy: Vec<PolicySettings>,
+        }
+        let file: File = toml::from_str(text).unwrap();
+        let (thresholds, actions) =
+            (Thresholds::default(), Actions { near: Action::Quarantine, ..Actions::default() });
+        let defaults = Defaults { judge: true, thresholds: &thresholds, actions: &actions };
+        let read = |_: &Path| -> io::Result<Vec<u8>> { Ok(b"carl@box.example\n".to_vec()) };
+        Policies(file.policy.iter().map(|entry| Policy::load(entry, defaults, &read).unwrap()).collect())
+    }
+
+    const POLICIES: &str = r#"
+[[policy]]
+name = "out"
+match = { recipient-files = ["/opt-out"] }
+judge = false
+
+[[policy]]
+name = "inside"
+match = { recipient = "box.example", client = "192.0.2.0/24" }
+
+[[policy]]
+name = "strict"
+match = { recipient = ["box.example", "abuse@"] }
+thresholds = { near = 7 }
+actions = { bulk = "reject", reject = { code = 554 } }
+"#;
+
+    fn parted(origin: &Origin<'_>, recipients: &[&str]) -> Vec<(String, Vec<String>)> {
+        let policies = load(POLICIES);
+        let recipients: Vec<String> = recipients.iter().map(|&recipient| recipient.to_owned()).collect();
+        let parties = policies.parties(origin, &recipients, &Mailboxes::default());
+        let name = |by: By| by.0.map_or(DEFAULT, |i| policies.0[i].name.as_str()).to_owned();
+        parties.into_iter().map(|party| (name(party.by), party.recipients.into_owned())).collect()
+    }
+
+    #[test]
+    fn the_first_that_fits_decides_for_each_recipient() {
+        let of = |name: &str, recipients: &[&str]| {
+            (name.to_owned(), recipients.iter().map(|&recipient| recipient.to_owned()).collect::<Vec<_>>())
+        };
+        let all = ["anna@box.example", "carl@box.example", "x@else.example", "ben@box.example"];
+        let expected = [
+            of("strict", &["anna@box.example", "ben@box.example"]),
+            of("out", &["carl@box.example"]),
+            of("default", &["x@else.example"]),
+        ];
+        assert_eq!(parted(&Origin::default(), &all), expected);
+        let inside = Origin { client: "192.0.2.7".parse().ok(), ..Origin::default() };
+        assert_eq!(parted(&inside, &["anna@box.example"]), [of("inside", &["anna@box.example"])]);
+        assert_eq!(parted(&inside, &["abuse@else.example"]), [of("strict", &["abuse@else.example"])]);
+        assert_eq!(
+            parted(&inside, &[]),
+            [of("default", &[])],
+            "who is not known has no policy that names recipients"
+        );
+    }
+
+    #[test]
+    fn what_a_policy_does_not_say_is_as_for_everybody() {
+        let Policies(all) = load(POLICIES);
+        let [out, inside, strict] = &all[..] else { panic!("{all:?}") };
+        assert!(!out.judge && inside.judge && strict.judge);
+        assert_eq!((strict.thresholds.body.get(), strict.thresholds.near.get()), (20, 7));
+        assert_eq!((strict.actions.bulk, strict.actions.near), (Action::Reject, Action::Quarantine));
+        let reject = &strict.actions.reject;
+        assert_eq!((reject.code.as_str(), reject.status.as_str()), ("554", "5.7.1"));
+        assert_eq!(inside.thresholds, Thresholds::default());
+    }
+}

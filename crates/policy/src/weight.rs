@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How much people say that a message is spam.
+
+use super::settings::Threshold;
+use bulkmark_types::UNIT;
+use std::fmt;
+
+/// Nominations less revocations, each by what the word of whoever said it weighs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Weight(u32);
+
+impl Weight {
+    /// Of so many [units](UNIT).
+    #[must_use]
+    pub const fn of_units(units: u32) -> Self {
+        Self(units)
+    }
+
+    /// As units.
+    #[must_use]
+    pub const fn units(self) -> u32 {
+        self.0
+    }
+
+    /// Whether it is as much as so many people say whose word weighs whole.
+    #[must_use]
+    pub fn reaches(self, people: Threshold) -> bool {
+        u64::from(self.0) >= u64::from(people.get()) * u64::from(UNIT)
+    }
+
+    /// Whole people, rounded down.
+    #[must_use]
+    pub const fn people(self) -> u32 {
+        self.0 / UNIT
+    }
+}
+
+/// As a number of people, with as many decimals as it has: `3`, `2.5`, `0.125`.
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let thousandths = self.0 % UNIT * 1000 / UNIT;
+        let decimals = format!("{thousandths:03}");
+        match decimals.trim_end_matches('0') {
+            "" => write!(f, "{}", self.people()),
+            decimals => write!(f, "{}.{decimals}", self.people()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_told_in_people() {
+        let shown = [0, 1, 4, 8, 23, 24].map(|units| Weight::of_units(units).to_string());
+        assert_eq!(shown, ["0", "0.125", "0.5", "1", "2.875", "3"]);
+        let three: Threshold = 3i64.try_into().unwrap();
+        assert!(!Weight::of_units(23).reaches(three) && Weight::of_units(24).reaches(three));
+    }
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! White lists: which bulk is wanted.
+
+use super::authentication::Proven;
+use super::condition::Open;
+use super::entries::Entries;
+use super::facts::Facts;
+use super::source::{Match, Source, utf8};
+use super::table::{Question, Stored, Table};
+use arc_swap::ArcSwap;
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files that may include one another in a row.
+const MAX_INCLUDES: usize = 8;
+
+/// A white list cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum WhiteListError {
+    /// A file cannot be read.
+    #[error("{}: cannot read the list: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: io::Error,
+    },
+    /// A line is no entry.
+    #[error("{}:{line}: {what}", path.display())]
+    Entry {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What was found and what was expected.
+        what: String,
+    },
+}
+
+/// All entries of all files. They may be read again while others look something up.
+#[derive(Debug, Default)]
+pub struct WhiteList {
+    files: Vec<PathBuf>,
+    entries: ArcSwap<Entries>,
+}
+
+impl WhiteList {
+    /// Reads the files, what they include, and their tables. `read` gives the content of a file: this room opens none itself.
+    ///
+    /// # Errors
+    /// At the first file that cannot be read and the first line that is no entry.
+    pub fn load(
+        files: &[PathBuf],
+        read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Self, WhiteListError> {
+        let list = Self { files: files.to_vec(), entries: ArcSwap::default() };
+        list.reload(read)?;
+        Ok(list)
+    }
+
+    /// Reads all of it again.
+    ///
+    /// # Errors
+    /// The same; the old entries then stay in force.
+    pub fn reload(&self, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -> Result<(), WhiteListError> {
+        let mut reader = Reader { read, entries: Entries::default(), tables: HashMap::new() };
+        for file in &self.files {
+            reader.file(file, 0)?;
+        }
+        self.entries.store(Arc::new(reader.entries));
+        Ok(())
+    }
+
+    /// The files that were read, with those that they include and their tables.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = self.entries.load().files.clone();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// The entry that wants this message, whoever its recipients are.
+    #[must_use]
+    pub fn message(&self, facts: &Facts<'_>) -> Option<Match> {
+        self.entries.load().message(facts)
+    }
+
+    /// Whether an entry names this message or one of its recipients.
+    #[must_use]
+    pub fn names(&self, facts: &Facts<'_>) -> bool {
+        let wants = self.recipients(facts);
+        self.message(facts).is_some() || facts.recipients.iter().any(|to| wants(to).is_some())
+    }
+
+    /// Says of a recipient by which entry it wants this message.
+    pub fn recipients<'a>(&self, facts: &'a Facts<'a>) -> impl Fn(&str) -> Option<Match> + 'a {
+        let entries = self.entries.load_full();
+        let joined = entries.joined_for_some(facts);
+        move |address| entries.recipient(&joined, facts, address)
+    }
+
+    /// Entries of which something holds of this message, and something does not: where they stand, and what does not.
+    #[must_use]
+    pub fn nearly(&self, facts: &Facts<'_>) -> Vec<(Match, String)> {
+        self.entries.load().nearly(facts)
+    }
+
+    /// What tables elsewhere are to be asked before it is said whether this message is wanted; none if it is known already. Also
+    /// whether that is all: of a message with very many recipients it is not.
+    #[must_use]
+    pub fn questions(&self, facts: &Facts<'_>) -> (Vec<Question>, bool) {
+        self.entries.load().questions(facts)
+    }
+
+    /// The first entry that asks a table elsewhere.
+    #[must_use]
+    pub fn asks_elsewhere(&self) -> Option<Match> {
+        self.entries.load().remote.as_ref().map(Match::of)
+    }
+
+    /// Whether some entry matches only verified mail.
+    #[must_use]
+    pub fn needs_proof(&self) -> bool {
+        self.entries.load().needs_proof
+    }
+
+    /// Whether some entry asks for a signature of those that a message claims to have, whatever else it asks for.
+    #[must_use]
+    pub fn asks_for_signature(&self, claimed: &Proven) -> bool {
+        self.entries.load().asks_for_signature(claimed)
+    }
+
+    /// What is to be verified of a message before it is said whether it is wanted: names that it claims and an entry asks for.
+    #[must_use]
+    pub fn to_verify(&self, facts: &Facts<'_>) -> Proven {
+        self.entries.load().to_verify(facts)
+    }
+
+    /// Where the entries stand that anybody can make match, in order.
+    pub(super) fn forgeable(&self) -> Vec<Source> {
+        self.entries.load().forgeable()
+    }
+
+    /// Where the entries stand that match only verified mail, in order, by method.
+    pub(super) fn proofs(&self) -> [(&'static str, Vec<Source>); 3] {
+        self.entries.load().proofs()
+    }
+}
+
+/// Reads the files of a list.
+struct Reader<'a> {
+    read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    entries: Entries,
+    /// Those that were read, by kind and path.
+    tables: HashMap<String, Table>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, path: &Path, depth: usize) -> Result<(), WhiteListError> {
+        let text = (self.read)(path).and_then(utf8);
+        let text = text.map_err(|reason| WhiteListError::Read { path: path.to_owned(), reason })?;
+        self.entries.files.push(path.to_owned());
+        let name: Arc<str> = path.display().to_string().into();
+        for (i, line) in text.lines().enumerate() {
+            let line_error =
+                |what: String| WhiteListError::Entry { path: path.to_owned(), line: i + 1, what };
+            let entry = line.split_once('#').map_or(line, |(entry, _)| entry).trim();
+            if entry.is_empty() {
+                continue;
+            }
+            let (form, value) = entry.split_once(char::is_whitespace).unwrap_or((entry, ""));
+            if form == "include" {
+                let value = value.trim();
+                if depth + 1 >= MAX_INCLUDES {
+                    return Err(line_error(format!("more than {MAX_INCLUDES} files include one another")));
+                }
+                let included = path.parent().map_or_else(|| value.into(), |folder| folder.join(value));
+                // Where it is named is what has to be corrected.
+                self.file(&included, depth + 1).map_err(|e| match e {
+                    WhiteListError::Read { path, reason } => {
+                        line_error(format!("cannot include {}: {reason}", path.display()))
+                    }
+                    entry @ WhiteListError::Entry { .. } => entry,
+                })?;
+            } else {
+                let source = Source::new(Arc::clone(&name), i + 1);
+                let conditions = super::condition::parse(entry, self).map_err(line_error)?;
+                self.entries.add(conditions, source);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Open for Reader<'_> {
+    fn open(&mut self, kind: &str, path: &str) -> Result<Table, String> {
+        let name = format!("{kind}:{path}");
+        if let Some(table) = self.tables.get(&name) {
+            return Ok(table.clone());
+        }
+        if !path.starts_with('/') {
+            return Err(format!("found {name}, expected {kind}:/PATH"));
+        }
+        // Without its suffix, as Postfix names it, or with it.
+        let suffix = format!(".{kind}");
+        let file =
+            PathBuf::from(if path.ends_with(&suffix) { path.to_owned() } else { format!("{path}{suffix}") });
+        let bytes =
+            (self.read)(&file).map_err(|reason| format!("cannot read {}: {reason}", file.display()))?;
+        let stored = Stored::new(kind, bytes).map_err(|what| format!("{}: {what}", file.display()))?;
+        self.entries.files.push(file);
+        let table = Table::File(name.as_str().into(), Arc::new(stored));
+        self.tables.insert(name, table.clone());
+        Ok(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mailboxes;
+    use bulkmark_types::Signature;
+
+    fn load(files: &[(&str, &str)]) -> Result<WhiteList, WhiteListError> {
+        let read = |path: &Path| {
+            let found = files.iter().find(|(name, _)| Path::new(name) == path);
+            found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
+        };
+        WhiteList::load(&[PathBuf::from(files[0].0)], &read)
+    }
+
+    fn facts() -> Facts<'static> {
+        Facts {
+            client_ip: Some("192.0.2.7".parse().unwrap()),
+            client_host: Some("mail.example.org"),
+            sender: Some("bounce@example.org"),
+            recipients: &[],
+            from: &[],
+            list_id: Some("news.example.org"),
+            signature: Some(Signature::from_bytes([1; 16])),
+            proven: None,
+            claimed: None,
+            mailboxes: None,
+            known_to: &[],
+            answers: None,
+        }
+    }
+
+    /// The entry of a list of this text that a recipient has.
+    fn recipient(text: &str, facts: &Facts<'_>, address: &str) -> Option<String> {
+        let list = load(&[("l", text)]).unwrap();
+        list.recipients(facts)(address).map(|entry| entry.to_string())
+    }
+
+    #[test]
+    fn each_form_matches_and_names_its_place() {
+        for entry in [
+            "ip 192.0.2.0/24",
+            "ip 192.0.2.7",
+            "host mail.example.org",
+            "host .example.org",
+            "sender bounce@example.org",
+            "sender <bounce@example.org>",
+            "sender example.org",
+            "from news@example.net",
+            "list-id <news.example.org>",
+            "list-id news.example.org  # with a comment",
+            "signature 01010101010101010101010101010101",
+        ] {
+            let list = load(&[("/etc/list", &format!("# comment\n\n{entry}\n"))]).unwrap();
+            let from = ["news@example.net".to_owned()];
+            let known = Facts { from: &from, ..facts() };
+            assert_eq!(list.message(&known).expect(entry).to_string(), "/etc/list:3");
+            let nobody = Facts {
+                client_ip: Some("2001:db8::1".parse().unwrap()),
+                client_host: None,
+                sender: None,
+                list_id: None,
+                signature: None,
+                ..facts()
+            };
+            assert_eq!(list.message(&nobody), None, "{entry}");
+        }
+        let list = load(&[("l", "recipient postmaster@example.com\nsender <>\nip 2001:db8::/32")]).unwrap();
+        assert_eq!(list.recipients(&facts())("Postmaster@example.com").unwrap().to_string(), "l:1");
+        assert_eq!(list.message(&Facts { sender: Some(""), ..facts() }).unwrap().to_string(), "l:2");
+        let mapped = Facts { client_ip: Some("::ffff:192.0.2.7".parse().unwrap()), ..facts() };
+        assert!(load(&[("l", "ip 192.0.2.7")]).unwrap().message(&mapped).is_some());
+    }
+
+    #[test]
+    fn what_is_verified_matches_by_its_own_names_only() {
+        let proven = Proven {
+            dkim: vec!["shop.example".to_owned()],
+            spf: vec!["bounce@example.org".to_owned(), "other.example".to_owned()],
+            dmarc: vec!["news.example".to_owned()],
+        };
+        let with = |entry: &str, facts: Facts<'_>| load(&[("l", entry)]).unwrap().message(&facts).is_some();
+        let verified = Facts { proven: Some(&proven), ..facts() };
+        for entry in [
+            "dkim shop.example",
+            "dkim .Shop.example",
+            "spf example.org",
+            "spf bounce@example.org",
+            "dmarc news.example",
+        ] {
+            assert!(with(entry, verified), "{entry}");
+            assert!(!with(entry, facts()), "{entry} without proof");
+        }
+        for entry in [
+            "dkim news.example",
+            "dkim example",
+            "spf shop.example",
+            "dmarc shop.example",
+            "spf other.example",
+        ] {
+            assert!(!with(entry, verified), "{entry}");
+        }
+    }
+
+    #[test]
+    fn joined_conditions_hold_together() {
+        let proven = Proven { dkim: vec!["shop.example".to_owned()], ..Proven::default() };
+        let verified = Facts { proven: Some(&proven), ..facts() };
+        let list = "list-id <news.example.org> & dkim shop.example # both\n";
+        let list = load(&[("l", list)]).unwrap();
+        assert_eq!(list.message(&verified).unwrap().to_string(), "l:1");
+        assert_eq!(list.message(&facts()), None);
+        assert_eq!(list.message(&Facts { list_id: None, ..verified }), None);
+        let nearly = |facts: &Facts<'_>| {
+            list.nearly(facts).into_iter().map(|(_, missing)| missing).collect::<Vec<_>>()
+        };
+        assert_eq!(nearly(&facts()), ["dkim shop.example"]);
+        assert_eq!(nearly(&Facts { list_id: None, ..verified }), ["list-id <news.example.org>"]);
+        assert_eq!(nearly(&verified), [""; 0]);
+    }
+
+    #[test]
+    fn recipients_may_want_some_mail_only() {
+        let proven = Proven { dkim: vec!["shop.example".to_owned()], ..Proven::default() };
+        let verified = Facts { proven: Some(&proven), ..facts() };
+        let text = "recipient anna@box.test & dkim shop.example";
+        assert_eq!(recipient(text, &verified, "anna@box.test").as_deref(), Some("l:1"));
+        assert_eq!(recipient(text, &verified, "bert@box.test"), None);
+        assert_eq!(recipient(text, &facts(), "anna@box.test"), None);
+        assert_eq!(load(&[("l", text)]).unwrap().message(&verified), None);
+    }
+
+    #[test]
+    fn a_recipient_is_known_with_its_extension() {
+        let mailboxes = Mailboxes::default();
+        let facts = Facts { mailboxes: Some(&mailboxes), ..facts() };
+        for text in ["recipient reader@box.test", "recipient reader@", "recipient reader+tag@box.test"] {
+            assert!(recipient(text, &facts, "Reader+Tag@Box.test").is_some(), "{text}");
+        }
+        assert!(recipient("recipient reader+tag@box.test", &facts, "reader@box.test").is_none());
+        assert!(recipient("recipient reader@box.test", &self::facts(), "reader+tag@box.test").is_none());
+    }
+
+    #[test]
+    fn includes_are_relative_and_bounded() {
+        let list = load(&[("/etc/a", "include b/c\n"), ("/etc/b/c", "ip 192.0.2.7\n")]).unwrap();
+        assert_eq!(list.message(&facts()).unwrap().to_string(), "/etc/b/c:1");
+        let error = load(&[("/a", "include a\n")]).unwrap_err().to_string();
+        assert_eq!(error, "/a:1: more than 8 files include one another");
+        let error = load(&[("/a", "include nothing\n")]).unwrap_err().to_string();
+        assert!(error.starts_with("/a:1: cannot include /nothing: "), "{error}");
+        let error = load(&[("/a", "include b\n"), ("/b", "\ninclude c\n")]).unwrap_err().to_string();
+        assert!(error.starts_with("/b:2: cannot include /c: "), "{error}");
+    }
+
+    #[test]
+    fn errors_name_line_and_expectation() {
+        for (line, message) in [
+            (
+                "iq 1",
+                "found \"iq\", expected ip, host, sender, from, recipient, list-id, signature, dkim, spf, dmarc or include",
+            ),
+            (
+                "ip 192.0.2.0/40",
+                "found \"192.0.2.0/40\" after ip, expected an address or network such as 192.0.2.0/24",
+            ),
+            (
+                "signature 12",
+                "found \"12\" after signature, expected 32 hexadecimal digits, as bulkmark signature prints them",
+            ),
+            ("from", "found \"\" after from, expected an address, a domain, .domain or user@"),
+            (
+                "dkim a@b.example",
+                "found \"a@b.example\" after dkim, expected the domain of a DKIM signature, or .domain for all below it",
+            ),
+            (
+                "list-id a & nothing",
+                "found \"nothing\", expected ip, host, sender, from, recipient, list-id, signature, dkim, spf, dmarc or include",
+            ),
+            (
+                "& dkim a.example",
+                "found \"\", expected ip, host, sender, from, recipient, list-id, signature, dkim, spf, dmarc or include",
+            ),
+        ] {
+            let error = load(&[("/a", &format!("\n{line}"))]).unwrap_err().to_string();
+            assert_eq!(error, format!("/a:2: {message}"));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The low-information guard: how much does a message say?
+
+use super::text::stands_alone;
+use bulkmark_types::LowInformation;
+use std::collections::HashSet;
+
+/// Counts distinct words until there are enough.
+pub(super) struct Guard {
+    wanted: usize,
+    words: HashSet<String>,
+    attachment: bool,
+}
+
+impl Guard {
+    pub(super) fn new(wanted: usize) -> Self {
+        Self { wanted, words: HashSet::new(), attachment: false }
+    }
+
+    /// Sees plain text. What follows a signature delimiter ("-- ", RFC 3676) says who wrote and not what.
+    pub(super) fn text(&mut self, text: &str) {
+        if self.is_satisfied() {
+            return;
+        }
+        let mut rest = text;
+        while let Some(line) = rest.split_inclusive('\n').next() {
+            if matches!(line.trim_end_matches(['\r', '\n']), "-- " | "--") {
+                return;
+            }
+            self.visible(line);
+            if self.is_satisfied() {
+                return;
+            }
+            rest = &rest[line.len()..];
+        }
+    }
+
+    /// Sees text of any origin. Words are runs of letters and digits, whatever their case; an address of a page is one
+    /// word; in scripts without spaces each character is one.
+    pub(super) fn visible(&mut self, text: &str) {
+        for token in text.split_whitespace() {
+            if self.is_satisfied() {
+                return;
+            }
+            if token.contains("://") || token.starts_with("www.") {
+                self.target(token);
+            } else {
+                self.words_of(token);
+            }
+        }
+    }
+
+    fn words_of(&mut self, token: &str) {
+        let mut word = String::new();
+        for c in token.chars() {
+            let alone = stands_alone(c);
+            if c.is_alphanumeric() && !alone {
+                word.extend(c.to_lowercase());
+                continue;
+            }
+            self.word(&mut word);
+            if alone {
+                word.push(c);
+                self.word(&mut word);
+            }
+        }
+        self.word(&mut word);
+    }
+
+    fn word(&mut self, word: &mut String) {
+        if !word.is_empty() {
+            self.words.insert(std::mem::take(word));
+        }
+    }
+
+    /// Sees the target of a link, which counts as one word.
+    pub(super) fn target(&mut self, target: &str) {
+        if !self.is_satisfied() {
+            self.words.insert(target.to_owned());
+        }
+    }
+
+    /// Sees an attachment, which is information enough unless it is empty.
+    pub(super) fn attachment(&mut self, bytes: &[u8]) {
+        self.attachment |= !bytes.is_empty();
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.attachment || self.words.len() >= self.wanted
+    }
+
+    pub(super) fn verdict(&self) -> Result<(), LowInformation> {
+        if self.is_satisfied() {
+            Ok(())
+        } else {
+            Err(LowInformation { words: self.words.len(), wanted: self.wanted })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> usize {
+        let mut guard = Guard::new(100);
+        guard.text(text);
+        guard.words.len()
+    }
+
+    #[test]
+    fn distinct_words() {
+        assert_eq!(words(""), 0);
+        assert_eq!(words("Thanks,\r\n\r\nthanks -- THANKS!"), 1);
+        assert_eq!(words("Sent from my Samsung Galaxy smartphone"), 6);
+        assert_eq!(words("谢谢您的帮助"), 5);
+        assert_eq!(
+            words("see http://www.example.org/a/long/path-of-many?words=here or www.example.net/x"),
+            4
+        );
+        assert_eq!(words("one two\n-- \nJohn Smith, Sales Manager"), 2);
+    }
+}

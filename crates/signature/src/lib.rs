@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From a message to its signatures. The canonical forms are specified in docs/signatures.md.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
+#![forbid(unsafe_code)]
+
+mod body;
+mod canary;
+mod groups;
+mod guard;
+mod message;
+pub mod near;
+mod settings;
+mod text;
+
+pub use body::body;
+pub use canary::{Canary, NoCanary};
+pub use groups::{Belongs, Groups};
+pub use message::{Signatures, signatures};
+pub use settings::Settings;

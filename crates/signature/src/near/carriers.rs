@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which signatures of a message carry its count: for these it is counted from which networks they came.
+
+use super::count::{Judgement, QUARTER};
+use super::seen::Seen;
+use super::slots::{Near, Thing};
+use bulkmark_types::Signature;
+
+/// Carriers that are looked at. Copies that differ may not have the first one of another copy, but seldom none of three.
+const MOST: usize = 3;
+
+impl Near {
+    /// The signatures that carry the count of `judgement`, in an order that is the same for all messages, so that most copies of
+    /// one text have the same first one. At most three; none where nothing was seen.
+    #[must_use]
+    pub fn carriers(&self, judgement: &Judgement, seen: &Seen) -> Vec<Signature> {
+        let enough = (judgement.count / QUARTER).max(1);
+        let slots = || self.slots.iter().zip(&judgement.slots);
+        let text = slots().filter(|(_, said)| said.counts && said.known.count >= enough);
+        let mut all: Vec<Signature> = text.map(|(slot, said)| slot.passages[said.passage].1).collect();
+        let things = self.things.iter().map(|&(thing, signature)| match thing {
+            Thing::Band(band) => self.commonest(band, signature, seen),
+            Thing::File(_) | Thing::Links | Thing::Path(_) | Thing::Hidden => signature,
+        });
+        all.extend(things.filter(|&thing| {
+            let known = seen.known(thing);
+            known.count >= enough && !known.is_block()
+        }));
+        if all.is_empty() {
+            // It is alike by what are blocks.
+            let known = slots().filter(|(_, said)| said.known.count > 0);
+            all.extend(known.map(|(slot, said)| slot.passages[said.passage].1));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.truncate(MOST);
+        all
+    }
+
+    /// The form of a band that was seen most often; `signature` is its own one.
+    fn commonest(&self, band: u8, signature: Signature, seen: &Seen) -> Signature {
+        let forms = self.unsure.iter().filter(|&&(of, _)| of == band).map(|&(_, form)| form);
+        let count = |form: &Signature| (seen.known(*form).count, std::cmp::Reverse(*form));
+        forms.chain([signature]).max_by_key(count).unwrap_or(signature)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::near::{Passage, Slot};
+
+    fn signature(n: u8) -> Signature {
+        Signature::from_bytes([n; 16])
+    }
+
+    fn near(slots: &[u8]) -> Near {
+        let slot = |&n: &u8| Slot {
+            passages: vec![(Passage { hash: n.into(), at: n.into() }, signature(n))],
+            goes_round: false,
+        };
+        Near { slots: slots.iter().map(slot).collect(), ..Near::default() }
+    }
+
+    fn carriers(near: &Near, seen: &[(u8, u32, u32)]) -> Vec<Signature> {
+        let mut known = Seen::default();
+        for &(n, count, strays) in seen {
+            known.add(&[signature(n)], &[count]);
+            known.add_strays(&[signature(n)], &[strays]);
+        }
+        near.carriers(&near.judge(&known), &known)
+    }
+
+    #[test]
+    fn the_first_of_what_was_seen_often_whatever_slot_it_is_in() {
+        let seen = [(1, 30, 0), (2, 30, 0), (3, 25, 0), (4, 1, 0), (5, 20, 0)];
+        let [a, b, c] = [1, 2, 3].map(signature);
+        assert_eq!(carriers(&near(&[5, 4, 3, 2, 1]), &seen), [a, b, c]);
+        // Another copy lacks one of them, and has a new one.
+        assert_eq!(carriers(&near(&[9, 5, 4, 3, 2]), &seen), [b, c, signature(5)]);
+    }
+
+    #[test]
+    fn a_block_carries_nothing() {
+        let seen = [(1, 30, 10), (2, 30, 0), (3, 25, 0), (4, 25, 0)];
+        assert_eq!(carriers(&near(&[1, 2, 3, 4]), &seen), [2, 3, 4].map(signature));
+        assert_eq!(carriers(&near(&[1, 2, 3, 4]), &[]), []);
+    }
+
+    #[test]
+    fn of_a_picture_the_commonest_form_of_each_band() {
+        let picture = Near {
+            things: vec![(Thing::Band(0), signature(1)), (Thing::Band(1), signature(2))],
+            unsure: vec![(0, signature(3)), (0, signature(4)), (1, signature(5))],
+            ..Near::default()
+        };
+        let seen = [(1, 1, 0), (3, 4, 0), (4, 30, 0), (2, 20, 0)];
+        assert_eq!(carriers(&picture, &seen), [signature(2), signature(4)]);
+    }
+}

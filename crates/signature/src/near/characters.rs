@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Text whose words say little: its letters stand apart (`F r e e`), or its words stand together (`Freemoney`), since the
+//! blanks that a reader sees are margins of a style sheet, or none. It is read as one row of letters, and cut where the
+//! letters themselves say, so that it is the same wherever the blanks are.
+
+use super::fold::fold;
+use super::lines::Line;
+use super::product::{constant, folded_product};
+use crate::text::stands_alone;
+
+/// Words of one letter in a row that are one word, at least.
+pub(super) const APART: usize = 4;
+
+/// Words below which a mean says nothing.
+const SOME: usize = 40;
+
+/// Letters that words have on average where they are split, at most, in halves. In languages written with blanks and letters
+/// it is four to eight.
+const SPLIT: usize = 5;
+
+/// Letters of a row that are many words: no language has so long a word often.
+const JOINED: usize = 20;
+
+/// Letters in such rows below which they are some names.
+const MANY: usize = 100;
+
+/// Letters on either side of one before which a piece begins.
+const AROUND: usize = 2;
+
+/// Letters of the longest piece.
+const LONGEST: usize = 16;
+
+/// Letters that are read of a text.
+const MAX_LETTERS: usize = 1 << 18;
+
+/// How long the words of a text are.
+#[derive(Debug, Default)]
+pub(super) struct Lengths {
+    words: usize,
+    letters: usize,
+    /// Bytes of the tokens that were read.
+    bytes: usize,
+}
+
+impl Lengths {
+    /// A word was read, folded, and so many bytes long as it stands.
+    #[inline]
+    pub(super) fn word(&mut self, folded: &[u8], bytes: usize) {
+        self.bytes += bytes;
+        let first = folded.first().copied().unwrap_or(b'0');
+        if first.is_ascii_digit() {
+            return;
+        }
+        if first < 0x80 {
+            self.words += 1;
+            self.letters += folded.len();
+        } else if let Ok(folded) = str::from_utf8(folded)
+            && !folded.starts_with(stands_alone)
+        {
+            self.words += 1;
+            self.letters += folded.chars().count();
+        }
+    }
+
+    /// A link was read, or a word that is one too many.
+    pub(super) fn other(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
+    /// Whether the words of `lines` say so little that their letters are read.
+    pub(super) fn say_little(&self, lines: &[Line<'_>]) -> bool {
+        if self.words >= SOME && 2 * self.letters < SPLIT * self.words {
+            return true;
+        }
+        let all: usize = lines.iter().map(|(_, line)| line.len()).sum();
+        let (long, unread) = (self.letters > 10 * self.words, 2 * self.bytes < all);
+        (long || unread) && all >= MANY && are_joined(lines)
+    }
+}
+
+/// Words of one letter that stand in a row.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    pub(super) row: String,
+    pub(super) letters: usize,
+    /// The number of the first of them among the words.
+    pub(super) start: usize,
+}
+
+impl Apart {
+    /// Takes the word, which will be the one of this number; false if it is none of the row, which ends before it.
+    #[inline]
+    pub(super) fn take(&mut self, word: &[u8], number: usize) -> bool {
+        let Some(letter) = only_letter(word) else { return false };
+        if self.letters == 0 {
+            self.start = number;
+        }
+        self.row.push(letter);
+        self.letters += 1;
+        true
+    }
+
+    /// Whether there is none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.letters == 0
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.row.clear();
+        self.letters = 0;
+    }
+}
+
+/// The letter that a word is, if it is no more.
+#[inline]
+fn only_letter(word: &[u8]) -> Option<char> {
+    match word {
+        [letter] => Some(char::from(*letter)).filter(char::is_ascii_alphabetic),
+        // No character is longer.
+        [0x80..=u8::MAX, ..] if word.len() <= 4 => {
+            let mut chars = str::from_utf8(word).ok()?.chars();
+            let letter = chars.next().filter(|&c| c.is_alphabetic() && !stands_alone(c))?;
+            chars.next().is_none().then_some(letter)
+        }
+        _ => None,
+    }
+}
+
+/// Whether three of four letters stand in rows that are longer than words.
+fn are_joined(lines: &[Line<'_>]) -> bool {
+    let (mut all, mut joined) = (0, 0);
+    for token in tokens(lines) {
+        let letters = token.chars().filter(|c| c.is_alphabetic()).count();
+        all += letters;
+        // No code, no path, no key: letters and the marks of sentences.
+        let is_text = |c: char| {
+            c.is_alphabetic() && !stands_alone(c)
+                || matches!(
+                    c,
+                    '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '"' | '(' | ')' | '-' | '\u{2010}'
+                        ..='\u{2026}'
+                )
+        };
+        if letters >= JOINED && 8 * letters >= 7 * token.chars().count() && token.chars().all(is_text) {
+            joined += letters;
+        }
+    }
+    joined >= MANY && 4 * joined >= 3 * all
+}
+
+/// The tokens whose letters are read: not links, nor addresses.
+fn tokens<'a>(lines: &'a [Line<'a>]) -> impl Iterator<Item = &'a str> {
+    let all = lines.iter().flat_map(|(_, line)| line.split_whitespace());
+    all.filter(|token| !token.contains("://") && !token.starts_with("www.") && !token.contains('@'))
+}
+
+/// Shows the pieces into which the letters of `lines` are cut, each with the number of the line where it ends.
+pub(super) fn pieces(lines: &[Line<'_>], see: &mut dyn FnMut(&str, usize)) {
+    let (mut letters, mut ends) = (Vec::new(), Vec::new());
+    let mut reader = Letters::default();
+    for line in lines {
+        for c in tokens(std::slice::from_ref(line)).flat_map(str::chars) {
+            if letters.len() >= MAX_LETTERS {
+                break;
+            }
+            reader.read(c, &mut letters);
+        }
+        ends.push((letters.len(), line.0));
+    }
+    let mut line = 0;
+    cut(&letters, &mut |piece, end| {
+        while ends[line].0 < end {
+            line += 1;
+        }
+        see(piece, ends[line].1);
+    });
+}
+
+/// The pieces of a row of letters that stood apart.
+pub(super) fn pieces_of(row: &str, see: &mut dyn FnMut(&str)) {
+    let letters: Vec<char> = row.chars().collect();
+    cut(&letters, &mut |piece, _| see(piece));
+}
+
+/// Cuts before each letter that, with the two behind it, has the lowest rank of all within two letters. What stands further
+/// away does not matter.
+fn cut(letters: &[char], see: &mut dyn FnMut(&str, usize)) {
+    let at = |i: usize| letters.get(i).map_or(0, |&c| u64::from(c));
+    let ranks: Vec<u64> =
+        (0..letters.len()).map(|i| rank(at(i) | at(i + 1) << 21 | at(i + 2) << 42)).collect();
+    let (mut piece, mut length) = (String::new(), 0);
+    for (i, &c) in letters.iter().enumerate() {
+        let before = &ranks[i.saturating_sub(AROUND)..i];
+        let behind = &ranks[i + 1..ranks.len().min(i + 1 + AROUND)];
+        let begins =
+            before.iter().all(|&rank| ranks[i] < rank) && behind.iter().all(|&rank| ranks[i] <= rank);
+        if length > 0 && (begins || length == LONGEST) {
+            see(&piece, i);
+            piece.clear();
+            length = 0;
+        }
+        piece.push(c);
+        length += 1;
+    }
+    if length > 0 {
+        see(&piece, letters.len());
+    }
+}
+
+/// Where three letters stand in an order that nobody chose.
+const fn rank(letters: u64) -> u64 {
+    folded_product(letters ^ const { constant(0) }, const { constant(1) })
+}
+
+/// Reads characters one by one, whatever stands beside them.
+#[derive(Debug, Default)]
+struct Letters {
+    folded: String,
+}
+
+impl Letters {
+    /// Each as if it stood behind an `a`, so that a digit is the letter that it looks like.
+    fn read(&mut self, c: char, letters: &mut Vec<char>) {
+        if c.is_ascii_lowercase() && c != 'i' {
+            letters.push(c);
+            return;
+        }
+        let mut token = [b'a', 0, 0, 0, 0];
+        let length = c.encode_utf8(&mut token[1..]).len();
+        self.folded.clear();
+        fold(str::from_utf8(&token[..=length]).unwrap_or_default(), &mut self.folded);
+        letters.extend(self.folded.chars().skip(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut_up(row: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        pieces_of(row, &mut |piece| all.push(piece.to_owned()));
+        all
+    }
+
+    const ROW: &str =
+        "thebakerybytheoldmllopensasecondshoplnsprlngandeverybodywhocomesonthefirstdaygetsawarmloaf";
+
+    #[test]
+    fn pieces_are_those_of_the_letters_around() {
+        let all = cut_up(ROW);
+        assert_eq!(all.concat(), ROW);
+        assert!((12..=24).contains(&all.len()), "{all:?}");
+        let behind = cut_up(&format!("xqzvk{ROW}"));
+        assert!(behind.ends_with(&all[3..]), "{behind:?}");
+        let changed = cut_up(&ROW.replace("shop", "stall"));
+        let same = all.iter().filter(|piece| changed.contains(piece)).count();
+        assert!(same + 4 >= all.len(), "{all:?} {changed:?}");
+        // Where all letters are alike, none begins a piece.
+        assert_eq!(cut_up(&"a".repeat(40))[..2].iter().map(String::len).collect::<Vec<_>>(), [LONGEST; 2]);
+    }
+
+    fn little(text: &str) -> bool {
+        let lines: Vec<Line<'_>> = (1..).zip(text.lines()).collect();
+        let (mut lengths, mut folded) = (Lengths::default(), String::new());
+        for token in text.split_whitespace().filter(|token| token.len() <= 40) {
+            folded.clear();
+            fold(token, &mut folded);
+            if !folded.is_empty() {
+                lengths.word(folded.as_bytes(), token.len());
+            }
+        }
+        lengths.say_little(&lines)
+    }
+
+    #[test]
+    fn words_of_a_language_say_enough() {
+        for text in [
+            "Chúng tôi sẽ gửi cho bạn một lá thư về giá của cửa hàng ở Huế. ".repeat(9),
+            "Die Donaudampfschifffahrtsgesellschaft hat eine Rechtsschutzversicherung für ihre Fahrgäste auf der Donau abgeschlossen. ".repeat(9),
+            "/usr/share/java/org/example/application/configuration/implementation/Factory.class:7\n"
+                .repeat(9),
+            "mQENBFxyzABCADefGHIjklMNOpqrSTUvwxYZabcDEFghiJKLmnoPQRstuVWXyz0123\n".repeat(30),
+            "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 ".repeat(9),
+            "\u{4e70}\u{4e00}\u{9001} \u{4e00} ".repeat(30),
+        ] {
+            assert!(!little(&text), "{text}");
+        }
+        assert!(little(&"F re e mo ne y f o r al l of y ou ".repeat(9)));
+        assert!(little(&"Getallofthemoneythatyoueverwanted,inasingleday!".repeat(9)));
+    }
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Words that look alike become one: case, accents, letters of other scripts, and digits for letters (V1agr@).
+
+use crate::text::is_blank;
+use std::sync::LazyLock;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+use unicode_security::confusable_detection::skeleton;
+
+/// Of an ASCII character inside of a word: the letter that it is read as, or 0 where it is none.
+pub(super) const READ_AS: [u8; 128] = read_as();
+
+const fn read_as() -> [u8; 128] {
+    let mut table = [0; 128];
+    let mut c = 0u8;
+    while c < 128 {
+        table[c as usize] = match c.to_ascii_lowercase() {
+            // What cannot be told apart in some font, or is used as if it could not.
+            b'i' | b'l' | b'1' | b'|' | b'!' => b'l',
+            b'0' => b'o',
+            b'2' => b'z',
+            b'3' => b'e',
+            b'4' | b'@' => b'a',
+            b'5' | b'$' => b's',
+            b'7' | b'+' => b't',
+            b'8' => b'b',
+            b'9' => b'g',
+            b'(' => b'c',
+            b'6' => b'6',
+            lower @ b'a'..=b'z' => lower,
+            _ => 0,
+        };
+        c += 1;
+    }
+    table
+}
+
+/// Appends the folded form of a token, which is text without white space, to `out`. Nothing is appended for what is no word.
+pub(super) fn fold(token: &str, out: &mut String) {
+    if token.is_ascii() {
+        fold_ascii(token.as_bytes(), out);
+    } else if !fold_known(token, out) {
+        fold_any(token, out);
+    }
+}
+
+/// Characters that are read of what NFKC makes of one, on average over a token: of one it makes a sentence of 18.
+const EXPANDED: usize = 4;
+
+/// How a token is folded that holds any of all characters.
+fn fold_any(token: &str, out: &mut String) {
+    let plain: String =
+        token.chars().filter(|&c| !is_blank(c)).nfkc().take(EXPANDED * token.chars().count()).collect();
+    let mut latin = String::with_capacity(plain.len());
+    if plain.contains(|c: char| c.is_ascii_alphabetic()) {
+        // Letters of another script among Latin ones are meant to look like them.
+        for c in plain.nfkd().filter(|&c| !is_accent(c)) {
+            if c.is_ascii() {
+                latin.push(c);
+            } else {
+                latin.extend(skeleton(c.encode_utf8(&mut [0; 4])).filter(|&c| !is_accent(c)));
+            }
+        }
+    } else {
+        // A word of another script, unless all of it can be read as Latin.
+        let lower = plain.to_lowercase();
+        latin.extend(skeleton(&lower).filter(|&c| !is_accent(c)));
+        if !latin.is_ascii() {
+            latin.clear();
+            latin.extend(lower.nfkd().filter(|&c| !is_accent(c)));
+        }
+    }
+    push_letters(&latin, out);
+}
+
+fn push_letters(latin: &str, out: &mut String) {
+    if latin.is_ascii() {
+        fold_ascii(latin.as_bytes(), out);
+        return;
+    }
+    latin.chars().for_each(|c| push_letter(c, out));
+}
+
+fn push_letter(c: char, out: &mut String) {
+    if c.is_ascii() {
+        push_read(c as u8, out);
+    } else if is_letter(c) {
+        out.extend(c.to_lowercase());
+    }
+}
+
+/// The letters of Latin, Greek and Cyrillic that are looked up: U+00A0 to U+052F without the accents.
+const KNOWN: std::ops::Range<u32> = 0xA0..0x530;
+
+/// What [`fold_any`] makes of a letter.
+struct Known {
+    /// Among Latin letters, and what is left of that in a word that is not all Latin.
+    among_latin: [String; 2],
+    /// In lower case, as it can be read.
+    read: String,
+    /// In lower case, without accents.
+    lower: String,
+}
+
+static TABLE: LazyLock<Vec<Option<Known>>> = LazyLock::new(|| KNOWN.map(known).collect());
+
+/// None for what does not stand for itself, whatever is beside it.
+fn known(c: u32) -> Option<Known> {
+    let c = char::from_u32(c).filter(|&c| !is_accent(c) && !is_blank(c))?;
+    if c.nfkc().ne([c]) {
+        return None;
+    }
+    let bare = |text: String| text.chars().filter(|&c| !is_accent(c)).collect::<String>();
+    let letters = |text: &str| {
+        let mut letters = String::new();
+        text.chars().for_each(|c| push_letter(c, &mut letters));
+        letters
+    };
+    let latin =
+        c.nfkd().filter(|&c| !is_accent(c)).map(|c| bare(skeleton(c.encode_utf8(&mut [0; 4])).collect()));
+    let latin: String = latin.collect();
+    let lower: String = c.to_lowercase().collect();
+    Some(Known {
+        among_latin: [latin.clone(), letters(&latin)],
+        read: bare(skeleton(&lower).collect()),
+        lower: letters(&bare(lower.nfkd().collect())),
+    })
+}
+
+/// The same as [`fold_any`], by a table; false where a character is not in it.
+fn fold_known(token: &str, out: &mut String) -> bool {
+    let entry = |c: char| TABLE.get((c as u32).wrapping_sub(KNOWN.start) as usize).and_then(Option::as_ref);
+    if !token.chars().all(|c| c.is_ascii() || entry(c).is_some()) {
+        return false;
+    }
+    let is_latin = token.bytes().any(|b| b.is_ascii_alphabetic());
+    let read = |known: &'static Known| if is_latin { &known.among_latin[0] } else { &known.read };
+    if token.chars().filter_map(entry).all(|known| read(known).is_ascii()) {
+        let mut latin = String::with_capacity(token.len());
+        for c in token.chars() {
+            match entry(c) {
+                Some(known) => latin.push_str(read(known)),
+                None => latin.push(c),
+            }
+        }
+        fold_ascii(latin.as_bytes(), out);
+        return true;
+    }
+    for c in token.chars() {
+        match entry(c) {
+            Some(known) => out.push_str(if is_latin { &known.among_latin[1] } else { &known.lower }),
+            None => push_letter(c, out),
+        }
+    }
+    true
+}
+
+/// Letters, their marks, and signs of Latin-1 that are none of punctuation: where a charset is not told, or told wrongly,
+/// letters come as these.
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric()
+        || is_combining_mark(c)
+        || matches!(c, '\u{A2}'..='\u{BE}' if !matches!(c, '«' | '·' | '»'))
+}
+
+/// Marks above and below Latin, Greek and Cyrillic letters. In other scripts marks are vowels.
+fn is_accent(c: char) -> bool {
+    ('\u{300}'..='\u{36F}').contains(&c)
+}
+
+fn push_read(byte: u8, out: &mut String) {
+    let letter = READ_AS[usize::from(byte & 0x7F)];
+    if letter != 0 {
+        out.push(char::from(letter));
+    }
+}
+
+fn fold_ascii(token: &[u8], out: &mut String) {
+    if !token.iter().any(u8::is_ascii_alphabetic) {
+        // A number is one by its digits, however they are grouped.
+        out.extend(token.iter().filter(|b| b.is_ascii_digit()).map(|&b| char::from(b)));
+        return;
+    }
+    // Punctuation around a word is not part of it; a sign for a letter is, where the word begins or ends with it.
+    let (mut start, mut end) = (0, token.len());
+    while start < end && !token[start].is_ascii_alphanumeric() && !begins_word(&token[start..end]) {
+        start += 1;
+    }
+    while start < end
+        && !token[end - 1].is_ascii_alphanumeric()
+        && !matches!(token[end - 1], b'$' | b'@' | b'|' | b'+')
+    {
+        end -= 1;
+    }
+    let word = &token[start..end];
+    if memchr::memchr(b'\\', word).is_none() {
+        for piece in word.chunks(PIECE) {
+            push_ascii(piece, out);
+        }
+        return;
+    }
+    let mut at = 0;
+    while at < word.len() {
+        if word[at..].starts_with(b"\\/") {
+            out.push('v');
+            at += 2;
+        } else {
+            push_read(word[at], out);
+            at += 1;
+        }
+    }
+}
+
+/// Bytes that are read at a time.
+const PIECE: usize = 64;
+
+fn push_ascii(piece: &[u8], out: &mut String) {
+    let (mut letters, mut end) = ([0; PIECE], 0);
+    // Each letter is written and the next one overwrites it unless it stays: no branch to mispredict.
+    for &b in piece {
+        letters[end] = READ_AS[usize::from(b & 0x7F)];
+        end += usize::from(letters[end] != 0);
+    }
+    out.push_str(str::from_utf8(&letters[..end]).unwrap_or_default());
+}
+
+fn begins_word(rest: &[u8]) -> bool {
+    match rest {
+        [b'\\', b'/', ..] => true,
+        [b'@' | b'$' | b'|' | b'!' | b'+', next, ..] => next.is_ascii_alphabetic(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(token: &str) -> String {
+        let mut out = String::new();
+        fold(token, &mut out);
+        out
+    }
+
+    #[test]
+    fn look_alikes_are_one() {
+        for (first, others) in [
+            (
+                "Viagra",
+                &[
+                    "V1agr@",
+                    "viagra",
+                    "\\/iagra",
+                    "VI@GRA!",
+                    "v.i-a'g*ra",
+                    "(Viagra),",
+                    "vi\u{200B}ag\u{AD}ra",
+                    "Ⓥｉａｇｒａ",
+                ][..],
+            ),
+            ("account", &["@ccount", "aссоunt", "Аccount", "àccöunt", "account\u{301}"][..]),
+            ("sale", &["$ale", "$a1e", "5ALE"][..]),
+            ("копия", &["КОПИЯ", "копия,", "«Копия»"][..]),
+            ("copy", &["сору", "COPY"][..]),
+        ] {
+            for other in others {
+                assert_eq!(folded(first), folded(other), "{first} {other}");
+            }
+        }
+    }
+
+    /// The table says what is found without it.
+    #[test]
+    fn known_letters_are_folded_alike() {
+        let letters: Vec<char> =
+            (0x20..0x600).filter_map(char::from_u32).filter(|c| !c.is_whitespace()).collect();
+        let mut found = 0;
+        for pair in letters.windows(2).chain(letters.chunks(7)) {
+            for token in [pair.iter().collect::<String>(), pair.iter().rev().chain(&['x']).collect()] {
+                let (mut by_table, mut without) = (String::new(), String::new());
+                if !token.is_ascii() && fold_known(&token, &mut by_table) {
+                    fold_any(&token, &mut without);
+                    assert_eq!(by_table, without, "{token}");
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 1000, "{found}");
+    }
+
+    #[test]
+    fn what_is_no_word_is_nothing() {
+        for token in ["", "--", "…", "***"] {
+            assert_eq!(folded(token), "", "{token}");
+        }
+        assert_eq!(folded("$1,000.00"), "100000");
+    }
+}

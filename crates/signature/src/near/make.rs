@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From what was read of a message to its signatures.
+
+use super::content::{Content, Position};
+use super::product::WordKey;
+use super::reader::Reader;
+use super::sample::{Scheme, sample};
+use super::slots::{Near, Slot, Thing};
+use super::things::choose;
+use bulkmark_mail::RawMessage;
+use bulkmark_types::FederationKey;
+use bulkmark_types::{Kind, Signature};
+
+/// The signatures of what was read.
+fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
+    let hidden = hidden(content, key);
+    let slots: Vec<Slot> = sample(&content.words, scheme)
+        .into_iter()
+        // Eight in all.
+        .take(scheme.slots - usize::from(hidden.is_some()))
+        .zip(0u8..)
+        .map(|(passages, slot)| Slot {
+            goes_round: passages.first().is_some_and(|first| first.at + scheme.reach() > content.words.len()),
+            passages: passages
+                .into_iter()
+                .map(|passage| (passage, key.passage(slot, passage.hash)))
+                .collect(),
+        })
+        .collect();
+    if slots.is_empty() {
+        return of_things(content, key);
+    }
+    Near {
+        slots,
+        things: hidden.map(|hidden| (Thing::Hidden, hidden)).into_iter().collect(),
+        ..Near::default()
+    }
+}
+
+/// Numbers in the place of a slot's, for what is no passage.
+mod number {
+    pub(super) const FILE: u8 = 0x80;
+    pub(super) const LINKS: u8 = 0x81;
+    pub(super) const PATH: u8 = 0x82;
+    pub(super) const REST: u8 = 0x83;
+    pub(super) const HIDDEN: u8 = 0x84;
+    /// And the number of the band.
+    pub(super) const BAND: u8 = 0x90;
+}
+
+/// The signature of the text that is hidden, where there is enough: of its passage that comes first in one order.
+fn hidden(content: &Content, key: &FederationKey) -> Option<Signature> {
+    let one = Scheme { slots: 1, probes: 1, head: false, ..Scheme::SHIPPED };
+    let first = *sample(&content.hidden, &one).first()?.first()?;
+    Some(signature(key, number::HIDDEN, &first.hash.to_le_bytes()))
+}
+
+/// The signatures of a message without text.
+fn of_things(content: &Content, key: &FederationKey) -> Near {
+    let chosen = choose(content.words.len(), &content.page, &content.files);
+    let bytes = |hashes: &[u64]| hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect::<Vec<u8>>();
+    let (mut things, mut unsure) = (Vec::new(), Vec::new());
+    for band in chosen.bands {
+        let of = |bits: u32| signature(key, number::BAND + band.number, &bits.to_le_bytes());
+        things.push((Thing::Band(band.number), of(band.bits)));
+        unsure.extend(band.others.iter().map(|&bits| (band.number, of(bits))));
+    }
+    // A picture has seven, and there are eight in all with the rest.
+    if things.is_empty() {
+        let paths = chosen.paths.iter().map(|path| signature(key, number::PATH, &path.to_le_bytes()));
+        things.extend(paths.enumerate().map(|(i, path)| (Thing::Path(i), path)));
+        let files = chosen.files.iter().map(|digest| signature(key, number::FILE, *digest));
+        things.extend(files.enumerate().map(|(i, file)| (Thing::File(i), file)));
+        things
+            .extend(chosen.links.map(|links| (Thing::Links, signature(key, number::LINKS, &bytes(&links)))));
+    }
+    let mut rest = bytes(&content.words);
+    if chosen.files.len() > 1 || !chosen.bands.is_empty() {
+        // One of several may be what comes with everything.
+        rest.extend(chosen.files.iter().flat_map(|digest| *digest));
+    }
+    let has_rest = !things.is_empty() && !chosen.alone && !rest.is_empty();
+    Near { slots: Vec::new(), things, unsure, rest: has_rest.then(|| signature(key, number::REST, &rest)) }
+}
+
+fn signature(key: &FederationKey, number: u8, content: &[u8]) -> Signature {
+    key.signature(Kind::Near, &[&[number], content])
+}
+
+/// Makes a reader of messages under `key`.
+pub(crate) fn reader(key: &FederationKey, traced: bool) -> Reader {
+    Reader::new(WordKey::new(key.words()), traced)
+}
+
+/// The signatures of what `reader` read.
+pub(crate) fn finish(reader: Reader, key: &FederationKey) -> Near {
+    near(&reader.finish(), key, &Scheme::SHIPPED)
+}
+
+/// The `near` signatures of a message, and where each of its words stands: [`Passage::at`](super::Passage::at) is a number of these.
+#[must_use]
+pub fn traced(message: &RawMessage, key: &FederationKey) -> (Near, Vec<Position>) {
+    let mut reader = reader(key, true);
+    message.visit(&mut reader);
+    let content = reader.finish();
+    (near(&content, key, &Scheme::SHIPPED), content.positions)
+}
+
+/// What the `near` signatures of a message would be under another scheme.
+#[must_use]
+pub fn under(message: &RawMessage, key: &FederationKey, scheme: &Scheme) -> Near {
+    let mut reader = reader(key, false);
+    message.visit(&mut reader);
+    near(&reader.finish(), key, scheme)
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The `near` signatures: some passages of a text stand for it, so that copies that differ here and there share some.
+//! docs/signatures.md says what they are made of, and why.
+
+mod carriers;
+mod characters;
+mod content;
+mod count;
+mod fold;
+mod frames;
+mod known;
+mod letter;
+mod lines;
+mod links;
+mod make;
+mod picture;
+mod pixels;
+mod product;
+mod reader;
+mod sample;
+mod seen;
+mod slots;
+mod things;
+mod words;
+
+pub use content::Position;
+pub use count::{Bound, Judgement, Said};
+pub use known::Known;
+pub(crate) use make::{finish, reader};
+pub use make::{traced, under};
+pub(crate) use reader::Reader;
+pub use sample::{Passage, Scheme, sample};
+pub use seen::Seen;
+pub use slots::{Near, Slot, Thing, stray};

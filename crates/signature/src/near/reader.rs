@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a reader gets of a message: its words, its links, and what is attached.
+
+use super::characters::{self, Apart, Lengths};
+use super::content::{Content, MAX_HIDDEN, MAX_WORDS, NO_ANSWER, Position, Shows};
+use super::frames::Frame;
+use super::lines::{Line, Lines, unfold};
+use super::links;
+use super::product::WordKey;
+use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
+use super::words::{Token, Word, Words};
+use bulkmark_mail::{File, Piece, Text, Visitor, pieces};
+
+/// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
+const SHORT: usize = 24;
+
+/// Reads a message.
+pub(crate) struct Reader {
+    key: WordKey,
+    words: Words,
+    traced: bool,
+    /// What is read of the message, and of the multiparts and messages that are open, outermost first.
+    read: Content,
+    open: Vec<Frame>,
+    parts: usize,
+    /// The text of the HTML part that is read, a line for each block.
+    html: String,
+    /// The same of what it quotes, and of what it hides.
+    html_quoted: String,
+    html_hidden: String,
+    html_page: Page,
+    /// Pictures that were decoded.
+    decoded: usize,
+}
+
+impl Reader {
+    /// `key` is that of the words' hashes; `traced` keeps where each word stands.
+    pub(super) fn new(key: WordKey, traced: bool) -> Self {
+        Self {
+            key,
+            words: Words::new(key),
+            traced,
+            read: Content::default(),
+            open: Vec::new(),
+            parts: 0,
+            html: String::new(),
+            html_quoted: String::new(),
+            html_hidden: String::new(),
+            html_page: Page::default(),
+            decoded: 0,
+        }
+    }
+
+    /// What was read.
+    pub(super) fn finish(self) -> Content {
+        self.read.whole()
+    }
+
+    /// Reads a part; `quoted` is what is marked as another message's in it by other means than lines.
+    fn read_text(&mut self, text: &str, quoted: &str, mut part: Content) {
+        self.parts += 1;
+        let mut lines = Lines::of(text);
+        if !quoted.is_empty() {
+            lines.quoted.extend(Lines::all(quoted));
+        }
+        // Who answers with a link or a line of code has answered, though it has no words.
+        part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
+        self.read_lines(&lines.own, &mut part);
+        if part.words.len() <= NO_ANSWER {
+            part.quoted = self.kept(lines.quoted);
+        }
+        if part.words.is_empty() {
+            part.footer = self.kept(lines.footer);
+        }
+        if part.words.len() < FEW {
+            part.page.text(text);
+        }
+        self.keep(part);
+    }
+
+    /// What is read of lines that are read only if a message has no others.
+    fn kept(&mut self, lines: Vec<Line<'_>>) -> Option<Box<Content>> {
+        let lines = if lines.is_empty() { lines } else { unfold(lines) };
+        let mut content = Content::default();
+        self.read_lines(&lines, &mut content);
+        (!content.words.is_empty()).then(|| Box::new(content))
+    }
+
+    fn read_lines(&mut self, lines: &[Line<'_>], part: &mut Content) {
+        let start = part.words.len();
+        let mut lengths = Lengths::default();
+        let mut apart = Apart::default();
+        let (words, key) = (&mut self.words, self.key);
+        let trace = Trace { part: self.parts, traced: self.traced };
+        // Words have six bytes on average, with the blank behind them.
+        let bytes: usize = lines.iter().map(|(_, line)| line.len()).sum();
+        part.words.reserve((bytes / 6).min(MAX_WORDS));
+        let mut read = 0;
+        for &(line, text) in lines {
+            if part.words.len() >= MAX_WORDS {
+                break;
+            }
+            read += 1;
+            words.read(text, &mut |token| match token {
+                // A line may be a whole message long.
+                Token::Word(word) if part.words.len() >= MAX_WORDS => lengths.other(word.token.len()),
+                Token::Word(Word { hash, folded, token }) => {
+                    lengths.word(folded, token.len());
+                    if !apart.take(folded, part.words.len()) && !apart.is_empty() {
+                        trace.join(key, &mut apart, line, part);
+                    }
+                    trace.push(hash, token, line, part);
+                }
+                Token::Link(link) => {
+                    lengths.other(link.len());
+                    if let Some(page) = links::page_of(link) {
+                        part.page.link(key.hash(page.as_bytes()));
+                    }
+                }
+            });
+        }
+        trace.join(key, &mut apart, lines.last().map_or(0, |(line, _)| *line), part);
+        let lines = &lines[..read];
+        if lengths.say_little(lines) {
+            part.words.truncate(start);
+            part.positions.truncate(start);
+            characters::pieces(lines, &mut |piece, line| {
+                trace.push(key.hash(piece.as_bytes()), piece, line, part)
+            });
+        }
+    }
+
+    fn keep(&mut self, part: Content) {
+        match self.open.last_mut() {
+            Some(frame) => frame.add(part),
+            None => self.read.append(part),
+        }
+    }
+
+    /// What was begun last ends.
+    fn close(&mut self) {
+        if let Some(frame) = self.open.pop() {
+            self.keep(frame.finish());
+        }
+    }
+
+    /// A piece of an HTML part; [`html_end`](Self::html_end) comes after the last.
+    pub(crate) fn piece(&mut self, piece: Piece<'_>) {
+        match piece {
+            Piece::Text(text) | Piece::Swallowed(text) => push_text(&mut self.html, text),
+            Piece::Quoted(text) => {
+                self.html_page.text(text);
+                push_text(&mut self.html_quoted, text);
+            }
+            Piece::Hidden(text) => push_text(&mut self.html_hidden, text),
+            Piece::Break => {
+                self.html.push('\n');
+                for other in [&mut self.html_quoted, &mut self.html_hidden] {
+                    if !other.is_empty() && !other.ends_with('\n') {
+                        other.push('\n');
+                    }
+                }
+            }
+            Piece::Target(target) | Piece::SwallowedTarget(target) => {
+                if let Some(page) = links::page_of(target) {
+                    self.html_page.link(self.key.hash(page.as_bytes()));
+                }
+            }
+            Piece::Picture { source, size } => self.picture(source, size),
+        }
+    }
+
+    fn picture(&mut self, source: &str, size: (Option<u32>, Option<u32>)) {
+        if let Some(page) = links::page_of(source) {
+            self.html_page.is_no_link(self.key.hash(page.as_bytes()));
+        }
+        let place = match source.split_at_checked(4) {
+            Some((scheme, id)) if scheme.eq_ignore_ascii_case("cid:") => {
+                Some(Source::Part(self.key.hash(id.as_bytes())))
+            }
+            _ => links::picture_of(source).map(|path| Source::Path(self.key.hash(path.as_bytes()))),
+        };
+        if let Some(source) = place
+            && self.html_page.shows_more()
+        {
+            let behind_text = words_in(&self.html, 1) > 0;
+            self.html_page.show(Shown { source, size, behind_text });
+        }
+    }
+
+    /// The HTML part ends whose pieces were shown.
+    pub(crate) fn html_end(&mut self) {
+        let mut html = std::mem::take(&mut self.html);
+        let mut quoted = std::mem::take(&mut self.html_quoted);
+        let (page, hidden) = (std::mem::take(&mut self.html_page), self.hidden());
+        self.read_text(&html, &quoted, Content { page, hidden, shows: Shows::Page, ..Content::default() });
+        html.clear();
+        quoted.clear();
+        (self.html, self.html_quoted) = (html, quoted);
+    }
+
+    /// The hidden words of the HTML part.
+    fn hidden(&mut self) -> Vec<u64> {
+        let mut words = Vec::new();
+        for line in self.html_hidden.lines() {
+            if words.len() >= MAX_HIDDEN {
+                break;
+            }
+            self.words.read(line, &mut |token| match token {
+                Token::Word(word) if words.len() < MAX_HIDDEN => words.push(word.hash),
+                Token::Word(..) | Token::Link(_) => (),
+            });
+        }
+        self.html_hidden.clear();
+        words
+    }
+}
+
+/// Writes words down.
+#[derive(Clone, Copy)]
+struct Trace {
+    /// The number of the part that is read.
+    part: usize,
+    /// Whether it is kept where each word stands.
+    traced: bool,
+}
+
+impl Trace {
+    /// A word of a line, by its hash and as it stands.
+    #[inline]
+    fn push(self, hash: u64, token: &str, line: usize, part: &mut Content) {
+        if part.words.len() >= MAX_WORDS {
+            return;
+        }
+        part.words.push(hash);
+        if self.traced {
+            // It is shown to people; what would control their terminal is no part of a word.
+            let word = token.chars().filter(|c| !c.is_control()).collect();
+            part.positions.push(Position { part: self.part, line, word });
+        }
+    }
+
+    /// Letters that stood apart end; enough of them are read as one row.
+    fn join(self, key: WordKey, apart: &mut Apart, line: usize, part: &mut Content) {
+        if apart.letters >= characters::APART {
+            part.words.truncate(apart.start);
+            part.positions.truncate(apart.start);
+            characters::pieces_of(&apart.row, &mut |piece| {
+                self.push(key.hash(piece.as_bytes()), piece, line, part)
+            });
+        }
+        apart.clear();
+    }
+}
+
+/// Line ends in HTML are blanks.
+fn push_text(all: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) {
+        all.push_str(&rest[..end]);
+        all.push(' ');
+        rest = &rest[end + 1..];
+    }
+    all.push_str(rest);
+}
+
+impl Visitor for Reader {
+    fn text(&mut self, text: Text<'_>) {
+        // The header of the message that a report is about.
+        if text.subtype == "rfc822-headers" && matches!(self.open.last(), Some(Frame::Report { .. })) {
+            return;
+        }
+        if text.is_html() {
+            return self.html(text);
+        }
+        let shows = Shows::text(text.subtype, text.is_attachment);
+        self.read_text(text.shown, "", Content { shows, ..Content::default() });
+    }
+
+    fn html(&mut self, html: Text<'_>) {
+        pieces(html.shown, &mut |piece| self.piece(piece));
+        self.html_end();
+    }
+
+    fn file(&mut self, file: File<'_>) {
+        if let Some(frame) = self.open.last_mut() {
+            frame.see_type(file.media);
+        }
+        // Where there is text, files say nothing.
+        if self.read.words.len() >= FEW {
+            return;
+        }
+        let id = file.id.map(|id| self.key.hash(id.as_bytes()));
+        if let Some(enclosed) = Enclosed::of(file.shown, id, self.decoded < MAX_DECODED) {
+            self.decoded += usize::from(enclosed.is_picture());
+            let files = vec![enclosed];
+            self.keep(Content { files, has_files: true, shows: Shows::AsFile, ..Content::default() });
+        }
+    }
+
+    fn message(&mut self, _fields: &[&[u8]]) {
+        self.open.push(Frame::Message(Content::default()));
+    }
+
+    fn message_end(&mut self) {
+        let Some(message) = self.open.pop().map(Frame::finish) else {
+            return;
+        };
+        match self.open.last_mut() {
+            Some(frame) => frame.add_message(message),
+            None => self.read.append(message),
+        }
+    }
+
+    fn report(&mut self) {
+        self.open.push(Frame::report());
+    }
+
+    fn report_end(&mut self) {
+        self.close();
+    }
+
+    fn alternatives(&mut self) {
+        self.open.push(Frame::alternatives());
+    }
+
+    fn alternative(&mut self) {
+        if let Some(frame) = self.open.last_mut() {
+            frame.next_alternative();
+        }
+    }
+
+    /// Of alternatives, the one that mail programs show best, the last of these. What is attached in any of them counts.
+    fn alternatives_end(&mut self) {
+        self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkmark_mail::RawMessage;
+
+    fn read(html: &str) -> Content {
+        let raw = format!("Content-Type: text/html\n\n{html}");
+        let mut reader = Reader::new(WordKey::new([7; 16]), false);
+        RawMessage::from_bytes(raw.as_bytes()).unwrap().visit(&mut reader);
+        reader.finish()
+    }
+
+    #[test]
+    fn hidden_words_are_kept_apart() {
+        let shown = read("<p>One two three</p>");
+        let both = read(
+            "<p>One <i style='display:none'>four<br>five</i>two three</p><p hidden>six\nseven http://a.example</p>",
+        );
+        assert_eq!(both.words, shown.words);
+        assert_eq!(both.hidden, read("<p>four five six seven</p>").words);
+        let many = read(&format!("<p hidden>{}</p>yes", "word ".repeat(5000)));
+        assert_eq!((many.words.len(), many.hidden.len()), (1, MAX_HIDDEN));
+    }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From lines to words, and to the links among them.
+
+use super::fold::{READ_AS, fold};
+use super::product::{BLOCK, WordKey};
+use crate::text::stands_alone;
+
+/// Letters and digits of a string that makes each copy another, at least.
+const RANDOM: usize = 8;
+
+/// Turns from letters to digits and back that no word has.
+const TURNS: usize = 3;
+
+/// Bytes of the longest word.
+const LONGEST: usize = 40;
+
+/// What a token of a text is.
+pub(super) enum Token<'a> {
+    /// A word.
+    Word(Word<'a>),
+    /// Where a link leads.
+    Link(&'a str),
+}
+
+/// A word of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word<'a> {
+    /// Its keyed hash.
+    pub(super) hash: u64,
+    /// Its folded form, as UTF-8; never empty.
+    pub(super) folded: &'a [u8],
+    /// The word as it stands.
+    pub(super) token: &'a str,
+}
+
+/// What stands in a token, a bit for each.
+mod class {
+    /// What ends a token.
+    pub(super) const SPACE: u8 = 1;
+    pub(super) const LETTER: u8 = 2;
+    pub(super) const DIGIT: u8 = 4;
+    /// What may be read as a letter, where it stands among some.
+    pub(super) const SIGN: u8 = 8;
+    pub(super) const COLON: u8 = 16;
+    pub(super) const AT: u8 = 32;
+    pub(super) const DOT: u8 = 64;
+    pub(super) const WIDE: u8 = 128;
+}
+
+/// Of each byte what it is, and the letter as which a letter or digit is read.
+const TABLE: [(u8, u8); 256] = {
+    let mut table = [(0, 0); 256];
+    let mut b = 0u8;
+    loop {
+        table[b as usize] = match b {
+            0..=b' ' => (class::SPACE, 0),
+            b'a'..=b'z' | b'A'..=b'Z' => (class::LETTER, READ_AS[b as usize]),
+            b'0'..=b'9' => (class::DIGIT, READ_AS[b as usize]),
+            b'@' => (class::AT, 0),
+            b':' => (class::COLON, 0),
+            b'.' => (class::DOT, 0),
+            b'\\' => (class::SIGN, 0),
+            0x80.. => (class::WIDE, 0),
+            _ if READ_AS[b as usize] != 0 => (class::SIGN, 0),
+            _ => (0, 0),
+        };
+        if b == u8::MAX {
+            break table;
+        }
+        b += 1;
+    }
+};
+
+/// Room for the letters of a token; a power of two.
+const ROOM: usize = 64;
+
+const _: () = assert!(LONGEST < ROOM);
+
+/// Reads texts: finds their words, and folds and hashes them.
+#[derive(Debug)]
+pub(super) struct Words {
+    key: WordKey,
+    folded: String,
+    alone: Alone,
+}
+
+impl Words {
+    pub(super) fn new(key: WordKey) -> Self {
+        Self { key, folded: String::new(), alone: Alone::default() }
+    }
+
+    /// Shows the words and links of a line. Addresses of people and strings that look random are left out: they differ in each
+    /// copy.
+    pub(super) fn read(&mut self, line: &str, see: &mut impl FnMut(Token<'_>)) {
+        let mut start = 0;
+        while start < line.len() {
+            let (mut letters, mut count, mut has, mut end) = ([0; ROOM], 0, 0, line.len());
+            // The letters of the token are folded on the way to its end. Nearly all tokens have nothing else of note.
+            for (at, &b) in line.as_bytes().iter().enumerate().skip(start) {
+                let (class, letter) = TABLE[usize::from(b)];
+                if class == class::SPACE {
+                    end = at;
+                    break;
+                }
+                has |= class;
+                letters[count % ROOM] = letter;
+                count += usize::from(letter != 0);
+            }
+            let token = &line[start..end];
+            start = end + 1;
+            if has & !(class::DOT | class::DIGIT) == class::LETTER && token.len() <= LONGEST {
+                if has & class::DIGIT != 0 && is_random(token) {
+                    continue;
+                }
+                if has & class::DOT != 0 && token.starts_with("www.") {
+                    see(Token::Link(token));
+                    continue;
+                }
+                let folded = &letters[..count];
+                let hash = match letters.first_chunk() {
+                    Some(block) if count <= BLOCK => self.key.add(count as u64, block),
+                    _ => self.key.hash(folded),
+                };
+                see(Token::Word(Word { hash, folded, token }));
+            } else if has & class::WIDE != 0 {
+                token.split_whitespace().for_each(|token| self.token(token, has, see));
+            } else if has != 0 {
+                self.token(token, has, see);
+            }
+        }
+    }
+
+    /// Shows what a token is, whatever stands in it: nothing but what `has` says.
+    fn token(&mut self, token: &str, has: u8, see: &mut impl FnMut(Token<'_>)) {
+        let is_url = has & class::COLON != 0 && token.contains("://");
+        if is_url || has & class::DOT != 0 && token.starts_with("www.") {
+            see(Token::Link(token));
+            return;
+        }
+        let is_wide = has & class::WIDE != 0 && !token.is_ascii();
+        let is_address = has & class::AT != 0 && is_address(token);
+        if is_address || !is_wide && (token.len() > LONGEST || has & class::DIGIT != 0 && is_random(token)) {
+            return;
+        }
+        if is_wide && (token.len() > LONGEST || token.contains(stands_alone)) {
+            // A text without spaces, or one in a charset that is not told: each character is a word.
+            for (at, c) in token.char_indices() {
+                let token = &token[at..at + c.len_utf8()];
+                let entry = self.alone.entry(c, token, self.key);
+                if !entry.folded().is_empty() {
+                    see(Token::Word(Word { hash: entry.hash, folded: entry.folded(), token }));
+                }
+            }
+            return;
+        }
+        self.folded.clear();
+        fold(token, &mut self.folded);
+        if !self.folded.is_empty() {
+            let folded = self.folded.as_bytes();
+            see(Token::Word(Word { hash: self.key.hash(folded), folded, token }));
+        }
+    }
+}
+
+/// Characters that are kept with what was made of them; a text without spaces has some hundred different ones.
+const KEPT: usize = 512;
+
+/// What was made of characters that are words of their own, each at its place.
+#[derive(Debug, Default)]
+struct Alone {
+    kept: Vec<Kept>,
+    folded: String,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    c: char,
+    length: usize,
+    folded: [u8; BLOCK],
+    hash: u64,
+}
+
+impl Kept {
+    fn folded(&self) -> &[u8] {
+        &self.folded[..self.length]
+    }
+}
+
+impl Alone {
+    /// What is made of a character, which stands in `token`. The folded form of one has four characters at most.
+    fn entry(&mut self, c: char, token: &str, key: WordKey) -> &Kept {
+        if self.kept.is_empty() {
+            // The first character is none that stands here.
+            self.kept.resize(KEPT, Kept::default());
+        }
+        let entry = &mut self.kept[c as usize % KEPT];
+        if entry.c != c {
+            self.folded.clear();
+            fold(token, &mut self.folded);
+            let length = self.folded.floor_char_boundary(BLOCK);
+            let mut folded = [0; BLOCK];
+            folded[..length].copy_from_slice(&self.folded.as_bytes()[..length]);
+            let hash = key.hash(&folded[..length]);
+            *entry = Kept { c, length, folded, hash };
+        }
+        entry
+    }
+}
+
+fn is_address(token: &str) -> bool {
+    token.rsplit_once('@').is_some_and(|(_, domain)| domain.contains('.'))
+}
+
+/// A string that makes each copy another: letters and digits in turn.
+fn is_random(token: &str) -> bool {
+    let (mut kinds, mut turns, mut last) = (0, 0, None);
+    for b in token.bytes().filter(u8::is_ascii_alphanumeric) {
+        let digit = b.is_ascii_digit();
+        kinds += 1;
+        turns += usize::from(last.is_some_and(|last| last != digit));
+        last = Some(digit);
+    }
+    kinds >= RANDOM && turns >= TURNS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(line: &str) -> String {
+        let mut all = Vec::new();
+        let key = WordKey::new([7; BLOCK]);
+        Words::new(key).read(line, &mut |token| {
+            all.push(match token {
+                Token::Word(Word { hash, folded, .. }) => {
+                    assert_eq!(hash, key.hash(folded), "{line}");
+                    String::from_utf8(folded.to_vec()).unwrap()
+                }
+                Token::Link(link) => format!("<{link}>"),
+            });
+        });
+        all.join(" ")
+    }
+
+    #[test]
+    fn what_is_a_word() {
+        assert_eq!(seen("Dear friend@example.org, only 3 days!"), "dear only 3 days");
+        assert_eq!(seen("kx83jd92ks0 ab12cd34 windows2000 x86"), "wlndowszooo x86".replace("x86", "xb6"));
+        assert_eq!(
+            seen("see http://a.example/x or www.b.example"),
+            "see <http://a.example/x> or <www.b.example>"
+        );
+        assert_eq!(seen("买一送一 ok"), "买 一 送 一 ok");
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Asks the server that is followed for counts that a thin milter does not hold. Nobody waits for that longer than a bound, and a
+//! server that did not answer is left alone for a while.
+
+use super::remote::Remote;
+use super::state::Links;
+use super::wire::MAX_ASKED;
+use bulkmark_counts::Shares;
+use bulkmark_ledger::{Ledger, LedgerError};
+use bulkmark_types::Signature;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long an answer is taken for the count. It is as old as a server's updates are.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Answers that are remembered, in less than four megabytes.
+const MOST: usize = 1 << 16;
+
+/// With less time than this nobody is asked: an answer would hardly come in time, and says nothing of the server if it does not.
+const TOO_LATE: Duration = Duration::from_millis(20);
+
+/// How long a server that did not answer in time is left alone.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// Asks for counts.
+pub struct Asks {
+    servers: Vec<Arc<Remote>>,
+    links: Arc<Links>,
+    /// Whether nobody is followed, so that whoever does not answer is left for the next one.
+    takes_turns: bool,
+    /// The count from which on bulk is held here.
+    bound: AtomicU32,
+    known: Mutex<HashMap<Signature, (u32, Instant)>>,
+    /// Until when nobody is asked.
+    quiet: Mutex<Option<Instant>>,
+}
+
+impl Asks {
+    /// Asks that of `servers` which is followed, as `links` tell. What has reached `bound` is held here.
+    #[must_use]
+    pub fn new(servers: Vec<Arc<Remote>>, links: Arc<Links>, bound: u32) -> Self {
+        let (known, quiet) = (Mutex::default(), Mutex::default());
+        Self { servers, links, takes_turns: false, bound: bound.into(), known, quiet }
+    }
+
+    /// Asks the first of `servers`, whose connections these `links` are, and the next one when that does not answer: aggregators, whose
+    /// counts come by their fleet's log. Of none, nothing is ever known.
+    #[must_use]
+    pub fn of_fleet(servers: Vec<Arc<Remote>>, links: Arc<Links>, bound: u32) -> Self {
+        links.set_active((!servers.is_empty()).then_some(0));
+        Self { takes_turns: true, ..Self::new(servers, links, bound) }
+    }
+
+    /// The count from which on bulk is held here.
+    #[must_use]
+    pub fn bound(&self) -> u32 {
+        self.bound.load(Ordering::Relaxed)
+    }
+
+    /// The thresholds were changed.
+    pub fn set_bound(&self, bound: u32) {
+        self.bound.store(bound, Ordering::Relaxed);
+    }
+
+    /// How often the server counted these signatures. None when it is not known before `deadline`.
+    pub async fn counts(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
+        // What is remembered may be forgotten for what others ask meanwhile.
+        let mut found = self.remembered(signatures);
+        let mut missing: Vec<_> =
+            signatures.iter().copied().filter(|signature| !found.contains_key(signature)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        for some in missing.chunks(MAX_ASKED) {
+            found.extend(some.iter().copied().zip(self.ask(some, deadline).await?));
+        }
+        signatures.iter().map(|signature| found.get(signature).copied()).collect()
+    }
+
+    /// The same of these signatures, 1,024 at most, as the server counts them now.
+    pub async fn counts_now(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
+        self.ask(signatures, deadline).await
+    }
+
+    /// The counts of those of which fresh ones are known.
+    fn remembered(&self, signatures: &[Signature]) -> HashMap<Signature, u32> {
+        let known = self.known.lock();
+        let fresh = |signature: &Signature| {
+            known.get(signature).filter(|(_, at)| at.elapsed() < FRESH).map(|&(count, _)| (*signature, count))
+        };
+        signatures.iter().filter_map(fresh).collect()
+    }
+
+    /// Asks for these, and remembers the answer.
+    async fn ask(&self, signatures: &[Signature], deadline: Instant) -> Option<Vec<u32>> {
+        if self.quiet.lock().is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
+        let active = self.links.active()?;
+        let server = self.servers.get(active)?;
+        let patience = deadline.saturating_duration_since(Instant::now());
+        if patience < TOO_LATE {
+            return None;
+        }
+        match server.counts(signatures, patience).await {
+            Ok(counts) => {
+                self.remember(signatures, &counts);
+                Some(counts)
+            }
+            Err(e) => {
+                let (url, seconds) = (server.url(), QUIET.as_secs());
+                log::warn!("{url}: counts below {} are not known for {seconds} s: {e}", self.bound());
+                *self.quiet.lock() = Some(Instant::now() + QUIET);
+                if self.takes_turns {
+                    self.links.set_active(Some((active + 1) % self.servers.len()));
+                }
+                None
+            }
+        }
+    }
+
+    fn remember(&self, signatures: &[Signature], counts: &[u32]) {
+        let mut known = self.known.lock();
+        if known.len() + signatures.len() > MOST {
+            known.retain(|_, (_, at)| at.elapsed() < FRESH);
+            if known.len() + signatures.len() > MOST {
+                known.clear();
+            }
+        }
+        let now = Instant::now();
+        known.extend(signatures.iter().zip(counts).map(|(&signature, &count)| (signature, (count, now))));
+    }
+}
+
+/// Of what the counts of these signatures are made up: what is held here, and, where others are asked, what they count, if they say so before
+/// `deadline`.
+///
+/// # Errors
+/// When the ledger is not available.
+pub async fn shares(
+    ledger: &Ledger,
+    asks: Option<&Asks>,
+    signatures: Vec<Signature>,
+    deadline: Instant,
+) -> Result<Vec<Shares>, LedgerError> {
+    let mut all = ledger.shares(signatures.clone(), bulkmark_ledger::now()).await?;
+    let asked = match asks {
+        Some(asks) => asks.counts(&signatures, deadline).await,
+        None => None,
+    };
+    for (shares, count) in all.iter_mut().zip(asked.into_iter().flatten()) {
+        shares.asked = Some(count);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Upstream;
+    use std::net::TcpListener;
+
+    /// A server is not taken for one that does not answer when it was left no time for that.
+    #[tokio::test]
+    async fn with_no_time_left_nobody_is_asked() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // It takes connections, and says nothing.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let upstream = Upstream { url: url.clone(), token_file: None, ca_file: None };
+        let links = Arc::new(Links::new(&[&url], false));
+        let remote = Remote::new(&upstream, None, links.get(0).unwrap()).unwrap();
+        let asks = Asks::of_fleet(vec![Arc::new(remote)], links, 10);
+        let signature = "00000000000000000000000000000001".parse().unwrap();
+        assert_eq!(asks.counts(&[signature], Instant::now() + TOO_LATE / 2).await, None);
+        assert_eq!(*asks.quiet.lock(), None, "it was not asked");
+        assert_eq!(asks.counts(&[signature], Instant::now() + 3 * TOO_LATE).await, None);
+        assert!(asks.quiet.lock().is_some());
+    }
+
+    /// What is known when it is asked for is not forgotten for the sake of what is learnt with it.
+    #[test]
+    fn what_is_remembered_is_taken_before_others_are_asked_for() {
+        let asks = Asks::of_fleet(Vec::new(), Arc::new(Links::new(&[], false)), 10);
+        let of = |n: u64| format!("{n:032x}").parse::<Signature>().unwrap();
+        asks.remember(&[of(0)], &[7]);
+        let found = asks.remembered(&[of(0), of(1)]);
+        let many: Vec<_> = (1..=MOST as u64).map(of).collect();
+        asks.remember(&many, &vec![1; MOST]);
+        assert!(asks.remembered(&[of(0)]).is_empty(), "there is no room for it");
+        assert_eq!(found.get(&of(0)), Some(&7));
+    }
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Makes steps of what the milters report. Any number of aggregators do so side by side, and know nothing of one another: the
+//! log takes the first step that follows the last, and all go on from what it delivers.
+
+use super::cursor::Cursor;
+use super::follow::own;
+use super::queue::{Clients, Queue};
+use super::snapshot::Snapshots;
+use super::state::{Count, Fleet, Stopped};
+use super::turns::Turns;
+use crate::backoff::Backoff;
+use crate::log::{Ends, Log, MAX_BYTES, Place, Reader as _};
+use crate::state::Flow;
+use bulkmark_counts::{FleetMark, Mark, Settings, Terms, step_head};
+use bulkmark_ledger::{Ledger, LedgerError, random_bytes};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// How often the log is asked who its clients are, and whether it lost its end.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// How soon it is asked again for a client that it did not name.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long a step may take from the log's taking it to its coming back.
+const DELIVERY: Duration = Duration::from_secs(5);
+
+/// How soon another is drafted when the log did not say that it took one. Of two that follow the same step the log takes one.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Bytes of steps that are appended again at a time, to a log that lost them.
+const HEALED: usize = 8 << 20;
+
+/// Which of the last steps are asked for their time.
+const LOOKS_BACK: [u64; 5] = [1, 8, 64, 512, 4096];
+
+/// The longest time between two attempts.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Makes steps every `sync_interval` in which batches came, and snapshots, for as long as the ledger is open. The ledger is kept in step
+/// by [`follow`](super::follow()).
+pub async fn aggregate<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
+    let seed = random_bytes().map_or(0, u64::from_le_bytes);
+    let snapshots = Snapshots::new(ledger.clone(), settings.clone(), Arc::clone(&log));
+    let mut reached = fleet.reached();
+    let mut aggregator = Aggregator {
+        ledger,
+        log,
+        fleet,
+        snapshots,
+        turns: Turns::new(settings.federation.sync_interval, seed),
+        queue: Queue::default(),
+        clients: Clients::default(),
+        withdrawn: Vec::new(),
+        waits: None,
+    };
+    let mut backoff = Backoff::up_to(LONGEST);
+    loop {
+        let began = Instant::now();
+        match aggregator.run(&mut reached).await {
+            Ok(()) => (),
+            Err(Stopped::Ledger(LedgerError::Closed)) => return,
+            Err(e) => {
+                aggregator.fleet.fails(Flow::Reports, &e);
+                if began.elapsed() > DELIVERY {
+                    backoff = Backoff::up_to(LONGEST);
+                }
+                backoff.wait().await;
+            }
+        }
+    }
+}
+
+struct Aggregator<L> {
+    ledger: Ledger,
+    log: Arc<L>,
+    fleet: Arc<Fleet>,
+    snapshots: Snapshots<L>,
+    turns: Turns,
+    queue: Queue,
+    clients: Clients,
+    /// Withdrawals that need no step any more.
+    withdrawn: Vec<(String, u32)>,
+    /// The step that was appended and has not come back: its hash, and until when it is waited for.
+    waits: Option<(Mark, Instant)>,
+}
+
+/// What the next steps count on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Basis {
+    epoch: u64,
+    made: u64,
+    covers: u64,
+    /// Batches up to here are not kept any more.
+    gone: u64,
+    /// Whether the log has not all steps that are known here, and goes on from them all the same.
+    ahead: bool,
+}
+
+impl Basis {
+    /// That of the last step, or a new epoch when the place for batches is another or lost its end. `first` is the first batch that the log
+    /// still has.
+    fn of(mark: FleetMark, ends: Ends, first: Place) -> Self {
+        let FleetMark { version, epoch, made, covers, .. } = mark;
+        let gone = first.0.saturating_sub(1).min(ends.batches.0);
+        if version > 0 && made == ends.made && covers <= ends.batches.0 {
+            return Self { epoch, made, covers, gone, ahead: false };
+        }
+        Self { epoch: epoch + 1, made: ends.made, covers: 0, gone, ahead: false }
+    }
+
+    /// Whether all must be told that there is a new epoch, for who reported something is to do so again; or that what some wait for is
+    /// gone.
+    const fn is_news(&self, mark: FleetMark) -> bool {
+        let is_new = mark.version > 0 && self.epoch > mark.epoch;
+        let covered = if self.epoch == mark.epoch { mark.covers } else { 0 };
+        is_new || self.gone > covered
+    }
+
+    /// Whether steps up to this one count on it, too.
+    const fn holds(&self, mark: FleetMark) -> bool {
+        mark.version == 0 || mark.epoch < self.epoch || mark.epoch == self.epoch && mark.made == self.made
+    }
+}
+
+type Reached = watch::Receiver<Option<Cursor>>;
+
+impl<L: Log> Aggregator<L> {
+    /// Reads batches and makes steps, until something is to be looked at anew.
+    async fn run(&mut self, reached: &mut Reached) -> Result<(), Stopped> {
+        self.in_step(reached).await?;
+        // The mark comes first: by it the log has lost nothing that it got since.
+        let mut mark = self.ledger.fleet();
+        let ends = self.ends().await?;
+        let mut basis = Basis::of(mark, ends, self.log.first_batch().await?);
+        basis.ahead = mark.version > 0 && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
+        if mark.version > 0 && basis.epoch > mark.epoch {
+            log::warn!(
+                "the log's place for batches is another one, or lost its end: epoch {} begins",
+                basis.epoch
+            );
+        } else if basis.ahead {
+            // Whoever waits for what the log has is to hear of it.
+            basis = Basis { epoch: mark.epoch + 1, covers: 0, ..basis };
+        }
+        let mut batches = self.log.batches(Place(basis.covers)).await?;
+        (self.queue, self.waits) = (Queue::default(), None);
+        self.look_at_clients().await?;
+        self.fleet.works(Flow::Reports);
+        let mut look = tokio::time::interval(LOOK);
+        let mut stepped = Instant::now();
+        loop {
+            let due = self.due(&basis, mark, stepped);
+            tokio::select! {
+                batch = batches.next(), if self.queue.has_room() => {
+                    let batch = batch?;
+                    self.fleet.reads(&batch, self.clients.rate(&batch.client));
+                    self.queue.push(batch, Instant::now());
+                }
+                changed = reached.changed() => {
+                    if changed.is_err() || reached.borrow_and_update().is_none() {
+                        return Ok(());
+                    }
+                    let before = std::mem::replace(&mut mark, self.ledger.fleet());
+                    if !basis.holds(mark) {
+                        return Ok(());
+                    }
+                    if mark.version > before.version {
+                        stepped = Instant::now();
+                        basis.ahead = false;
+                        self.has_stepped(&basis, mark);
+                    }
+                }
+                () = until(due) => {
+                    if self.queue.strangers(&self.clients) {
+                        self.look_again_at_clients().await?;
+                    }
+                    self.draft(basis, reached).await?;
+                }
+                _ = look.tick() => {
+                    self.look_at_clients().await?;
+                    let mark = self.ledger.fleet();
+                    let ends = self.ends().await?;
+                    if ends.made != basis.made || mark.epoch == basis.epoch && ends.batches.0 < mark.covers {
+                        return Ok(());
+                    }
+                    self.snapshots.tend(mark, self.turns.is_last()).await;
+                }
+            }
+        }
+    }
+
+    /// When a step is to be drafted; none while there is nothing to tell, or one is on its way.
+    fn due(&mut self, basis: &Basis, mark: FleetMark, stepped: Instant) -> Option<Instant> {
+        self.waits = self.waits.filter(|&(_, until)| Instant::now() < until);
+        if let Some((_, until)) = self.waits {
+            return Some(until);
+        }
+        let told = basis.is_news(mark) || self.clients.withdrawn() != self.withdrawn;
+        let since = self.queue.since().or_else(|| told.then_some(stepped))?;
+        if self.queue.is_full() && self.turns.is_last() {
+            return Some(Instant::now());
+        }
+        let wait = self.turns.wait();
+        Some(if self.turns.is_last() { since.max(stepped + wait) } else { since.max(stepped) + wait })
+    }
+
+    /// A step came.
+    fn has_stepped(&mut self, basis: &Basis, mark: FleetMark) {
+        let won = self.waits.take().map(|(made, _)| made == own(mark));
+        match won {
+            Some(true) => self.fleet.won(),
+            Some(false) => self.fleet.count(Count::Lost, 1),
+            None => (),
+        }
+        self.turns.made(won == Some(true));
+        // Places of an older epoch say nothing of what was read in this one.
+        let covers = if mark.epoch == basis.epoch { mark.covers } else { basis.covers };
+        self.queue.covered(covers, Instant::now());
+    }
+
+    /// Drafts a step and appends it. What becomes of it, the log tells by delivering it, or another.
+    async fn draft(&mut self, basis: Basis, reached: &Reached) -> Result<(), Stopped> {
+        let Some(cursor) = *reached.borrow() else { return Ok(()) };
+        let mark = self.ledger.fleet();
+        if self.waits.is_some() {
+            return Ok(());
+        }
+        if !basis.ahead && !cursor.is_at(own(mark)) {
+            // The reader is about to say so.
+            tokio::task::yield_now().await;
+            return Ok(());
+        }
+        let withdrawn = self.clients.withdrawn();
+        let Basis { epoch, made, gone, .. } = basis;
+        let terms = Terms { epoch, made, gone, withdrawn, most_bytes: MAX_BYTES };
+        let batches = self.queue.first(&self.clients);
+        let drafted = self.ledger.draft_step(batches, terms.clone()).await?;
+        if own(self.ledger.fleet()) != own(mark) {
+            return Ok(());
+        }
+        self.withdrawn = terms.withdrawn;
+        let Some(drafted) = drafted else { return Ok(()) };
+        let Some((_, made)) = step_head(&drafted.bytes) else { return Ok(()) };
+        let bytes = drafted.bytes.len();
+        let appended = self.log.append_step(cursor.place, drafted.bytes).await;
+        // It may be there although the log did not say so.
+        let wait = if appended.is_ok() { DELIVERY } else { AGAIN };
+        self.waits = Some((made, Instant::now() + wait));
+        match appended {
+            Ok(Some(_)) => {
+                self.fleet.count(Count::JunkBatches, drafted.junk);
+                drafted.unread.iter().for_each(|what| self.fleet.meets_batch(what));
+                self.snapshots.made(bytes);
+                log::debug!("step {} of {} batches, {bytes} bytes", made.version, drafted.batches);
+            }
+            // Another was first; it comes.
+            Ok(None) => (),
+            Err(e) => {
+                self.fleet.fails(Flow::Reports, &Stopped::from(e));
+                return Ok(());
+            }
+        }
+        self.fleet.works(Flow::Reports);
+        Ok(())
+    }
+
+    async fn ends(&self) -> Result<Ends, Stopped> {
+        let ends = self.log.ends().await?;
+        self.fleet.has_ends(ends, self.ledger.fleet());
+        Ok(ends)
+    }
+
+    async fn look_at_clients(&mut self) -> Result<(), Stopped> {
+        self.clients.are(self.log.clients().await?);
+        Ok(())
+    }
+
+    /// A client that was added a moment ago is not taken for nobody.
+    async fn look_again_at_clients(&mut self) -> Result<(), Stopped> {
+        self.look_at_clients().await?;
+        if self.queue.strangers(&self.clients) {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            self.look_at_clients().await?;
+            if self.queue.strangers(&self.clients) {
+                log::warn!("batches of a client that the log does not know any more are passed over");
+                self.clients.give_up(&self.queue);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the ledger has all steps of the log, and the log all of the ledger's: what it lost of them is appended again.
+    async fn in_step(&mut self, reached: &mut Reached) -> Result<(), Stopped> {
+        loop {
+            let ends = self.ends().await?;
+            let cursor = *reached.borrow_and_update();
+            let here = own(self.ledger.fleet());
+            if let Some(cursor) = cursor.filter(|cursor| cursor.place >= ends.steps)
+                && (cursor.is_at(here) || self.heal(cursor, here).await?)
+            {
+                return Ok(());
+            }
+            // Nothing but the log itself says when it has more.
+            let _ = tokio::time::timeout(LOOK, reached.changed()).await;
+        }
+    }
+
+    /// The log has not all steps that are known here. True when the next step may follow what is here all the same.
+    async fn heal(&mut self, cursor: Cursor, here: Mark) -> Result<bool, Stopped> {
+        let tip = cursor.tip.unwrap_or_default();
+        let kept = self.ledger.steps_since(tip.version, HEALED)?;
+        let first = kept.first().and_then(|(_, bytes)| step_head(bytes)).map(|(head, _)| head);
+        match first {
+            Some(next) if next.version == tip.version + 1 && next.before != tip.chain && tip.version > 0 => {
+                Err(self.is_another())
+            }
+            Some(next) if next.version == tip.version + 1 && next.before == tip.chain => {
+                log::warn!(
+                    "the log lost its steps behind {}; {} are appended again",
+                    tip.version,
+                    kept.len()
+                );
+                let mut place = cursor.place;
+                for (_, bytes) in kept {
+                    let Some(next) = self.log.append_step(place, bytes.to_vec()).await? else { break };
+                    place = next;
+                }
+                Ok(false)
+            }
+            _ if is_other(tip, cursor.time, here, self.time_of(here)?) => Err(self.is_another()),
+            _ => {
+                log::warn!(
+                    "the log has not all steps up to {}; a snapshot of them takes their place",
+                    here.version
+                );
+                self.snapshots.put_now().await?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+impl<L: Log> Aggregator<L> {
+    /// The reader of steps is to take the log's chain over.
+    fn is_another(&self) -> Stopped {
+        self.fleet.forks();
+        Stopped::Unfit("the log's chain is another than the one known here".to_owned())
+    }
+
+    /// The newest time of some of the last steps that are counted here, if any are kept. The last one alone may be of old batches, which
+    /// were looked at again in a new epoch.
+    fn time_of(&self, here: Mark) -> Result<Option<u64>, Stopped> {
+        let mut newest = None;
+        for back in LOOKS_BACK {
+            let Some(before) = here.version.checked_sub(back) else { continue };
+            let kept = self.ledger.steps_since(before, 1)?;
+            newest =
+                newest.max(kept.first().and_then(|(_, bytes)| step_head(bytes)).map(|(head, _)| head.time));
+        }
+        Ok(newest)
+    }
+}
+
+/// Whether a chain that ends in `tip`, of this time, is another one than that up to `here`, where none of the steps is kept by which
+/// they could be compared. What was before `here` is older than that; a log that was put back and went on has newer ones.
+fn is_other(tip: Mark, tip_time: u64, here: Mark, time: Option<u64>) -> bool {
+    tip.version > 0
+        && tip.chain != here.chain
+        && (tip.version >= here.version || time.is_some_and(|time| tip_time > time))
+}
+
+/// Is done at a time, or never.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkmark_counts::Chain;
+
+    /// A log that lost its end gets a snapshot of what is known here; one that went on from an older state keeps what it has.
+    #[test]
+    fn a_chain_that_went_on_is_another() {
+        let mark = |version, chain| Mark { version, chain: Chain([chain; 16]) };
+        let (older, here) = (mark(10, 1), mark(5000, 2));
+        assert!(!is_other(Mark::default(), 0, here, Some(900)), "the log is empty");
+        assert!(!is_other(older, 100, here, Some(900)), "it lost its end");
+        assert!(!is_other(older, 900, here, None), "of which nothing is known");
+        assert!(is_other(older, 901, here, Some(900)), "it went on from there");
+        assert!(is_other(mark(5000, 3), 0, here, Some(900)), "it is as long");
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Keeps a ledger in step with a fleet's log.
+
+use super::ahead::{Ahead, Tip};
+use super::cursor::{Cursor, Head, Seen};
+use super::snapshot;
+use super::state::{Count, Fleet, Stopped};
+use crate::backoff::Backoff;
+use crate::log::{Ends, Log, LogError, Place, Reader as _, Step};
+use crate::state::Flow;
+use bulkmark_counts::{Applied, FleetMark, Mark, Settings, StepRefusal, other_step, step_head};
+use bulkmark_ledger::{Ledger, LedgerError, now};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the log is asked how far it is: whether all of it is here, and whether it lost its end.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The longest time between two attempts to reach the log. Nothing new is sent before it is read again.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Whoever read for so long begins anew with short times.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Applies the log's steps to a ledger, in their order, for as long as that is open.
+pub async fn follow<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
+    let mut follower = Follower {
+        ledger,
+        settings,
+        log,
+        fleet,
+        doubted: Place(0),
+        from: None,
+        tip: None,
+        ahead: Ahead::default(),
+    };
+    let (mut backoff, mut unlike) = (Backoff::up_to(LONGEST), Backoff::default());
+    loop {
+        let began = Instant::now();
+        let result = follower.read().await;
+        follower.fleet.stopped();
+        if began.elapsed() >= LONG {
+            (backoff, unlike) = (Backoff::up_to(LONGEST), Backoff::default());
+        }
+        match result {
+            // It looks anew from elsewhere.
+            Ok(()) => (),
+            Err(Stopped::Ledger(LedgerError::Closed)) => return,
+            Err(e) => {
+                follower.fleet.fails(Flow::Updates, &e);
+                // What was to be compared may not have been, to its end.
+                (follower.doubted, follower.from) = (Place(0), None);
+                let patience = if matches!(e, Stopped::Unlike(_)) { &mut unlike } else { &mut backoff };
+                patience.wait().await;
+            }
+        }
+    }
+}
+
+struct Follower<L> {
+    ledger: Ledger,
+    settings: Settings,
+    log: Arc<L>,
+    fleet: Arc<Fleet>,
+    /// What does not follow up to here was compared with the snapshot and all behind it.
+    doubted: Place,
+    /// Where the next reading begins, if not where the ledger is.
+    from: Option<(Place, Option<Mark>)>,
+    /// The last step of the log's chain, as far as it was read.
+    tip: Option<Tip>,
+    ahead: Ahead,
+}
+
+/// How far a ledger is in the chain.
+pub(super) fn own(mark: FleetMark) -> Mark {
+    Mark { version: mark.version, chain: mark.chain }
+}
+
+impl<L: Log> Follower<L> {
+    async fn ends(&self) -> Result<Ends, Stopped> {
+        let ends = self.log.ends().await?;
+        self.fleet.has_ends(ends, self.ledger.fleet());
+        Ok(ends)
+    }
+
+    /// Reads steps until something is wrong, or is to be read from elsewhere.
+    async fn read(&mut self) -> Result<(), Stopped> {
+        let (mut cursor, mut steps) = self.begin().await?;
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            self.fleet.reaches(cursor);
+            tokio::select! {
+                step = steps.next() => {
+                    let step = step.map_err(|e| self.cut(e))?;
+                    if !self.take(step, &mut cursor).await? {
+                        return Ok(());
+                    }
+                }
+                _ = look.tick() => self.look(&cursor).await?,
+            }
+        }
+    }
+
+    /// A reader behind where the ledger is, or, where the log has no place like that, from where its chain can be compared.
+    async fn begin(&mut self) -> Result<(Cursor, L::Steps), Stopped> {
+        if self.ledger.fleet().version == 0 && self.from.is_none() {
+            // Whoever knows nothing yet is sooner up to date by a snapshot than by each step.
+            match self.take_snapshot(false).await {
+                // Perhaps all steps are there.
+                Err(e @ (Stopped::Unfit(_) | Stopped::Unlike(_))) => self.fleet.fails(Flow::Updates, &e),
+                taken => drop(taken?),
+            }
+        }
+        let ends = self.ends().await?;
+        let mark = self.ledger.fleet();
+        let known = mark.version > 0;
+        let (place, tip) = match self.from.take() {
+            Some(from) => from,
+            None if known && mark.place <= ends.steps.0 => (Place(mark.place), Some(own(mark))),
+            // The log lost its end, and has other places behind it; its first step says where it is.
+            None => (before(ends.first_step), None),
+        };
+        let cursor = Cursor::new(place, tip, self.doubted);
+        match self.log.steps(place).await {
+            Ok(steps) => Ok((cursor, steps)),
+            Err(LogError::Gone(_)) => self.begin_at_first(ends).await,
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Steps behind the ledger's place are gone: a newer snapshot has them, unless none are missing.
+    async fn begin_at_first(&mut self, ends: Ends) -> Result<(Cursor, L::Steps), Stopped> {
+        let newer = self.take_snapshot(false).await?;
+        let mark = self.ledger.fleet();
+        if newer
+            && mark.place <= ends.steps.0
+            && let Ok(steps) = self.log.steps(Place(mark.place)).await
+        {
+            return Ok((Cursor::new(Place(mark.place), Some(own(mark)), self.doubted), steps));
+        }
+        let place = before(self.ends().await?.first_step);
+        let steps = self.log.steps(place).await?;
+        Ok((Cursor::new(place, None, self.doubted), steps))
+    }
+
+    /// What the log says where it has no more steps for this reader.
+    fn cut(&mut self, error: LogError) -> Stopped {
+        if let LogError::Gone(place) = error {
+            log::info!("the log has no steps behind place {} any more; looking anew", place.0);
+        }
+        error.into()
+    }
+
+    /// Whether the log is as it was, and all of it is here.
+    async fn look(&mut self, cursor: &Cursor) -> Result<(), Stopped> {
+        let ends = self.ends().await?;
+        if ends.steps < cursor.place {
+            return Err(Stopped::Unfit(format!(
+                "the log ends at step {}, and was read up to {} before: it lost its end",
+                ends.steps.0, cursor.place.0
+            )));
+        }
+        let is_all = cursor.place >= ends.steps;
+        if is_all && cursor.is_at(own(self.ledger.fleet())) && self.knows_bulk() {
+            self.fleet.is_fresh();
+        }
+        let tip = self.tip.filter(|tip| is_all && self.is_milter() && cursor.tip == Some(tip.mark));
+        let gives_up = self.ahead.gives_up(tip, own(self.ledger.fleet()), ends, Instant::now());
+        if is_all && (self.fleet.take_forked() || gives_up) {
+            self.fork().await?;
+            return Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()));
+        }
+        Ok(())
+    }
+
+    const fn is_milter(&self) -> bool {
+        self.settings.federation.fleet_client.is_some()
+    }
+
+    /// Whether a milter that holds bulk alone is told of it.
+    fn knows_bulk(&self) -> bool {
+        let from = self.fleet.lacks_bulk(self.ledger.bulk().bound);
+        if from > 0 {
+            let error = Stopped::Unfit(format!(
+                "the steps do not tell bulk from the count {from} on yet, and hold = \"bulk\" needs that: it is asked for with the next \
+                 own reports; a partner cannot ask, and aggregators of before tell nothing"
+            ));
+            self.fleet.fails(Flow::Updates, &error);
+        }
+        from == 0
+    }
+
+    /// Takes a step; false when reading is to go on from elsewhere.
+    async fn take(&mut self, step: Step, cursor: &mut Cursor) -> Result<bool, Stopped> {
+        let Step { place, bytes } = step;
+        let told = step_head(&bytes);
+        let head = told.map(|(head, mark)| Head {
+            version: mark.version,
+            before: head.before,
+            chain: mark.chain,
+            time: head.time,
+        });
+        let seen = cursor.see(place, head, own(self.ledger.fleet()));
+        if let (Seen::Known | Seen::Next, Some((head, mark))) = (seen, told) {
+            self.tip = Some(Tip { mark, made: head.made, covers: head.covers });
+        }
+        match seen {
+            Seen::Known => Ok(true),
+            Seen::Junk if let Some(other) = other_step(&bytes) => {
+                self.fleet.count(Count::JunkSteps, 1);
+                self.fleet.meets_step(place, other);
+                Ok(true)
+            }
+            Seen::Junk => {
+                self.junk(place, &"it cannot be read, or does not follow the chain");
+                Ok(true)
+            }
+            Seen::Next => {
+                match self.ledger.apply_step(bytes.into(), place.0, now()).await? {
+                    Ok(Applied::New) => {
+                        cursor.applied(own(self.ledger.fleet()));
+                        self.fleet.stepped(self.knows_bulk());
+                    }
+                    Ok(_) => (),
+                    Err(refusal @ StepRefusal::Unlike { .. }) => {
+                        self.fleet.count(Count::JunkSteps, 1);
+                        self.fleet.fails(Flow::Updates, &refusal);
+                    }
+                    Err(refusal) => self.junk(place, &refusal),
+                }
+                Ok(true)
+            }
+            Seen::Seed => self.begin_with_seed().await.map(|()| false),
+            Seen::Doubt => self.doubt(place, cursor).await.map(|()| false),
+            Seen::Fork => self.fork().await.map(|()| false),
+        }
+    }
+
+    fn junk(&self, place: Place, why: &dyn std::fmt::Display) {
+        self.fleet.count(Count::JunkSteps, 1);
+        log::warn!("what the log has at place {} of its steps is passed over: {why}", place.0);
+    }
+
+    /// A step does not follow: the newest snapshot says which chain is the log's. What still does not follow is junk.
+    async fn doubt(&mut self, place: Place, cursor: &Cursor) -> Result<(), Stopped> {
+        self.doubted = cursor.doubted_with(place);
+        let here = self.ledger.fleet();
+        log::info!(
+            "the step at place {} does not follow the one known here; comparing with the snapshot",
+            place.0
+        );
+        let snapshot = match snapshot::mark(&self.ledger, &self.settings, &*self.log).await {
+            // It is for aggregators to put another one in its place, which they do when they have read all steps.
+            Err(e @ Stopped::Unfit(_)) if !self.is_milter() => {
+                log::warn!("{e}; the steps alone say what the log's chain is");
+                None
+            }
+            there => there?,
+        };
+        match snapshot {
+            Some(mark) if mark.version > here.version => drop(self.take_snapshot(false).await?),
+            Some(mark) => {
+                self.from = Some((Place(mark.place), Some(own(mark))));
+                self.tip = Some(Tip::of(mark));
+            }
+            None if cursor.tip.is_some_and(|tip| tip.version > here.version) => {
+                return Err(Stopped::Unfit(
+                    "steps are missing here that the log does not keep any more, and it has no snapshot yet"
+                        .to_owned(),
+                ));
+            }
+            None => self.from = Some((before(self.ends().await?.first_step), None)),
+        }
+        Ok(())
+    }
+
+    /// The chain begins with what a server counted.
+    async fn begin_with_seed(&mut self) -> Result<(), Stopped> {
+        if self.take_snapshot(false).await? {
+            return Ok(());
+        }
+        Err(Stopped::Unfit(
+            "a server's counts are being moved into this log, and are not all there yet: see bulkmark fleet import to its end"
+                .to_owned(),
+        ))
+    }
+
+    /// The log's chain is another than the one known here: what it has is what counts.
+    async fn fork(&mut self) -> Result<(), Stopped> {
+        log::warn!(
+            "the log was put back to an older state and went on from there; its counts are taken over as they are"
+        );
+        if !self.take_snapshot(true).await? {
+            return Err(Stopped::Unfit(
+                "the log's chain is another, and it has no snapshot of it yet".to_owned(),
+            ));
+        }
+        let mark = self.ledger.fleet();
+        self.from = Some((Place(mark.place), Some(own(mark))));
+        Ok(())
+    }
+
+    /// Takes the newest snapshot over, if it is newer than what is here, or as it is. False when there was none like that.
+    async fn take_snapshot(&self, as_it_is: bool) -> Result<bool, Stopped> {
+        let taken = snapshot::take(&self.ledger, &self.settings, &*self.log, as_it_is).await?;
+        if taken {
+            self.fleet.count(Count::Snapshots, 1);
+            let mark = self.ledger.fleet();
+            log::info!("the log's snapshot of step {} was taken over", mark.version);
+        }
+        Ok(taken)
+    }
+}
+
+/// The place before another one.
+fn before(place: Place) -> Place {
+    Place(place.0.saturating_sub(1))
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Own batches on their way into the log, until a step counts them. What the log acknowledges is only a place to look at: a batch is
+//! appended again when all up to there is covered and it is not counted, when the log does not reach as far any more, or when it is
+//! another log.
+
+use crate::log::{Ends, Place};
+use bulkmark_counts::FleetMark;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long it is waited before a batch is appended again; twice as long after each time. A log is without a leader for up to nine
+/// seconds when that dies, and what is tried long after it has another one is shared late.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LAST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The longest time where the log takes no more of this machine for now: each attempt has all of the batches, for nothing.
+const LAST_PAUSE_TOO_SOON: Duration = Duration::from_secs(15);
+
+/// The longest time where the log takes it each time and nobody counts it.
+const LAST_PAUSE_UNCOUNTED: Duration = Duration::from_secs(60);
+
+/// For how long a batch may be in the log, uncovered, before it is asked whether that still has it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A batch that is too far ahead of others is passed over once; more often, somebody has to look.
+const OFTEN: u32 = 3;
+
+/// What is known of a batch.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    attempt: u32,
+    /// How often in a row it failed, or was not counted.
+    failures: u32,
+    /// How often the log had it, all there was covered, and it was not counted.
+    passed: u32,
+    /// Of the ledger, when it was appended.
+    epoch: u64,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// It is to be appended from then on.
+    Waits(Instant),
+    /// It is being appended.
+    OnTheWay,
+    /// The log has it, as it says, since then.
+    Stored(Place, Instant),
+}
+
+/// A batch by its spool and its number there. A ledger has batches of two spools for a while after it was found to be an old copy.
+pub(super) type Id = (u64, u64);
+
+/// Own batches on their way.
+#[derive(Debug, Default)]
+pub(super) struct Outbox(BTreeMap<Id, Sent>);
+
+impl Outbox {
+    /// These batches are open, where all steps up to `mark` are applied: others are not sent any more. Returns how many are to be
+    /// appended once more, although the log had them.
+    pub(super) fn open(&mut self, open: &[Id], mark: FleetMark, now: Instant) -> u64 {
+        self.0.retain(|id, _| open.contains(id));
+        for &id in open {
+            let new =
+                Sent { attempt: 0, failures: 0, passed: 0, epoch: mark.epoch, state: State::Waits(now) };
+            self.0.entry(id).or_insert(new);
+        }
+        let mut again = 0;
+        for sent in self.0.values_mut() {
+            let State::Stored(place, _) = sent.state else { continue };
+            if sent.epoch != mark.epoch {
+                sent.repeat(now);
+            } else if mark.covers >= place.0 {
+                sent.failures = sent.failures.saturating_add(1);
+                sent.passed = sent.passed.saturating_add(1);
+                sent.repeat(now + pause(sent.failures, LAST_PAUSE_UNCOUNTED));
+            } else {
+                continue;
+            }
+            again += 1;
+        }
+        again
+    }
+
+    /// Those that are to be appended now, with the number of the attempt.
+    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<(Id, u32)> {
+        let mut due = Vec::new();
+        for (&id, sent) in &mut self.0 {
+            if let State::Waits(from) = sent.state
+                && from <= now
+            {
+                (sent.state, sent.epoch) = (State::OnTheWay, mark.epoch);
+                due.push((id, sent.attempt));
+            }
+        }
+        due
+    }
+
+    /// The log says that it has a batch there.
+    pub(super) fn stored(&mut self, id: Id, attempt: u32, place: Place, now: Instant) {
+        if let Some(sent) = self.on_the_way(id, attempt) {
+            sent.state = State::Stored(place, now);
+        }
+    }
+
+    /// Appending a batch failed; it may be in the log all the same.
+    pub(super) fn failed(&mut self, id: Id, attempt: u32, now: Instant) {
+        if let Some(sent) = self.on_the_way(id, attempt) {
+            sent.failures = sent.failures.saturating_add(1);
+            sent.state = State::Waits(now + pause(sent.failures, LAST_PAUSE));
+        }
+    }
+
+    /// The log did not take a batch, since this machine brought as much as it may for now.
+    pub(super) fn too_soon(&mut self, id: Id, attempt: u32, now: Instant) {
+        if let Some(sent) = self.on_the_way(id, attempt) {
+            sent.failures = sent.failures.saturating_add(1);
+            sent.state = State::Waits(now + pause(sent.failures, LAST_PAUSE_TOO_SOON));
+        }
+    }
+
+    /// The log heard of a batch and did not store it in time. By another attempt it does; if it stores both, it is counted once.
+    pub(super) fn unstored(&mut self, id: Id, attempt: u32, now: Instant) {
+        if let Some(sent) = self.on_the_way(id, attempt) {
+            sent.failures = sent.failures.saturating_add(1);
+            sent.repeat(now + pause(sent.failures, LAST_PAUSE));
+        }
+    }
+
+    fn on_the_way(&mut self, id: Id, attempt: u32) -> Option<&mut Sent> {
+        let sent = self.0.get_mut(&id)?;
+        (sent.attempt == attempt && matches!(sent.state, State::OnTheWay)).then_some(sent)
+    }
+
+    /// Batches that are passed over again and again.
+    pub(super) fn passed_over(&self) -> u64 {
+        self.0.values().filter(|sent| sent.passed >= OFTEN).count() as u64
+    }
+
+    /// Whether a batch is in the log for so long, and nobody counted it, that the log is to be asked how far it is.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        self.0.values().any(|sent| matches!(sent.state, State::Stored(_, since) if since + PATIENCE <= now))
+    }
+
+    /// The log is as far as this. What is behind it is not there any more, and returned is how many batches that are; all others
+    /// wait for somebody who counts them.
+    pub(super) fn compare(&mut self, ends: Ends, mark: FleetMark, now: Instant) -> u64 {
+        let mut lost = 0;
+        for sent in self.0.values_mut() {
+            let State::Stored(place, since) = &mut sent.state else { continue };
+            if *place > ends.batches || mark.version > 0 && mark.made != ends.made && mark.epoch == sent.epoch
+            {
+                sent.repeat(now);
+                lost += 1;
+            } else {
+                *since = now;
+            }
+        }
+        lost
+    }
+}
+
+impl Sent {
+    /// It is to be appended under another name, from then on.
+    fn repeat(&mut self, from: Instant) {
+        self.attempt = self.attempt.saturating_add(1);
+        self.state = State::Waits(from);
+    }
+}
+
+fn pause(failures: u32, longest: Duration) -> Duration {
+    (FIRST_PAUSE * 2u32.saturating_pow(failures.saturating_sub(1).min(16))).min(longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(epoch: u64, covers: u64) -> FleetMark {
+        FleetMark { version: 1, epoch, made: epoch, covers, ..FleetMark::default() }
+    }
+
+    fn ends(made: u64, batches: u64) -> Ends {
+        Ends { made, batches: Place(batches), steps: Place(1), first_step: Place(1) }
+    }
+
+    /// A batch that the log took is let go of only when it is not open any more; when it was passed over it is appended again, later
+    /// each time.
+    #[test]
+    fn what_is_not_counted_is_appended_again() {
+        let (mut outbox, mut now) = (Outbox::default(), Instant::now());
+        assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(1, 0), now), 0);
+        assert_eq!(outbox.due(mark(1, 0), now), [((7, 1), 0), ((7, 2), 0)]);
+        assert_eq!(outbox.due(mark(1, 0), now), [], "they are on their way");
+        outbox.stored((7, 1), 0, Place(5), now);
+        outbox.stored((7, 2), 0, Place(6), now);
+        assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(1, 4), now), 0);
+        assert_eq!(outbox.open(&[(7, 2)], mark(1, 5), now), 0, "1 is counted");
+        let mut pauses = Vec::new();
+        for attempt in 1..12 {
+            assert_eq!(outbox.open(&[(7, 2)], mark(1, 6), now), 1);
+            let since = now;
+            while outbox.due(mark(1, 6), now) != [((7, 2), attempt)] {
+                now += FIRST_PAUSE;
+                assert!(now - since <= LAST_PAUSE_UNCOUNTED);
+            }
+            pauses.push(now - since);
+            outbox.stored((7, 2), attempt - 1, Place(6), now);
+            outbox.stored((7, 2), attempt, Place(6), now);
+        }
+        assert_eq!(outbox.passed_over(), 1);
+        assert!(pauses.is_sorted() && pauses.last() == Some(&LAST_PAUSE_UNCOUNTED), "{pauses:?}");
+    }
+
+    /// An error says nothing: the same attempt is made again, by which the log may know it.
+    #[test]
+    fn after_an_error_it_is_the_same_attempt() {
+        let (mut outbox, mut now) = (Outbox::default(), Instant::now());
+        outbox.open(&[(7, 1)], mark(1, 0), now);
+        for _ in 0..20 {
+            assert_eq!(outbox.due(mark(1, 0), now), [((7, 1), 0)]);
+            outbox.failed((7, 1), 0, now);
+            assert_eq!(outbox.due(mark(1, 0), now), []);
+            now += LAST_PAUSE;
+        }
+        // Unless the log says that it has heard of it, and does not store it.
+        outbox.due(mark(1, 0), now);
+        outbox.unstored((7, 1), 0, now);
+        assert_eq!(outbox.due(mark(1, 0), now), []);
+        assert_eq!(outbox.due(mark(1, 0), now + LAST_PAUSE), [((7, 1), 1)]);
+        // Under another spool's name the numbers are others.
+        assert_eq!(outbox.open(&[(8, 1)], mark(1, 0), now), 0);
+        assert_eq!(outbox.due(mark(1, 0), now), [((8, 1), 0)]);
+        outbox.stored((7, 1), 0, Place(1), now);
+        assert_eq!(outbox.open(&[(8, 1)], mark(1, 3), now), 0, "that was of the other");
+    }
+
+    /// The log lost its end, or is another: what it had is appended again. One that has it and whom nobody folds is left alone,
+    /// so that it does not grow while there is no aggregator.
+    #[test]
+    fn what_the_log_lost_is_appended_again() {
+        let (mut outbox, now) = (Outbox::default(), Instant::now());
+        outbox.open(&[(7, 1), (7, 2)], mark(1, 0), now);
+        outbox.due(mark(1, 0), now);
+        outbox.stored((7, 1), 0, Place(5), now);
+        outbox.stored((7, 2), 0, Place(6), now);
+        assert!(!outbox.is_late(now + PATIENCE - Duration::from_secs(1)));
+        let later = now + PATIENCE;
+        assert!(outbox.is_late(later));
+        assert_eq!(outbox.compare(ends(1, 6), mark(1, 0), later), 0);
+        assert!(!outbox.is_late(later));
+        assert_eq!(outbox.compare(ends(1, 5), mark(1, 0), later), 1);
+        assert_eq!(outbox.due(mark(1, 0), later), [((7, 2), 1)]);
+        outbox.stored((7, 2), 1, Place(6), later);
+        assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(2, 0), later), 2, "an epoch later");
+        assert_eq!(outbox.due(mark(2, 0), later), [((7, 1), 1), ((7, 2), 2)]);
+        outbox.stored((7, 1), 1, Place(1), later);
+        assert_eq!(
+            outbox.compare(ends(3, 9), mark(2, 0), later),
+            1,
+            "it was made anew, and nobody noticed yet"
+        );
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Reports of this machine on their way into the log.
+
+use super::outbox::{Id, Outbox};
+use super::state::{Count, Fleet, Stopped};
+use crate::log::{Appending, Ends, Log, LogError, Place};
+use crate::state::Flow;
+use bulkmark_counts::{FleetMark, Mark};
+use bulkmark_ledger::{FleetBatch, Ledger};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// Batches at a time that no step covers yet.
+const OUTSTANDING: usize = 64;
+
+/// A batch that was appended, the number of the attempt, and what became of it.
+type Appended = (Id, u32, Result<Place, LogError>);
+
+/// Appends own reports to the log, in batches, every `interval`, until steps cover them; for as long as the ledger is open.
+///
+/// New ones are begun only when all is covered that was in the log when it was reached: a ledger that is an old copy hears of the
+/// batches that it forgot, and begins another spool, before it uses their numbers for others.
+pub async fn push<L: Log>(ledger: Ledger, interval: Duration, log: Arc<L>, fleet: Arc<Fleet>) {
+    let mut pusher = Pusher {
+        outbox: Outbox::default(),
+        fence: Fence::default(),
+        appends: JoinSet::new(),
+        ledger,
+        log,
+        fleet,
+    };
+    let mut tick = tokio::time::interval(interval);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => match pusher.round().await {
+                Ok(()) => (),
+                Err(Stopped::Ledger(bulkmark_ledger::LedgerError::Closed)) => return,
+                Err(e) => pusher.fleet.fails(Flow::Reports, &e),
+            },
+            Some(appended) = pusher.appends.join_next() => {
+                // One that panicked says which it was by nothing; it is begun anew with the task.
+                let Ok(appended) = appended else { return };
+                pusher.appended(appended);
+            }
+        }
+    }
+}
+
+struct Pusher<L> {
+    ledger: Ledger,
+    log: Arc<L>,
+    fleet: Arc<Fleet>,
+    outbox: Outbox,
+    fence: Fence,
+    appends: JoinSet<Appended>,
+}
+
+impl<L: Log> Pusher<L> {
+    async fn round(&mut self) -> Result<(), Stopped> {
+        let begin = self.fence.is_passed(&self.ledger, &*self.log, &self.fleet).await?;
+        // The mark comes first: by it nothing looks uncounted that was counted since.
+        let (mark, now) = (self.ledger.fleet(), Instant::now());
+        let bulk_from = self.fleet.lacks_bulk(self.ledger.bulk().bound);
+        let batches = self.ledger.outgoing(0, OUTSTANDING, begin, bulk_from).await?;
+        let open: Vec<Id> = batches.iter().map(|batch| (batch.spool, batch.number)).collect();
+        let again = self.outbox.open(&open, mark, now);
+        self.fleet.count(Count::Again, again);
+        self.fleet.passes_over(self.outbox.passed_over());
+        if self.outbox.is_late(now) {
+            let ends = self.log.ends().await?;
+            self.fleet.has_ends(ends, mark);
+            let lost = self.outbox.compare(ends, mark, now);
+            if lost > 0 {
+                log::warn!("the log lost {lost} batches that it had taken; they are appended again");
+                self.fleet.count(Count::Again, lost);
+            }
+        }
+        for ((spool, number), attempt) in self.outbox.due(mark, now) {
+            let is_it = |batch: &&FleetBatch| (batch.spool, batch.number) == (spool, number);
+            let Some(batch) = batches.iter().find(is_it) else { continue };
+            let (log, bytes) = (Arc::clone(&self.log), batch.bytes.clone());
+            let id = Appending { spool, number, attempt };
+            self.appends.spawn(async move { ((spool, number), attempt, log.append(id, bytes).await) });
+        }
+        Ok(())
+    }
+
+    fn appended(&mut self, (id, attempt, result): Appended) {
+        let now = Instant::now();
+        match result {
+            Ok(place) => {
+                self.fleet.works(Flow::Reports);
+                self.outbox.stored(id, attempt, place, now);
+            }
+            Err(e) => {
+                match e {
+                    LogError::Unstored(_) => self.outbox.unstored(id, attempt, now),
+                    LogError::Enough(_) => self.outbox.too_soon(id, attempt, now),
+                    _ => self.outbox.failed(id, attempt, now),
+                }
+                self.fleet.fails(Flow::Reports, &Stopped::from(e));
+            }
+        }
+    }
+}
+
+/// Holds new batches back until all is known of those before.
+#[derive(Default)]
+struct Fence {
+    /// Which time of reading the log it is about.
+    session: u64,
+    /// How far the log was then.
+    ends: Option<Ends>,
+    passed: bool,
+}
+
+impl Fence {
+    /// Whether new batches may be begun.
+    async fn is_passed<L: Log>(&mut self, ledger: &Ledger, log: &L, fleet: &Fleet) -> Result<bool, Stopped> {
+        if self.session != fleet.session() {
+            *self = Self { session: fleet.session(), ..Self::default() };
+        }
+        let Some(cursor) = *fleet.reached().borrow() else { return Ok(false) };
+        if self.passed {
+            return Ok(true);
+        }
+        let ends = match self.ends {
+            Some(ends) => ends,
+            None => {
+                // The mark comes first: by it the log has lost nothing that it got since.
+                let (mark, ends) = (ledger.fleet(), log.ends().await?);
+                if cursor.place < ends.steps || has_lost(mark, ends) {
+                    return Ok(false);
+                }
+                *self.ends.insert(ends)
+            }
+        };
+        let mark = ledger.fleet();
+        let own = Mark { version: mark.version, chain: mark.chain };
+        self.passed = cursor.place >= ends.steps && cursor.is_at(own) && covers(mark, ends);
+        Ok(self.passed)
+    }
+}
+
+/// Whether the log lost its end: the steps up to `mark`, all of which it has, cover more than there is. What it gets then is in places
+/// that seem to be covered and are not, until an aggregator begins a new epoch.
+fn has_lost(mark: FleetMark, ends: Ends) -> bool {
+    mark.version > 0 && mark.made == ends.made && mark.covers > ends.batches.0
+}
+
+/// Whether all batches of these ends are in the steps up to `mark`, or passed over.
+fn covers(mark: FleetMark, ends: Ends) -> bool {
+    ends.batches == Place(0) || mark.made == ends.made && mark.covers >= ends.batches.0
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Batches that an aggregator read and no step covers yet.
+
+use crate::log::{Batch, Client};
+use bulkmark_counts::Batched;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU32;
+use std::time::Instant;
+
+/// Bytes that are held at most. The log keeps what is behind.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Bytes that one step can cover, about: then there is nothing to wait for. And those that one is drafted of.
+const FULL: usize = 1 << 20;
+const DRAFTED: usize = 3 << 20;
+
+/// What a batch costs beside its bytes.
+const OVERHEAD: usize = 200;
+
+/// Batches in the log's order.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    batches: VecDeque<Batch>,
+    bytes: usize,
+    /// When the first of them came, or those before it were covered.
+    since: Option<Instant>,
+}
+
+impl Queue {
+    /// Whether more is to be read.
+    pub(super) const fn has_room(&self) -> bool {
+        self.bytes < MOST_BYTES
+    }
+
+    /// Whether there is enough for a whole step.
+    pub(super) const fn is_full(&self) -> bool {
+        self.bytes >= FULL
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// Since when batches wait; none when there are none.
+    pub(super) const fn since(&self) -> Option<Instant> {
+        self.since
+    }
+
+    pub(super) fn push(&mut self, batch: Batch, now: Instant) {
+        self.bytes += batch.bytes.len() + OVERHEAD;
+        self.batches.push_back(batch);
+        self.since.get_or_insert(now);
+    }
+
+    /// All up to here is covered.
+    pub(super) fn covered(&mut self, covers: u64, now: Instant) {
+        while let Some(batch) = self.batches.pop_front_if(|batch| batch.place.0 <= covers) {
+            self.bytes -= batch.bytes.len() + OVERHEAD;
+            self.since = Some(now);
+        }
+        if self.batches.is_empty() {
+            self.since = None;
+        }
+    }
+
+    /// Whether batches wait of somebody who is not among these, and is not known to be nobody.
+    pub(super) fn strangers(&self, clients: &Clients) -> bool {
+        self.batches.iter().any(|batch| !clients.knows(&batch.client))
+    }
+
+    /// As many as one step may cover, with the limits of their clients. One of nobody's is covered and counts nothing.
+    pub(super) fn first(&self, clients: &Clients) -> Vec<Batched> {
+        let (mut bytes, mut first) = (0, Vec::new());
+        for batch in &self.batches {
+            if bytes > DRAFTED {
+                break;
+            }
+            bytes += batch.bytes.len() + OVERHEAD;
+            let client = clients.all.get(&batch.client);
+            first.push(Batched {
+                place: batch.place.0,
+                at: batch.at,
+                client: batch.client.clone(),
+                limits: client.and_then(|client| client.limits),
+                withdrawn: client.map_or(0, |client| client.withdrawn),
+                bytes: client.map_or_else(Vec::new, |_| batch.bytes.clone()),
+            });
+        }
+        first
+    }
+}
+
+/// Who may report, by name.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Clients {
+    all: BTreeMap<String, Client>,
+    /// Who reported, and is none of them: nobody waits for the log to name it.
+    nobody: BTreeSet<String>,
+}
+
+impl Clients {
+    /// The log has this list now. Who was nobody stays so, unless it is another list.
+    pub(super) fn are(&mut self, clients: Vec<Client>) {
+        let all = clients.into_iter().map(|client| (client.name.clone(), client)).collect();
+        if all != self.all {
+            *self = Self { all, nobody: BTreeSet::new() };
+        }
+    }
+
+    /// Whose batches wait and who is none of these is nobody.
+    pub(super) fn give_up(&mut self, queue: &Queue) {
+        let strangers = queue.batches.iter().filter(|batch| !self.all.contains_key(&batch.client));
+        self.nobody.extend(strangers.map(|batch| batch.client.clone()));
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.all.contains_key(name) || self.nobody.contains(name)
+    }
+
+    /// Reports a second that a client may bring, where nobody else sees to that.
+    pub(super) fn rate(&self, name: &str) -> Option<NonZeroU32> {
+        self.all.get(name)?.rate
+    }
+
+    /// Those of whom something was taken back, and how often.
+    pub(super) fn withdrawn(&self) -> Vec<(String, u32)> {
+        let all = self.all.values().filter(|client| client.withdrawn > 0);
+        all.map(|client| (client.name.clone(), client.withdrawn)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Place;
+    use bulkmark_counts::Limits;
+
+    fn batch(place: u64, client: &str, bytes: usize) -> Batch {
+        Batch { place: Place(place), client: client.to_owned(), at: 7, bytes: vec![1; bytes] }
+    }
+
+    #[test]
+    fn batches_wait_until_they_are_covered() {
+        let (mut queue, begin) = (Queue::default(), Instant::now());
+        let later = begin + std::time::Duration::from_secs(1);
+        assert_eq!(queue.since(), None);
+        for place in 1..=3 {
+            queue.push(batch(place, "a", 10), begin);
+        }
+        queue.covered(0, later);
+        assert_eq!((queue.len(), queue.since()), (3, Some(begin)));
+        queue.covered(2, later);
+        assert_eq!((queue.len(), queue.since()), (1, Some(later)));
+        queue.covered(9, later);
+        assert_eq!((queue.len(), queue.since(), queue.bytes), (0, None, 0));
+        while queue.has_room() {
+            queue.push(batch(10, "a", 900 << 10), later);
+        }
+        assert!(queue.is_full() && queue.len() < 20 && queue.first(&Clients::default()).len() < 6);
+    }
+
+    /// Limits are the log's word. What a client brings whom it does not know any more is nothing.
+    #[test]
+    fn limits_are_those_of_the_client() {
+        let limits = Some(Limits { influence: 5, quota: 9 });
+        let client =
+            |name: &str, limits, withdrawn| Client { name: name.to_owned(), limits, withdrawn, rate: None };
+        let list = [client("own", None, 0), client("isp", limits, 2)];
+        let mut clients = Clients::default();
+        clients.are(list.to_vec());
+        let mut queue = Queue::default();
+        for name in ["own", "isp"] {
+            queue.push(batch(1, name, 10), Instant::now());
+        }
+        assert!(!queue.strangers(&clients));
+        queue.push(batch(2, "gone", 10), Instant::now());
+        assert!(queue.strangers(&clients));
+        let of = |batch: &Batched| (batch.limits, batch.withdrawn, batch.bytes.len());
+        let first: Vec<_> = queue.first(&clients).iter().map(of).collect();
+        assert_eq!(first, [(None, 0, 10), (limits, 2, 10), (None, 0, 0)]);
+        assert_eq!(clients.withdrawn(), [("isp".to_owned(), 2)]);
+
+        // It is asked for once, until there is another list.
+        clients.give_up(&queue);
+        clients.are(list.to_vec());
+        assert!(!queue.strangers(&clients));
+        assert_eq!(queue.first(&clients)[2].bytes, [0; 0]);
+        queue.push(batch(3, "new", 10), Instant::now());
+        assert!(queue.strangers(&clients), "another one");
+        clients.give_up(&queue);
+        clients.are(vec![client("own", None, 0), client("gone", None, 0)]);
+        assert!(queue.strangers(&clients));
+        assert_eq!(queue.first(&clients)[2].bytes.len(), 10, "it is let in again");
+    }
+}

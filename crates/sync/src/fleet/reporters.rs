@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Who reported, as an aggregator reads it in the log.
+
+use crate::log::{Batch, MAX_BYTES, Place};
+use bulkmark_ledger::now;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+/// Clients that are told apart. A log has as many as its file of members.
+const MOST: usize = 10_000;
+
+/// What a report takes in a batch, at most; and what a batch takes beside them. PostgreSQL's functions, which see to rates themselves,
+/// reckon so, too.
+const REPORT_BYTES: u64 = 18;
+const BATCH_BYTES: u64 = 200;
+
+/// For how long a client's rate may be saved up, in seconds.
+const SAVED: u64 = 60;
+
+/// How long it is told that a client brought too much, in seconds.
+const TOLD: u64 = 600;
+
+/// What a client reported since this aggregator was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ReporterStatus {
+    /// Its name, as the log proves it.
+    pub name: String,
+    /// Batches.
+    pub batches: u64,
+    /// When the last of them came, by the log's clock, in seconds since 1970.
+    pub last_at: u64,
+    /// Whether it brought more in the last ten minutes than its rate allows, in a log that does not see to that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub too_fast: bool,
+}
+
+#[derive(Debug, Default)]
+struct Reporter {
+    batches: u64,
+    at: u64,
+    /// Of the last one.
+    place: Place,
+    /// Bytes that it brought, less what its rate has allowed since.
+    level: u64,
+    /// When it brought more than it may, by the log's clock.
+    too_fast: Option<u64>,
+}
+
+impl Reporter {
+    /// A batch came that was not read before; true when that is too much, for the first time since a while.
+    fn meter(&mut self, batch: &Batch, rate: NonZeroU32) -> bool {
+        let allowed = u64::from(rate.get()) * REPORT_BYTES;
+        self.level = self.level.saturating_sub(batch.at.saturating_sub(self.at).saturating_mul(allowed));
+        self.level += batch.bytes.len() as u64 + BATCH_BYTES;
+        if self.level <= allowed * SAVED + MAX_BYTES as u64 + BATCH_BYTES {
+            return false;
+        }
+        // One that goes on for days is no more than that.
+        self.level = allowed * SAVED + MAX_BYTES as u64 + BATCH_BYTES;
+        !is_told(self.too_fast.replace(batch.at), batch.at)
+    }
+}
+
+fn is_told(too_fast: Option<u64>, at: u64) -> bool {
+    too_fast.is_some_and(|since| since + TOLD > at)
+}
+
+/// All clients by name.
+#[derive(Debug, Default)]
+pub(super) struct Reporters(Mutex<BTreeMap<String, Reporter>>);
+
+impl Reporters {
+    /// A batch was read, perhaps once more. True when it is to be said that its client brings more than its rate allows.
+    pub(super) fn read(&self, batch: &Batch, rate: Option<NonZeroU32>) -> bool {
+        let mut all = self.0.lock();
+        if all.len() >= MOST && !all.contains_key(&batch.client) {
+            return false;
+        }
+        let reporter = all.entry(batch.client.clone()).or_default();
+        let mut is_news = false;
+        // A log that was made anew begins with other places; its batches are newer.
+        if batch.place > reporter.place || batch.at > reporter.at {
+            reporter.batches += 1;
+            is_news = rate.is_some_and(|rate| reporter.meter(batch, rate));
+        }
+        reporter.at = reporter.at.max(batch.at);
+        reporter.place = batch.place;
+        is_news
+    }
+
+    pub(super) fn status(&self) -> Vec<ReporterStatus> {
+        let (all, now) = (self.0.lock(), now());
+        let status = |(name, reporter): (&String, &Reporter)| ReporterStatus {
+            name: name.clone(),
+            batches: reporter.batches,
+            last_at: reporter.at,
+            too_fast: is_told(reporter.too_fast, now),
+        };
+        all.iter().map(status).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Within its rate a client may bring a whole batch at any time; more is told once, and an own client brings what it likes.
+    #[test]
+    fn a_client_that_brings_more_than_its_rate_is_told() {
+        let (reporters, begin) = (Reporters::default(), now());
+        let read = |place, client: &str, at, bytes, rate| {
+            let batch = Batch { place: Place(place), client: client.to_owned(), at, bytes: vec![0; bytes] };
+            reporters.read(&batch, NonZeroU32::new(rate))
+        };
+        let told = |client: &str| {
+            reporters.status().iter().any(|reporter| reporter.name == client && reporter.too_fast)
+        };
+        for second in 0..100 {
+            // 1,000 signatures of 17 bytes.
+            assert!(!read(second + 1, "isp", begin - 200 + second, 17_000, 1000));
+        }
+        assert!(!read(101, "isp", begin - 100, MAX_BYTES, 1000));
+        assert!(!told("isp"));
+        let said: Vec<_> = (0..20).filter(|n| read(102 + n, "isp", begin - 100, MAX_BYTES, 1000)).collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(!(0..20).any(|n| read(202 + n, "own", begin, MAX_BYTES, 0)));
+        assert!(told("isp") && !told("own"));
+        // Read once more, it is the same.
+        let other = Reporters::default();
+        let batch = Batch { place: Place(1), client: "isp".to_owned(), at: begin, bytes: vec![0; MAX_BYTES] };
+        assert!(!(0..20).any(|_| other.read(&batch, NonZeroU32::new(1))));
+    }
+}

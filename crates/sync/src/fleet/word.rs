@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a member of a fleet says of itself, as JSON: what it says is for people, and may come from a machine that lies or is of
+//! another version, so all of it is bounded and made fit to be shown when it is read.
+
+use crate::log::MAX_WORD;
+use bulkmark_types::Signature;
+use bulkmark_types::{told, visible};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The form of what is said. A later one that says the same and more keeps it.
+const FORM: u32 = 1;
+
+/// Mailings that a member tells at most, and letters of a subject and of a version.
+pub const MAX_MAILINGS: usize = 50;
+const MAX_SUBJECT: usize = 100;
+const MAX_PROGRAM: usize = 40;
+
+/// What a member does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemberRole {
+    /// A milter that holds all counts.
+    Milter,
+    /// One that holds those of bulk.
+    ThinMilter,
+    /// It makes steps.
+    Aggregator,
+    /// What this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+impl fmt::Display for MemberRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Milter => "milter",
+            Self::ThinMilter => "thin milter",
+            Self::Aggregator => "aggregator",
+            Self::Unknown => "of another kind",
+        })
+    }
+}
+
+/// A mailing that a member saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct MailingWord {
+    /// The signature by which it is named.
+    pub signature: String,
+    /// How often it was seen by all, at most.
+    pub count: u32,
+    /// Messages of it that this member found to be bulk.
+    pub messages: u64,
+    /// How many recipients these had.
+    pub recipients: u64,
+    /// When the first of them came, in seconds since 1970.
+    pub first: u64,
+    /// When the last did.
+    pub last: u64,
+    /// The last subject, where the configuration wants it to be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+}
+
+/// How a member is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct MemberWord {
+    pub(super) form: u32,
+    /// The version of its program.
+    pub program: String,
+    /// What it does.
+    pub role: MemberRole,
+    /// After how many seconds it says so again.
+    pub every: u64,
+    /// Steps that it counts.
+    pub step: u64,
+    /// The epoch of the last of them.
+    pub epoch: u64,
+    /// Whether it is where the log's chain ends, as far as it read that.
+    pub in_step: bool,
+    /// Seconds since it had all that the log has.
+    #[serde(default)]
+    pub lag_seconds: Option<u64>,
+    /// Places of steps that it did not read yet.
+    #[serde(default)]
+    pub steps_behind: Option<u64>,
+    /// Its own reports that no step covers yet.
+    #[serde(default)]
+    pub uncovered: u64,
+    /// For how many seconds the oldest of them has waited.
+    #[serde(default)]
+    pub waiting_seconds: Option<u64>,
+    /// Its largest mailings of the day, the largest first, if it tells them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mailings: Vec<MailingWord>,
+}
+
+impl MemberWord {
+    /// Of a member of this program, which counts nothing yet.
+    #[must_use]
+    pub(super) fn new(role: MemberRole, every: u64) -> Self {
+        Self {
+            form: FORM,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            role,
+            every,
+            step: 0,
+            epoch: 0,
+            in_step: false,
+            lag_seconds: None,
+            steps_behind: None,
+            uncovered: 0,
+            waiting_seconds: None,
+            mailings: Vec::new(),
+        }
+    }
+
+    /// As the log takes it; with as many mailings as it has room for.
+    #[must_use]
+    pub(super) fn encode(mut self) -> Vec<u8> {
+        self.bound();
+        loop {
+            // It is text and numbers, which can be written.
+            let bytes = serde_json::to_vec(&self).unwrap_or_default();
+            if bytes.len() <= MAX_WORD || self.mailings.pop().is_none() {
+                return bytes;
+            }
+        }
+    }
+
+    /// What was said, bounded; none where it is in a form that is not known here.
+    #[must_use]
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() > MAX_WORD {
+            return None;
+        }
+        let mut word: Self = serde_json::from_slice(bytes).ok()?;
+        word.bound();
+        (word.form == FORM).then_some(word)
+    }
+
+    fn bound(&mut self) {
+        self.program = cut(&told(&self.program), MAX_PROGRAM);
+        self.every = self.every.clamp(1, 600);
+        self.mailings.retain(|mailing| mailing.signature.parse::<Signature>().is_ok());
+        self.mailings.truncate(MAX_MAILINGS);
+        for mailing in &mut self.mailings {
+            mailing.signature.make_ascii_lowercase();
+            if let Some(subject) = &mut mailing.subject {
+                *subject = visible(&cut(subject, MAX_SUBJECT));
+            }
+        }
+    }
+}
+
+/// The first letters of a text.
+fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mailing(n: u32, subject: &str) -> MailingWord {
+        MailingWord {
+            signature: format!("{n:032x}"),
+            count: 20 + n,
+            messages: 3,
+            recipients: 4,
+            first: 5,
+            last: 6,
+            subject: Some(subject.to_owned()),
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_read_and_always_fits() {
+        let mut word = MemberWord::new(MemberRole::ThinMilter, 60);
+        word.mailings = (0..200).map(|n| mailing(n, &"\u{202E}\u{1F4A9}".repeat(300))).collect();
+        let bytes = word.encode();
+        assert!(bytes.len() <= MAX_WORD, "{}", bytes.len());
+        let read = MemberWord::decode(&bytes).unwrap();
+        assert!(!read.mailings.is_empty() && read.mailings.len() <= MAX_MAILINGS);
+        assert_eq!((read.role, read.every, read.mailings[0].count), (MemberRole::ThinMilter, 60, 20));
+        assert!(!read.mailings[0].subject.as_ref().unwrap().contains('\u{202E}'));
+    }
+
+    #[test]
+    fn anything_may_stand_in_the_log() {
+        let good =
+            MemberWord { mailings: vec![mailing(1, "x")], ..MemberWord::new(MemberRole::Milter, 1) }.encode();
+        for end in 0..good.len() {
+            assert!(MemberWord::decode(&good[..end]).is_none(), "{end}");
+        }
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x11;
+            let _ = MemberWord::decode(&bad);
+        }
+        let text = String::from_utf8(good).unwrap();
+        let read = |from: &str, to: &str| MemberWord::decode(text.replace(from, to).as_bytes());
+        assert!(read("\"form\":1", "\"form\":2").is_none());
+        assert_eq!(read("\"milter\"", "\"shard\"").unwrap().role, MemberRole::Unknown);
+        assert_eq!(read("\"every\":1", "\"every\":99999999").unwrap().every, 600);
+        assert!(read("00000001", "<script>").unwrap().mailings.is_empty());
+        assert!(MemberWord::decode(&vec![b'['; MAX_WORD]).is_none());
+        assert!(MemberWord::decode(&vec![b' '; MAX_WORD + 1]).is_none());
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What members say of themselves: the last message of a subject that each may publish to alone.
+
+use super::api::{self, Stored, append, last_of};
+use super::clients::Named;
+use super::connection::Connection;
+use super::names::{AGGREGATORS, ANSWER, CLIENTS, MEMBERS, word_of};
+use crate::log::check_name;
+use crate::log::settings::Settings;
+use crate::log::types::{LogError, MAX_WORD, Word};
+use async_nats::HeaderMap;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use nkeys::KeyPair;
+use serde_json::json;
+use std::sync::OnceLock;
+
+/// Messages that are fetched at a time.
+const AT_A_TIME: usize = 16;
+
+/// Under which name this machine speaks.
+#[derive(Debug)]
+pub(super) enum Speaker {
+    /// This one.
+    Named(String),
+    /// That which the log's list has for this public nkey; it is kept when it was found.
+    Keyed(String, OnceLock<String>),
+    /// The servers ask nobody who it is.
+    Nobody,
+}
+
+impl Speaker {
+    /// As the configuration says who this is.
+    pub(super) fn of(settings: &Settings) -> Result<Self, LogError> {
+        if let Some(name) = settings.client.as_ref() {
+            return Ok(Self::Named(name.clone()));
+        }
+        if let Some(seed) = settings.nkey()? {
+            let key = KeyPair::from_seed(&seed).map_err(|e| LogError::Setup(format!("nkey-file: {e}")))?;
+            return Ok(Self::Keyed(key.public_key(), OnceLock::new()));
+        }
+        Ok(settings.user.clone().map_or(Self::Nobody, Self::Named))
+    }
+
+    async fn name(&self, connection: &Connection) -> Result<&str, LogError> {
+        match self {
+            Self::Named(name) => Ok(name),
+            Self::Keyed(key, name) => match name.get() {
+                Some(name) => Ok(name),
+                None => {
+                    let found = find(connection, key).await?;
+                    Ok(name.get_or_init(|| found))
+                }
+            },
+            Self::Nobody => Err(LogError::Denied(
+                "the log's servers do not ask who this is, so it has no name".to_owned(),
+            )),
+        }
+    }
+}
+
+/// See [`crate::log::Log::aggregators`]. None where a version before these were listed set the log up.
+pub(super) async fn aggregators(connection: &Connection) -> Result<Vec<Named>, LogError> {
+    let Some(list) = last_of(connection, CLIENTS.name, AGGREGATORS, ANSWER).await? else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_slice(&list.payload)
+        .map_err(|e| LogError::Unavailable(format!("the log's list of aggregators cannot be read: {e}")))
+}
+
+/// The aggregator with this nkey.
+async fn find(connection: &Connection, nkey: &str) -> Result<String, LogError> {
+    let missing = || LogError::NotSetUp("the log does not know this aggregator's name".to_owned());
+    let list = aggregators(connection).await?;
+    list.into_iter().find(|one| one.nkey.as_deref() == Some(nkey)).map(|one| one.name).ok_or_else(missing)
+}
+
+/// See [`crate::log::Log::tell`].
+pub(super) async fn tell(connection: &Connection, speaker: &Speaker, word: Vec<u8>) -> Result<(), LogError> {
+    if word.len() > MAX_WORD {
+        return Err(LogError::Setup(format!("a word of {} bytes, the log takes {MAX_WORD}", word.len())));
+    }
+    let name = speaker.name(connection).await?;
+    check_name(name).map_err(LogError::Setup)?;
+    let mut headers = HeaderMap::new();
+    headers.insert("Nats-Expected-Stream", MEMBERS.name);
+    append(connection, &word_of(name), &headers, word.into()).await.map(drop)
+}
+
+/// See [`crate::log::Log::words`].
+pub(super) async fn words(connection: &Connection) -> Result<Vec<Word>, LogError> {
+    let state = api::state(connection, MEMBERS.name, Some(MEMBERS.subjects)).await?;
+    let stored = stream::iter(state.subjects.clone())
+        .map(|subject| async move {
+            let question = json!({ "last_by_subj": subject });
+            api::get(connection, MEMBERS.name, &question).await
+        })
+        .buffered(AT_A_TIME)
+        .try_collect::<Vec<_>>()
+        .await?;
+    let word = |stored: Stored| {
+        let name = stored.subject.strip_prefix("bulkmark.members.")?.to_owned();
+        check_name(&name).ok()?;
+        let seconds_ago = state.now.duration_since(stored.at).unwrap_or_default().as_secs();
+        Some(Word { name, seconds_ago, bytes: stored.payload.into() })
+    };
+    Ok(stored.into_iter().flatten().filter_map(word).collect())
+}

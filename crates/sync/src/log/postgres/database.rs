@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The servers of a log, and the connection to one of them.
+
+use super::session::{Parameter, Session};
+use crate::log::settings::{Address, Host, Settings};
+use crate::log::tls::client_tls;
+use crate::log::types::LogError;
+use crate::state::Link;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// The version of the schema that this program knows.
+pub(super) const FORMAT: i32 = 1;
+
+/// Where a fleet's log is.
+pub(super) struct Database {
+    settings: Settings,
+    address: Address,
+    pub(super) link: Arc<Link>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    session: Option<Arc<Session>>,
+    /// The number of the server that let in last. It is the first to be asked again.
+    host: usize,
+    /// Why nobody let in, and when that was found.
+    failed: Option<(Instant, LogError)>,
+}
+
+impl Database {
+    /// Looks at the configuration; connects later.
+    ///
+    /// # Errors
+    /// When it cannot work.
+    pub(super) fn new(settings: &Settings, link: Arc<Link>) -> Result<Self, LogError> {
+        let address = settings.address()?;
+        client_tls(settings)?;
+        settings.password()?;
+        Ok(Self { settings: settings.clone(), address, link, state: Mutex::default() })
+    }
+
+    /// The connection; a new one where there is none.
+    ///
+    /// # Errors
+    /// When no server lets in.
+    pub(super) async fn session(&self) -> Result<Arc<Session>, LogError> {
+        let asked = Instant::now();
+        let mut state = self.state.lock().await;
+        if let Some(session) = &state.session {
+            if !session.is_over() {
+                return Ok(Arc::clone(session));
+            }
+            state.session = None;
+        }
+        // Somebody else found out meanwhile; all of those who wait would need the sum of their times.
+        if let Some((when, why)) = &state.failed
+            && *when > asked
+        {
+            return Err(copy(why));
+        }
+        match self.connect(state.host).await {
+            Ok((session, host)) => {
+                let session = Arc::new(session);
+                *state = State { session: Some(Arc::clone(&session)), host, failed: None };
+                Ok(session)
+            }
+            Err(why) => {
+                state.failed = Some((Instant::now(), copy(&why)));
+                Err(why)
+            }
+        }
+    }
+
+    /// Asks over the connection; see [`Session::ask`].
+    pub(super) async fn ask(
+        &self,
+        sql: &'static str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, LogError> {
+        self.session().await?.ask(sql, parameters).await
+    }
+
+    /// Tries all servers, beginning with the one of this number.
+    async fn connect(&self, first: usize) -> Result<(Session, usize), LogError> {
+        let hosts = &self.address.hosts;
+        let mut failures: Vec<(String, LogError)> = Vec::new();
+        for i in (0..hosts.len()).map(|i| (first + i) % hosts.len()) {
+            match self.try_host(&hosts[i]).await {
+                Ok(session) => return Ok((session, i)),
+                Err(why) => failures.push((shown(&hosts[i]), why)),
+            }
+        }
+        Err(all_of(failures))
+    }
+
+    async fn try_host(&self, host: &Host) -> Result<Session, LogError> {
+        let database = self.address.database.as_deref().unwrap_or_default();
+        let session = Session::open(&self.settings, host, database, &self.link).await?;
+        let rows = session.ask("select format from bulkmark.log", &[]).await?;
+        let found: Option<i32> = rows.first().map(|row| row.get(0));
+        match found {
+            Some(FORMAT) => Ok(session),
+            None => Err(LogError::NotSetUp(format!(
+                "{database} is not ready for a fleet: bulkmark fleet setup makes it so"
+            ))),
+            Some(other) => Err(LogError::NotSetUp(format!(
+                "the log in {database} is of version {other}, this program knows {FORMAT}: {}",
+                if other > FORMAT {
+                    "a newer bulkmark is needed here"
+                } else {
+                    "run bulkmark fleet setup of this one"
+                }
+            ))),
+        }
+    }
+}
+
+/// As people know a server.
+pub(super) fn shown(host: &Host) -> String {
+    match host {
+        Host::Tcp(name, port) if name.contains(':') => format!("[{name}]:{port}"),
+        Host::Tcp(name, port) => format!("{name}:{port}"),
+        Host::Unix(directory) => directory.display().to_string(),
+    }
+}
+
+/// Why none of several servers let in. What one says that somebody has to change goes before what may pass.
+pub(super) fn all_of(mut failures: Vec<(String, LogError)>) -> LogError {
+    if let Some(i) = failures.iter().position(|(_, why)| !matches!(why, LogError::Unavailable(_))) {
+        let (host, why) = failures.swap_remove(i);
+        let told = format!("{host}: {why}");
+        return match why {
+            LogError::Denied(_) => LogError::Denied(told),
+            LogError::NotSetUp(_) => LogError::NotSetUp(told),
+            other => other,
+        };
+    }
+    let told: Vec<_> = failures.iter().map(|(host, why)| format!("{host}: {why}")).collect();
+    LogError::Unavailable(told.join("; "))
+}
+
+/// The same error once more.
+pub(super) fn copy(error: &LogError) -> LogError {
+    match error {
+        LogError::Unavailable(what) => LogError::Unavailable(what.clone()),
+        LogError::Unstored(what) => LogError::Unstored(what.clone()),
+        LogError::Enough(what) => LogError::Enough(what.clone()),
+        LogError::Full(what) => LogError::Full(what.clone()),
+        LogError::Denied(what) => LogError::Denied(what.clone()),
+        LogError::Gone(place) => LogError::Gone(*place),
+        LogError::NotSetUp(what) => LogError::NotSetUp(what.clone()),
+        LogError::Setup(what) => LogError::Setup(what.clone()),
+    }
+}
+
+/// A number as PostgreSQL keeps it, which has none without a sign. Places and times never come near the difference; of random
+/// numbers only the bits matter.
+pub(super) const fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+/// What [`signed`] was made of.
+pub(super) const fn unsigned(number: i64) -> u64 {
+    number.cast_unsigned()
+}
+
+/// The type of most numbers here.
+pub(super) const INT8: Type = Type::INT8;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Reads batches and steps in their order, and waits for those that come.
+//!
+//! PostgreSQL tells by NOTIFY that there is more. That is not relied on: a reader also looks by itself, and more often where
+//! nothing was ever told.
+
+use super::database::{Database, INT8, signed, unsigned};
+use super::session::Session;
+use super::signals::Channel;
+use crate::log::Reader;
+use crate::log::types::{Batch, LogError, Place, Step};
+use crate::state::Link;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_postgres::Row;
+
+/// How often a reader looks by itself: where it is told of what comes, for what was not told, and where it is not.
+const LOOK: Duration = Duration::from_secs(5);
+const LOOK_UNTOLD: Duration = Duration::from_millis(300);
+
+/// How long it waits after it was told, since more of them come together.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// How long after a look the next one is at the earliest, unless more is known to be there. Any member may tell that there is
+/// something new, and so keep all others busy.
+const SPACING: Duration = Duration::from_millis(100);
+
+/// Rows that are read at once, and bytes after which no further row is.
+const MOST_ROWS: usize = 256;
+const MOST_BYTES: usize = 4 << 20;
+
+/// Where the steps end, and those behind a place; none of these where the row has no place.
+const STEPS: &str = "select e.last, p.place, p.bytes from bulkmark.ends e left join (
+    select place, bytes from (
+        select place, bytes, sum(octet_length(bytes)) over (order by place) - octet_length(bytes) as before
+        from (select place, bytes from bulkmark.steps where place > $1 order by place limit 256) as few) as sized
+    where before < 4194304) as p on true
+where e.name = 'steps' order by p.place";
+
+/// The same of batches.
+const BATCHES: &str = "select e.last, p.place, p.bytes, p.client, p.at from bulkmark.ends e left join (
+    select place, bytes, client, at from (
+        select place, bytes, client, at, sum(octet_length(bytes)) over (order by place) - octet_length(bytes) as before
+        from (select place, bytes, client, at from bulkmark.batches where place > $1 order by place limit 256) as few) as sized
+    where before < 4194304) as p on true
+where e.name = 'batches' order by p.place";
+
+/// Reads one of both, over one connection; it ends with it.
+struct Follower {
+    session: Arc<Session>,
+    link: Arc<Link>,
+    channel: Channel,
+    signal: watch::Receiver<()>,
+    /// The last that was handed out.
+    after: Place,
+    /// Those that were read and not handed out.
+    page: VecDeque<Row>,
+    /// When it looked last, and when it looks for more.
+    looked: Instant,
+    due: Instant,
+    /// Whether there was an error.
+    ended: bool,
+}
+
+impl Follower {
+    async fn new(database: &Database, channel: Channel, after: Place) -> Result<Self, LogError> {
+        let session = database.session().await?;
+        session.listen(channel).await?;
+        let signal = session.signals().of(channel);
+        let link = Arc::clone(&database.link);
+        let now = Instant::now();
+        let page = VecDeque::new();
+        let mut new =
+            Self { session, link, channel, signal, after, page, looked: now, due: now, ended: false };
+        // What is not there is told at once.
+        new.look().await?;
+        Ok(new)
+    }
+
+    /// The next row. May be given up at any time: what changes here changes between two waits.
+    async fn next(&mut self) -> Result<Row, LogError> {
+        if self.ended {
+            return Err(lost());
+        }
+        let next = self.wait().await;
+        self.ended = next.is_err();
+        next
+    }
+
+    async fn wait(&mut self) -> Result<Row, LogError> {
+        loop {
+            if let Some(row) = self.page.pop_front() {
+                self.after = place_of(&row).unwrap_or(self.after);
+                return Ok(row);
+            }
+            while Instant::now() < self.due {
+                tokio::select! {
+                    told = self.signal.changed() => {
+                        told.map_err(|_| lost())?;
+                        let earliest = (Instant::now() + GATHER).max(self.looked + SPACING);
+                        self.due = self.due.min(earliest);
+                    }
+                    () = tokio::time::sleep_until(self.due) => {}
+                }
+            }
+            self.look().await?;
+        }
+    }
+
+    /// Reads what is there.
+    async fn look(&mut self) -> Result<(), LogError> {
+        let sql = match self.channel {
+            Channel::Batches => BATCHES,
+            Channel::Steps => STEPS,
+        };
+        self.looked = Instant::now();
+        let mut rows = self.session.ask(sql, &[(&signed(self.after.0), INT8)]).await?;
+        let last = rows.first().map(|row| Place(unsigned(row.get(0))));
+        rows.retain(|row| place_of(row).is_some());
+        if self.channel == Channel::Steps {
+            self.check(last, rows.first().and_then(place_of))?;
+        }
+        let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(2).len()).sum();
+        self.link.received(bytes);
+        // A full page has another behind it. All that comes later is told.
+        if rows.len() < MOST_ROWS && bytes < MOST_BYTES {
+            let pause = if self.session.signals().work() { LOOK } else { LOOK_UNTOLD };
+            self.due = self.looked + pause;
+        }
+        self.page = rows.into();
+        Ok(())
+    }
+
+    /// Steps have no gaps, so it shows when some are not there any more, or never were as many.
+    fn check(&self, last: Option<Place>, first: Option<Place>) -> Result<(), LogError> {
+        let follows = match first {
+            Some(first) => first.0 == self.after.0 + 1,
+            None => last == Some(self.after),
+        };
+        if follows { Ok(()) } else { Err(LogError::Gone(self.after)) }
+    }
+}
+
+fn place_of(row: &Row) -> Option<Place> {
+    row.get::<_, Option<i64>>(1).map(|place| Place(unsigned(place)))
+}
+
+fn lost() -> LogError {
+    LogError::Unavailable("the connection was lost".to_owned())
+}
+
+/// Reads batches.
+pub struct Batches(Follower);
+
+impl Batches {
+    pub(super) async fn after(database: &Database, after: Place) -> Result<Self, LogError> {
+        Follower::new(database, Channel::Batches, after).await.map(Self)
+    }
+}
+
+impl Reader for Batches {
+    type Item = Batch;
+
+    async fn next(&mut self) -> Result<Batch, LogError> {
+        let row = self.0.next().await?;
+        Ok(Batch { place: self.0.after, client: row.get(3), at: unsigned(row.get(4)), bytes: row.get(2) })
+    }
+}
+
+/// Reads steps.
+pub struct Steps(Follower);
+
+impl Steps {
+    pub(super) async fn after(database: &Database, after: Place) -> Result<Self, LogError> {
+        Follower::new(database, Channel::Steps, after).await.map(Self)
+    }
+}
+
+impl Reader for Steps {
+    type Item = Step;
+
+    async fn next(&mut self) -> Result<Step, LogError> {
+        let row = self.0.next().await?;
+        Ok(Step { place: self.0.after, bytes: row.get(2) })
+    }
+}

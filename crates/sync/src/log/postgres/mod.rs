@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A log in PostgreSQL.
+//!
+//! `schema.sql` has its tables, and functions by which roles may write to them. `database` holds one connection (`session`, over
+//! `tls`), and what it tells without being asked (`signals`); `append`, `follow`, `snapshot` and `engine` ask; `setup` makes it
+//! ready.
+
+mod append;
+mod database;
+mod engine;
+mod error;
+mod follow;
+mod session;
+mod setup;
+mod signals;
+mod snapshot;
+mod tls;
+
+pub use follow::{Batches, Steps};
+pub use setup::setup;
+pub use snapshot::Snapshot;
+
+use super::Log;
+use super::settings::Settings;
+use super::types::{Appending, Client, Ends, LogError, Part, Place, Word};
+use crate::state::Link;
+use append::Outbox;
+use database::Database;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// A log in PostgreSQL, over one connection that is made anew whenever it is needed and not there.
+#[derive(Clone)]
+pub struct Postgres {
+    database: Arc<Database>,
+    outbox: Arc<Mutex<Outbox>>,
+}
+
+impl Postgres {
+    /// Looks at the configuration; nothing is connected yet.
+    ///
+    /// # Errors
+    /// When it cannot work.
+    pub fn new(settings: &Settings, link: Arc<Link>) -> Result<Self, LogError> {
+        Ok(Self { database: Arc::new(Database::new(settings, link)?), outbox: Arc::default() })
+    }
+}
+
+impl Log for Postgres {
+    type Batches = Batches;
+    type Steps = Steps;
+    type Snapshot = Snapshot;
+
+    fn link(&self) -> &Arc<Link> {
+        &self.database.link
+    }
+
+    async fn ends(&self) -> Result<Ends, LogError> {
+        engine::ends(&self.database).await
+    }
+
+    async fn append(&self, id: Appending, bytes: Vec<u8>) -> Result<Place, LogError> {
+        append::append(&self.database, &self.outbox, id, bytes).await
+    }
+
+    async fn batches(&self, after: Place) -> Result<Batches, LogError> {
+        Batches::after(&self.database, after).await
+    }
+
+    async fn first_batch(&self) -> Result<Place, LogError> {
+        engine::first_batch(&self.database).await
+    }
+
+    async fn steps(&self, after: Place) -> Result<Steps, LogError> {
+        Steps::after(&self.database, after).await
+    }
+
+    async fn append_step(&self, after: Place, bytes: Vec<u8>) -> Result<Option<Place>, LogError> {
+        engine::append_step(&self.database, after, &bytes).await
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, LogError> {
+        Snapshot::newest(&self.database).await
+    }
+
+    async fn put_snapshot(&self, parts: mpsc::Receiver<Option<Part>>) -> Result<(), LogError> {
+        snapshot::put(&self.database, parts).await
+    }
+
+    async fn clients(&self) -> Result<Vec<Client>, LogError> {
+        engine::clients(&self.database).await
+    }
+
+    async fn aggregators(&self) -> Result<Vec<String>, LogError> {
+        engine::aggregators(&self.database).await
+    }
+
+    async fn tell(&self, word: Vec<u8>) -> Result<(), LogError> {
+        engine::tell(&self.database, &word).await
+    }
+
+    async fn words(&self) -> Result<Vec<Word>, LogError> {
+        engine::words(&self.database).await
+    }
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the configuration says of a log.
+
+use super::types::LogError;
+use crate::settings::Upstream;
+use serde::Deserialize;
+use std::fs::File;
+use std::io::Read as _;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes of a file with a password or key at most.
+const MAX_SECRET: u64 = 4096;
+
+/// `[fleet]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Settings {
+    /// `nats://HOST:PORT,HOST:PORT` or `postgres://HOST:PORT,HOST:PORT/DATABASE`; see [`Address`].
+    pub log: String,
+    /// As whom this machine's reports are known there: the name of its account, where the engine has to be told it.
+    pub client: Option<String>,
+    /// The name of the user or role.
+    pub user: Option<String>,
+    /// The file with that user's password.
+    pub password_file: Option<PathBuf>,
+    /// The file with the seed of an nkey, in the place of a name and password.
+    pub nkey_file: Option<PathBuf>,
+    /// Whether the connection is encrypted; none: unless all hosts are this machine.
+    pub tls: Option<bool>,
+    /// The authorities that sign the servers' certificates, if the system does not trust them.
+    pub ca_file: Option<PathBuf>,
+    /// A certificate by which this machine shows who it is, and its key.
+    pub cert_file: Option<PathBuf>,
+    /// The key of `cert_file`.
+    pub key_file: Option<PathBuf>,
+    /// Aggregators that a milter which holds bulk alone asks for the rest.
+    #[serde(default)]
+    pub ask: Vec<Upstream>,
+    /// How often this machine tells the others how it is; none: every minute.
+    #[serde(default, with = "humantime_serde::option")]
+    pub tell: Option<Duration>,
+    /// Whether it tells them its largest mailings, too.
+    #[serde(default)]
+    pub mailings: bool,
+}
+
+/// How often a machine tells how it is, and the shortest and longest time that may be.
+const TELL: Duration = Duration::from_secs(60);
+const TELL_BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(600)];
+
+/// What orders and keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// NATS JetStream.
+    Nats,
+    /// PostgreSQL, or what speaks its protocol.
+    Postgres,
+}
+
+/// Where a server of the log is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Host {
+    /// A name or an IP address (one of IPv6 without brackets), and a port.
+    Tcp(String, u16),
+    /// The directory of PostgreSQL's sockets.
+    Unix(PathBuf),
+}
+
+impl Host {
+    /// Whether it is this machine.
+    fn is_here(&self) -> bool {
+        match self {
+            Self::Tcp(name, _) => {
+                name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+            Self::Unix(_) => true,
+        }
+    }
+}
+
+/// The address of a log, as [`Settings::log`] has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// By its scheme.
+    pub engine: Engine,
+    /// One at least; each is as good as the others.
+    pub hosts: Vec<Host>,
+    /// The database; none with NATS, and never empty.
+    pub database: Option<String>,
+}
+
+/// What is expected of an address.
+const EXPECTED: &str = "expected \"nats://HOST:PORT,HOST:PORT\" or \"postgres://HOST:PORT/DATABASE\" (on this machine also \
+                        \"postgres:///DATABASE?host=/run/postgresql\")";
+
+impl Address {
+    /// Reads one. Ports may be left out: 4222 of NATS, 5432 of PostgreSQL.
+    ///
+    /// # Errors
+    /// What was found and what is expected. A password is not repeated.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.contains('@') {
+            return Err(
+                "found an address with a user name or password; write them as user = and password-file ="
+                    .to_owned(),
+            );
+        }
+        let unexpected = || format!("found {text:?}, {EXPECTED}");
+        let (scheme, rest) = text.split_once("://").ok_or_else(unexpected)?;
+        let engine = match scheme {
+            "nats" => Engine::Nats,
+            "postgres" | "postgresql" => Engine::Postgres,
+            _ => return Err(unexpected()),
+        };
+        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
+        let (hosts, path) = match engine {
+            // All of its addresses may have the scheme, as NATS' own clients take them.
+            Engine::Nats => (rest.trim_end_matches('/').replace("nats://", ""), ""),
+            Engine::Postgres => {
+                let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+                (hosts.to_owned(), path)
+            }
+        };
+        let port = match engine {
+            Engine::Nats => 4222,
+            Engine::Postgres => 5432,
+        };
+        let hosts = match (query.map(|query| query.split_once('=')), &*hosts) {
+            (None, hosts) => hosts
+                .split(',')
+                .map(|host| host_of(host.trim(), port).ok_or_else(unexpected))
+                .collect::<Result<_, _>>()?,
+            (Some(Some(("host", directory))), "")
+                if directory.starts_with('/') && engine == Engine::Postgres =>
+            {
+                vec![Host::Unix(directory.into())]
+            }
+            (Some(_), _) => return Err(unexpected()),
+        };
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        let database = match engine {
+            Engine::Nats => None,
+            Engine::Postgres if path.is_empty() || !path.chars().all(allowed) => return Err(unexpected()),
+            Engine::Postgres => Some(path.to_owned()),
+        };
+        Ok(Self { engine, hosts, database })
+    }
+}
+
+/// One of `HOST`, `HOST:PORT`, `[IPV6]` and `[IPV6]:PORT`.
+fn host_of(text: &str, usual: u16) -> Option<Host> {
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (name, rest) = rest.split_once(']')?;
+            name.parse::<std::net::Ipv6Addr>().ok()?;
+            let port = if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) };
+            (name, port)
+        }
+        None => text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port))),
+    };
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+    if name.is_empty() || !name.chars().all(allowed) {
+        return None;
+    }
+    let port = port.map_or(Some(usual), |port| port.parse().ok().filter(|&port| port > 0))?;
+    Some(Host::Tcp(name.to_owned(), port))
+}
+
+impl Settings {
+    /// Where the log is.
+    ///
+    /// # Errors
+    /// When the address is none.
+    pub fn address(&self) -> Result<Address, LogError> {
+        Address::parse(&self.log).map_err(LogError::Setup)
+    }
+
+    /// As whom what this machine reports is known in the log.
+    #[must_use]
+    pub fn reporter(&self) -> Option<&str> {
+        self.client.as_deref().or(self.user.as_deref())
+    }
+
+    /// How often this machine tells the others how it is.
+    #[must_use]
+    pub fn tells_every(&self) -> Duration {
+        self.tell.unwrap_or(TELL)
+    }
+
+    /// Whether the connection is encrypted.
+    #[must_use]
+    pub fn uses_tls(&self) -> bool {
+        let here = || Address::parse(&self.log).is_ok_and(|address| address.hosts.iter().all(Host::is_here));
+        self.tls.unwrap_or_else(|| !here())
+    }
+
+    /// Whether it goes to another machine in a way that anybody between can read, or change.
+    #[must_use]
+    pub fn is_exposed(&self) -> bool {
+        let apart = |address: Address| !address.hosts.iter().all(Host::is_here);
+        !self.uses_tls() && Address::parse(&self.log).is_ok_and(apart)
+    }
+
+    /// The first key whose value cannot work, and what was expected of it. `reports` is whether this machine reports.
+    ///
+    /// # Errors
+    /// The key's name and the sentence for the administrator.
+    pub fn check(&self, reports: bool) -> Result<(), (&'static str, String)> {
+        let address = Address::parse(&self.log).map_err(|what| ("log", what))?;
+        let told = |key, what: &str| Err((key, what.to_owned()));
+        if !reports && !self.ask.is_empty() {
+            return told("ask", "is for milters: an aggregator holds all counts itself");
+        }
+        if !reports && self.mailings {
+            return told("mailings", "is for milters: an aggregator sees no mail");
+        }
+        if self.tell.is_some_and(|time| time < TELL_BOUNDS[0] || time > TELL_BOUNDS[1]) {
+            return told("tell", "expected a time from \"1s\" to \"10m\"");
+        }
+        if let Some(client) = &self.client {
+            check_name(client).map_err(|what| ("client", what))?;
+        }
+        match (address.engine, &self.client) {
+            (Engine::Nats, None) if reports => {
+                return told(
+                    "log",
+                    "NATS does not tell a client its own name: client = \"NAME\" is missing, as in fleet setup's file",
+                );
+            }
+            (Engine::Nats, Some(_)) if !reports => {
+                return told("client", "is for milters: an aggregator is in the account of the log itself");
+            }
+            (Engine::Postgres, Some(_)) => {
+                return told(
+                    "client",
+                    "PostgreSQL knows this machine by its role: write user = in its place",
+                );
+            }
+            _ => (),
+        }
+        if address.engine == Engine::Postgres && self.nkey_file.is_some() {
+            return told("nkey-file", "nkeys are NATS'; with PostgreSQL use password-file or cert-file");
+        }
+        if self.nkey_file.is_some() && (self.user.is_some() || self.password_file.is_some()) {
+            return told("nkey-file", "excludes user and password-file: an nkey says who this is");
+        }
+        if self.password_file.is_some() && self.user.is_none() {
+            return told("password-file", "needs user =, whose password it is");
+        }
+        if address.engine == Engine::Postgres && self.user.is_none() {
+            return told("log", "user = is missing: the role of this machine, as in fleet setup's file");
+        }
+        match (&self.cert_file, &self.key_file) {
+            (Some(_), None) => return told("cert-file", "needs key-file, the key of this certificate"),
+            (None, Some(_)) => return told("key-file", "needs cert-file, the certificate of this key"),
+            _ => (),
+        }
+        let files = [("ca-file", &self.ca_file), ("cert-file", &self.cert_file)];
+        match files.into_iter().find(|(_, file)| file.is_some()) {
+            Some((key, _)) if self.tls == Some(false) => told(key, "is not used, since tls = false"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The password; none where there is none.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn password(&self) -> Result<Option<String>, LogError> {
+        self.password_file.as_deref().map(|path| secret(path, "a password")).transpose()
+    }
+
+    /// The seed of the nkey, `SU...`; none where there is none.
+    ///
+    /// # Errors
+    /// When its file cannot be read, or has none.
+    pub fn nkey(&self) -> Result<Option<String>, LogError> {
+        let Some(path) = &self.nkey_file else { return Ok(None) };
+        // nsc and nk write lines around it.
+        let text = secret(path, "the seed of an nkey")?;
+        let seed = text.lines().map(str::trim).find(|line| line.starts_with("SU"));
+        seed.map(|seed| Some(seed.to_owned())).ok_or_else(|| {
+            LogError::Setup(format!("{}: expected the seed of an nkey, SU and more letters", path.display()))
+        })
+    }
+}
+
+/// Whether this may be the name of a client.
+///
+/// # Errors
+/// What was found and what is expected.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
+        return Err(format!("found {name:?}, expected 1 to 64 letters, digits, hyphens and underscores"));
+    }
+    Ok(())
+}
+
+/// The content of a file with a secret, without white space at its ends.
+fn secret(path: &Path, what: &str) -> Result<String, LogError> {
+    let shown = path.display();
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_SECRET + 1).read_to_string(&mut text))
+        .map_err(|e| LogError::Setup(format!("cannot use {shown}: {e}")))?;
+    let text = text.trim();
+    if text.is_empty() || text.len() as u64 > MAX_SECRET {
+        return Err(LogError::Setup(format!("{shown}: expected {what}, at most {MAX_SECRET} bytes")));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(name: &str, port: u16) -> Host {
+        Host::Tcp(name.to_owned(), port)
+    }
+
+    #[test]
+    fn addresses_name_hosts_and_database() {
+        let parsed = |text: &str| Address::parse(text).unwrap();
+        let nats = |hosts| Address { engine: Engine::Nats, hosts, database: None };
+        assert_eq!(parsed("nats://a"), nats(vec![tcp("a", 4222)]));
+        let several = nats(vec![tcp("a", 1), tcp("::1", 4222), tcp("10.0.0.1", 2)]);
+        assert_eq!(parsed("nats://a:1,[::1], 10.0.0.1:2/"), several);
+        assert_eq!(parsed("nats://a:1,nats://[::1],nats://10.0.0.1:2"), several);
+        let postgres = |hosts| Address { engine: Engine::Postgres, hosts, database: Some("bulk".to_owned()) };
+        assert_eq!(parsed("postgres://db/bulk"), postgres(vec![tcp("db", 5432)]));
+        assert_eq!(parsed("postgresql://a:6,b/bulk"), postgres(vec![tcp("a", 6), tcp("b", 5432)]));
+        let here = postgres(vec![Host::Unix("/run/postgresql".into())]);
+        assert_eq!(parsed("postgres:///bulk?host=/run/postgresql"), here);
+    }
+
+    #[test]
+    fn other_addresses_are_refused_and_passwords_not_repeated() {
+        for bad in [
+            "",
+            "a:4222",
+            "http://a",
+            "nats://",
+            "nats://a,",
+            "nats://a:0",
+            "nats://a:x",
+            "nats://a b",
+            "nats://[a]",
+            "nats://a?host=/x",
+            "postgres://a",
+            "postgres://a/",
+            "postgres:///bulk",
+            "postgres://a/b/c",
+            "postgres://a/b?sslmode=disable",
+            "postgres://a/b?host=/x",
+            "postgres:///b?host=x",
+        ] {
+            assert!(Address::parse(bad).unwrap_err().contains("postgres://HOST:PORT/DATABASE"), "{bad}");
+        }
+        for secret in ["nats://me:secret@a", "postgres://secret@a/b", "secret@a"] {
+            let told = Address::parse(secret).unwrap_err();
+            assert!(told.contains("password-file") && !told.contains("secret"), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_machine_is_encrypted_unless_told_otherwise() {
+        let settings = |log: &str, tls| Settings { log: log.to_owned(), tls, ..Settings::default() };
+        for (log, tls, encrypted, exposed) in [
+            ("nats://127.0.0.1,[::1]:5,localhost", None, false, false),
+            ("postgres:///b?host=/run/postgresql", None, false, false),
+            ("nats://127.0.0.1,mail.example.net", None, true, false),
+            ("nats://127.0.0.1", Some(true), true, false),
+            ("postgres://db.example.net/b", Some(false), false, true),
+        ] {
+            let settings = settings(log, tls);
+            assert_eq!((settings.uses_tls(), settings.is_exposed()), (encrypted, exposed), "{log}");
+        }
+    }
+
+    #[test]
+    fn keys_that_do_not_go_together_are_named() {
+        let check = |text: &str, reports| {
+            toml::from_str::<Settings>(text)
+                .unwrap()
+                .check(reports)
+                .map_err(|(key, what)| format!("{key}: {what}"))
+        };
+        assert_eq!(check("log = \"nats://a\"\nclient = \"mx1\"\nnkey-file = \"/n\"", true), Ok(()));
+        assert_eq!(check("log = \"nats://a\"\nuser = \"u\"\npassword-file = \"/p\"", false), Ok(()));
+        assert_eq!(check("log = \"postgres://a/b\"\nuser = \"mx1\"\npassword-file = \"/p\"", true), Ok(()));
+        let told = check("log = \"nats://a\"\nclient = \"agg1\"", false).unwrap_err();
+        assert!(told.contains("client: is for milters"), "{told}");
+        for (text, expected) in [
+            ("log = \"nats://a\"", "client = \"NAME\" is missing"),
+            ("log = \"nats://a\"\nclient = \"a.b\"", "client: found \"a.b\""),
+            ("log = \"nats://a\"\nclient = \"a\"\npassword-file = \"/p\"", "password-file: needs user"),
+            (
+                "log = \"nats://a\"\nclient = \"a\"\nuser = \"u\"\nnkey-file = \"/p\"",
+                "nkey-file: excludes user",
+            ),
+            ("log = \"nats://a\"\nclient = \"a\"\ncert-file = \"/c\"", "cert-file: needs key-file"),
+            ("log = \"nats://a\"\nclient = \"a\"\nkey-file = \"/c\"", "key-file: needs cert-file"),
+            ("log = \"nats://a\"\nclient = \"a\"\ntls = false\nca-file = \"/c\"", "ca-file: is not used"),
+            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"0s\"", "tell: expected a time"),
+            ("log = \"nats://a\"\nclient = \"a\"\ntell = \"11m\"", "tell: expected a time"),
+            ("log = \"postgres://a/b\"", "user = is missing"),
+            ("log = \"postgres://a/b\"\nuser = \"u\"\nclient = \"a\"", "client: PostgreSQL knows"),
+            ("log = \"postgres://a/b\"\nuser = \"u\"\nnkey-file = \"a\"", "nkey-file: nkeys are NATS'"),
+        ] {
+            let told = check(text, true).unwrap_err();
+            assert!(told.contains(expected), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_in_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("secret");
+        let of = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Settings {
+                password_file: Some(path.clone()),
+                nkey_file: Some(path.clone()),
+                ..Settings::default()
+            }
+        };
+        assert_eq!(of(" a b \n").password().unwrap().as_deref(), Some("a b"));
+        let seed = "----BEGIN USER NKEY SEED----\nSUABC\n----END----\n";
+        assert_eq!(of(seed).nkey().unwrap().as_deref(), Some("SUABC"));
+        assert!(of("UABC").nkey().unwrap_err().to_string().contains("expected the seed"));
+        assert!(of("\n").password().unwrap_err().to_string().contains("expected a password"));
+        assert!(of(&"x".repeat(5000)).password().is_err());
+        assert_eq!(Settings::default().nkey().unwrap(), None);
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What two machines must agree in before they can share counts.
+
+use bulkmark_filter::Refined;
+use bulkmark_types::FederationKey;
+use std::fmt;
+use std::time::Duration;
+
+/// The version of the protocol; another one is another path of the API and another number here.
+const PROTOCOL: u32 = 1;
+
+/// The layout's name, without what separates fields.
+fn layout() -> String {
+    Refined::layout().replace([',', ' '], "-")
+}
+
+/// The one that may differ. Programs before 0.1.0 compare it, so it is told.
+const CAPACITY: &str = "capacity";
+
+/// Both sides send these with every request and answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameters {
+    fields: Vec<(&'static str, String)>,
+}
+
+/// The header that carries them.
+pub const HEADER: &str = "bulkmark-parameters";
+
+impl Parameters {
+    /// Of a ledger with these settings and this key.
+    #[must_use]
+    pub fn new(settings: &bulkmark_counts::Settings, key: &FederationKey) -> Self {
+        Self {
+            fields: vec![
+                ("protocol", PROTOCOL.to_string()),
+                ("federation-key-id", format!("{:016x}", key.id())),
+                ("layout", layout()),
+                ("window", settings.window.as_secs().to_string()),
+                (CAPACITY, settings.capacity.to_string()),
+            ],
+        }
+    }
+
+    /// The settings that another side's text tells, and the number of its key. The layout must be ours.
+    ///
+    /// # Errors
+    /// What is missing or not ours.
+    pub fn read(theirs: &str) -> Result<(bulkmark_counts::Settings, u64), String> {
+        let fields: Vec<(&str, &str)> =
+            theirs.split(", ").filter_map(|field| field.split_once('=')).collect();
+        let field = |name: &str| {
+            let found = fields.iter().find(|(other, _)| *other == name).map(|&(_, value)| value);
+            found.ok_or_else(|| format!("parameters without {name}: {theirs:?}"))
+        };
+        for (name, ours) in [("protocol", PROTOCOL.to_string()), ("layout", layout())] {
+            if field(name)? != ours {
+                return Err(format!("{name} is {}, but this program has {ours}", field(name)?));
+            }
+        }
+        let invalid = |name| move || format!("parameters with an invalid {name}: {theirs:?}");
+        let window = field("window")?.parse().ok().filter(|&w| w > 0).ok_or_else(invalid("window"))?;
+        let window = Duration::from_secs(window);
+        let retention = window.saturating_mul(366);
+        let capacity = field("capacity")?.parse().map_err(|_| invalid("capacity")())?;
+        let key = field("federation-key-id")?;
+        let key = u64::from_str_radix(key, 16).map_err(|_| invalid("federation-key-id")())?;
+        Ok((
+            bulkmark_counts::Settings { window, retention, capacity, ..bulkmark_counts::Settings::default() },
+            key,
+        ))
+    }
+
+    /// What the other side's text differs in. Capacities may: each filter that travels tells its own, and those of several sizes stand
+    /// beside one another.
+    ///
+    /// # Errors
+    /// A sentence that names the first parameter that differs, and both values.
+    pub fn check(&self, theirs: &str) -> Result<(), String> {
+        self.compare(theirs, |name| name != CAPACITY)
+    }
+
+    /// The same, of those of a running daemon and of its configuration: no field may differ.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_all(&self, theirs: &str) -> Result<(), String> {
+        self.compare(theirs, |_| true)
+    }
+
+    fn compare(&self, theirs: &str, matters: impl Fn(&str) -> bool) -> Result<(), String> {
+        let theirs: Vec<(&str, &str)> =
+            theirs.split(", ").filter_map(|field| field.split_once('=')).collect();
+        for (name, ours) in self.fields.iter().filter(|(name, _)| matters(name)) {
+            let found = theirs.iter().find(|(other, _)| other == name).map(|&(_, value)| value);
+            if found != Some(ours) {
+                let found = found.unwrap_or("not told");
+                return Err(format!("{name} is {ours} here and {found} on the other side"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.fields.iter().enumerate() {
+            write!(f, "{}{name}={value}", if i > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_named() {
+        let (settings, key) = (bulkmark_counts::Settings::default(), FederationKey::public());
+        let ours = Parameters::new(&settings, &key);
+        assert_eq!(ours.check(&ours.to_string()), Ok(()));
+        let window = settings.window.saturating_mul(2);
+        let theirs = Parameters::new(&bulkmark_counts::Settings { window, ..settings.clone() }, &key);
+        assert_eq!(
+            ours.check(&theirs.to_string()),
+            Err("window is 86400 here and 172800 on the other side".to_owned())
+        );
+        let capacity = settings.capacity.saturating_add(1);
+        let theirs = Parameters::new(&bulkmark_counts::Settings { capacity, ..settings }, &key);
+        assert_ne!(theirs, ours);
+        assert_eq!(ours.check(&theirs.to_string()), Ok(()), "it is raised at one after the other");
+        assert!(ours.check("").is_err_and(|e| e.starts_with("protocol is 1 here and not told")));
+    }
+}

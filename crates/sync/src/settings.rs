@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the configuration says of other servers.
+
+use bulkmark_counts::Hold;
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One `[[upstream]]` or `[[peer]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Upstream {
+    /// `https://HOST:PORT`; on this machine `http://HOST:PORT` or `unix:/PATH`.
+    pub url: String,
+    /// The file with the token that the server's administrator gave out.
+    pub token_file: Option<PathBuf>,
+    /// The authority that signed the server's certificate, if the system does not trust it.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl Upstream {
+    /// Whether the address is one.
+    ///
+    /// # Errors
+    /// What was found and what is expected. A password is not repeated.
+    pub fn check(&self) -> Result<(), String> {
+        const EXPECTED: &str =
+            "expected \"https://HOST:PORT\", or on this machine \"http://HOST:PORT\" or \"unix:/PATH\"";
+        if self.url.starts_with("unix:/") {
+            return Ok(());
+        }
+        let url = reqwest::Url::parse(&self.url);
+        let has_user = match &url {
+            Ok(url) if url.has_host() => !url.username().is_empty() || url.password().is_some(),
+            _ => self.url.contains('@'),
+        };
+        if has_user {
+            let advice = "write the server's token into a file, and name that in token-file";
+            return Err(format!("found an address with a user name or password; {advice}"));
+        }
+        match url {
+            Ok(url) if url.query().is_some() || url.fragment().is_some() => {
+                Err(format!("found an address with \"?\" or \"#\", {EXPECTED}"))
+            }
+            Ok(url) if url.has_host() && ["http", "https"].contains(&url.scheme()) => Ok(()),
+            _ => Err(format!("found {:?}, {EXPECTED}", self.url)),
+        }
+    }
+}
+
+/// `[sync]` of a milter.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Settings {
+    /// The longest time that a report waits for others to travel with.
+    #[serde(with = "humantime_serde")]
+    pub interval: Duration,
+    /// The age of the upstream's counts from which on the header tells it.
+    #[serde(with = "humantime_serde")]
+    pub max_staleness: Duration,
+    /// Whether bulk is still acted on when they are older than that.
+    pub act_when_stale: bool,
+    /// Reports that wait for a server at most.
+    pub max_spool: usize,
+    /// The age at which a report that no server took is dropped.
+    #[serde(with = "humantime_serde")]
+    pub max_spool_age: Duration,
+    /// Files in the form of white lists: mail that they name is counted here alone.
+    pub private: Vec<PathBuf>,
+    /// What of all other mail others are told.
+    pub share: Share,
+    /// What is held of the federation's counts.
+    pub hold: Hold,
+}
+
+/// What others are told of mail.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Share {
+    /// All signatures.
+    #[default]
+    All,
+    /// Near signatures only, by which nobody can test what exactly a message says.
+    Near,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_millis(500),
+            max_staleness: Duration::from_secs(600),
+            act_when_stale: true,
+            max_spool: 1_000_000,
+            max_spool_age: Duration::from_secs(86_400),
+            private: Vec::new(),
+            share: Share::default(),
+            hold: Hold::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_checked_and_passwords_not_repeated() {
+        let check = |url: &str| Upstream { url: url.to_owned(), token_file: None, ca_file: None }.check();
+        for good in
+            ["https://counts.example.org:8721", "http://[::1]:8721/", "https://a/at@path", "unix:/run/s@1"]
+        {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for secret in [
+            "https://me:secret@a:1",
+            "https://secret@a",
+            "https://:secret@a",
+            "me:secret@a:1",
+            "http://a b:secret@c",
+        ] {
+            let told = check(secret).unwrap_err();
+            assert!(told.contains("token-file") && !told.contains("secret"), "{secret}: {told}");
+        }
+        for bad in ["", "counts.example.org:8721", "ftp://a", "http://", "https://a/?token=b", "unix:run/s"] {
+            assert!(check(bad).unwrap_err().contains("https://HOST:PORT"), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The federation's key: who does not have it can neither test guesses nor aim at cells.
+
+use super::signature::{Kind, Signature};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use siphasher::sip128::{Hasher128, SipHasher24};
+use std::fmt;
+use std::hash::Hasher as _;
+
+/// The key of a site that shares its counts with nobody. It is public: with it, anybody can compute signatures, which
+/// tells them nothing, since nobody but the site sees its counts.
+const PUBLIC: &[u8] = b"bulkmark: the public key of sites without a federation, version 1";
+
+/// Bytes that a key must have at least: the strength of a signature.
+const MIN_LEN: usize = 16;
+
+/// A key, and what is made from it once: its HMAC state, and the keys of the cheaper hashes of which a message needs many.
+#[derive(Clone)]
+pub struct FederationKey {
+    mac: Hmac<Sha256>,
+    id: u64,
+    passages: SipHasher24,
+    words: [u8; 16],
+    source_counts: SipHasher24,
+    source_buckets: SipHasher24,
+    nominations: SipHasher24,
+}
+
+/// A key cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum KeyError {
+    /// It is too short to be secret.
+    #[error("the key has {0} bytes, expected at least {MIN_LEN}; make one with: openssl rand -hex 32")]
+    TooShort(usize),
+}
+
+impl FederationKey {
+    /// A key from the bytes of its file; white space around them is not part of it.
+    ///
+    /// # Errors
+    /// When it is shorter than 16 bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+        let bytes = bytes.trim_ascii();
+        if bytes.len() < MIN_LEN { Err(KeyError::TooShort(bytes.len())) } else { Ok(Self::new(bytes)) }
+    }
+
+    /// The key of a site of its own.
+    #[must_use]
+    pub fn public() -> Self {
+        Self::new(PUBLIC)
+    }
+
+    fn new(bytes: &[u8]) -> Self {
+        #[expect(clippy::unreachable, reason = "HMAC takes keys of any length (RFC 2104, section 2)")]
+        let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(bytes).unwrap_or_else(|_| unreachable!());
+        let digest = mac.clone().chain_update(b"key id").finalize().into_bytes();
+        let id = u64::from_le_bytes(std::array::from_fn(|i| digest[i]));
+        let derived = |kind, purpose: &[u8]| signature(&mac, kind, &[purpose]).to_bytes();
+        let hasher = |kind, purpose| SipHasher24::new_with_key(&derived(kind, purpose));
+        Self {
+            id,
+            passages: hasher(Kind::Near, b"passages"),
+            words: derived(Kind::Near, b"words"),
+            source_counts: hasher(Kind::SourceCount, b"networks"),
+            source_buckets: hasher(Kind::SourceBucket, b"buckets"),
+            nominations: hasher(Kind::Nomination, b"signatures"),
+            mac,
+        }
+    }
+
+    /// Names the key without giving it away; holders of filters compare it before they exchange anything.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// A fresh HMAC-SHA-256 under this key, to which the name of a kind was shown.
+    pub fn mac(&self, kind: Kind) -> Hmac<Sha256> {
+        mac_of(&self.mac, kind)
+    }
+
+    /// The signature of content that is at hand.
+    pub fn signature(&self, kind: Kind, content: &[&[u8]]) -> Signature {
+        signature(&self.mac, kind, content)
+    }
+
+    /// The `near` signature of a passage in a slot.
+    pub fn passage(&self, slot: u8, passage: u64) -> Signature {
+        let mut content = [slot; 9];
+        content[1..].copy_from_slice(&passage.to_le_bytes());
+        Signature::from_bytes(self.passages.hash(&content).as_bytes())
+    }
+
+    /// The signature that stands for `of` from one network.
+    pub fn source_count(&self, of: Signature, network: &[u8]) -> Signature {
+        let mut hasher = self.source_counts;
+        hasher.write(&of.to_bytes());
+        hasher.write(network);
+        Signature::from_bytes(hasher.finish128().as_bytes())
+    }
+
+    /// The signature that stands for `of` from the networks of a bucket.
+    pub fn source_bucket(&self, of: Signature, bucket: u8) -> Signature {
+        let mut content = [bucket; 17];
+        content[..16].copy_from_slice(&of.to_bytes());
+        Signature::from_bytes(self.source_buckets.hash(&content).as_bytes())
+    }
+
+    /// The signature that counts by how much people called messages with `of` spam.
+    pub fn nomination(&self, of: Signature) -> Signature {
+        Signature::from_bytes(self.nominations.hash(&of.to_bytes()).as_bytes()).tagged()
+    }
+
+    /// 128 bits that stand for whoever has this name here.
+    pub fn reporter(&self, name: &[u8]) -> [u8; 16] {
+        let mac = self.mac.clone().chain_update(b"reporter/1").chain_update([0]).chain_update(name);
+        let digest = mac.finalize().into_bytes();
+        std::array::from_fn(|i| digest[i])
+    }
+
+    /// A number that stands for a user and somebody that user writes to.
+    pub fn correspondence(&self, user: &str, other: &str) -> u64 {
+        let mac = self.mac.clone().chain_update(b"correspondence/1").chain_update([0]);
+        let digest = mac.chain_update(user).chain_update([0]).chain_update(other).finalize().into_bytes();
+        u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+    }
+
+    /// A number that belongs to a network, whatever it sent.
+    pub fn network(&self, network: &[u8]) -> u8 {
+        self.source_buckets.hash(network).as_bytes()[0]
+    }
+
+    /// The key of the words' hashes.
+    pub const fn words(&self) -> [u8; 16] {
+        self.words
+    }
+}
+
+fn mac_of(mac: &Hmac<Sha256>, kind: Kind) -> Hmac<Sha256> {
+    mac.clone().chain_update(kind.domain()).chain_update([0])
+}
+
+fn signature(mac: &Hmac<Sha256>, kind: Kind, content: &[&[u8]]) -> Signature {
+    let mac = content.iter().fold(mac_of(mac, kind), |mac, piece| mac.chain_update(piece));
+    Signature::from_digest(&mac.finalize().into_bytes().into())
+}
+
+impl fmt::Debug for FederationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FederationKey(id {:016x})", self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_told_apart_and_short_ones_refused() {
+        assert_eq!(FederationKey::from_bytes(b" short \n").unwrap_err(), KeyError::TooShort(5));
+        let a = FederationKey::from_bytes(b"0123456789abcdef\n").unwrap();
+        let b = FederationKey::from_bytes(b"0123456789abcdeF").unwrap();
+        assert_eq!(a.id(), FederationKey::from_bytes(b"0123456789abcdef").unwrap().id());
+        assert_ne!(a.id(), b.id());
+        assert_ne!(a.id(), FederationKey::public().id());
+    }
+}

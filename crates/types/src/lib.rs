@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The types that several crates of bulkmark share: signatures and the key that makes them, reporters, client networks; and text
+//! from outside, made fit for logs, terminals and pages.
+//!
+//! A leaf: it knows neither mail nor ledgers, so a change in reading mail compiles no database, and the other way round.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+#![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
+#![forbid(unsafe_code)]
+
+mod escape;
+mod foreign;
+mod key;
+mod reporters;
+mod signature;
+mod sources;
+
+pub use escape::{escaped, plain, plain_bytes, told, visible};
+pub use foreign::{Foreign, foreign};
+pub use key::{FederationKey, KeyError};
+pub use reporters::{ReporterId, ReporterKind, UNIT, correspondence, nomination, revocation, weigh};
+pub use signature::{Kind, LowInformation, ParseSignatureError, Signature};
+pub use sources::{BUCKETS, ClientNetwork, PRESENT, outbound, source_bucket, source_count};

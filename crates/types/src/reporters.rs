@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What people say of a message: told by further signatures, which are counted like all others, so that a whole federation knows.
+//! docs/people.md says what they are made of, and why.
+
+use super::key::FederationKey;
+use super::signature::Signature;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What the word of somebody who is fully trusted weighs. Weights are counted as reports are, so this is a number; it fits into the
+/// smallest cells.
+pub const UNIT: u32 = 8;
+
+/// The signature that counts by how much people called messages with `of` spam.
+#[must_use]
+pub fn nomination(key: &FederationKey, of: Signature) -> Signature {
+    key.nomination(of)
+}
+
+/// The signature that counts by how much people said that it is no spam, of what this nomination is about; and the other way round.
+#[must_use]
+pub const fn revocation(nomination: Signature) -> Signature {
+    nomination.turned()
+}
+
+/// What a count of `total` weighs of which one's own users said `own`, where the word of others' users weighs so many thousandths.
+#[must_use]
+pub fn weigh(total: u32, own: u32, thousandths: u32) -> u32 {
+    let own = own.min(total);
+    let others = u64::from(total - own) * u64::from(thousandths) / 1000;
+    own.saturating_add(u32::try_from(others).unwrap_or(u32::MAX))
+}
+
+/// The number that stands for a user's mailbox and somebody that user writes to, and tells neither to anybody who does not have the key.
+#[must_use]
+pub fn correspondence(key: &FederationKey, user: &str, other: &str) -> u64 {
+    key.correspondence(user, other)
+}
+
+/// What kind of reporter somebody is, which stands before the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReporterKind {
+    /// A user of this mail server.
+    User,
+    /// An address that nobody uses.
+    Trap,
+    /// A client of another protocol.
+    Door,
+    /// None of these.
+    Other,
+}
+
+impl ReporterKind {
+    /// What stands before the names of this kind.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::User => "user:",
+            Self::Trap => "trap:",
+            Self::Door => "door:",
+            Self::Other => "",
+        }
+    }
+
+    /// Of a whole name.
+    fn of(name: &[u8]) -> Self {
+        let kinds = [Self::User, Self::Trap, Self::Door];
+        kinds.into_iter().find(|kind| name.starts_with(kind.prefix().as_bytes())).unwrap_or(Self::Other)
+    }
+
+    /// As the lowest two bits of an identifier.
+    const fn bits(self) -> u8 {
+        match self {
+            Self::Other => 0,
+            Self::User => 1,
+            Self::Trap => 2,
+            Self::Door => 3,
+        }
+    }
+}
+
+impl fmt::Display for ReporterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Trap => "trap",
+            Self::Door => "door",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// The bits of an identifier's last byte that tell the kind.
+const KIND: u8 = 0b11;
+
+/// Who says something of a message: 128 bits that stand for a name, and tell it to nobody who does not have the key. The last two of them
+/// tell the kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReporterId([u8; 16]);
+
+impl ReporterId {
+    /// Whoever has this name, which may be any bytes. A user `a` and a trap `a` are two.
+    #[must_use]
+    pub fn of(key: &FederationKey, name: &[u8]) -> Self {
+        let mut bytes = key.reporter(name);
+        if let Some(last) = bytes.last_mut() {
+            *last = *last & !KIND | ReporterKind::of(name).bits();
+        }
+        Self(bytes)
+    }
+
+    /// What kind of reporter it is.
+    #[must_use]
+    pub fn kind(&self) -> ReporterKind {
+        let [.., last] = self.0;
+        let kinds = [ReporterKind::User, ReporterKind::Trap, ReporterKind::Door];
+        kinds.into_iter().find(|kind| kind.bits() == last & KIND).unwrap_or(ReporterKind::Other)
+    }
+
+    /// From its bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ReporterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Signatures of people are told from all others without the key, and none is another.
+    #[test]
+    fn what_people_say_is_told_by_its_tag() {
+        let keys = [FederationKey::public(), FederationKey::from_bytes(b"0123456789abcdef").unwrap()];
+        let mut all = std::collections::HashSet::new();
+        for key in &keys {
+            for n in 0..100 {
+                let of = Signature::from_bytes([n; 16]);
+                assert!(!of.is_of_people());
+                let made = [nomination(key, of), revocation(nomination(key, of))];
+                assert!(made.iter().all(|signature| signature.is_of_people()));
+                all.extend(made);
+            }
+        }
+        assert_eq!(all.len(), 400);
+    }
+
+    #[test]
+    fn the_own_word_weighs_whole_and_that_of_others_in_part() {
+        assert_eq!(weigh(24, 8, 500), 16);
+        assert_eq!(weigh(24, 24, 0), 24);
+        assert_eq!(weigh(24, 0, 1000), 24);
+        assert_eq!(weigh(7, 8, 500), 7, "what left with its window was said by somebody here");
+        assert_eq!(weigh(u32::MAX, 0, 1000), u32::MAX);
+    }
+
+    #[test]
+    fn a_name_is_told_to_nobody_without_the_key() {
+        let other = FederationKey::from_bytes(b"0123456789abcdef").unwrap();
+        let of = |key: &FederationKey, name: &str| ReporterId::of(key, name.as_bytes());
+        let key = FederationKey::public();
+        assert_eq!(of(&key, "user:anna"), of(&key, "user:anna"));
+        assert_ne!(of(&key, "user:anna"), of(&other, "user:anna"));
+        assert_ne!(of(&key, "user:anna"), of(&key, "trap:anna"));
+    }
+
+    #[test]
+    fn an_identifier_tells_the_kind() {
+        for n in 0..20 {
+            let kind = |prefix: &str| {
+                ReporterId::of(&FederationKey::public(), format!("{prefix}{n}").as_bytes()).kind()
+            };
+            for of in [ReporterKind::User, ReporterKind::Trap, ReporterKind::Door, ReporterKind::Other] {
+                assert_eq!(kind(of.prefix()), of);
+            }
+            assert_eq!(kind("users:"), ReporterKind::Other);
+        }
+    }
+}

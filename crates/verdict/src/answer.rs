@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is found of a message as programs get it: the JSON of `bulkmark check` and of the HTTP door.
+
+use super::content::Content;
+use super::envelope::Envelope;
+use super::finding::{Counted, Finding};
+use super::from_where::FromWhere;
+use super::reason::Exempt;
+use super::rules::Rules;
+use bulkmark_policy::Verdict;
+use serde::Serialize;
+use std::fmt;
+
+/// What is found of a message, for programs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// The verdict.
+    pub verdict: String,
+    /// What the milter would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// The policy that decides, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// The one of another recipient for whose sake less is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milder: Option<String>,
+    /// Of its body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyCount>,
+    /// Of what it is like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<NearCount>,
+    /// What people say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spam: Option<SpamWeight>,
+    /// The entry that wants it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whitelist: Option<String>,
+    /// Entries of the white list that nearly match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<Missed>,
+    /// From where the count comes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<FromWhere>,
+    /// Why it is only marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// Why there are no counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The count of its body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BodyCount {
+    /// The signature.
+    pub signature: String,
+    /// How often it was seen.
+    pub count: u32,
+    /// From which on it is bulk.
+    pub threshold: u32,
+}
+
+/// How much people call it spam.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SpamWeight {
+    /// The weight.
+    pub weight: String,
+    /// From which on it is spam.
+    pub threshold: u32,
+}
+
+/// The count of what it is like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NearCount {
+    /// Those that the message would report.
+    pub signatures: Vec<String>,
+    /// How often it was seen.
+    pub count: u32,
+    /// From which on it is bulk.
+    pub threshold: u32,
+}
+
+/// An entry of the white list that some condition keeps from matching.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missed {
+    /// Its file and line.
+    entry: String,
+    /// The conditions that do not hold.
+    missing: String,
+}
+
+impl Missed {
+    /// Those of which other conditions do hold.
+    #[must_use]
+    pub fn all(rules: &Rules, envelope: &Envelope, content: &Content) -> Vec<Self> {
+        let nearly = rules.whitelist.nearly(&content.facts(envelope, rules));
+        nearly.into_iter().map(|(entry, missing)| Self { entry: entry.to_string(), missing }).collect()
+    }
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not wanted by the white list entry {}: this does not hold: {}", self.entry, self.missing)
+    }
+}
+
+impl Answer {
+    /// What this finding says of a message, whose content is known where it was read.
+    #[must_use]
+    pub fn of(rules: &Rules, envelope: &Envelope, content: Option<&Content>, finding: &Finding) -> Self {
+        match (finding, content) {
+            (Finding::Counted(counted), Some(content)) => Self::counted(rules, envelope, content, counted),
+            (Finding::Counted(counted), None) => {
+                Self::uncounted(counted.decision.verdict, "it was not read".to_owned())
+            }
+            (Finding::Canary(_), _) => Self::uncounted(Verdict::Bulk, "canary".to_owned()),
+            (Finding::Exempt(Exempt::LowInformation), _) => {
+                let why = content.and_then(|content| content.signatures.body.err());
+                let reason = why.map_or_else(|| Exempt::LowInformation.to_string(), |low| low.to_string());
+                Self::uncounted(Verdict::Exempt, reason)
+            }
+            (Finding::Exempt(reason), _) => {
+                // By which nobody's copy is judged.
+                let by = rules
+                    .parties(envelope)
+                    .first()
+                    .filter(|_| *reason == Exempt::Policy)
+                    .map(|party| party.by);
+                let policy = by.and_then(|by| rules.name(by)).map(str::to_owned);
+                Self { policy, ..Self::uncounted(Verdict::Exempt, reason.to_string()) }
+            }
+            (Finding::Unknown(reason, _), _) => Self::uncounted(Verdict::Unknown, reason.to_string()),
+        }
+    }
+
+    fn uncounted(verdict: Verdict, reason: String) -> Self {
+        Self { verdict: verdict.to_string(), reason: Some(reason), ..Self::default() }
+    }
+
+    fn counted(rules: &Rules, envelope: &Envelope, content: &Content, counted: &Counted) -> Self {
+        let Counted { counts, signature, decision, .. } = counted;
+        let thresholds = rules.terms(decision.by).thresholds;
+        let name = |by| rules.name(by).map(str::to_owned);
+        let body = signature.zip(counts.body).map(|(signature, count)| BodyCount {
+            signature: signature.to_string(),
+            count,
+            threshold: thresholds.body.get(),
+        });
+        let spam = counts
+            .spam
+            .filter(|spam| spam.units() > 0)
+            .map(|spam| SpamWeight { weight: spam.to_string(), threshold: thresholds.spam.get() });
+        let near = counts.near.map(|count| NearCount {
+            signatures: content.signatures.near.reported().map(|signature| signature.to_string()).collect(),
+            count,
+            threshold: thresholds.near.get(),
+        });
+        let whitelist = decision.whitelist.as_ref().map(ToString::to_string);
+        let sources = FromWhere::of(rules, envelope, decision);
+        let missed = if whitelist.is_none() { Missed::all(rules, envelope, content) } else { Vec::new() };
+        Self {
+            verdict: decision.verdict.to_string(),
+            action: Some(decision.action.to_string()),
+            policy: name(decision.by),
+            milder: decision.milder.and_then(name),
+            body,
+            near,
+            spam,
+            whitelist,
+            missed,
+            sources,
+            held: decision.held.map(|held| held.to_string()),
+            reason: None,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a message itself says.
+
+use super::envelope::Envelope;
+use super::rules::Rules;
+use bulkmark_mail::RawMessage;
+use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, Proven};
+use bulkmark_signature::{Signatures, signatures};
+
+/// Recipients of a message of whom it is asked whether they wrote to its sender.
+const MOST_LOOKED: usize = 1000;
+
+/// The signatures of a message, and the fields by which white lists know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Addresses of the From field.
+    pub from: Vec<String>,
+    /// The list id.
+    pub list_id: Option<String>,
+    /// The Message-ID as it stands.
+    pub message_id: Option<String>,
+    /// Names that stand behind it, as far as it was verified.
+    pub proven: Proven,
+    /// Names that it claims, where they are verified here.
+    pub claimed: Proven,
+    /// Why not all of them could be, if DNS had no answer.
+    pub unverified: Option<&'static str>,
+    /// Recipients who wrote to an address by which it comes, whoever sent it; where that is known.
+    pub correspondences: Vec<Correspondence>,
+    /// The signatures.
+    pub signatures: Signatures,
+}
+
+impl Content {
+    /// Reads a message.
+    #[must_use]
+    pub fn of(message: &RawMessage, rules: &Rules) -> Self {
+        let fields = message.fields();
+        Self {
+            proven: rules.authentication.proven(&fields),
+            claimed: Proven::default(),
+            unverified: None,
+            correspondences: Vec::new(),
+            from: fields.from,
+            list_id: fields.list_id,
+            message_id: fields.message_id,
+            signatures: signatures(message, &rules.key, &rules.signature),
+        }
+    }
+
+    /// The same with what it claims, where that is verified here.
+    #[must_use]
+    pub fn claiming(message: &RawMessage, rules: &Rules, sender: Option<&str>) -> Self {
+        let content = Self::of(message, rules);
+        let claims = || Proven::claimed(&message.fields(), sender);
+        Self { claimed: rules.verifies().then(claims).unwrap_or_default(), ..content }
+    }
+
+    /// What it is held against lists by.
+    #[must_use]
+    pub fn facts<'a>(&'a self, envelope: &'a Envelope, rules: &'a Rules) -> Facts<'a> {
+        Facts {
+            client_ip: envelope.client,
+            client_host: envelope.host.as_deref(),
+            sender: envelope.sender.as_deref(),
+            recipients: &envelope.recipients,
+            from: &self.from,
+            list_id: self.list_id.as_deref(),
+            signature: self.signatures.body.ok(),
+            proven: Some(self.proven.for_sender(envelope.sender.as_deref())),
+            claimed: rules.authentication.is_here().then_some(&self.claimed),
+            mailboxes: Some(&rules.mailboxes),
+            known_to: &[],
+            answers: Some(&envelope.answers),
+        }
+    }
+
+    /// Its recipients, each with the addresses by which it comes: they may have written there.
+    #[must_use]
+    pub fn possible_correspondences(&self, envelope: &Envelope) -> Vec<Correspondence> {
+        let sender = envelope.sender.iter().map(|sender| (Claim::Sender, sender));
+        // Of several authors none is proven.
+        let from = if let [from] = &self.from[..] { Some((Claim::From, from)) } else { None };
+        let claims: Vec<_> = sender.chain(from).filter(|(_, address)| address.contains('@')).collect();
+        let of = |recipient: &String, &(claim, address): &(Claim, &String)| Correspondence {
+            recipient: recipient.clone(),
+            address: address.clone(),
+            claim,
+        };
+        let recipients = envelope.recipients.iter().take(MOST_LOOKED);
+        recipients.flat_map(|recipient| claims.iter().map(move |claim| of(recipient, claim))).collect()
+    }
+
+    /// Recipients who wrote to whom it comes from, as far as it is verified that it does. Whoever verifies mail is believed; where nobody
+    /// does, the client's name must do.
+    #[must_use]
+    pub(super) fn known_to(&self, facts: &Facts<'_>, rules: &Rules) -> Vec<String> {
+        let by_host = rules.authentication.authenticate == Authenticate::No;
+        let known = self.correspondences.iter().filter(|of| of.is_proven(facts, by_host));
+        known.map(|of| of.recipient.clone()).collect()
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is said of the networks that a count came from.
+
+use super::envelope::Envelope;
+use super::rules::Rules;
+use bulkmark_policy::{Backing, Decision, Held, Sources};
+use serde::Serialize;
+
+/// The networks of a message that is bulk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FromWhere {
+    /// Networks beside its own.
+    others: u32,
+    /// Its own one, where it was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<String>,
+    /// How often that sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    own: Option<u32>,
+    /// How many others are wanted.
+    min_sources: u32,
+    /// Whether it is only marked for that.
+    held: bool,
+}
+
+impl FromWhere {
+    /// What there is to say, if it is bulk and networks matter.
+    #[must_use]
+    pub fn of(rules: &Rules, envelope: &Envelope, decision: &Decision) -> Option<Self> {
+        let Backing::Known(Sources { others, own }) = decision.backing else { return None };
+        Some(Self {
+            others,
+            network: envelope.network().map(|network| network.to_string()),
+            own,
+            min_sources: rules.terms(decision.by).thresholds.min_sources.get(),
+            held: decision.held == Some(Held::Sources),
+        })
+    }
+
+    /// The same for people.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Self { others, network, own, min_sources, held } = self;
+        let own = match (network, own) {
+            (Some(network), Some(own)) => format!("its own network, {network}, sent it {own} times"),
+            _ => "its own is not known (--ip)".to_owned(),
+        };
+        let others = match others {
+            1 => "it came from 1 other network".to_owned(),
+            others => format!("it came from {others} other networks"),
+        };
+        let follows = if *held { "too few to do more than mark it" } else { "enough to act on it" };
+        format!("{others}; {own}: {follows} (min-sources {min_sources})")
+    }
+}

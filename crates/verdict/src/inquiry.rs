@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From the signatures of a message to its counts, by questions that the caller puts to a ledger.
+//!
+//! A message takes one question. Where the answer says that something of it was seen before, a second one asks what it was seen
+//! with, and a third one reports what follows. Where it was seen often, they also ask from which networks, and a fourth one may
+//! report that. docs/signatures.md has the reasons.
+
+use super::question::Question;
+use super::settled::Settled;
+use super::trail::Trail;
+use bulkmark_policy::{Backings, Counts, Range};
+use bulkmark_signature::Signatures;
+use bulkmark_signature::near::{Judgement, Seen, stray};
+use bulkmark_types::{ClientNetwork, FederationKey, Signature};
+
+/// Whether a message is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It is reported so many times, and its counts include these.
+    Report(u32),
+    /// It is only asked for; its counts are those of messages before it.
+    Ask,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// What the message says, and what it is like.
+    Counts,
+    /// Where what it is like was found.
+    Doubts,
+    /// What follows for others.
+    Afterwards,
+    /// From where what it is like came.
+    Sources,
+    Done,
+}
+
+/// What the open question is about.
+#[derive(Debug, Default)]
+struct Open {
+    /// The signatures besides that of the body, in the order of the answer; of strays, those that they are about.
+    near: Vec<Signature>,
+    /// How many of them are reported with it, the first ones.
+    reported: usize,
+    /// Those whose sources are asked for at its end.
+    anchors: Vec<Signature>,
+}
+
+/// The parts of a question.
+#[derive(Debug, Default)]
+struct Parts {
+    reported: Vec<Signature>,
+    once: Vec<Signature>,
+    also: Vec<(Signature, u32)>,
+    asked: Vec<Signature>,
+    anchors: Vec<Signature>,
+}
+
+/// The questions about one message. Put each to a ledger, [`answer`](Self::answer) it, until there is none.
+#[derive(Debug)]
+pub struct Inquiry<'a> {
+    signatures: &'a Signatures,
+    key: &'a FederationKey,
+    mode: Mode,
+    step: Step,
+    open: Open,
+    seen: Seen,
+    body: Option<u32>,
+    /// None until they are known.
+    near: Option<Judgement>,
+    reported: usize,
+    /// None where it does not matter from where copies come.
+    trail: Option<Trail<'a>>,
+    is_apart: bool,
+    /// Whether the message was reported before, and only what follows from all counts is reported now.
+    is_late: bool,
+    /// Counts below this are not known.
+    unknown_below: Option<u32>,
+}
+
+impl<'a> Inquiry<'a> {
+    /// About a message with these signatures, which were made under `key`.
+    #[must_use]
+    pub fn new(signatures: &'a Signatures, key: &'a FederationKey, mode: Mode) -> Self {
+        let step = if signatures.is_empty() { Step::Done } else { Step::Counts };
+        Self {
+            signatures,
+            key,
+            mode,
+            step,
+            open: Open::default(),
+            seen: Seen::default(),
+            body: None,
+            near: None,
+            reported: 0,
+            trail: None,
+            is_apart: false,
+            is_late: false,
+            unknown_below: None,
+        }
+    }
+
+    /// The same for mail that one's own users send: it is counted apart from what comes to them.
+    #[must_use]
+    pub const fn apart(mut self) -> Self {
+        self.is_apart = true;
+        self
+    }
+
+    /// The same for a message that was reported, and judged by a part of the counts: what follows from all of them, which include it, is
+    /// reported now.
+    #[must_use]
+    pub const fn afterwards(mut self) -> Self {
+        self.is_late = true;
+        self
+    }
+
+    /// The same for a message from this network, none if it is not known: it is also asked from which networks copies came, and
+    /// that it came from this one is reported, where one of these thresholds wants to know.
+    #[must_use]
+    pub fn from_network(mut self, client: Option<ClientNetwork>, range: impl Into<Range>) -> Self {
+        let range = range.into();
+        let times = if let Mode::Report(times) = self.mode { times } else { 0 };
+        let is_wanted = !range.highest.min_sources.is_off();
+        self.trail = is_wanted.then(|| Trail::new(self.key, client, range, times));
+        self
+    }
+
+    /// What was settled for other messages within a minute of `now`, in seconds since 1970, is not asked again.
+    #[must_use]
+    pub const fn recalling(mut self, settled: &'a Settled, now: u64) -> Self {
+        if let Some(trail) = &mut self.trail {
+            trail.recall(settled, now);
+        }
+        self
+    }
+
+    /// The next question; none when the counts are known and all is said.
+    pub fn ask(&mut self) -> Option<Question> {
+        loop {
+            let Parts { reported, once, also, asked, anchors } = self.next()?;
+            self.open = Open { near: [&once[..], &asked].concat(), reported: once.len(), anchors };
+            let mut asked = if self.step == Step::Doubts { self.strays(&asked) } else { asked };
+            let before = asked.len();
+            if let Some(trail) = &self.trail {
+                asked.extend(trail.questions(self.key, &self.open.anchors));
+            }
+            let asked_exact = if self.step == Step::Doubts { asked.len() - before } else { 0 };
+            let question = match self.mode {
+                Mode::Report(_) if self.is_late && self.step == Step::Counts => {
+                    Question { asked: [reported, once, asked].concat(), ..Question::default() }
+                }
+                Mode::Report(times) => {
+                    let also_exact = self.step == Step::Afterwards && !also.is_empty();
+                    Question { reported, once, also, also_exact, asked, asked_exact, times }
+                }
+                Mode::Ask => {
+                    self.open.reported = 0;
+                    Question { asked: [reported, once, asked].concat(), ..Question::default() }
+                }
+            };
+            if !question.is_empty() {
+                self.reported += question.reported.len() + question.once.len() + question.also.len();
+                return Some(if self.is_apart { question.apart(self.key) } else { question });
+            }
+            self.answer(&[]);
+        }
+    }
+
+    /// What is to be reported and asked in this step.
+    fn next(&mut self) -> Option<Parts> {
+        let near = &self.signatures.near;
+        let counts = self.counts();
+        Some(match self.step {
+            Step::Counts => {
+                let reported = self.signatures.body.ok().into_iter().collect();
+                let once = distinct(near.reported());
+                let asked = near.asked().into_iter().filter(|signature| !once.contains(signature));
+                let asked = distinct(asked);
+                Parts { reported, once, asked, ..Parts::default() }
+            }
+            Step::Doubts => {
+                let body = self.signatures.body.ok();
+                let anchors = self.trail.as_mut().map(|trail| trail.ask_body(body, self.body));
+                let (asked, anchors) = (distinct(near.doubts(&self.seen)), anchors.unwrap_or_default());
+                Parts { asked, anchors, ..Parts::default() }
+            }
+            Step::Afterwards => {
+                let carriers = |judgement| near.carriers(judgement, &self.seen);
+                let carriers = || self.near.as_ref().map(carriers).unwrap_or_default();
+                let anchors = self.trail.as_mut().map(|trail| trail.ask_near(carriers, counts));
+                let anchors = anchors.unwrap_or_default();
+                // Who only asks adds nothing.
+                if self.mode == Mode::Ask {
+                    return Some(Parts { anchors, ..Parts::default() });
+                }
+                let once = distinct(near.afterwards(self.key, &self.seen).into_iter());
+                let also = self.trail.as_ref().map(|trail| trail.report_body(self.key, self.body));
+                Parts { once, also: also.unwrap_or_default(), anchors, ..Parts::default() }
+            }
+            Step::Sources => {
+                let also = self.trail.as_ref().map(|trail| trail.report_near(self.key, counts));
+                Parts { also: also.unwrap_or_default(), ..Parts::default() }
+            }
+            Step::Done => return None,
+        })
+    }
+
+    fn strays(&self, of: &[Signature]) -> Vec<Signature> {
+        of.iter().map(|&signature| stray(self.key, signature)).collect()
+    }
+
+    /// Takes the answer to the question that [`ask`](Self::ask) gave last.
+    pub fn answer(&mut self, counts: &[u32]) {
+        let Open { near, reported, anchors } = std::mem::take(&mut self.open);
+        let mut counts = counts;
+        if self.step == Step::Counts && self.signatures.body.is_ok() {
+            self.body = counts.split_off_first().copied();
+        }
+        let (counts, of_sources) = counts.split_at(near.len().min(counts.len()));
+        // What this report added is taken off again: near-replicas are judged by what was seen before.
+        let before = |(i, &count): (usize, &u32)| if i < reported { count.saturating_sub(1) } else { count };
+        let before: Vec<u32> = counts.iter().enumerate().map(before).collect();
+        let trail = self.trail.as_mut().filter(|_| !anchors.is_empty());
+        match self.step {
+            Step::Counts => {
+                self.seen.add(&near, &before);
+                self.step = Step::Doubts;
+            }
+            Step::Doubts => {
+                if let Some(trail) = trail {
+                    trail.answer_body(anchors, of_sources);
+                }
+                self.seen.add_strays(&near, &before);
+                let all = &self.signatures.near;
+                self.near = (!all.is_empty()).then(|| all.judge(&self.seen));
+                self.step = Step::Afterwards;
+            }
+            Step::Afterwards => {
+                if let Some(trail) = trail {
+                    trail.answer_near(anchors, of_sources);
+                }
+                self.step = Step::Sources;
+            }
+            Step::Sources | Step::Done => self.step = Step::Done,
+        }
+    }
+
+    /// The open question has no answer and will have none. True when the message can be judged nevertheless, by what is known
+    /// by now: of its near-replicas that may be nothing, since what is known of them in part may be too much. From where copies
+    /// came is not known then.
+    pub fn fail(&mut self) -> bool {
+        self.step = Step::Done;
+        if let Some(trail) = &mut self.trail {
+            trail.fail();
+        }
+        self.body.is_some() || self.near.is_some()
+    }
+
+    /// Nothing more is asked, and what was answered are counts of which those below `bound` may be too low: such a message is not known
+    /// to be like others, whatever they say of that. From where copies came is not known, either.
+    pub fn stop(&mut self, bound: u32) {
+        let near = self.near.take().unwrap_or_else(|| self.signatures.near.judge(&self.seen));
+        let near = Judgement { count: near.count.min(bound.saturating_sub(2)), ..near };
+        self.near = (!self.signatures.near.is_empty()).then_some(near);
+        // What is held is known as it was before this message.
+        let this = if let Mode::Report(times) = self.mode { times } else { 0 };
+        self.unknown_below = Some(bound.saturating_add(this));
+        self.step = Step::Done;
+        if let Some(trail) = &mut self.trail {
+            trail.fail();
+        }
+    }
+
+    /// Below which count those of this message may be too low; none where all are known.
+    #[must_use]
+    pub const fn unknown_below(&self) -> Option<u32> {
+        self.unknown_below
+    }
+
+    /// Whether several of its signatures are counted together, so that each may be low where their sum is not.
+    #[must_use]
+    pub fn is_scattered(&self) -> bool {
+        !self.signatures.near.unsure.is_empty()
+    }
+
+    /// Whether nothing is reported.
+    #[must_use]
+    pub fn only_asks(&self) -> bool {
+        self.mode == Mode::Ask
+    }
+
+    /// Whether its first question was asked, and has no answer yet.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.step == Step::Counts
+    }
+
+    /// The counts.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let this = u32::from(self.mode != Mode::Ask);
+        Counts {
+            body: self.body,
+            near: self.near.as_ref().map(|near| near.count.saturating_add(this)),
+            spam: None,
+        }
+    }
+
+    /// From where the copies came, as far as it matters.
+    #[must_use]
+    pub fn backings(&self) -> Backings {
+        self.trail.as_ref().map(|trail| trail.backings(self.counts())).unwrap_or_default()
+    }
+
+    /// What is known of its near-replicas, once it is.
+    #[must_use]
+    pub const fn near(&self) -> Option<&Judgement> {
+        self.near.as_ref()
+    }
+
+    /// How often its signatures were seen, and with what; none where that is known in part only.
+    #[must_use]
+    pub fn seen(&self) -> Option<&Seen> {
+        self.unknown_below.is_none().then_some(&self.seen)
+    }
+
+    /// The same, as far as it is known.
+    #[must_use]
+    pub fn into_seen(self) -> Seen {
+        self.seen
+    }
+
+    /// How many signatures were reported.
+    #[must_use]
+    pub const fn reported(&self) -> usize {
+        self.reported
+    }
+}
+
+/// The same without what stands there a second time: one message says everything once.
+fn distinct(signatures: impl Iterator<Item = Signature>) -> Vec<Signature> {
+    let mut seen = Vec::with_capacity(signatures.size_hint().0);
+    for signature in signatures {
+        if !seen.contains(&signature) {
+            seen.push(signature);
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkmark_mail::RawMessage;
+    use bulkmark_signature::signatures;
+    use std::collections::HashMap;
+
+    fn of(raw: &str) -> Signatures {
+        let raw = RawMessage::from_bytes(raw.as_bytes()).unwrap();
+        signatures(&raw, &FederationKey::public(), &bulkmark_signature::Settings::default())
+    }
+
+    /// A ledger in memory, whose disk fails after so many questions.
+    #[derive(Default)]
+    struct Ledger(HashMap<Signature, u32>);
+
+    impl Ledger {
+        fn judge(&mut self, signatures: &Signatures, mode: Mode, after: usize) -> Option<Counts> {
+            let key = FederationKey::public();
+            let mut inquiry = Inquiry::new(signatures, &key, mode);
+            let mut left = after;
+            while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
+                assert_eq!(also, [], "nobody said from where it comes");
+                if left == 0 {
+                    return inquiry.fail().then(|| inquiry.counts());
+                }
+                left -= 1;
+                inquiry.answer(&self.count(&reported, &once, &asked, times));
+            }
+            Some(inquiry.counts())
+        }
+
+        fn answer_all(&mut self, inquiry: &mut Inquiry<'_>) {
+            while let Some(Question { reported, once, asked, times, .. }) = inquiry.ask() {
+                inquiry.answer(&self.count(&reported, &once, &asked, times));
+            }
+        }
+
+        fn count(
+            &mut self,
+            reported: &[Signature],
+            once: &[Signature],
+            asked: &[Signature],
+            times: u32,
+        ) -> Vec<u32> {
+            for (signatures, times) in [(reported, times), (once, 1)] {
+                for signature in signatures {
+                    *self.0.entry(*signature).or_default() += times;
+                }
+            }
+            let all = [reported, once, asked].into_iter().flatten();
+            all.map(|s| self.0.get(s).copied().unwrap_or(0)).collect()
+        }
+    }
+
+    const LETTER: &str = "Subject: x\n\nalpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu\n";
+
+    #[test]
+    fn a_disk_that_fails_between_two_reports_leaves_the_count_of_the_body() {
+        let (mut ledger, letter) = (Ledger::default(), of(LETTER));
+        for n in 1..=9 {
+            let counts = ledger.judge(&letter, Mode::Report(1), 2);
+            assert_eq!(counts, Some(Counts { body: Some(n), near: Some(n), spam: None }));
+        }
+        let counts = ledger.judge(&letter, Mode::Report(1), 1);
+        assert_eq!(counts, Some(Counts { body: Some(10), near: None, spam: None }));
+        assert_eq!(ledger.judge(&letter, Mode::Report(1), 0), None);
+        // It was counted, once.
+        let counts = ledger.judge(&letter, Mode::Report(1), 2);
+        assert_eq!(counts, Some(Counts { body: Some(11), near: Some(11), spam: None }));
+    }
+
+    /// What has no body to be judged by is not taken for clean.
+    #[test]
+    fn without_a_body_there_is_no_count() {
+        let links =
+            of("Content-Type: text/html\n\n<a href='http://a.example/'>x</a><a href='http://b.example/'>\n");
+        assert!(links.body.is_err() && !links.near.is_empty());
+        let mut ledger = Ledger::default();
+        for n in 1..=9 {
+            assert_eq!(ledger.judge(&links, Mode::Report(1), 2).unwrap().near, Some(n));
+        }
+        assert_eq!(ledger.judge(&links, Mode::Report(1), 1), None);
+    }
+
+    #[test]
+    fn asking_counts_nothing_and_says_what_was_seen() {
+        let (mut ledger, letter) = (Ledger::default(), of(LETTER));
+        let asked = |ledger: &mut Ledger| ledger.judge(&letter, Mode::Ask, 2).unwrap();
+        assert_eq!(asked(&mut ledger), Counts { body: Some(0), near: Some(0), spam: None });
+        for n in 1..=9 {
+            // To three recipients: three of the one, one of the other.
+            let counts = ledger.judge(&letter, Mode::Report(3), 2).unwrap();
+            assert_eq!(counts, Counts { body: Some(3 * n), near: Some(n), spam: None });
+            assert_eq!(asked(&mut ledger), counts);
+        }
+    }
+
+    #[test]
+    fn outbound_mail_is_counted_apart() {
+        let (mut ledger, letter, key) = (Ledger::default(), of(LETTER), FederationKey::public());
+        for n in 1..=9 {
+            assert_eq!(ledger.judge(&letter, Mode::Report(1), 3).unwrap().body, Some(n));
+            let mut inquiry = Inquiry::new(&letter, &key, Mode::Report(2)).apart();
+            ledger.answer_all(&mut inquiry);
+            assert_eq!(inquiry.counts(), Counts { body: Some(2 * n), near: Some(n), spam: None });
+        }
+    }
+
+    #[test]
+    fn of_nothing_nothing_is_asked() {
+        let (none, key) = (of("Subject: x\n\nok\n"), FederationKey::public());
+        let mut inquiry = Inquiry::new(&none, &key, Mode::Report(1));
+        assert_eq!(inquiry.ask(), None);
+        assert_eq!((inquiry.counts(), inquiry.reported()), (Counts::default(), 0));
+    }
+
+    /// Whatever made a signature come twice, one message reports it once.
+    #[test]
+    fn each_signature_is_reported_once() {
+        let mut twice = of(LETTER);
+        twice.near.things = [1, 1, 2]
+            .map(|n| (bulkmark_signature::near::Thing::Links, Signature::from_bytes([n; 16])))
+            .into();
+        let key = FederationKey::public();
+        let question = Inquiry::new(&twice, &key, Mode::Report(1)).ask().unwrap();
+        let all = [question.reported, question.once, question.asked].concat();
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), all.len());
+        let mut ledger = Ledger::default();
+        for n in 1..=5 {
+            let counts = ledger.judge(&twice, Mode::Report(1), 2).unwrap();
+            assert_eq!(counts, Counts { body: Some(n), near: Some(n), spam: None });
+        }
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Messages to several recipients with several policies: nobody's mail is taken away for the sake of others.
+
+use super::{Content, Counted, Envelope, Finding, Rules};
+use bulkmark_mail::RawMessage;
+use bulkmark_policy::{
+    Action, Backing, Backings, Correspondents, Counts, Defaults, Held, Policies, Policy, PolicySettings,
+    Sources, Verdict, Weight, WhiteList,
+};
+use proptest::prelude::*;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Recipients that policies and white lists may name.
+const USERS: u8 = 6;
+
+const RAW: &[u8] = b"From: a@sender.test\n\nA letter of eight words, or more than these.\n";
+
+fn address(user: u8) -> String {
+    format!("u{user}@box.test")
+}
+
+/// What one policy, or the file itself, says.
+#[derive(Debug, Clone)]
+struct Said {
+    users: Vec<u8>,
+    judge: bool,
+    body: u32,
+    near: u32,
+    bulk: Action,
+    near_action: Action,
+    /// From so many people on it is spam, and what is done then.
+    spam: (u32, Action),
+    /// Whether mail from those to whom they wrote is only marked.
+    spares: bool,
+    list: String,
+}
+
+impl Said {
+    /// As it stands in a `[[policy]]`.
+    fn settings(&self, name: usize) -> PolicySettings {
+        let users: Vec<String> = self.users.iter().map(|&user| address(user)).collect();
+        let text = format!(
+            "name = \"p{name}\"\nmatch = {{ recipient = {users:?} }}\njudge = {}\n\
+             thresholds = {{ body = {}, near = {}, spam = {} }}\nactions = {{ bulk = \"{}\", near = \"{}\", spam = \"{}\", \
+             correspondents = \"{}\" }}\nwhitelist = {{ files = [\"list\"] }}\n",
+            self.judge,
+            self.body,
+            self.near,
+            self.spam.0,
+            self.bulk,
+            self.near_action,
+            self.spam.1,
+            if self.spares { "never-refuse" } else { "off" }
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    fn read(&self) -> impl Fn(&Path) -> io::Result<Vec<u8>> {
+        let list = self.list.clone();
+        move |_| Ok(list.clone().into_bytes())
+    }
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop::sample::select(Action::ALL.to_vec())
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let list = prop_oneof![
+        4 => Just(String::new()),
+        2 => (0..USERS).prop_map(|user| format!("recipient {}\n", address(user))),
+        1 => Just("sender sender.test\n".to_owned()),
+    ];
+    let threshold = || prop::sample::select(vec![1u32, 10, 20, 30]);
+    let users = prop::collection::vec(0..USERS, 1..4);
+    let judge = prop::bool::weighted(0.8);
+    let spam = (1..4u32, action());
+    (users, judge, (threshold(), threshold()), (action(), action()), spam, any::<bool>(), list).prop_map(
+        |(users, judge, (body, near), (bulk, near_action), spam, spares, list)| Said {
+            users,
+            judge,
+            body,
+            near,
+            bulk,
+            near_action,
+            spam,
+            spares,
+            list,
+        },
+    )
+}
+
+fn backing() -> impl Strategy<Value = Backing> {
+    let known = (0..5u32, prop::option::of(0..40u32));
+    prop_oneof![
+        Just(Backing::NotAsked),
+        Just(Backing::Unknown),
+        known.prop_map(|(others, own)| Backing::Known(Sources { others, own })),
+    ]
+}
+
+fn rules(all: &Said, policies: &[Said]) -> Rules {
+    let mut rules = Rules::default();
+    rules.judge = all.judge;
+    rules.thresholds.body = i64::from(all.body).try_into().unwrap();
+    rules.thresholds.near = i64::from(all.near).try_into().unwrap();
+    rules.thresholds.spam = i64::from(all.spam.0).try_into().unwrap();
+    (rules.actions.bulk, rules.actions.near, rules.actions.spam) = (all.bulk, all.near_action, all.spam.1);
+    rules.actions.correspondents = if all.spares { Correspondents::NeverRefuse } else { Correspondents::Off };
+    rules.whitelist = WhiteList::load(&[PathBuf::from("l")], &all.read()).unwrap();
+    let defaults = Defaults { judge: rules.judge, thresholds: &rules.thresholds, actions: &rules.actions };
+    let load = |(i, said): (usize, &Said)| Policy::load(&said.settings(i), defaults, &said.read()).unwrap();
+    rules.policies = Policies(policies.iter().enumerate().map(load).collect());
+    rules
+}
+
+/// Verdict and action for a message to these, from somebody to whom `writers` wrote.
+fn judged(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)) -> (Verdict, Action) {
+    let recipients = users.iter().map(|&user| address(user)).collect();
+    let envelope = Envelope {
+        sender: Some("a@sender.test".to_owned()),
+        host: Some("mx.sender.test".to_owned()),
+        recipients,
+        ..Envelope::default()
+    };
+    let mut content = Content::of(&RawMessage::from_bytes(RAW).unwrap(), rules);
+    content.correspondences = content.possible_correspondences(&envelope);
+    content.correspondences.retain(|of| writers.iter().any(|&writer| address(writer) == of.recipient));
+    match Counted::find(rules, &envelope, &content, known, None) {
+        Finding::Counted(counted) => {
+            let decision = counted.decision;
+            assert!(rules.judges(decision.by), "who is not judged decides nothing");
+            assert!(
+                decision.milder.is_none_or(|milder| decision.action == Action::Mark && milder != decision.by)
+            );
+            // What is held is only marked, and what people call spam is not held for where it comes from.
+            assert!(decision.held.is_none() || decision.action == Action::Mark, "{decision:?}");
+            let is_of_sources = decision.held == Some(Held::Sources);
+            assert!(decision.verdict == Verdict::Bulk || !is_of_sources, "{decision:?}");
+            (decision.verdict, decision.action)
+        }
+        Finding::Exempt(_) => (Verdict::Exempt, Action::Mark),
+        other => panic!("{other:?}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// For all policies and recipients: nobody's copy is treated more harshly than it would be alone, what anybody wants is delivered,
+    /// a copy for somebody who wrote to its sender included, and what is bulk or spam for nobody is not called so.
+    #[test]
+    fn nobody_loses_mail_for_the_sake_of_others(
+        all in said(),
+        policies in prop::collection::vec(said(), 0..5),
+        users in prop::collection::vec(0..USERS, 1..6),
+        writers in prop::collection::vec(0..USERS, 0..3),
+        counts in (prop::option::of(0..40u32), prop::option::of(0..40u32)),
+        units in prop::option::of(0..40u32),
+        backings in (backing(), backing()),
+    ) {
+        let rules = rules(&all, &policies);
+        let known = (
+            Counts { body: counts.0, near: counts.1, spam: units.map(Weight::of_units) },
+            Backings { body: backings.0, near: backings.1 },
+        );
+        let (verdict, action) = judged(&rules, &users, &writers, known);
+        let alone: Vec<_> = users.iter().map(|&user| judged(&rules, &[user], &writers, known)).collect();
+        for (of_one, his) in &alone {
+            prop_assert!(action.harshness() <= his.harshness(), "{action} for all, {his} alone");
+            if matches!(of_one, Verdict::Whitelisted | Verdict::Exempt) {
+                prop_assert_eq!(action, Action::Mark);
+            }
+        }
+        // Nor is anything delivered that all of them would have refused.
+        let mildest = alone.iter().map(|(_, his)| his.harshness()).min();
+        prop_assert_eq!(Some(action.harshness()), mildest);
+        let has = |wanted: Verdict| alone.iter().any(|(verdict, _)| *verdict == wanted);
+        prop_assert_eq!(verdict.is_unwanted(), has(Verdict::Bulk) || has(Verdict::Spam));
+        prop_assert!(has(verdict), "{verdict} for all, and for nobody alone");
+        prop_assert_eq!(verdict == Verdict::Exempt, alone.iter().all(|(of_one, _)| *of_one == Verdict::Exempt));
+        prop_assert!(verdict != Verdict::Whitelisted || !has(Verdict::Clean));
+    }
+
+    /// Only copies that are judged are counted.
+    #[test]
+    fn who_opted_out_is_not_counted(
+        all in said(),
+        policies in prop::collection::vec(said(), 0..5),
+        users in prop::collection::btree_set(0..USERS, 1..6),
+    ) {
+        let rules = rules(&all, &policies);
+        let known = (Counts::default(), Backings::default());
+        let wants = |user: &&u8| judged(&rules, &[**user], &[], known).0 != Verdict::Exempt;
+        let expected = users.iter().filter(wants).count();
+        let recipients = users.iter().map(|&user| address(user)).collect();
+        let envelope = Envelope { recipients, ..Envelope::default() };
+        prop_assert_eq!(rules.mailboxes(&rules.parties(&envelope)).len(), expected);
+    }
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! All that a message is judged by. A reload puts new rules in the place of the old ones; a message keeps those under
+//! which it began.
+
+use super::envelope::Envelope;
+use super::header::HeaderName;
+use super::inquiry::Inquiry;
+use super::reason::Exempt;
+use bulkmark_policy::{
+    Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Mailboxes, Network, OnFailure,
+    OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Terms, Thresholds, Traps,
+    WhiteList,
+};
+use bulkmark_types::FederationKey;
+use std::collections::HashSet;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// The rules in force.
+#[derive(Debug)]
+pub struct Rules {
+    /// This mail server's name in the header; where there is none, the one that the MTA tells.
+    pub hostname: Option<String>,
+    /// The name of the header.
+    pub header: HeaderName,
+    /// Clients whose mail is neither counted nor judged.
+    pub exempt_networks: Vec<Network>,
+    /// Whether loopback clients and local submission are such.
+    pub exempt_loopback: bool,
+    /// Whether authenticated clients are such.
+    pub exempt_authenticated: bool,
+    /// What happens to a message that could not be judged.
+    pub on_failure: OnFailure,
+    /// The longest time from the end of a message to its verdict.
+    pub deadline: Duration,
+    /// The age of the upstream's counts, in seconds, from which on the header tells it.
+    pub max_staleness: u64,
+    /// Whether bulk is acted on when they are older than that.
+    pub act_when_stale: bool,
+    /// How long tables elsewhere are given for their answers.
+    pub table_timeout: Duration,
+    /// Whether bulk is acted on where one did not answer.
+    pub act_when_unanswered: bool,
+    /// What counts as one report.
+    pub per: Per,
+    /// Which recipients are one.
+    pub mailboxes: Mailboxes,
+    /// Whether mail to those whom no policy names is judged and counted.
+    pub judge: bool,
+    /// Who gets something else than what follows here.
+    pub policies: Policies,
+    /// From which count on a message is bulk.
+    pub thresholds: Thresholds,
+    /// What is done with bulk.
+    pub actions: Actions,
+    /// Which bulk is wanted.
+    pub whitelist: WhiteList,
+    /// Which mail is one's own users', and what they may send.
+    pub outbound: OutboundSettings,
+    /// Of which mail other servers are told nothing.
+    pub private: WhiteList,
+    /// Whether they are told the exact signatures of all other mail.
+    pub shares_exact: bool,
+    /// What is made of what people say.
+    pub people: PeopleSettings,
+    /// To whom only spam is sent.
+    pub traps: Traps,
+    /// Whose word counts on DKIM, SPF and DMARC.
+    pub authentication: Authentication,
+    /// How signatures are made.
+    pub signature: bulkmark_signature::Settings,
+    /// Under which key.
+    pub key: FederationKey,
+}
+
+/// Those of a configuration that says nothing.
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            hostname: None,
+            header: HeaderName::default(),
+            exempt_networks: Vec::new(),
+            exempt_loopback: true,
+            exempt_authenticated: true,
+            on_failure: OnFailure::default(),
+            deadline: Duration::from_secs(10),
+            max_staleness: 600,
+            act_when_stale: true,
+            table_timeout: Duration::from_secs(2),
+            act_when_unanswered: false,
+            per: Per::default(),
+            mailboxes: Mailboxes::default(),
+            judge: true,
+            policies: Policies::default(),
+            thresholds: Thresholds::default(),
+            actions: Actions::default(),
+            whitelist: WhiteList::default(),
+            outbound: OutboundSettings::default(),
+            private: WhiteList::default(),
+            shares_exact: true,
+            people: PeopleSettings::default(),
+            traps: Traps::default(),
+            authentication: Authentication::default(),
+            signature: bulkmark_signature::Settings::default(),
+            key: FederationKey::public(),
+        }
+    }
+}
+
+impl Rules {
+    /// All of its white lists, whose files may be read again.
+    pub fn lists(&self) -> impl Iterator<Item = &WhiteList> {
+        let of_policies = self.policies.0.iter().map(|policy| &policy.whitelist);
+        [&self.whitelist, &self.private].into_iter().chain(of_policies)
+    }
+
+    /// Whether mail is verified here: its header is needed as it came.
+    #[must_use]
+    pub fn verifies(&self) -> bool {
+        self.authentication.is_here()
+            && (self.spares_correspondents() || self.lists().any(WhiteList::needs_proof))
+    }
+
+    /// The number by which it is known whether this recipient wrote there.
+    #[must_use]
+    pub fn correspondence(&self, of: &Correspondence) -> u64 {
+        let (user, other) = (self.mailboxes.mailbox(&of.recipient), self.mailboxes.mailbox(&of.address));
+        bulkmark_types::correspondence(&self.key, &user, &other)
+    }
+
+    /// Whether it matters to anybody's mail whom one's own users wrote to.
+    #[must_use]
+    pub fn spares_correspondents(&self) -> bool {
+        self.all_terms().any(|terms| terms.actions.correspondents == Correspondents::NeverRefuse)
+    }
+
+    /// Whether some list asks for a signature of those that a message claims to have, whatever else it asks for; or one would show that it
+    /// is from somebody to whom a recipient wrote.
+    #[must_use]
+    pub fn asks_for_signature(&self, claimed: &Proven, correspondences: &[Correspondence]) -> bool {
+        let shows = |of: &Correspondence| !of.claims(claimed).dkim.is_empty();
+        self.authentication.is_here()
+            && (self.lists().any(|list| list.asks_for_signature(claimed))
+                || correspondences.iter().any(shows))
+    }
+
+    /// Whether a message with this envelope is outbound. It is counted apart, and bulk is only marked; its account is watched.
+    #[must_use]
+    pub fn is_outbound(&self, envelope: &Envelope) -> bool {
+        let matches = &self.outbound.matches;
+        !matches.is_empty() && matches.fits(&envelope.origin())
+    }
+
+    /// Why a message with this envelope is neither counted nor judged, if so. A client without an address is a local one. What is
+    /// outbound comes from such clients, and is not exempt for that.
+    #[must_use]
+    pub fn exempt(&self, envelope: &Envelope) -> Option<Exempt> {
+        if self.is_outbound(envelope) {
+            return None;
+        }
+        if self.exempt_loopback && envelope.client.is_none_or(|ip| ip.is_loopback()) {
+            return Some(Exempt::Loopback);
+        }
+        let is_in = |ip| self.exempt_networks.iter().any(|network| network.contains(ip));
+        if envelope.client.is_some_and(is_in) {
+            return Some(Exempt::Network);
+        }
+        (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
+    }
+
+    /// The same of a message of whose client somebody tells: that there is none only means that nobody said which.
+    #[must_use]
+    pub fn exempt_as_told(&self, envelope: &Envelope) -> Option<Exempt> {
+        let is_told = envelope.client.is_some() || envelope.authenticated;
+        match self.exempt(envelope) {
+            Some(Exempt::Loopback) if envelope.client.is_none() => {
+                (self.exempt_authenticated && envelope.authenticated).then_some(Exempt::Authenticated)
+            }
+            exempt => exempt.filter(|_| is_told),
+        }
+    }
+
+    /// The recipients of a message by the policies that decide for them; those who are not known are one party.
+    #[must_use]
+    pub fn parties<'a>(&self, envelope: &'a Envelope) -> Vec<Party<'a>> {
+        self.policies.parties(&envelope.origin(), &envelope.recipients, &self.mailboxes)
+    }
+
+    /// Whether anybody's copy is judged and counted.
+    #[must_use]
+    pub fn judges_any(&self, parties: &[Party<'_>]) -> bool {
+        parties.iter().any(|party| self.judges(party.by))
+    }
+
+    /// Whether this policy has mail judged and counted.
+    #[must_use]
+    pub fn judges(&self, by: By) -> bool {
+        self.policy(by).map_or(self.judge, |policy| policy.judge)
+    }
+
+    fn policy(&self, by: By) -> Option<&Policy> {
+        self.policies.0.get(by.0?)
+    }
+
+    /// What a policy says.
+    #[must_use]
+    pub fn terms(&self, by: By) -> Terms<'_> {
+        static NONE: LazyLock<WhiteList> = LazyLock::new(WhiteList::default);
+        let (thresholds, actions, list) = match self.policy(by) {
+            Some(policy) => (&policy.thresholds, &policy.actions, &policy.whitelist),
+            None => (&self.thresholds, &self.actions, &*NONE),
+        };
+        Terms { by, thresholds, actions, lists: [&self.whitelist, list] }
+    }
+
+    /// How header and log call a policy; none where there is but one.
+    #[must_use]
+    pub fn name(&self, by: By) -> Option<&str> {
+        (!self.policies.0.is_empty()).then(|| self.policy(by).map_or(DEFAULT, |policy| policy.name.as_str()))
+    }
+
+    /// All that mail may be judged by.
+    fn all_terms(&self) -> impl Iterator<Item = Terms<'_>> {
+        let all = std::iter::once(By(None)).chain((0..self.policies.0.len()).map(|i| By(Some(i))));
+        all.filter(|&by| self.judges(by)).map(|by| self.terms(by))
+    }
+
+    /// An inquiry about a message with this envelope: from which networks its copies came is asked, unless it is outbound and counted
+    /// apart, since one's own users are where they are.
+    #[must_use]
+    pub fn about<'a>(&self, inquiry: Inquiry<'a>, envelope: &Envelope) -> Inquiry<'a> {
+        if self.is_outbound(envelope) {
+            inquiry.apart()
+        } else {
+            inquiry.from_network(envelope.network(), self.range())
+        }
+    }
+
+    /// Between which thresholds all policies have theirs.
+    #[must_use]
+    pub fn range(&self) -> Range {
+        let mut all = self.all_terms().map(|terms| terms.thresholds);
+        let first = Range::from(all.next().unwrap_or(&self.thresholds));
+        all.fold(first, Range::with)
+    }
+
+    /// The count from which on a milter that holds only bulk must hold it: half of the lowest threshold.
+    #[must_use]
+    pub fn hold_from(&self) -> u32 {
+        let Thresholds { body, near, .. } = self.range().lowest;
+        body.get().min(near.get()).div_ceil(2)
+    }
+
+    /// Whether any message is refused temporarily, to come again.
+    #[must_use]
+    pub fn has_tempfail(&self) -> bool {
+        self.on_failure == OnFailure::Tempfail || self.all_terms().any(|terms| terms.actions.has_tempfail())
+    }
+
+    /// The mailboxes whose copies are counted: who is named twice, or in two spellings, still gets one copy.
+    #[must_use]
+    pub fn mailboxes(&self, parties: &[Party<'_>]) -> HashSet<String> {
+        let counted = parties.iter().filter(|party| self.judges(party.by));
+        counted.flat_map(|party| party.recipients.iter()).map(|to| self.mailboxes.mailbox(to)).collect()
+    }
+
+    /// How many reports the message is.
+    #[must_use]
+    pub fn times(&self, parties: &[Party<'_>]) -> u32 {
+        match self.per {
+            Per::Recipient => u32::try_from(self.mailboxes(parties).len()).unwrap_or(u32::MAX).max(1),
+            Per::Message => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exempt(change: impl FnOnce(&mut Rules), client: &str, authenticated: bool) -> Option<Exempt> {
+        let mut rules = Rules::default();
+        change(&mut rules);
+        rules.exempt(&Envelope { client: client.parse().ok(), authenticated, ..Envelope::default() })
+    }
+
+    #[test]
+    fn who_is_exempt() {
+        for local in ["", "127.0.0.1", "::1"] {
+            assert_eq!(exempt(|_| (), local, true), Some(Exempt::Loopback));
+            assert_eq!(exempt(|rules| rules.exempt_loopback = false, local, false), None);
+        }
+        assert_eq!(exempt(|_| (), "192.0.2.7", false), None);
+        assert_eq!(exempt(|_| (), "192.0.2.7", true), Some(Exempt::Authenticated));
+        assert_eq!(exempt(|rules| rules.exempt_authenticated = false, "192.0.2.7", true), None);
+        let network = |rules: &mut Rules| rules.exempt_networks = vec!["192.0.2.0/24".parse().unwrap()];
+        assert_eq!(exempt(network, "192.0.2.7", true), Some(Exempt::Network));
+        assert_eq!(exempt(network, "198.51.100.7", false), None);
+    }
+}
