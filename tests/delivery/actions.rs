@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is done with bulk.
 
-use crate::common::mta::{Kind, wait_until};
-use crate::common::rig::{NEWS, Rig, message};
 use crate::{AT_ONCE, BULK_AT_ONCE};
+use bulkmark_testing::mta::{Kind, wait_until};
+use bulkmark_testing::rig::{NEWS, Rig, message};
 
 with_both!(
     marked_bulk_is_delivered_with_the_header_alone_added,

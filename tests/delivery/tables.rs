@@ -2,8 +2,8 @@
 //! White lists by what a site has already: files that change, tables of Postfix's own postmap, and servers that are asked.
 
 use crate::AT_ONCE;
-use crate::common::mta::{Kind, free_port, skip, wait_until};
-use crate::common::rig::{NEWS, Rig, message};
+use bulkmark_testing::mta::{Kind, free_port, skip, wait_until};
+use bulkmark_testing::rig::{NEWS, Rig, message};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
