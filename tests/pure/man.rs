@@ -3,6 +3,7 @@
 //! docs/signatures.md, which is run.
 
 use bulkmark::command::Cli;
+use bulkmark_testing::program;
 use clap::CommandFactory as _;
 use std::collections::BTreeMap;
 use std::fs;

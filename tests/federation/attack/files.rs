@@ -89,7 +89,7 @@ pub(crate) fn modes(_: Scale) -> Outcome {
     readable(&site.path("state"), &mut found);
     readable(&server.site.path("state"), &mut found);
     let staged = site.path("staged");
-    let variables = [format!("DESTDIR={}", staged.display()), format!("PROGRAM={}", program().display())];
+    let variables = [format!("DESTDIR={}", staged.display()), format!("PROGRAM={}", program())];
     let made = Command::new("make")
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["--no-print-directory", "install"])
