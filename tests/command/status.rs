@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark status`, of a milter and of a server.
 
 use bulkmark_testing::letters::{letter, send};

@@ -2,11 +2,11 @@
 //! docs/dovecot.md, done with a real Dovecot and two users over IMAP: what they move into Junk and out of it.
 
 use bulkmark_testing::letters::{letter, offer};
-use bulkmark_testing::mta::{free_port, skip, wait_until};
+use bulkmark_testing::mta::{free_port, skip};
 use bulkmark_testing::page::{STATUS, metrics};
 use bulkmark_testing::rig::{NEWS, message};
 use bulkmark_testing::server::{self, Server};
-use bulkmark_testing::{Daemon, PATIENCE, Site, program};
+use bulkmark_testing::{Daemon, PATIENCE, Site, program, wait_for_some};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -73,7 +73,7 @@ impl Dovecot {
             .spawn()
             .unwrap();
         let dovecot = Self { place, port, child };
-        wait_until("Dovecot", || TcpStream::connect(("127.0.0.1", port)).ok());
+        wait_for_some("Dovecot", || TcpStream::connect(("127.0.0.1", port)).ok());
         Some(dovecot)
     }
 
@@ -293,7 +293,9 @@ fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
     // Neither does a milter that is away hold anybody up; Dovecot's log says it.
     drop(daemon);
     ben.move_all("INBOX", "Junk");
-    wait_until("the reason in Dovecot's log", || dovecot.log().contains("no daemon answers").then_some(()));
+    wait_for_some("the reason in Dovecot's log", || {
+        dovecot.log().contains("no daemon answers").then_some(())
+    });
 }
 
 /// Who moves thousands of messages by one command has them all moved, and is heard of as many as may be in a day. The milter's log tells that

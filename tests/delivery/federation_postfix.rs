@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Two mail servers, each a real Postfix with its own milter, behind one signature server; all with default settings.
 
 use bulkmark_testing::PATIENCE;

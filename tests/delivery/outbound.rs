@@ -2,11 +2,11 @@
 //! Accounts that were taken over: docs/outbound.md behind a real Postfix, and how accounts are watched.
 
 use bulkmark_testing::milter::{ALL_ACTIONS, ALL_OPTIONS, Answer, Client as Milter, Mail, session};
-use bulkmark_testing::mta::{Kind, Mta, free_port, wait_until};
+use bulkmark_testing::mta::{Kind, Mta, free_port};
 use bulkmark_testing::page::{STATUS, metrics};
 use bulkmark_testing::rig::{NEWS, message};
 use bulkmark_testing::smtp::{Client, Origin};
-use bulkmark_testing::{Daemon, Site, crlf, program, status};
+use bulkmark_testing::{Daemon, Site, crlf, program, status, wait_for_some};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -58,7 +58,7 @@ impl Guide {
         fs::write(&master, text).unwrap();
         let reload = Command::new("postfix").arg("-c").arg(mta.path("etc")).arg("reload").status().unwrap();
         assert!(reload.success());
-        wait_until("the submission port", || std::net::TcpStream::connect(("127.0.0.1", submission)).ok());
+        wait_for_some("the submission port", || std::net::TcpStream::connect(("127.0.0.1", submission)).ok());
         let daemon = site.start();
         Some(Self { mta, daemon, site, submission })
     }

@@ -196,7 +196,7 @@ fn services_with_settings_of_their_own() {
     let status = Command::new("postfix").arg("-c").arg(rig.mta.path("etc")).arg("reload").status().unwrap();
     assert!(status.success());
     let send = |port: u16, recipient: &str| {
-        bulkmark_testing::mta::wait_until("the port", || {
+        bulkmark_testing::wait_for_some("the port", || {
             std::net::TcpStream::connect(("127.0.0.1", port)).ok()
         });
         let mut client = Client::connect_as(port, Origin::default());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Bad days of a federation: another key, another version, upstream servers that are none or cannot be found. Each is told,
 //! mail flows meanwhile, and in the end all count the same.
 

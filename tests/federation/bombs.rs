@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Few bytes that claim to be much: a server that sends them is believed nothing, and neither is a client.
 
 use bulkmark::ledger::Vector;

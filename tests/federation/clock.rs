@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Clocks that are two days off, of a server and of a milter: both sides say so, nothing is shared until the clock is right, and
 //! then all count the same.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! A federation under fire: three servers, each the peer of both others, and six milters, of which four are own clients with two
 //! upstream servers each, and two are partners; daemons are killed all the time, and connections are cut off, held up and
 //! repeated. Halfway one of the partners is removed with its counts. In the end every holder counts every signature exactly as
@@ -14,7 +15,7 @@ use bulkmark_testing::proxy::Proxy;
 use bulkmark_testing::random::Random;
 use bulkmark_testing::reports::report;
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, Site, crlf, status, wait_longer};
+use bulkmark_testing::{Daemon, Site, crlf, status, wait_until};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -50,9 +51,6 @@ const MOST_WORDS: usize = 8;
 
 /// Everybody's word weighs whole.
 const PEOPLE: &str = "\n[people]\nnew-reporter = 1.0\nmax-newcomers = 1000.0\n";
-
-/// How long everything may take to heal.
-const HEALING: Duration = Duration::from_secs(120);
 
 fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
@@ -212,7 +210,7 @@ fn fire(
 fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[Signature], expected: &[usize]) {
     let healing = Instant::now();
     for server in servers {
-        wait_longer(HEALING, "a server", || {
+        wait_until("a server", || {
             let found = counts(&server.site.path("server.sock"), signatures).map_err(|e| e.to_string())?;
             let wrong: Vec<_> = found
                 .iter()
@@ -223,7 +221,7 @@ fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[Signat
         });
     }
     for site in milters {
-        wait_longer(HEALING, "a milter", || {
+        wait_until("a milter", || {
             let status = status(site);
             let good = status["ledger"]["spool"] == 0 && status["links"][0]["behind"] == 0;
             if good { Ok(()) } else { Err(status.to_string()) }

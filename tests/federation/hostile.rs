@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Clients that send a server what they should not: it says what was wrong, and serves the others.
 
 use bulkmark::signature::Signature;

@@ -10,7 +10,7 @@ use bulkmark_testing::http::{ask, connect};
 use bulkmark_testing::process::resident;
 use bulkmark_testing::random::element;
 use bulkmark_testing::server::Server;
-use bulkmark_testing::{wait_longer, wait_until};
+use bulkmark_testing::wait_until;
 use socket2::{Domain, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -95,7 +95,7 @@ fn readers_who_do_not_read_cost_little() {
         })
         .collect();
     let most = before + READERS as u64 * (WAITING + BESIDE) + 32 * 1024;
-    wait_longer(2 * bulkmark_testing::PATIENCE, "the streams", || {
+    wait_until("the streams", || {
         let now = resident(&daemon);
         assert!(now < most, "the server has {now} kB instead of {before} kB");
         match metric(&server, &metrics, "bulkmark_streams") {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! TLS between servers and milters: whom is trusted, and certificates that change while connections go on.
 
 use bulkmark_testing::authority::{Authority, https, tls_server};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Ways to a server other than a TCP connection straight to it: a Unix socket, and proxies as the environment names them.
 
 use bulkmark_testing::authority::{Authority, https, tls_server};

@@ -10,10 +10,9 @@ use bulkmark_testing::letters::{count, letter, send, wait_for};
 use bulkmark_testing::members::Members;
 use bulkmark_testing::nats::Cluster;
 use bulkmark_testing::postgres::Postgres;
-use bulkmark_testing::{wait_longer, wait_until};
+use bulkmark_testing::wait_until;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 /// A server of the log gets a certificate, in date or not, and lets nobody keep the connection that he has.
 fn certify(fleet: &Fleet, authority: &Authority, expired: bool) {
@@ -327,7 +326,7 @@ fn all_who_count_are_put_back(with_snapshot: bool) {
     members.start_aggregators();
     for milter in 0..2 {
         let daemon = members.milter(milter);
-        wait_longer(Duration::from_secs(180), "what a milter says of it", || {
+        wait_until("what a milter says of it", || {
             let told = "the log was put back to an older state and went on from there";
             let lines = daemon.log.lines();
             if lines.iter().any(|line| line.contains(told)) { Ok(()) } else { Err(lines.join("\n")) }

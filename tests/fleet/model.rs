@@ -24,7 +24,7 @@ use bulkmark_testing::fleet::{AGGREGATORS, Engine, Fleet, MILTERS};
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::server::Server;
-use bulkmark_testing::{Daemon, Site, status, wait_longer};
+use bulkmark_testing::{Daemon, Site, status, wait_until};
 use model::law::Law;
 use model::plan;
 use model::sample::{Dealt, Whole, whole};
@@ -117,7 +117,7 @@ impl Machines {
     fn settle(&self) -> f64 {
         let mut version = 0;
         for site in &self.sites {
-            wait_longer(Duration::from_secs(180), "an empty spool", || {
+            wait_until("an empty spool", || {
                 let status = status(site);
                 version = status["fleet"]["version"].as_u64().unwrap_or(0).max(version);
                 let here = status["fleet"]["version"].as_u64() == Some(version);
@@ -204,7 +204,7 @@ fn measure(fleet: &Fleet, messages: &[usize]) -> (Figures, f64, f64) {
         session(daemon).message(&Mail::raw(&letter(0)));
     }
     let steps = machines.settle();
-    wait_longer(Duration::from_secs(60), "the first snapshot", || {
+    wait_until("the first snapshot", || {
         let put = |daemon: &Daemon| daemon.log.lines().iter().any(|line| line.contains("a snapshot of step"));
         if machines.aggregators.iter().any(put) { Ok(()) } else { Err("it was not put".to_owned()) }
     });

@@ -2,6 +2,7 @@
 //! What programs of another version, or nobody, put into a fleet's log: steps, batches and snapshots of other forms, and junk. All of it
 //! is passed over, is told with what to do, and changes no count, on both engines.
 
+use crate::conformance::insist;
 use bulkmark::sync::Link;
 use bulkmark::sync::log::nats::Nats;
 use bulkmark::sync::log::postgres::Postgres;
@@ -11,7 +12,6 @@ use bulkmark_testing::letters::{letter, wait_for};
 use bulkmark_testing::members::Members;
 use bulkmark_testing::{Site, status, wait_until};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Bytes of the same kind in another form, as whole as the others.
@@ -21,18 +21,6 @@ fn of_form(bytes: &[u8], form: u8) -> Vec<u8> {
     let sum = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
-}
-
-/// Tries until it is done.
-async fn insist<T, E: std::fmt::Display, F: Future<Output = Result<T, E>>>(mut ask: impl FnMut() -> F) -> T {
-    for _ in 0..100 {
-        match ask().await {
-            Ok(done) => return done,
-            Err(e) => println!("{e}"),
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("the log does not do it")
 }
 
 /// Appends a step, whatever it is, behind all that is there; others may append at the same time.

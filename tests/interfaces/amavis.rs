@@ -3,10 +3,10 @@
 
 use crate::asking::{judge, metrics, site, start};
 use crate::spamassassin::{dcc, delivered, rules, write};
-use bulkmark_testing::Site;
 use bulkmark_testing::letters::count;
-use bulkmark_testing::mta::{free_port, skip, wait_until};
+use bulkmark_testing::mta::{free_port, skip};
 use bulkmark_testing::smtp::Client;
+use bulkmark_testing::{Site, wait_for_some};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
@@ -56,7 +56,7 @@ impl Amavis {
         let programs = [sink, amavis].map(|mut command| command.stdin(Stdio::null()).spawn().unwrap());
         let mut all = Self { programs: programs.into(), port, directory };
         for port in [next, port] {
-            wait_until("Amavis", || {
+            wait_for_some("Amavis", || {
                 for program in &mut all.programs {
                     assert_eq!(program.try_wait().unwrap(), None, "it ended");
                 }

@@ -3,10 +3,10 @@
 
 use crate::asking::{judge, site, start};
 use crate::guide::shown_below;
-use bulkmark_testing::Site;
 use bulkmark_testing::letters::{count, letter};
-use bulkmark_testing::mta::{free_port, skip, wait_until};
+use bulkmark_testing::mta::{free_port, skip};
 use bulkmark_testing::smtp::Client;
+use bulkmark_testing::{Site, wait_for_some};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
@@ -69,7 +69,7 @@ impl Exim {
         let mut command = Command::new(&own);
         command.arg("-bdf").arg("-C").arg(&config).stdin(Stdio::null());
         let mut exim = Self { child: command.spawn().unwrap(), port, directory };
-        wait_until("Exim", || {
+        wait_for_some("Exim", || {
             assert_eq!(exim.child.try_wait().unwrap(), None, "{}", exim.log());
             TcpStream::connect(("127.0.0.1", port)).ok()
         });
@@ -88,7 +88,7 @@ impl Exim {
 
     /// The mailbox, once there are so many messages, each to its end.
     fn inbox(&self, messages: usize) -> String {
-        wait_until(&format!("mail in Exim's mailbox ({})", self.log()), || {
+        wait_for_some(&format!("mail in Exim's mailbox ({})", self.log()), || {
             let text = fs::read_to_string(self.directory.path().join("mail/inbox")).unwrap_or_default();
             (text.matches("kappa lambda mu\n").count() >= messages).then_some(text)
         })
@@ -153,7 +153,7 @@ impl Spamd {
         command.args(["--username=nobody", &format!("--helper-home-dir={}", site.path("home").display())]);
         let child = command.env("HOME", site.directory.path()).stdin(Stdio::null()).spawn().unwrap();
         let mut spamd = Self(child);
-        wait_until("spamd", || {
+        wait_for_some("spamd", || {
             assert_eq!(spamd.0.try_wait().unwrap(), None, "spamd ended");
             TcpStream::connect(("127.0.0.1", port)).ok()
         });

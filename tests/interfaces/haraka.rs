@@ -4,8 +4,9 @@
 use crate::asking::{site, start};
 use crate::guide::shown;
 use bulkmark_testing::letters::{count, letter};
-use bulkmark_testing::mta::{EX_UNAVAILABLE, free_port, skip, wait_until};
+use bulkmark_testing::mta::{EX_UNAVAILABLE, free_port, skip};
 use bulkmark_testing::smtp::{Client, Origin};
+use bulkmark_testing::wait_for_some;
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -85,7 +86,7 @@ impl Haraka {
         command.arg(program).arg("-c").arg(directory.path()).env("TMPDIR", directory.path().join("queue"));
         command.stdin(Stdio::null()).stderr(log.try_clone().unwrap()).stdout(log);
         let mut haraka = Self { child: command.spawn().unwrap(), port, directory };
-        wait_until("Haraka", || {
+        wait_for_some("Haraka", || {
             assert_eq!(haraka.child.try_wait().unwrap(), None, "{}", haraka.log());
             TcpStream::connect(("127.0.0.1", port)).ok()
         });

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark ledger`: whole ledgers, looked at, compared and added up, as files and from servers.
 
 use bulkmark_testing::letters::{count, letter, send};

@@ -4,10 +4,10 @@
 use bulkmark_testing::authority::{Authority, tls_server};
 use bulkmark_testing::http::{answer, ask, connect};
 use bulkmark_testing::milter::{ALL_ACTIONS, ALL_OPTIONS, Client, Mail, session};
-use bulkmark_testing::mta::{skip, wait_until};
+use bulkmark_testing::mta::skip;
 use bulkmark_testing::passed::start_with;
 use bulkmark_testing::server::Server;
-use bulkmark_testing::{Daemon, Site, program, status};
+use bulkmark_testing::{Daemon, Site, program, status, wait_for_some};
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -42,7 +42,7 @@ fn serve(server: &Server, socket: &TcpListener) -> Daemon {
 /// Waits for the end of a daemon whose address is still wanted.
 #[track_caller]
 fn exit(daemon: &mut Daemon) -> ExitStatus {
-    wait_until("the end of the daemon", || daemon.child.try_wait().unwrap())
+    wait_for_some("the end of the daemon", || daemon.child.try_wait().unwrap())
 }
 
 /// The daemon does not start, and says why in a line with all of this.

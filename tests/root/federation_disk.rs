@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! A full disk at a server and at a milter of a federation: what was acknowledged is kept, what was not is sent again, and each
 //! report is counted once.
 

@@ -2,8 +2,9 @@
 //! A real OpenDKIM, which signs messages and verifies them as a milter, with public keys from a file.
 
 use super::encode::{base64_lines, from_base64};
-use super::mta::{free_port, skip, wait_until};
+use super::mta::{free_port, skip};
 use super::signer::Signer;
+use super::wait_for_some;
 use ring::signature::RsaKeyPair;
 use std::fs;
 use std::net::TcpStream;
@@ -52,7 +53,7 @@ impl OpenDkim {
         let mut command = Command::new("opendkim");
         let child =
             command.arg("-f").arg("-x").arg(path("opendkim.conf")).stdin(Stdio::null()).spawn().unwrap();
-        wait_until("OpenDKIM", || TcpStream::connect(("127.0.0.1", port)).ok());
+        wait_for_some("OpenDKIM", || TcpStream::connect(("127.0.0.1", port)).ok());
         let key = key(&fs::read_to_string(path("sel.private")).unwrap());
         Some(Self { milter: format!("inet:127.0.0.1:{port}"), key, record, _directory: directory, child })
     }
@@ -122,7 +123,7 @@ impl Signing {
             skip("opendkim is missing; run tests/mta/install as root");
             return None;
         };
-        wait_until("OpenDKIM", || TcpStream::connect(("127.0.0.1", port)).ok());
+        wait_for_some("OpenDKIM", || TcpStream::connect(("127.0.0.1", port)).ok());
         Some(Self { milter: format!("inet:127.0.0.1:{port}"), _directory: directory, child })
     }
 }

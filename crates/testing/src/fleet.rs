@@ -5,13 +5,13 @@ use super::gate::Gate;
 use super::nats::Cluster;
 use super::postgres::{DATABASE, OWNER, OWNER_PASSWORD, Postgres};
 use super::server::Server;
-use super::{PATIENCE, Site, program};
+use super::{Site, program, wait_until};
 use bulkmark::sync::log::Settings;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 static TURN: Mutex<()> = Mutex::new(());
 type Turn = MutexGuard<'static, ()>;
@@ -55,23 +55,10 @@ impl Fleet {
         Self::on_nats(|| Cluster::start(3, ""))
     }
 
-    /// The same on these nodes. A cluster on a busy machine does not always come to be set up; then another one takes its place.
+    /// The same on these nodes.
     pub fn on_nats(start: impl Fn() -> Option<Cluster>) -> Option<Self> {
-        let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        for is_last in [false, false, true] {
-            match Self::on_cluster(start()?, turn) {
-                Ok(fleet) => return Some(fleet),
-                Err((told, given)) => {
-                    assert!(!is_last, "{told}");
-                    turn = given;
-                }
-            }
-        }
-        unreachable!("the last one is there, or told why not")
-    }
-
-    /// On this cluster; when it cannot be set up in time, why, and the turn.
-    fn on_cluster(cluster: Cluster, turn: Turn) -> Result<Self, (String, Turn)> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let cluster = start()?;
         for name in MILTERS.iter().chain(&AGGREGATORS).chain(&["owner"]) {
             let output = Command::new(program())
                 .args(["fleet", "key"])
@@ -90,18 +77,21 @@ impl Fleet {
         assert!(!output.status.success() && told.contains("reload"), "{told}");
         let Engine::Nats(cluster, ..) = &fleet.log else { unreachable!() };
         cluster.reload();
-        let deadline = Instant::now() + PATIENCE / 2;
-        loop {
+        // New nodes that do not take one another for peers: see `Cluster::begin_anew`. They may still come to it where they are slow.
+        let (mut began, mut patience) = (Instant::now(), Duration::from_secs(30));
+        wait_until("a log that is set up", || {
             let output = fleet.set_up(&members, &[]);
             if output.status.success() {
-                return Ok(fleet);
+                return Ok(());
             }
-            if Instant::now() >= deadline {
-                let told = format!("{}\n{}", String::from_utf8_lossy(&output.stderr), cluster.logs());
-                let Engine::Nats(_, turn) = fleet.log else { unreachable!() };
-                return Err((told, turn));
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            if told.contains("no suitable peers") && began.elapsed() > patience {
+                cluster.begin_anew();
+                (began, patience) = (Instant::now(), patience * 2);
             }
-        }
+            Err(format!("{told}\n{}", cluster.logs()))
+        });
+        Some(fleet)
     }
 
     /// A file of the fleet.

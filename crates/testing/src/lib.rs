@@ -49,8 +49,11 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a test waits for what must happen before it fails: twice the longest time after which a server is tried again.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for an event before it fails: longer than any machine needs, however busy it is.
+pub const PATIENCE: Duration = Duration::from_mins(10);
+
+/// The longest pause between two questions of [`wait_until`]. Each may cost a process.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 /// The program under test: the one that Cargo built for the test, or another that `BINARY` names.
 pub fn program() -> &'static str {
@@ -87,15 +90,23 @@ impl Log {
     }
 
     /// Waits until a line, after the first `skip` ones, contains `text`, and returns it.
+    #[track_caller]
     pub fn wait_for(&self, skip: usize, text: &str) -> String {
+        self.wait_for_any(skip, &[text])
+    }
+
+    /// Waits until a line, after the first `skip` ones, contains one of these texts, and returns it.
+    #[track_caller]
+    pub fn wait_for_any(&self, skip: usize, texts: &[&str]) -> String {
         let deadline = Instant::now() + PATIENCE;
         let mut lines = self.0.0.lock().unwrap();
         loop {
-            if let Some(line) = lines.iter().skip(skip).find(|line| line.contains(text)) {
+            let found = |line: &&String| texts.iter().any(|text| line.contains(text));
+            if let Some(line) = lines.iter().skip(skip).find(found) {
                 return line.clone();
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "no line with {text:?} came; the log is:\n{}", lines.join("\n"));
+            assert!(!left.is_zero(), "no line with {texts:?} came; the log is:\n{}", lines.join("\n"));
             lines = self.0.1.wait_timeout(lines, left).unwrap().0;
         }
     }
@@ -263,28 +274,14 @@ impl Daemon {
     pub fn reload(&self) -> String {
         let skip = self.log.lines().len();
         self.signal("HUP");
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let lines = self.log.lines();
-            let told = |line: &&String| line.contains("read again") || line.contains("stays in force");
-            if let Some(line) = lines.iter().skip(skip).find(told) {
-                return line.clone();
-            }
-            assert!(Instant::now() < deadline, "the reload was not logged:\n{}", lines.join("\n"));
-            std::thread::yield_now();
-        }
+        self.log.wait_for_any(skip, &["read again", "stays in force"])
     }
 
     /// Waits for the end of the process.
     pub fn wait(mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "the daemon did not end:\n{}", self.log.lines().join("\n"));
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the daemon's end", || {
+            self.child.try_wait().unwrap().ok_or_else(|| self.log.lines().join("\n"))
+        })
     }
 
     /// Ends it with SIGTERM.
@@ -308,18 +305,24 @@ impl Drop for Daemon {
     }
 }
 
-/// Asks until the answer is as it should be; otherwise it says what is wrong.
-pub fn wait_until(what: &str, good: impl FnMut() -> Result<(), String>) {
-    wait_longer(PATIENCE, what, good);
+/// Asks until there is a good answer, and returns it. Any other answer says why it is not good.
+#[track_caller]
+pub fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> T {
+    let (deadline, mut pause) = (Instant::now() + PATIENCE, Duration::from_millis(5));
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(why) => assert!(Instant::now() < deadline, "{what}: {why}"),
+        }
+        std::thread::sleep(pause);
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
 }
 
-/// The same, for what takes longer.
-pub fn wait_longer(patience: Duration, what: &str, mut good: impl FnMut() -> Result<(), String>) {
-    let deadline = Instant::now() + patience;
-    while let Err(why) = good() {
-        assert!(Instant::now() < deadline, "{what}: {why}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+/// The same for answers that need no reason.
+#[track_caller]
+pub fn wait_for_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
+    wait_until(what, || find().ok_or_else(|| "it did not come".to_owned()))
 }
 
 /// A message with CRLF line ends from a text with LF ones.

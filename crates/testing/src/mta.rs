@@ -2,7 +2,7 @@
 //! Real mail servers, private to one test.
 
 use super::smtp::{Client, Origin};
-use super::{PATIENCE, repository, without_near};
+use super::{repository, wait_for_some, without_near};
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher;
@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::{Duration, Instant};
 
 /// Ports below those that the system gives to clients, so that none is lost between two starts of a server.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
@@ -39,19 +38,6 @@ pub fn free_port() -> u16 {
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
-    }
-}
-
-/// Calls `find` until it finds something; panics with `what` when it does not in time.
-#[track_caller]
-pub fn wait_until<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = find() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -141,7 +127,7 @@ impl Mta {
     /// Waits until `count` messages were delivered to `recipient`, and returns them.
     #[track_caller]
     pub fn wait_for_mail(&self, recipient: &str, count: usize) -> Vec<Mail> {
-        let found = wait_until(&format!("mail number {count} for {recipient}"), || {
+        let found = wait_for_some(&format!("mail number {count} for {recipient}"), || {
             Some(self.delivered(recipient)).filter(|mails| mails.len() >= count)
         });
         assert_eq!(found.len(), count, "more came than was sent");
@@ -151,7 +137,7 @@ impl Mta {
     /// Waits for a line of Postfix's log that contains `text`.
     #[track_caller]
     pub fn wait_for_log(&self, text: &str) -> String {
-        wait_until(&format!("{text:?} in the mail log"), || {
+        wait_for_some(&format!("{text:?} in the mail log"), || {
             self.log().lines().find(|line| line.contains(text)).map(str::to_owned)
         })
     }

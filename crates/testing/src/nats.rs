@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Real nats-servers, private to one test program: a cluster whose nodes are killed and started again, and which is reached by
 //! proxies that cut connections off.
 
 use super::gate::Gate;
 use super::mount::Mount;
-use super::mta::{EX_UNAVAILABLE, free_port, skip, wait_until};
+use super::mta::{EX_UNAVAILABLE, free_port, skip};
+use super::{PATIENCE, wait_for_some, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,11 +17,9 @@ use std::time::{Duration, Instant};
 /// Fetches nats-server and runs it.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/mta/nats");
 
-/// How long a node may take until it is well.
-const WELL: Duration = Duration::from_secs(20);
-
-/// How long new nodes may take until they have found one another.
-const WHOLE: Duration = Duration::from_secs(10);
+/// How long nodes may take to find one another, or to become well, before they are started again. A busy machine may be slower than that, so
+/// each start is followed by twice the time of the one before it.
+const FIRST_START: Duration = Duration::from_secs(20);
 
 /// Some nodes that are one cluster, or one alone.
 pub struct Cluster {
@@ -90,45 +90,65 @@ impl Cluster {
     /// Waits until new nodes are one cluster. They do not always come to that (2.10.27, now and then: of three nodes one is never taken for a
     /// peer, and all streams are refused). Then they begin anew, with empty disks, as an administrator would.
     fn wait_until_whole(&self) {
-        for _ in 0..5 {
-            if self.is_whole_within(WHOLE) {
-                return;
-            }
-            self.kill_all();
-            (0..self.nodes.len()).for_each(|i| empty(&self.store(i)));
-            self.start_all();
-        }
-        panic!("the nats-servers do not become one cluster:\n{}", self.logs());
-    }
-
-    fn is_whole_within(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
         let knows_all = |node: &Node| {
             let told: Option<serde_json::Value> =
                 node.get("/jsz").and_then(|told| serde_json::from_str(&told).ok());
             told.is_some_and(|told| told["meta_cluster"]["cluster_size"] == self.nodes.len())
         };
-        while self.nodes.len() > 1 && !self.nodes.iter().all(knows_all) {
-            if Instant::now() >= deadline {
-                return false;
+        self.wait_or_start_again(
+            "the nats-servers are not one cluster",
+            || self.nodes.len() == 1 || self.nodes.iter().all(knows_all),
+            || self.empty(),
+        );
+    }
+
+    /// Starts all nodes again, with empty disks.
+    fn empty(&self) {
+        self.kill_all();
+        for store in (0..self.nodes.len()).map(|i| self.store(i)) {
+            // It may be a mount itself.
+            for entry in fs::read_dir(store).into_iter().flatten() {
+                fs::remove_dir_all(entry.unwrap().path()).unwrap();
             }
-            std::thread::sleep(Duration::from_millis(50));
         }
-        true
+        self.start_all();
+    }
+
+    /// For new nodes that refuse streams since one of them is no peer: see [`Self::wait_until_whole`].
+    pub fn begin_anew(&self) {
+        self.empty();
+        self.wait_until_whole();
     }
 
     /// Waits until all nodes say that they are well. One that was killed does not always find its streams again (2.10.27: "group node
     /// unhealthy" for ever); then it is started once more, as an administrator would.
     pub fn wait_until_well(&self) {
-        for _ in 0..5 {
-            let unwell: Vec<_> = self.nodes.iter().filter(|node| !node.is_well_within(WELL)).collect();
-            if unwell.is_empty() {
-                return;
+        let start_again = || {
+            for node in self.nodes.iter().filter(|node| !node.is_well()) {
+                node.kill();
+                node.start();
             }
-            unwell.iter().for_each(|node| node.kill());
-            unwell.iter().for_each(|node| node.start());
-        }
-        panic!("the nats-servers do not become well:\n{}", self.logs());
+        };
+        self.wait_or_start_again(
+            "the nats-servers are not well",
+            || self.nodes.iter().all(Node::is_well),
+            start_again,
+        );
+    }
+
+    /// Waits for something, and starts nodes again when it does not come.
+    fn wait_or_start_again(&self, what: &str, is_so: impl Fn() -> bool, start_again: impl Fn()) {
+        let (mut began, mut patience) = (Instant::now(), FIRST_START);
+        wait_until(what, || {
+            if is_so() {
+                return Ok(());
+            }
+            if began.elapsed() > patience {
+                start_again();
+                (began, patience) = (Instant::now(), patience * 2);
+            }
+            Err(self.logs())
+        });
     }
 
     /// For a cluster that lost track of its nodes: it finds them again so.
@@ -144,7 +164,7 @@ impl Cluster {
             let done: Vec<_> = (0..self.nodes.len()).map(|i| self.reloads(i)).collect();
             self.nodes.iter().for_each(|node| node.signal("HUP"));
             for (i, before) in done.into_iter().enumerate() {
-                wait_until("a reloaded configuration", || (self.reloads(i) > before).then_some(()));
+                wait_for_some("a reloaded configuration", || (self.reloads(i) > before).then_some(()));
             }
         }
     }
@@ -185,7 +205,7 @@ impl Cluster {
 
     /// The node that leads a stream, once there is one.
     pub fn leader(&self, stream: &str) -> &Node {
-        let name = wait_until("a leader", || {
+        let name = wait_for_some("a leader", || {
             let told = self.nodes.iter().find_map(|node| {
                 let told: serde_json::Value =
                     serde_json::from_str(&node.get("/jsz?accounts=true&streams=true&config=false")?).ok()?;
@@ -196,10 +216,7 @@ impl Cluster {
                 Some(leader.to_owned())
             });
             let alive = |name: &String| self.named(name).running.lock().unwrap().is_some();
-            told.filter(alive).or_else(|| {
-                std::thread::sleep(Duration::from_millis(50));
-                None
-            })
+            told.filter(alive)
         });
         self.named(&name)
     }
@@ -221,13 +238,6 @@ impl Cluster {
             lines[lines.len().saturating_sub(30)..].join("\n")
         };
         (0..self.nodes.len()).map(tail).collect::<Vec<_>>().join("\n\n")
-    }
-}
-
-/// Removes what is in a directory, which may be a mount itself.
-fn empty(directory: &Path) {
-    for entry in fs::read_dir(directory).into_iter().flatten() {
-        fs::remove_dir_all(entry.unwrap().path()).unwrap();
     }
 }
 
@@ -276,18 +286,9 @@ impl Node {
         *running = Some((child, pid.trim().to_owned()));
     }
 
-    /// Whether it says in this time that it is well.
-    fn is_well_within(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
-        loop {
-            if self.get("/healthz").is_some_and(|told| told.contains("\"ok\"")) {
-                return true;
-            }
-            if Instant::now() >= deadline {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
+    /// Whether it says that it is well.
+    fn is_well(&self) -> bool {
+        self.get("/healthz").is_some_and(|told| told.contains("\"ok\""))
     }
 
     /// With kill -9.
@@ -308,7 +309,7 @@ impl Node {
     /// What it tells by HTTP.
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.monitor)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
         let mut text = String::new();
         stream.read_to_string(&mut text).ok()?;

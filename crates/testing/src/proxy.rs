@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! A proxy that treats connections badly: it cuts them off, holds bytes back, and sends requests a second time.
 
 use super::random::Random;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Signature servers under test, and milters that follow them.
 
 use super::mta::free_port;

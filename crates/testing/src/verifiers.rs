@@ -2,8 +2,8 @@
 //! A real OpenDMARC and a real rspamd, as milters that tell what they verified, with the name server of a test.
 
 use super::dns::Dns;
-use super::mta::{free_port, skip, wait_until};
-use super::{repository, rspamd};
+use super::mta::{free_port, skip};
+use super::{repository, rspamd, wait_for_some};
 use std::fs;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -66,7 +66,7 @@ impl Verifier {
             return None;
         }
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
-        wait_until(name, || {
+        wait_for_some(name, || {
             assert_eq!(child.try_wait().unwrap(), None, "{name} ended");
             TcpStream::connect(("127.0.0.1", port)).ok()
         });

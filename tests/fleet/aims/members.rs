@@ -10,14 +10,10 @@ use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Mail, try_session};
 use bulkmark_testing::process::processor;
 use bulkmark_testing::server::Server;
-use bulkmark_testing::{Daemon, Site, wait_longer};
+use bulkmark_testing::{Daemon, Site, wait_until};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::Duration;
-
-/// How long everything may take to become whole again.
-pub(crate) const HEALING: Duration = Duration::from_secs(300);
 
 /// How many milters there are: all but the partner.
 pub(crate) const COUNT: usize = MILTERS.len() - 1;
@@ -162,7 +158,7 @@ impl Members {
     fn have_bulk_told(thin: &Member) {
         let address = thin.address().expect("it runs");
         try_session(&address).expect("it runs").message(&Mail::raw(&letter(2 * LETTERS)));
-        wait_longer(HEALING, "bulk that is told apart", || {
+        wait_until("bulk that is told apart", || {
             let status = told(&thin.control()).map_err(|e| e.to_string())?;
             if status.ledger.bulk.is_some_and(|bulk| bulk.bound == BOUND) {
                 Ok(())
@@ -203,7 +199,7 @@ impl Members {
     pub(crate) fn settle(&self) {
         let mut version = None;
         for member in self.running() {
-            wait_longer(HEALING, member.name, || {
+            wait_until(member.name, || {
                 let status = told(&member.control()).map_err(|e| e.to_string())?;
                 let fleet = status.fleet.ok_or("it is of no fleet")?;
                 let good = status.ledger.spool == 0 && fleet.in_step;
@@ -211,7 +207,7 @@ impl Members {
             });
         }
         // The last of the steps may have come meanwhile.
-        wait_longer(HEALING, "all", || {
+        wait_until("all", || {
             for member in self.running() {
                 let status = told(&member.control()).map_err(|e| e.to_string())?;
                 let here = status.fleet.map(|fleet| fleet.version);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What milters that hold bulk alone know, held against what all others count: docs/decisions/thin.md promises how far both agree.
 
-use super::members::{BOUND, HEALING, Member};
-use bulkmark_testing::wait_longer;
+use super::members::{BOUND, Member};
+use bulkmark_testing::wait_until;
 use std::fmt;
 
 /// The count from which on mail is bulk, where nothing else is configured.
@@ -61,7 +61,7 @@ pub(crate) fn check<'a>(
 /// An aggregator that it asks tells it each count. One who did not answer lately is left alone for a while.
 fn asks_exactly(member: &Member, full: &[u32]) -> Result<(), String> {
     let mut asked = Vec::new();
-    wait_longer(HEALING, "an answer", || {
+    wait_until("an answer", || {
         asked = member.asked(0..full.len())?;
         Ok(())
     });

@@ -2,12 +2,12 @@
 //! Mail through all milters of a fleet, and the truth about it: how often each letter was counted for certain, and how often perhaps,
 //! since whoever was to answer was killed before it did.
 
-use super::members::{BOUND, HEALING, Member, Members};
+use super::members::{BOUND, Member, Members};
 use super::thin::{self, Known};
 use bulkmark_testing::letters::letter;
 use bulkmark_testing::milter::{Mail, try_session};
 use bulkmark_testing::random::Random;
-use bulkmark_testing::wait_longer;
+use bulkmark_testing::wait_until;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -228,7 +228,7 @@ pub(crate) fn probe(members: &Members, from: usize, n: usize) {
     client.message(&mail);
     for (i, milter) in members.milters.iter().enumerate() {
         if i != from && milter.address().is_some() {
-            wait_longer(HEALING, "a probe", || match milter.counts([n].into_iter())?[..] {
+            wait_until("a probe", || match milter.counts([n].into_iter())?[..] {
                 [BOUND] => Ok(()),
                 ref other => Err(format!("{}: counted {other:?}", milter.name)),
             });

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Servers that are killed, and connections that are cut off.
 
-use super::{BOUND, Engine, append, append_step, batch, batches_behind, insist, own, steps_behind};
+use super::{Engine, append, append_step, batch, batches_behind, bounded, insist, own, steps_behind};
 use bulkmark::sync::log::{Batch, Log, Place};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
 
 /// Batches of each client, in all.
 const EACH: u64 = 60;
@@ -108,8 +107,7 @@ async fn follow<L: Log>(log: Arc<L>, mut ended: watch::Receiver<bool>) -> Vec<Ba
     let mut all: Vec<Batch> = Vec::new();
     while !*ended.borrow() {
         let after = all.last().map_or(Place(0), |batch| batch.place);
-        let Ok(opened) = timeout(BOUND, log.batches(after)).await else { panic!("batches() hangs") };
-        let Ok(mut reader) = opened else { continue };
+        let Ok(mut reader) = bounded(log.batches(after)).await else { continue };
         loop {
             tokio::select! {
                 _ = ended.wait_for(|&ended| ended) => break,
@@ -144,8 +142,7 @@ pub(crate) async fn steps_survive_kills_in_one_chain<E: Engine>() {
                 }
                 let bytes = format!("{} by {writer}", number + 1).into_bytes();
                 // An error says nothing of whether it is there.
-                if let Ok(Ok(Some(place))) = timeout(BOUND, log.append_step(step.place, bytes.clone())).await
-                {
+                if let Ok(Some(place)) = bounded(log.append_step(step.place, bytes.clone())).await {
                     won.insert(place, bytes);
                 }
             }
@@ -179,26 +176,18 @@ pub(crate) async fn nobody_waits_for_ever_without_servers<E: Engine>() {
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
     append(&client, batch(1, 1), b"before").await;
     let step = append_step(&log, b"before").await;
-    super::snapshots::put(&log, vec![vec![1; 10]]).await.unwrap();
+    insist(|| super::snapshots::put(&log, vec![vec![1; 10]])).await;
     let mut follower = insist(|| client.steps(step)).await;
     engine.kill_all().await;
     let unavailable = |what: &str, error: Option<LogError>| {
         assert!(matches!(error, Some(LogError::Unavailable(_))), "{what}: {error:?}");
     };
-    let answer = timeout(BOUND, client.append(batch(1, 2), b"while".to_vec())).await;
-    unavailable("append", answer.expect("append hangs").err());
-    unavailable("ends", timeout(BOUND, client.ends()).await.expect("ends hangs").err());
-    let answer = timeout(BOUND, log.append_step(step, b"while".to_vec())).await;
-    unavailable("append_step", answer.expect("append_step hangs").err());
-    unavailable(
-        "snapshot",
-        timeout(BOUND, super::snapshots::read(&client)).await.expect("snapshot hangs").err(),
-    );
-    unavailable("clients", timeout(BOUND, log.clients()).await.expect("clients hangs").err());
-    unavailable(
-        "put_snapshot",
-        timeout(BOUND, super::snapshots::put(&log, vec![vec![2; 9]])).await.expect("hangs").err(),
-    );
+    unavailable("append", bounded(client.append(batch(1, 2), b"while".to_vec())).await.err());
+    unavailable("ends", bounded(client.ends()).await.err());
+    unavailable("append_step", bounded(log.append_step(step, b"while".to_vec())).await.err());
+    unavailable("snapshot", super::snapshots::read(&client).await.err());
+    unavailable("clients", bounded(log.clients()).await.err());
+    unavailable("put_snapshot", bounded(super::snapshots::put(&log, vec![vec![2; 9]])).await.err());
     engine.restart().await;
     // The follower says that it broke off, or goes on.
     let next = append_step(&log, b"after").await;

@@ -12,17 +12,12 @@ pub(crate) mod snapshots;
 pub(crate) mod steps;
 
 use bulkmark::sync::log::{Appending, Batch, Client, Log, LogError, Place, Reader, Step};
+use bulkmark_testing::PATIENCE;
 use std::fmt::Debug;
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
-
-/// How long what must happen may take, at most; twice as long as any engine takes to become whole after a kill.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// After which time an engine must have answered, or said that it cannot: what it promises as "a time that it bounds".
-pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
 /// Servers of an engine, private to the tests.
 pub(crate) trait Engine: Sized + Send + Sync + 'static {
@@ -84,10 +79,10 @@ macro_rules! log_conformance {
     };
 }
 
-/// Runs a case, which fails when it takes too long in all; others may have their turn before it.
+/// Runs a case.
 pub(crate) fn run<F: Future<Output = ()>>(case: impl FnOnce() -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async { timeout(PATIENCE * 20, case()).await.expect("the case hangs") });
+    runtime.block_on(case());
 }
 
 /// Own clients of these names.
@@ -105,9 +100,12 @@ pub(crate) fn within<T>(what: &str, future: impl Future<Output = T>) -> impl Fut
     async move { timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("{place}: {what} did not come")) }
 }
 
-/// An answer, or an error, within the time that engines promise.
-pub(crate) async fn bounded<T>(future: impl Future<Output = Result<T, LogError>>) -> Result<T, LogError> {
-    timeout(BOUND, future).await.expect("neither an answer nor an error came in time")
+/// An answer, or an error: no engine waits for ever.
+#[track_caller]
+pub(crate) fn bounded<T>(
+    future: impl Future<Output = Result<T, LogError>>,
+) -> impl Future<Output = Result<T, LogError>> {
+    within("an answer, or an error", future)
 }
 
 /// Asks again until there is an answer, as daemons do. Each time it must end within its bound.
@@ -117,6 +115,20 @@ pub(crate) async fn insist<T, F: Future<Output = Result<T, LogError>>>(mut ask: 
         match bounded(ask()).await {
             Ok(answer) => return answer,
             Err(error) => assert!(Instant::now() < deadline, "it does not recover: {error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Why something is refused. It is asked again while servers do not answer in time.
+pub(crate) async fn refused<T: Debug, F: Future<Output = Result<T, LogError>>>(
+    mut ask: impl FnMut() -> F,
+) -> LogError {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match bounded(ask()).await.expect_err("it is not refused") {
+            LogError::Unavailable(_) if Instant::now() < deadline => (),
+            error => return error,
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

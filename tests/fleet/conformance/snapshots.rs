@@ -2,7 +2,7 @@
 //! Snapshots.
 
 use super::batches::join_all;
-use super::{Engine, bounded, insist, own, within};
+use super::{Engine, bounded, insist, own, refused, within};
 use bulkmark::sync::log::{Log, LogError, MAX_BYTES, Part, Reader as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 pub(crate) async fn are_gone_where_there_is_none<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     for log in [engine.client("mx1").await, engine.aggregator().await] {
-        let error = read(&log).await.unwrap_err();
+        let error = refused(|| read(&log)).await;
         assert!(matches!(error, LogError::Gone(_)), "{error}");
     }
 }
@@ -21,12 +21,12 @@ pub(crate) async fn are_read_whole<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
     let first: Vec<Part> = vec![vec![1; MAX_BYTES], vec![2], (0..300_000).map(|i| (i / 3) as u8).collect()];
-    put(&log, first.clone()).await.unwrap();
-    assert!(read(&client).await.unwrap() == first);
+    insist(|| put(&log, first.clone())).await;
+    assert!(insist(|| read(&client)).await == first);
     let second: Vec<Part> = (0..40).map(|i| vec![i; 20_000]).collect();
-    put(&log, second.clone()).await.unwrap();
-    assert!(read(&client).await.unwrap() == second);
-    assert!(read(&log).await.unwrap() == second);
+    insist(|| put(&log, second.clone())).await;
+    assert!(insist(|| read(&client)).await == second);
+    assert!(insist(|| read(&log)).await == second);
 }
 
 /// While it is replaced again and again, whoever reads has all of one, or an error, and never waits for ever.
@@ -35,11 +35,11 @@ pub(crate) async fn are_never_mixed<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let log = engine.aggregator().await;
     let parts = |k: u8| (0..PARTS).map(|i| [vec![i; 10], vec![k; 30_000]].concat()).collect::<Vec<_>>();
-    put(&log, parts(0)).await.unwrap();
+    insist(|| put(&log, parts(0))).await;
     let done = AtomicBool::new(false);
     let write = async {
         for k in 1..20 {
-            put(&log, parts(k)).await.unwrap();
+            insist(|| put(&log, parts(k))).await;
         }
         done.store(true, Ordering::Relaxed);
     };
@@ -69,7 +69,7 @@ pub(crate) async fn are_never_mixed<E: Engine>() {
         }
     };
     assert!(!ended || late == parts(0), "the slow one has a mixture");
-    assert!(read(&mx2).await.unwrap() == parts(19));
+    assert!(insist(|| read(&mx2)).await == parts(19));
 }
 
 /// One whose writer stopped, or died, is none, and the one before it stays.
@@ -77,11 +77,11 @@ pub(crate) async fn that_end_early_are_none<E: Engine>() {
     let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
     let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
     put_some(&log, vec![vec![9; 100]]).await;
-    assert!(matches!(read(&client).await, Err(LogError::Gone(_))));
+    assert!(matches!(refused(|| read(&client)).await, LogError::Gone(_)));
     let good: Vec<Part> = vec![vec![1; 1000]; 3];
-    put(&log, good.clone()).await.unwrap();
+    insist(|| put(&log, good.clone())).await;
     put_some(&log, vec![vec![2; 1000]; 2]).await;
-    assert!(read(&client).await.unwrap() == good);
+    assert!(insist(|| read(&client)).await == good);
 
     // A writer that is gone while it waits for the next part.
     let (sender, receiver) = mpsc::channel(1);
@@ -93,10 +93,10 @@ pub(crate) async fn that_end_early_are_none<E: Engine>() {
             }
         } => (),
     }
-    assert!(read(&client).await.unwrap() == good);
+    assert!(insist(|| read(&client)).await == good);
     let next: Vec<Part> = vec![vec![4; 1000]; 2];
-    put(&log, next.clone()).await.unwrap();
-    assert!(read(&client).await.unwrap() == next);
+    insist(|| put(&log, next.clone())).await;
+    assert!(insist(|| read(&client)).await == next);
 }
 
 /// Two at a time: the newest is all of the one or all of the other.
@@ -109,7 +109,7 @@ pub(crate) async fn of_two_writers_are_one_of_them<E: Engine>() {
         let both = writers.iter().zip([0, 1]).map(|(log, writer)| put(log, parts(writer))).collect();
         let outcome = join_all(both).await;
         assert!(outcome.iter().any(Result::is_ok), "{outcome:?}");
-        let read = read(&client).await.unwrap();
+        let read = insist(|| read(&client)).await;
         assert!(read == parts(0) || read == parts(1), "round {round}");
     }
 }

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! TLS and passwords, on one node alone.
 
-use crate::conformance::{PATIENCE, insist, run};
+use crate::conformance::{insist, run};
 use bulkmark::sync::Link;
 use bulkmark::sync::log::nats::{self, Nats};
 use bulkmark::sync::log::{Duty, Log, LogError, Member, SetUp, Settings};
+use bulkmark_testing::PATIENCE;
 use bulkmark_testing::nats::Cluster;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use std::fs;

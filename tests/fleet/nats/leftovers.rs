@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Parts of snapshots that writers left who died: the next writer removes them when nobody can be writing them any more, and leaves alone
 //! what may be.
 

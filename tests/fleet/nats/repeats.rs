@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! What a nats-server says of a message that it has heard and not stored: that is no acknowledgement. A server of one's own cannot be
 //! made to say so when a test wants it, so here a stand-in does, which speaks as much of the protocol as one question takes.
 

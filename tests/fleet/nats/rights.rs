@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! What a client's account cannot do, by whatever means.
 
 use super::cluster::Fleet;
@@ -43,9 +44,9 @@ fn a_client_cannot_write_as_another() {
                 _ => panic!("{batch:?}"),
             }
         }
-        assert_eq!(log.ends().await.unwrap().steps, Place(0));
+        assert_eq!(insist(|| log.ends()).await.steps, Place(0));
         assert!(log.snapshot().await.is_err());
-        let clients = log.clients().await.unwrap();
+        let clients = insist(|| log.clients()).await;
         assert_eq!(clients.len(), 2);
     });
 }
@@ -122,7 +123,7 @@ fn nobody_but_the_administrator_changes_streams() {
         let forged = fleet.connect("agg", Some("mx1")).await;
         let error = forged.append(batch(9, 9), b"forged".to_vec()).await.unwrap_err();
         assert!(error.to_string().contains("Permissions Violation"), "{error}");
-        let ends = log.ends().await.unwrap();
+        let ends = insist(|| log.ends()).await;
         assert_eq!((ends.batches, ends.steps, ends.first_step), (place, step, step));
 
         // Not even the administrator purges what was reported.

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! `fleet setup`: again at any time, and only told with `--dry-run`.
 
 use super::cluster::Fleet;
-use crate::conformance::{Engine, PATIENCE, append, batch, insist, own, run};
+use crate::conformance::{Engine, append, batch, insist, own, refused, run};
 use bulkmark::sync::log::nats::{self, new_nkey};
 use bulkmark::sync::log::{Duty, Log, LogError, Member, SetUp};
+use bulkmark_testing::PATIENCE;
 use serde_json::json;
 use std::time::Instant;
 
@@ -13,7 +15,7 @@ fn it_is_done_once_and_undone_changes_again() {
     run(async || {
         let clients = own(&["mx1"]);
         let Some(fleet) = Fleet::fresh(&clients).await else { return };
-        let settings = fleet.settings("admin", None);
+        let (settings, log) = (fleet.settings("admin", None), fleet.aggregator().await);
         let member = |name: &str| Member {
             name: name.to_owned(),
             duty: Duty::Milter { limits: None, withdrawn: 0, rate: None },
@@ -23,22 +25,22 @@ fn it_is_done_once_and_undone_changes_again() {
         let how = SetUp { dry_run: false, accounts: None, replicas: 3 };
         let dry = SetUp { dry_run: true, ..how.clone() };
         let members = [member("mx1"), fleet.aggregator_member()];
-        assert_eq!(nats::setup(&settings, &members, &how).await.unwrap(), Vec::<String>::new());
+        assert_eq!(insist(|| nats::setup(&settings, &members, &how)).await, Vec::<String>::new());
 
         fleet.change("BULKMARK_STEPS", json!({ "max_age": 7_200_000_000_000_u64 })).await;
         let more = [member("mx1"), member("mx2"), fleet.aggregator_member()];
-        let told = nats::setup(&settings, &more, &dry).await.unwrap();
+        let told = insist(|| nats::setup(&settings, &more, &dry)).await;
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(
             told[0].contains("BULKMARK_STEPS: changed max_age from 7200000000000 to 604800000000000"),
             "{told:?}"
         );
         assert!(told[1].contains("list of 2 clients"), "{told:?}");
-        assert_eq!(nats::setup(&settings, &more, &dry).await.unwrap(), told, "nothing was done");
-        assert_eq!(fleet.aggregator().await.clients().await.unwrap(), clients);
+        assert_eq!(insist(|| nats::setup(&settings, &more, &dry)).await, told, "nothing was done");
+        assert_eq!(insist(|| log.clients()).await, clients);
         assert_eq!(nats::setup(&settings, &more, &how).await.unwrap(), told);
-        assert_eq!(nats::setup(&settings, &more, &how).await.unwrap(), Vec::<String>::new());
-        assert_eq!(fleet.aggregator().await.clients().await.unwrap(), own(&["mx1", "mx2"]));
+        assert_eq!(insist(|| nats::setup(&settings, &more, &how)).await, Vec::<String>::new());
+        assert_eq!(insist(|| log.clients()).await, own(&["mx1", "mx2"]));
     });
 }
 
@@ -78,7 +80,7 @@ fn members_speak_when_an_older_log_is_set_up_again() {
         fleet.api("STREAM.DELETE.BULKMARK_MEMBERS", json!(null)).await;
         fleet.change("BULKMARK_CLIENTS", json!({ "subjects": ["bulkmark.clients"] })).await;
         mx1.tell(b"unheard".to_vec()).await.unwrap_err();
-        let error = log.words().await.unwrap_err();
+        let error = refused(|| log.words()).await;
         assert!(matches!(&error, LogError::NotSetUp(what) if what.contains("fleet setup")), "{error}");
         append(&mx1, batch(1, 1), b"all else works").await;
         fleet.set_up(&own(&["mx1"])).await;
@@ -127,15 +129,16 @@ fn what_is_missing_is_named() {
         let Some(fleet) = Fleet::fresh(&own(&["mx1"])).await else { return };
         let log = fleet.client("mx1").await;
         fleet.change("BULKMARK_STEPS", json!({ "metadata": { "bulkmark": "99" } })).await;
-        let error = log.ends().await.unwrap_err();
+        let error = refused(|| log.ends()).await;
         assert!(matches!(&error, LogError::NotSetUp(what) if what.contains("99")), "{error}");
         fleet.api("STREAM.DELETE.BULKMARK_STEPS", json!(null)).await;
-        let error = log.ends().await.unwrap_err();
+        let error = refused(|| log.ends()).await;
         assert!(matches!(&error, LogError::NotSetUp(what) if what.contains("fleet setup")), "{error}");
 
         let (seed, _) = new_nkey().unwrap();
         std::fs::write(fleet.key("stranger"), seed).unwrap();
-        let error = fleet.connect("stranger", Some("mx1")).await.ends().await.unwrap_err();
+        let stranger = fleet.connect("stranger", Some("mx1")).await;
+        let error = refused(|| stranger.ends()).await;
         assert!(
             matches!(&error, LogError::Denied(what) if what.contains("does not let this account in")),
             "{error}"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! How fast it is; not run with the other tests: `make bench-log`.
 
 use super::cluster::Fleet;

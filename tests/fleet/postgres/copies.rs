@@ -78,7 +78,7 @@ async fn what_a_snapshot_has_goes_and_what_a_reader_needs_stays() {
         // Times are whole seconds: as if all this had been a second ago.
         rig.sql("update bulkmark.batches set at = at - 1");
         // As large as five steps.
-        put(&log, vec![vec![u8::try_from(round).unwrap(); 250]; 2]).await.unwrap();
+        insist(|| put(&log, vec![vec![u8::try_from(round).unwrap(); 250]; 2])).await;
         settle(&rig);
         let ends = insist(|| log.ends()).await;
         assert_eq!(ends.steps, Place(round * 10));
@@ -92,12 +92,12 @@ async fn what_a_snapshot_has_goes_and_what_a_reader_needs_stays() {
     assert_eq!(kept, [Place(1), Place(11), Place(21), Place(31)]);
     let error = client.steps(Place(5)).await.err();
     assert!(matches!(error, Some(LogError::Gone(_))), "{error:?}");
-    assert_eq!(read(&client).await.unwrap(), vec![vec![4; 250]; 2]);
+    assert_eq!(insist(|| read(&client)).await, vec![vec![4; 250]; 2]);
     assert_eq!(rig.sql("select count(*), count(distinct id) from bulkmark.parts"), "4|2", "of two snapshots");
 
     // A large one: to read steps is less work than to read it, so they stay.
-    put(&log, vec![vec![9; 100_000]]).await.unwrap();
-    put(&log, vec![vec![9; 100_000]]).await.unwrap();
+    insist(|| put(&log, vec![vec![9; 100_000]])).await;
+    insist(|| put(&log, vec![vec![9; 100_000]])).await;
     settle(&rig);
     assert_eq!(insist(|| log.ends()).await.first_step, Place(31));
 }
@@ -112,7 +112,7 @@ async fn batches_stay_for_a_day() {
     }
     rig.sql("update bulkmark.batches set at = at - 86500 where place = 1");
     for _ in 0..3 {
-        put(&log, vec![vec![1]]).await.unwrap();
+        insist(|| put(&log, vec![vec![1]])).await;
     }
     settle(&rig);
     assert_eq!(rig.sql("select string_agg(place::text, ' ' order by place) from bulkmark.batches"), "2 3");
@@ -127,7 +127,7 @@ async fn what_a_dead_writer_left_goes() {
         .unwrap();
     rig.sql_as("agg", "select bulkmark.put_part(88, 0, 'alive')").unwrap();
     rig.sql("update bulkmark.parts set at = at - 3700 where id = 77");
-    put(&log, vec![vec![1]]).await.unwrap();
+    insist(|| put(&log, vec![vec![1]])).await;
     settle(&rig);
     assert_eq!(rig.sql("select count(*) from bulkmark.parts where id = 77"), "0");
     assert_eq!(rig.sql("select count(*) from bulkmark.parts where id = 88"), "1");

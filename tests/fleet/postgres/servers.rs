@@ -3,12 +3,11 @@
 
 use super::{Rig, open, server};
 use crate::conformance::{
-    BOUND, Engine, append, append_step, batch, batches_behind, bounded, insist, own, steps_behind, within,
+    Engine, append, append_step, batch, batches_behind, bounded, insist, own, steps_behind, within,
 };
 use bulkmark::sync::log::{Log, LogError, Place, Reader as _, Settings};
 use bulkmark_testing::authority::Authority;
 use std::os::unix::fs::PermissionsExt;
-use tokio::time::timeout;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_password_is_denied_and_a_new_one_is_read() {
@@ -113,17 +112,12 @@ async fn servers_that_hang_are_errors_in_time() {
     let mut follower = insist(|| known.steps(Place(0))).await;
     rig.server.hang(true);
     let (append, ends, fresh, waiting) = tokio::join!(
-        timeout(BOUND, known.append(batch(1, 2), b"b".to_vec())),
-        timeout(BOUND, known.ends()),
-        timeout(BOUND, new.ends()),
-        timeout(BOUND, follower.next()),
+        bounded(known.append(batch(1, 2), b"b".to_vec())),
+        bounded(known.ends()),
+        bounded(new.ends()),
+        bounded(follower.next()),
     );
-    for error in [
-        append.expect("append hangs").unwrap_err(),
-        ends.expect("ends hangs").unwrap_err(),
-        fresh.expect("connecting hangs").unwrap_err(),
-        waiting.expect("the follower hangs").unwrap_err(),
-    ] {
+    for error in [append.unwrap_err(), ends.unwrap_err(), fresh.unwrap_err(), waiting.unwrap_err()] {
         assert!(matches!(error, LogError::Unavailable(_)), "{error}");
     }
     rig.server.hang(false);
