@@ -25,10 +25,10 @@ test:
 	tests/mta/install
 	CARGO="$(CARGO)" tests/run
 
-# One campaign that comes by all doors at once, and what each client is told of it, as a table; see tests/doors/day.rs.
+# One campaign that comes by all doors at once, and what each client is told of it, as a table; see tests/interfaces/day.rs.
 day:
 	tests/mta/install
-	$(CARGO) test --locked --test doors day:: -- --nocapture
+	$(CARGO) test --locked --test interfaces day:: -- --nocapture
 
 # The rules of docs/filtering.md, on the programs that they are for; and docs/beside.md and docs/exim.md on machines with them.
 guides-test: deb
@@ -69,21 +69,22 @@ study:
 # Three servers and six milters under kill -9 and bad connections: every count must be exact. Prints what was done.
 exactness:
 	BULKMARK_REPORTS=200000 BULKMARK_KILLS=50 BULKMARK_KILL_PAUSE=1000 \
-		$(CARGO) test --locked --release --test exactness -- --nocapture
+		$(CARGO) test --locked --release --test federation exactness:: -- --nocapture
 
 # The aims of a fleet on real daemons and engines, as a table: exact counts while something is killed every two seconds, times of taking
-# over, signatures a second, and what it costs to do nothing. Half an hour; see tests/fleet_aims/main.rs. ROWS="nats speed" makes
+# over, signatures a second, and what it costs to do nothing. Half an hour; see tests/fleet/aims/mod.rs. ROWS="nats speed" makes
 # these rows only; BINARY runs the daemons of another program.
 MESSAGES ?= 200000
 SEED ?= 1
 
 fleet:
-	MESSAGES=$(MESSAGES) SEED=$(SEED) $(CARGO) test --locked --release --test fleet_aims -- --full $(ROWS)
+	FULL=1 ROWS="$(ROWS)" MESSAGES=$(MESSAGES) SEED=$(SEED) \
+		$(CARGO) test --locked --release --test fleet aims:: -- --nocapture
 
-# What an attacker would do to running daemons, and whether SECURITY.md promises better: see tests/attack/main.rs. BINARY attacks
+# What an attacker would do to running daemons, and whether SECURITY.md promises better: see tests/federation/attack/mod.rs. BINARY attacks
 # another program than the one built here; ROWS="1 12" makes these attacks only.
 attack:
-	$(CARGO) test --locked --release --test attack -- --full $(ROWS)
+	FULL=1 ROWS="$(ROWS)" $(CARGO) test --locked --release --test federation attack:: -- --nocapture
 
 # Seconds for each of the targets; see fuzz/README.md.
 FUZZ_SECONDS ?= 10
@@ -129,7 +130,7 @@ bench:
 
 # The log of a fleet, on three nats-servers of its own.
 bench-log:
-	$(CARGO) test --locked --release --test log_nats -- --ignored --nocapture speed
+	$(CARGO) test --locked --release --test fleet nats::speed -- --ignored --nocapture
 
 # The filter's speed, in a package of its own beside hashbrown; and its instruction counts with valgrind, whose runner must
 # be of the same version as gungraun.

@@ -9,14 +9,11 @@
 //! followers who wait for steps that do not come, and for one a second. The second form is built sooner and nearly as fast: the
 //! work is the server's.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use bulkmark_sync::Link;
 use bulkmark_sync::log::postgres::{Postgres, setup};
 use bulkmark_sync::log::{Appending, Duty, Log, Member, Place, Reader as _, SetUp, Settings};
-use common::postgres as server;
-use common::process::processor;
+use bulkmark_testing::postgres as server;
+use bulkmark_testing::process::processor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

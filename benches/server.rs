@@ -10,17 +10,14 @@
 //!
 //! `generations` takes seven minutes: as many signatures in seven windows of a minute, and the memory for them.
 
-#[path = "../tests/common/mod.rs"]
-mod common;
-
 use bulkmark_counts::Settings;
 use bulkmark_sync::Parameters;
 use bulkmark_sync::wire::{MAX_REPORTS, Reports};
+use bulkmark_testing::process::resident;
+use bulkmark_testing::random::element;
+use bulkmark_testing::server::{Server, milter};
+use bulkmark_testing::{Daemon, Site};
 use bulkmark_types::{FederationKey, Signature};
-use common::process::resident;
-use common::random::element;
-use common::server::{Server, milter};
-use common::{Daemon, Site};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
@@ -297,8 +294,11 @@ fn follow(server: &Server, mut site: Site) -> (Site, Daemon) {
 
 fn status(site: &Site) -> serde_json::Value {
     let config = site.config();
-    let output =
-        Command::new(common::BULKMARK).args(["status", "--json", "--config"]).arg(config).output().unwrap();
+    let output = Command::new(bulkmark_testing::program())
+        .args(["status", "--json", "--config"])
+        .arg(config)
+        .output()
+        .unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 

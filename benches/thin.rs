@@ -8,17 +8,13 @@
 //! in x is seen x times or more, of 20 million different signatures a day, for seven days; here a part of it. First the memory for
 //! seven windows; then the bytes of five minutes amid a day, by the second.
 
-#[path = "../crates/filter/tests/common/random.rs"]
-#[allow(dead_code, unreachable_pub, reason = "each that uses it uses a part")]
-mod random;
-
 use bulkmark_counts::{
     BulkAssembly, BulkMark, Durability, Federation, Hold, Note, Reporter, Role, Settings, Update, Vector,
     mark_of,
 };
 use bulkmark_ledger::{Ledger, now};
+use bulkmark_testing::random::{Random, element};
 use bulkmark_types::{FederationKey, Signature};
-use random::{Random, element};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tempfile::TempDir;

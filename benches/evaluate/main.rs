@@ -8,8 +8,6 @@
 //! with commas between them), `BINARY` (another program than the one built here), and `EXAMPLES` (a directory for the letters of
 //! the last section).
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
 #[path = "../../crates/study/src/labelled.rs"]
 #[allow(unreachable_pub, dead_code, reason = "it is a part of the studies, too")]
 mod labelled;

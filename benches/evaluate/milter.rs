@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A milter with an empty ledger, and the counts that it tells.
 
-use crate::common::milter::{Client, Mail};
-use crate::common::{Daemon, Site};
 use crate::counts::Counts;
 use crate::stream::Message;
+use bulkmark_testing::milter::{Client, Mail};
+use bulkmark_testing::{Daemon, Site};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;

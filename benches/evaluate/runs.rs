@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What all sections need: the mail, the program, the keys; and many streams at once, each to a ledger of its own.
 
-use crate::common::BULKMARK;
 use crate::counts::Counts;
 use crate::milter::{self, Key};
 use crate::stream::Message;
+use bulkmark_testing::program;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
@@ -45,7 +45,7 @@ impl Bench {
             path
         };
         let keys = (0..variable("KEYS", 3)).map(|n| (n > 0).then(|| key(n))).collect();
-        let binary = std::env::var_os("BINARY").map_or_else(|| BULKMARK.into(), PathBuf::from);
+        let binary = PathBuf::from(program());
         Some(Self { corpus, keys, seeds: variable("SEEDS", 3), bases: variable("MUTATE", 12), binary, work })
     }
 

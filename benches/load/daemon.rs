@@ -44,7 +44,7 @@ impl Daemon {
             extra.replace('@', &directory.path().display().to_string())
         );
         std::fs::write(path("milter.toml"), config).expect("config");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_bulkmark"))
+        let mut child = Command::new(bulkmark_testing::program())
             .args(["milter", "--config", &path("milter.toml")])
             .stderr(Stdio::piped())
             .spawn()

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is done with bulk.
 
-use crate::common::mta::{Kind, wait_until};
-use crate::common::rig::{NEWS, Rig, message};
 use crate::{AT_ONCE, BULK_AT_ONCE};
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::rig::{NEWS, Rig, message};
+use bulkmark_testing::wait_for_some;
 
 with_both!(
     marked_bulk_is_delivered_with_the_header_alone_added,
@@ -83,7 +84,7 @@ fn discarded_bulk_is_accepted_and_never_delivered(kind: Kind) {
     rig.send("b@box.test", &message("", NEWS)).expect(250);
     rig.mta.wait_for_mail("a@box.test", 1);
     // What was accepted is in the queue until it is delivered.
-    wait_until("an empty queue", || rig.mta.is_idle().then_some(()));
+    wait_for_some("an empty queue", || rig.mta.is_idle().then_some(()));
     assert!(rig.mta.delivered("b@box.test").is_empty());
 }
 

@@ -3,10 +3,10 @@
 //! what a verifier would.
 
 use crate::AT_ONCE;
-use crate::common::BULKMARK;
-use crate::common::dkim::{DOMAIN, OpenDkim};
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig, message};
+use bulkmark_testing::dkim::{DOMAIN, OpenDkim};
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::program;
+use bulkmark_testing::rig::{NEWS, Rig, message};
 use std::path::Path;
 use std::process::Command;
 
@@ -71,7 +71,7 @@ fn what_a_verifier_says_lets_bulk_pass() {
 }
 
 fn explain(rig: &Rig, file: &str) -> String {
-    let output = Command::new(BULKMARK)
+    let output = Command::new(program())
         .arg("explain")
         .arg("--config")
         .arg(rig.site.config())

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The message that is always bulk.
 
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig, message};
-use crate::common::smtp::Origin;
-use crate::common::{BULKMARK, Site, status};
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::rig::{NEWS, Rig, message};
+use bulkmark_testing::smtp::Origin;
+use bulkmark_testing::{Site, program, status};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -12,7 +12,7 @@ with_both!(it_is_bulk_on_any_white_list_and_counted_nowhere, it_meets_what_bulk_
 
 /// What `bulkmark canary` prints.
 fn canary(site: &Site) -> Vec<u8> {
-    let output = Command::new(BULKMARK)
+    let output = Command::new(program())
         .args(["canary", "--from", "news@sender.test", "--to", "a@box.test", "--config"])
         .arg(site.config())
         .output()
@@ -50,7 +50,7 @@ fn it_is_bulk_on_any_white_list_and_counted_nowhere(kind: Kind) {
     assert_eq!((code, &*told), (1, "{\"verdict\":\"bulk\",\"reason\":\"canary\"}\n"));
     let letter = rig.write("canary.eml", std::str::from_utf8(&canary).unwrap());
     let output =
-        Command::new(BULKMARK).args(["explain", &letter, "--config"]).arg(rig.site.config()).output();
+        Command::new(program()).args(["explain", &letter, "--config"]).arg(rig.site.config()).output();
     let told = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(told.contains(": bulk, since it is the canary, which is always bulk"), "{told}");
 
@@ -118,7 +118,7 @@ fn addresses_that_are_none_are_refused() {
     drop(site.start());
     let text = String::from_utf8(canary(&site)).unwrap();
     assert!(text.starts_with("From: news@sender.test\nTo: a@box.test\nSubject: "), "{text}");
-    let output = Command::new(BULKMARK).args(["canary", "--to", "a@b\nBcc: c@d"]).output().unwrap();
+    let output = Command::new(program()).args(["canary", "--to", "a@b\nBcc: c@d"]).output().unwrap();
     assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]));
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("expected an address such as postmaster@example.org"), "{told}");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is counted, and what counts as the same.
 
-use crate::common::crlf;
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig, message};
 use crate::{AT_ONCE, count};
+use bulkmark_testing::crlf;
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::rig::{NEWS, Rig, message};
 use std::thread;
 
 with_both!(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Mail that is not looked at, and what of its header is believed.
 
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig, message};
-use crate::common::smtp::Origin;
 use crate::{AT_ONCE, BULK_AT_ONCE, count};
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::rig::{NEWS, Rig, message};
+use bulkmark_testing::smtp::Origin;
 use std::io::Write;
 use std::process::{Command, Stdio};
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! All connections to the milter are taken by somebody who says nothing.
 
-use crate::common::crlf;
-use crate::common::milter::{Client, session};
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig, message};
-use crate::common::smtp::Client as SmtpClient;
+use bulkmark_testing::crlf;
+use bulkmark_testing::milter::{Client, session};
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::rig::{NEWS, Rig, message};
+use bulkmark_testing::smtp::Client as SmtpClient;
 
 with_both!(mail_comes_through_beside_connections_that_say_nothing, a_session_that_lost_its_connection);
 

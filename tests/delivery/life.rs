@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The daemon's life: reloads, ends, deaths, and what becomes of mail meanwhile.
 
-use crate::common::mta::{Kind, Mta};
-use crate::common::rig::{NEWS, Rig, message};
-use crate::common::smtp::Origin;
-use crate::common::{PATIENCE, Site, crlf};
 use crate::{AT_ONCE, BULK_AT_ONCE, count};
+use bulkmark_testing::mta::{Kind, Mta};
+use bulkmark_testing::rig::{NEWS, Rig, message};
+use bulkmark_testing::smtp::Origin;
+use bulkmark_testing::{PATIENCE, Site, crlf};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;

@@ -4,17 +4,14 @@
 //! Each test has a mail server and a daemon of its own. Clients come from elsewhere, since mail from loopback is exempt: to
 //! Postfix they say so by XCLIENT; for Sendmail they have other addresses of loopback, and the daemon does not exempt these.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 /// Makes two tests of each of these functions, which take the kind of mail server.
 macro_rules! with_both {
     ($($test:ident),+ $(,)?) => {
         mod postfix {
-            $(#[test] fn $test() { super::$test(crate::common::mta::Kind::Postfix); })+
+            $(#[test] fn $test() { super::$test(bulkmark_testing::mta::Kind::Postfix); })+
         }
         mod sendmail {
-            $(#[test] fn $test() { super::$test(crate::common::mta::Kind::Sendmail); })+
+            $(#[test] fn $test() { super::$test(bulkmark_testing::mta::Kind::Sendmail); })+
         }
     };
 }
@@ -22,13 +19,21 @@ macro_rules! with_both {
 mod actions;
 mod authentication;
 mod canary;
+mod correspondents;
 mod counting;
+mod dovecot;
 mod exempt;
+mod federation_postfix;
 mod idle;
 mod life;
+mod miltertest;
+mod outbound;
+mod postfix_guide;
 mod retries;
+mod sendmail_guide;
 mod sources;
 mod tables;
+mod traps;
 mod verified;
 mod verifiers;
 mod whitelist;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Messages that were refused for the moment and come again.
 
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig, message, message_with_id};
-use crate::common::smtp::Origin;
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::rig::{NEWS, Rig, message, message_with_id};
+use bulkmark_testing::smtp::Origin;
 
 with_both!(a_retry_after_a_tempfail_is_not_counted_again, what_differs_from_a_refused_message_is_no_retry);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whose count it is: nobody has the mail of others refused from one network.
 
-use crate::common::mta::Kind;
-use crate::common::networks::strangers;
-use crate::common::rig::{Rig, message};
-use crate::common::smtp::{Origin, Reply};
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::networks::strangers;
+use bulkmark_testing::rig::{Rig, message};
+use bulkmark_testing::smtp::{Origin, Reply};
 
 with_both!(
     a_bank_s_letters_are_not_refused_for_one_transaction_of_a_stranger,

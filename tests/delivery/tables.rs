@@ -2,8 +2,9 @@
 //! White lists by what a site has already: files that change, tables of Postfix's own postmap, and servers that are asked.
 
 use crate::AT_ONCE;
-use crate::common::mta::{Kind, free_port, skip, wait_until};
-use crate::common::rig::{NEWS, Rig, message};
+use bulkmark_testing::mta::{Kind, free_port, skip};
+use bulkmark_testing::rig::{NEWS, Rig, message};
+use bulkmark_testing::wait_for_some;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -239,7 +240,7 @@ fn postfix_answers_for_its_own_tables() {
         let done = Command::new(program).arg("-c").arg(&etc).args(arguments).output().unwrap();
         assert!(done.status.success(), "{done:?}");
     }
-    wait_until("the table", || TcpStream::connect(("127.0.0.1", port)).ok());
+    wait_for_some("the table", || TcpStream::connect(("127.0.0.1", port)).ok());
     assert_eq!(code(&rig, "news@wanted.example", "a@box.test"), 250);
     assert_eq!(code(&rig, "any@whole.example", "a@box.test"), 250);
     assert_eq!(code(&rig, "news@other.example", "a@box.test"), 550);

@@ -3,13 +3,13 @@
 //! says what a test wants, or nothing.
 
 use crate::AT_ONCE;
-use crate::common::BULKMARK;
-use crate::common::dkim::Signing;
-use crate::common::dns::Dns;
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig};
-use crate::common::signer::{Form, Signer};
-use crate::common::smtp::Origin;
+use bulkmark_testing::dkim::Signing;
+use bulkmark_testing::dns::Dns;
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::program;
+use bulkmark_testing::rig::{NEWS, Rig};
+use bulkmark_testing::signer::{Form, Signer};
+use bulkmark_testing::smtp::Origin;
 use std::process::Command;
 
 const KEY: &str = "sel._domainkey.shop.example";
@@ -67,7 +67,7 @@ impl Site {
         } else {
             all.extend(["--config", config]);
         }
-        let output = Command::new(BULKMARK).args(all).args(rest).output().unwrap();
+        let output = Command::new(program()).args(all).args(rest).output().unwrap();
         String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
     }
 }
@@ -361,7 +361,8 @@ fn commands_tell_what_is_missing() {
     assert!(doctor.contains(&format!("{}: an answer in ", site.dns.address)), "{doctor}");
     let (nobody, config) = (site.rig.write("resolv.conf", ""), "[authentication]\nauthenticate = \"self\"\n");
     let config = site.rig.write("milter.toml", config);
-    let script = format!("mount --bind {nobody} /etc/resolv.conf && exec {BULKMARK} config check {config}");
+    let program = program();
+    let script = format!("mount --bind {nobody} /etc/resolv.conf && exec {program} config check {config}");
     let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(

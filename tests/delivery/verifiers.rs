@@ -2,12 +2,12 @@
 //! What a real OpenDMARC behind a real OpenDKIM, and a real rspamd, say of mail, is what white lists go by.
 
 use crate::AT_ONCE;
-use crate::common::dkim::{DOMAIN, OpenDkim};
-use crate::common::dns::Dns;
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig};
-use crate::common::smtp::Origin;
-use crate::common::verifiers::Verifier;
+use bulkmark_testing::dkim::{DOMAIN, OpenDkim};
+use bulkmark_testing::dns::Dns;
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::rig::{NEWS, Rig};
+use bulkmark_testing::smtp::Origin;
+use bulkmark_testing::verifiers::Verifier;
 
 const LIST: &str = "dkim shop.example\nspf club.example\ndmarc author.example\n";
 

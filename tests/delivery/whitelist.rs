@@ -2,10 +2,10 @@
 //! Mail that is wanted, however often it comes.
 
 use crate::AT_ONCE;
-use crate::common::BULKMARK;
-use crate::common::mta::Kind;
-use crate::common::rig::{NEWS, Rig, message};
-use crate::common::smtp::{Origin, Reply};
+use bulkmark_testing::mta::Kind;
+use bulkmark_testing::program;
+use bulkmark_testing::rig::{NEWS, Rig, message};
+use bulkmark_testing::smtp::{Origin, Reply};
 use std::process::Command;
 
 with_both!(
@@ -93,7 +93,7 @@ fn mail_that_the_white_list_knows_by_itself_is_wanted(kind: Kind) {
 fn a_text_on_the_white_list_is_wanted(kind: Kind) {
     let Some(mut rig) = with_whitelist(kind, "", "reject") else { return };
     let file = rig.write("news.eml", std::str::from_utf8(&message("", NEWS)).unwrap());
-    let output = Command::new(BULKMARK).args(["signature", &file]).output().unwrap();
+    let output = Command::new(program()).args(["signature", &file]).output().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
     let printed = printed.lines().next().unwrap();
     let signature = printed.rsplit('\t').next().unwrap();

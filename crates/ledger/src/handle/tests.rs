@@ -2,7 +2,8 @@
 //! What whoever holds the handle relies on.
 
 use super::*;
-use crate::{Asked, Durability, FILE_NAME, Nominated, Saying, TakenBack, Weighing};
+use crate::FILE_NAME;
+use bulkmark_counts::{Asked, Durability, Nominated, Saying, TakenBack, Weighing};
 use bulkmark_types::{ReporterId, nomination, revocation};
 
 fn report(signature: Signature, times: u32, now: u64) -> Report {

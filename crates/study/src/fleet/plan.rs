@@ -40,7 +40,7 @@ pub enum Engine {
     Postgres,
 }
 
-/// What an engine adds to what it carries, and how long it takes: measured by `tests/fleet_model.rs`.
+/// What an engine adds to what it carries, and how long it takes: measured by `tests/fleet/model.rs`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Framing {
     /// Bytes beside a batch, from a milter to the log, and its acknowledgement.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Milters that hold bulk alone: what they hold, and what they are told of a letter.
+
+use super::milter::{Answer, Client, Mail};
+use super::{Daemon, Site, crlf, program, status, wait_until};
+use serde_json::Value;
+use std::process::Command;
+
+/// What `bulkmark` says in JSON of a letter.
+pub fn told(site: &Site, command: &str, letter: &[u8]) -> Value {
+    let file = site.path("told.eml");
+    std::fs::write(&file, letter).unwrap();
+    let output = Command::new(program())
+        .args([command, "--json", "--ip", "198.51.100.9", "--config"])
+        .arg(site.config())
+        .arg(file)
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+}
+
+/// What a milter holds of others' counts of a letter's body.
+pub fn held(site: &Site, letter: &[u8]) -> u64 {
+    let told = told(site, "explain", letter);
+    let others = told["body"]["seen"]["others"].as_array().unwrap_or_else(|| panic!("{told}"));
+    others.iter().map(|share| share["count"].as_u64().unwrap()).sum()
+}
+
+pub fn wait_for_held(site: &Site, letter: &[u8], expected: u64) {
+    wait_until("what is held", || {
+        let found = held(site, letter);
+        if found == expected {
+            Ok(())
+        } else {
+            Err(format!("{found} instead of {expected}: {}", status(site)))
+        }
+    });
+}
+
+/// A letter that has nothing in common with others.
+pub fn lonely() -> Vec<u8> {
+    crlf(
+        "Subject: y\n\nQuite other words stand here, of which nobody else has any among his own letters today.\n",
+    )
+}
+
+/// A message from this client.
+pub fn from(daemon: &Daemon, ip: &str, letter: &[u8]) -> Answer {
+    let mut client = Client::connect(daemon);
+    client.client("client.example.org", ip);
+    client.message(&Mail::raw(letter))
+}

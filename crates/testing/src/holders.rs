@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Whoever holds counts: what it counts of letters, and whether all hold the same.
+
+use super::letters::letter;
+use super::{Site, program};
+use bulkmark::control::{self, DaemonStatus};
+use bulkmark_counts::Shares;
+use bulkmark_mail::RawMessage;
+use bulkmark_signature::{Settings, signatures};
+use bulkmark_types::{FederationKey, Signature};
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// The signature of the body of the letter with this number.
+pub fn body_of(n: usize) -> Signature {
+    body(&letter(n))
+}
+
+/// The signature of the body of a message.
+pub fn body(message: &[u8]) -> Signature {
+    let raw = RawMessage::from_bytes(message).unwrap();
+    signatures(&raw, &FederationKey::public(), &Settings::default()).body.unwrap()
+}
+
+/// Waits for what a daemon answers.
+fn wait<T>(answer: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(answer)
+}
+
+/// Signatures that a daemon is asked for at a time: a question has 16 kB at most.
+const AT_A_TIME: usize = 256;
+
+/// What the daemon behind a control socket counts of these signatures.
+pub fn counts(control: &Path, signatures: &[Signature]) -> io::Result<Vec<u32>> {
+    Ok(shares(control, signatures, false)?.iter().map(Shares::total).collect())
+}
+
+/// Of what these counts are made up. With `may_ask` it may ask others for what it does not hold.
+pub fn shares(control: &Path, signatures: &[Signature], may_ask: bool) -> io::Result<Vec<Shares>> {
+    let mut shares = Vec::new();
+    for some in signatures.chunks(AT_A_TIME) {
+        shares.extend(wait(control::counts(control, some, may_ask))?);
+    }
+    Ok(shares)
+}
+
+/// What the daemon behind a control socket says of itself.
+pub fn told(control: &Path) -> io::Result<DaemonStatus> {
+    wait(control::status(control, 20))
+}
+
+/// Compares the ledgers of these sites, whose daemons do not run, cell by cell: what `bulkmark ledger verify` says of them, which is an
+/// error where they differ.
+pub fn verify<'a>(sites: impl Iterator<Item = &'a Site>) -> Result<String, String> {
+    let states = sites.map(|site| site.path("state"));
+    let output = Command::new(program()).args(["ledger", "verify"]).args(states).output().unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    if output.status.success() { Ok(text) } else { Err(text) }
+}

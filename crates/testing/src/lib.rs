@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the tests share: the real program as a child process, in a directory of its own.
+
+pub mod authority;
+pub mod browser;
+pub mod clock;
+pub mod counts;
+pub mod dkim;
+pub mod dns;
+pub mod encode;
+pub mod fleet;
+pub mod frozen;
+pub mod gate;
+pub mod held;
+pub mod holders;
+pub mod http;
+pub mod letters;
+pub mod members;
+pub mod memory;
+pub mod milter;
+pub mod mount;
+pub mod mta;
+pub mod namespace;
+pub mod nats;
+pub mod networks;
+pub mod page;
+pub mod passed;
+pub mod postgres;
+pub mod process;
+pub mod prose;
+pub mod proxy;
+#[path = "../../filter/tests/common/random.rs"]
+pub mod random;
+pub mod reports;
+pub mod rig;
+pub mod rspamd;
+pub mod server;
+pub mod signer;
+pub mod smtp;
+pub mod standin;
+pub mod verifiers;
+pub mod writing;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a test waits for an event before it fails: longer than any machine needs, however busy it is.
+pub const PATIENCE: Duration = Duration::from_mins(10);
+
+/// The longest pause between two questions of [`wait_until`]. Each may cost a process.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+/// The program under test: the one that Cargo built for the test, or another that `BINARY` names.
+pub fn program() -> &'static str {
+    static PROGRAM: LazyLock<String> = LazyLock::new(|| {
+        let named = std::env::var("BINARY").or_else(|_| std::env::var("CARGO_BIN_EXE_bulkmark"));
+        named.expect("run the tests by cargo, which names the program in CARGO_BIN_EXE_bulkmark")
+    });
+    &PROGRAM
+}
+
+/// The directory of the whole project.
+pub fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The lines that a child wrote to its standard error, growing.
+#[derive(Clone, Default)]
+pub struct Log(Arc<(Mutex<Vec<String>>, Condvar)>);
+
+impl Log {
+    fn follow(&self, stream: impl std::io::Read + Send + 'static) {
+        let log = self.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                log.0.0.lock().unwrap().push(line);
+                log.0.1.notify_all();
+            }
+        });
+    }
+
+    /// All lines so far.
+    pub fn lines(&self) -> Vec<String> {
+        self.0.0.lock().unwrap().clone()
+    }
+
+    /// Waits until a line, after the first `skip` ones, contains `text`, and returns it.
+    #[track_caller]
+    pub fn wait_for(&self, skip: usize, text: &str) -> String {
+        self.wait_for_any(skip, &[text])
+    }
+
+    /// Waits until a line, after the first `skip` ones, contains one of these texts, and returns it.
+    #[track_caller]
+    pub fn wait_for_any(&self, skip: usize, texts: &[&str]) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut lines = self.0.0.lock().unwrap();
+        loop {
+            let found = |line: &&String| texts.iter().any(|text| line.contains(text));
+            if let Some(line) = lines.iter().skip(skip).find(found) {
+                return line.clone();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "no line with {texts:?} came; the log is:\n{}", lines.join("\n"));
+            lines = self.0.1.wait_timeout(lines, left).unwrap().0;
+        }
+    }
+}
+
+/// A state directory with a configuration, in which the daemon is started any number of times.
+pub struct Site {
+    pub directory: TempDir,
+    /// TOML below the fixed keys: tables, or keys that `Site` does not set.
+    pub extra: String,
+    pub listen: String,
+    /// Variables of the daemon's environment.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Site {
+    /// A site that listens on a port that the system chooses. `extra` is put into the configuration.
+    pub fn new(extra: &str) -> Self {
+        Self {
+            directory: tempfile::Builder::new().prefix("bulkmark-test-").tempdir().unwrap(),
+            extra: extra.to_owned(),
+            listen: "inet:127.0.0.1:0".to_owned(),
+            environment: Vec::new(),
+        }
+    }
+
+    /// The same, on a Unix socket in its directory.
+    pub fn unix(extra: &str) -> Self {
+        let mut site = Self::new(extra);
+        site.listen = format!("unix:{}", site.path("m.sock").display());
+        site
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The configuration file, written anew at each call.
+    pub fn config(&self) -> PathBuf {
+        let path = self.path("milter.toml");
+        let state = self.path("state");
+        fs::create_dir_all(&state).unwrap();
+        let log = if self.extra.contains("[log]") { "" } else { "\n[log]\ntarget = \"stderr\"\n" };
+        let page = if self.extra.contains("[status]") { "" } else { "\n[status]\nlisten = \"\"\n" };
+        let listen =
+            if self.listen.starts_with('[') { self.listen.clone() } else { format!("{:?}", self.listen) };
+        let text = format!(
+            "listen = {}\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{}{page}{log}",
+            listen,
+            self.path("control.sock").display(),
+            state.display(),
+            self.extra
+        );
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The same for doors alone: without what a listener has.
+    pub fn doors(&self) -> PathBuf {
+        let text = fs::read_to_string(self.config()).unwrap();
+        let path = self.path("doors.toml");
+        let keys = text
+            .lines()
+            .filter(|line| !["listen = ", "listen-mode = "].iter().any(|key| line.starts_with(key)));
+        // Those of tables are not at the beginning of the file.
+        let (head, tables) = text.split_once("\n[").unwrap();
+        let kept: Vec<_> = keys.take_while(|line| !line.starts_with('[')).collect();
+        assert!(head.starts_with("listen = "), "{head}");
+        fs::write(&path, format!("{}\n[{tables}", kept.join("\n"))).unwrap();
+        path
+    }
+
+    /// Starts the daemon and waits until it listens.
+    pub fn start(&self) -> Daemon {
+        self.spawn().listening()
+    }
+
+    /// Starts the daemon without waiting: for those that are to fail.
+    pub fn spawn(&self) -> Daemon {
+        self.spawn_by(Command::new(program()).args(["milter", "--config"]).arg(self.config()))
+    }
+
+    /// Starts the daemon by a command of the test's own.
+    pub fn spawn_by(&self, command: &mut Command) -> Daemon {
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
+            command.env_remove(name).env_remove(name.to_lowercase());
+        }
+        command.envs(self.environment.iter().cloned());
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let log = Log::default();
+        log.follow(child.stderr.take().unwrap());
+        Daemon { child, log, address: String::new() }
+    }
+
+    /// Runs `bulkmark check --json` on a message and returns exit code and output.
+    pub fn check(&self, message: &[u8]) -> (i32, String) {
+        let file = self.path("check.eml");
+        fs::write(&file, message).unwrap();
+        let config = self.config();
+        let output = Command::new(program())
+            .args(["check", "--json", "--config"])
+            .arg(config)
+            .arg(file)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// What `bulkmark status --json` says of a milter; null while it does not answer.
+pub fn status(site: &Site) -> serde_json::Value {
+    let output =
+        Command::new(program()).args(["status", "--json", "--config"]).arg(site.config()).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
+}
+
+/// A running daemon; killed when dropped.
+pub struct Daemon {
+    pub child: Child,
+    pub log: Log,
+    /// As Postfix writes it: `inet:127.0.0.1:12345` or `unix:/path`.
+    pub address: String,
+}
+
+impl Daemon {
+    /// Waits until it listens.
+    pub fn listening(mut self) -> Self {
+        let line = self.log.wait_for(0, " listens on ");
+        let (_, addresses) = line.split_once(" listens on ").unwrap();
+        // Of several the first; those with names have them in brackets.
+        self.address = addresses.split([',', ' ']).next().unwrap().to_owned();
+        self
+    }
+
+    /// The address of the listener of this name.
+    pub fn listener(&self, name: &str) -> String {
+        let line = self.log.wait_for(0, " listens on ");
+        let (_, addresses) = line.split_once(" listens on ").unwrap();
+        let suffix = format!(" ({name})");
+        addresses.split(", ").find_map(|address| address.strip_suffix(&suffix)).unwrap().to_owned()
+    }
+
+    /// Host and port, for a TCP listener.
+    pub fn tcp(&self) -> &str {
+        self.address.strip_prefix("inet:").unwrap()
+    }
+
+    /// The path, for a Unix listener.
+    pub fn unix(&self) -> &Path {
+        Path::new(self.address.strip_prefix("unix:").unwrap())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let status =
+            Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Sends SIGHUP and returns the line that tells how the reload went.
+    pub fn reload(&self) -> String {
+        let skip = self.log.lines().len();
+        self.signal("HUP");
+        self.log.wait_for_any(skip, &["read again", "stays in force"])
+    }
+
+    /// Waits for the end of the process.
+    pub fn wait(mut self) -> ExitStatus {
+        wait_until("the daemon's end", || {
+            self.child.try_wait().unwrap().ok_or_else(|| self.log.lines().join("\n"))
+        })
+    }
+
+    /// Ends it with SIGTERM.
+    pub fn terminate(self) -> ExitStatus {
+        self.signal("TERM");
+        self.wait()
+    }
+
+    /// Kills it with SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Asks until there is a good answer, and returns it. Any other answer says why it is not good.
+#[track_caller]
+pub fn wait_until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> T {
+    let (deadline, mut pause) = (Instant::now() + PATIENCE, Duration::from_millis(5));
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(why) => assert!(Instant::now() < deadline, "{what}: {why}"),
+        }
+        std::thread::sleep(pause);
+        pause = LONGEST_PAUSE.min(pause * 2);
+    }
+}
+
+/// The same for answers that need no reason.
+#[track_caller]
+pub fn wait_for_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
+    wait_until(what, || find().ok_or_else(|| "it did not come".to_owned()))
+}
+
+/// A message with CRLF line ends from a text with LF ones.
+pub fn crlf(text: &str) -> Vec<u8> {
+    text.replace('\n', "\r\n").into_bytes()
+}
+
+/// A header of the milter without what it says of near signatures and of networks, unless a message was held back for these:
+/// for tests of everything else.
+pub fn without_near(header: &str) -> String {
+    let is_left_out = |field: &&str| ["near", "sources=", "own="].iter().any(|name| field.starts_with(name));
+    let fields = header.split("; ").filter(|field| !is_left_out(field));
+    fields.collect::<Vec<_>>().join("; ")
+}

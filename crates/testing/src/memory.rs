@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A ledger in memory, which is asked as the milter asks its own.
+
+use bulkmark_mail::RawMessage;
+use bulkmark_policy::Counts;
+use bulkmark_signature::{Settings, signatures};
+use bulkmark_types::{FederationKey, Signature};
+use bulkmark_verdict::{Inquiry, Mode, Question};
+use std::collections::HashMap;
+
+/// Counts under one key.
+pub struct Ledger {
+    key: FederationKey,
+    counts: HashMap<Signature, u32>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self { key: FederationKey::public(), counts: HashMap::new() }
+    }
+}
+
+impl Ledger {
+    /// The same under the key of this number.
+    pub fn under(key: u8) -> Self {
+        let key = format!("the key number {key} of the tests");
+        Self { key: FederationKey::from_bytes(key.as_bytes()).unwrap(), counts: HashMap::new() }
+    }
+
+    /// How often it was seen by its `near` signatures, this time included; 0 where it has none.
+    pub fn see(&mut self, raw: &[u8]) -> u32 {
+        self.report(raw, 1).near.unwrap_or(0)
+    }
+
+    /// Counts a message to so many recipients.
+    pub fn report(&mut self, raw: &[u8], recipients: u32) -> Counts {
+        let signatures = signatures(&RawMessage::from_bytes(raw).unwrap(), &self.key, &Settings::default());
+        let mut inquiry = Inquiry::new(&signatures, &self.key, Mode::Report(recipients));
+        while let Some(Question { reported, once, asked, times, .. }) = inquiry.ask() {
+            for (signatures, times) in [(&reported, times), (&once, 1)] {
+                for signature in signatures {
+                    *self.counts.entry(*signature).or_default() += times;
+                }
+            }
+            let count = |signature| self.counts.get(signature).copied().unwrap_or(0);
+            inquiry.answer(&[&reported, &once, &asked].into_iter().flatten().map(count).collect::<Vec<_>>());
+        }
+        inquiry.counts()
+    }
+}

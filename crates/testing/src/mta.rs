@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Real mail servers, private to one test.
+
+use super::smtp::{Client, Origin};
+use super::{repository, wait_for_some, without_near};
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::BuildHasher;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// Ports below those that the system gives to clients, so that none is lost between two starts of a server.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// Exit code of the scripts where something is missing on this machine.
+pub const EX_UNAVAILABLE: i32 = 69;
+
+/// Says why a test could not be made. Where everything has to be there, that is a failure.
+pub fn skip(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "this must not be skipped in CI: {why}");
+    // Past the test harness, which would keep it to itself.
+    let _ = writeln!(std::io::stdout(), "SKIPPED: {}", why.trim_end());
+}
+
+/// A port of 127.0.0.1 on which nobody listens. The same one is not given twice soon.
+pub fn free_port() -> u16 {
+    static NEXT: LazyLock<AtomicU16> = LazyLock::new(|| {
+        let random = RandomState::new().hash_one(std::process::id());
+        AtomicU16::new(u16::try_from(random % u64::from(u16::MAX)).unwrap())
+    });
+    loop {
+        let port = PORTS.start + NEXT.fetch_add(1, Ordering::Relaxed) % (PORTS.end - PORTS.start);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// The mail servers that there are scripts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Postfix,
+    Sendmail,
+}
+
+impl Kind {
+    /// An address (or network) of a client outside, as this server can be made to see it. Postfix is told any by XCLIENT.
+    /// Sendmail sees where connections come from, and so an address of loopback, all but the first number the same; see
+    /// tests/mta/sendmail for those that have a name.
+    pub fn seen(self, address: &str) -> String {
+        match self {
+            Self::Postfix => address.to_owned(),
+            Self::Sendmail => format!("127.{}", address.split_once('.').unwrap().1),
+        }
+    }
+}
+
+/// A running mail server; stopped when dropped.
+pub struct Mta {
+    kind: Kind,
+    base: PathBuf,
+    pub port: u16,
+    script: Child,
+    /// The script stops the server when this is closed, which also happens when the test process is killed.
+    stdin: Option<ChildStdin>,
+}
+
+impl Mta {
+    /// Starts a server that asks the milter at `milter`, with more settings (see tests/mta). None, and the reason is
+    /// told, where something is missing.
+    pub fn start(kind: Kind, milter: &str, settings: &[&str]) -> Option<Self> {
+        let script = match kind {
+            Kind::Postfix => "postfix",
+            Kind::Sendmail => "sendmail",
+        };
+        // The script removes it, even where this process does not live to do so.
+        let base = tempfile::Builder::new().prefix("bulkmark-mta-").tempdir().unwrap().keep();
+        let port = free_port();
+        let mut script = Command::new(repository().join("tests/mta").join(script))
+            .arg("run")
+            .arg(&base)
+            .arg(port.to_string())
+            .arg(milter)
+            .args(settings)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // An interrupt from the keyboard reaches it by the end of its standard input, once.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let stdin = script.stdin.take();
+        let mut first = String::new();
+        BufReader::new(script.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        if first == "ready\n" {
+            return Some(Self { kind, base, port, script, stdin });
+        }
+        let mut told = String::new();
+        script.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        let status = script.wait().unwrap();
+        assert_eq!(status.code(), Some(EX_UNAVAILABLE), "{kind:?} did not start: {told}");
+        skip(&told);
+        None
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.base.join(name)
+    }
+
+    /// The messages that were delivered to `recipient` so far.
+    pub fn delivered(&self, recipient: &str) -> Vec<Mail> {
+        let to = format!("Delivered-To: {recipient}\n");
+        let mut files: Vec<_> = fs::read_dir(self.path("maildir/all/new"))
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort_by_key(|file| fs::metadata(file).unwrap().modified().unwrap());
+        files.iter().map(|file| Mail::read(file)).filter(|mail| mail.0.contains(&to)).collect()
+    }
+
+    /// Waits until `count` messages were delivered to `recipient`, and returns them.
+    #[track_caller]
+    pub fn wait_for_mail(&self, recipient: &str, count: usize) -> Vec<Mail> {
+        let found = wait_for_some(&format!("mail number {count} for {recipient}"), || {
+            Some(self.delivered(recipient)).filter(|mails| mails.len() >= count)
+        });
+        assert_eq!(found.len(), count, "more came than was sent");
+        found
+    }
+
+    /// Waits for a line of Postfix's log that contains `text`.
+    #[track_caller]
+    pub fn wait_for_log(&self, text: &str) -> String {
+        wait_for_some(&format!("{text:?} in the mail log"), || {
+            self.log().lines().find(|line| line.contains(text)).map(str::to_owned)
+        })
+    }
+
+    /// Postfix's log.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("mail.log")).unwrap_or_default()
+    }
+
+    /// A connection from there.
+    pub fn client(&self, origin: Origin<'_>) -> Client {
+        match self.kind {
+            Kind::Postfix => Client::connect_as(self.port, origin),
+            Kind::Sendmail => {
+                let mut client = Client::connect_from(self.port, &self.kind.seen(origin.ip));
+                if let Some(login) = origin.login {
+                    client.log_in(login);
+                }
+                client
+            }
+        }
+    }
+
+    /// The messages that are held back.
+    pub fn held(&self) -> Vec<Mail> {
+        match self.kind {
+            Kind::Postfix => self.queue_files("queue/hold").iter().map(|file| self.postcat(file)).collect(),
+            Kind::Sendmail => {
+                let files = self.queue_files("mqueue").into_iter();
+                files.filter(|file| starts_with(file, "hf")).map(|file| envelope(&file)).collect()
+            }
+        }
+    }
+
+    /// A message in Postfix's queue, as postcat(1) shows it.
+    fn postcat(&self, file: &Path) -> Mail {
+        let shown =
+            Command::new("postcat").arg("-c").arg(self.path("etc")).arg("-hb").arg(file).output().unwrap();
+        Mail(String::from_utf8_lossy(&shown.stdout).into_owned())
+    }
+
+    /// The files in a directory of the queue.
+    fn queue_files(&self, directory: &str) -> Vec<PathBuf> {
+        fs::read_dir(self.path(directory)).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// Whether no message is on its way or held. (Postfix hashes none of these directories by default.)
+    pub fn is_idle(&self) -> bool {
+        let directories: &[&str] = match self.kind {
+            Kind::Postfix => &["queue/maildrop", "queue/incoming", "queue/active", "queue/hold"],
+            Kind::Sendmail => &["mqueue"],
+        };
+        directories.iter().all(|directory| self.queue_files(directory).is_empty())
+    }
+}
+
+fn starts_with(file: &Path, start: &str) -> bool {
+    file.file_name().unwrap().to_str().unwrap().starts_with(start)
+}
+
+/// The header of a message in Sendmail's queue. In a file of its queue an H line is a header field, behind flags between two
+/// question marks, and a q line the reason why it is held, which becomes a field of that name here.
+fn envelope(file: &Path) -> Mail {
+    let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
+    let mut header = String::new();
+    for line in text.lines() {
+        if let Some(field) = line.strip_prefix("H?") {
+            header.push_str(field.split_once('?').unwrap().1);
+        } else if let Some(reason) = line.strip_prefix('q') {
+            header.push_str(&format!("Held: {reason}"));
+        } else if line.starts_with('\t') {
+            header.push_str(line);
+        } else {
+            continue;
+        }
+        header.push('\n');
+    }
+    Mail(header)
+}
+
+impl Drop for Mta {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        // There is nothing more to be done if it fails; it has told why.
+        let _ = self.script.wait();
+    }
+}
+
+/// A message as it was delivered.
+#[derive(Debug, Clone)]
+pub struct Mail(pub String);
+
+impl Mail {
+    fn read(file: &Path) -> Self {
+        Self(String::from_utf8_lossy(&fs::read(file).unwrap()).replace("\r\n", "\n"))
+    }
+
+    /// The values of all header fields of this name, unfolded.
+    pub fn header(&self, name: &str) -> Vec<String> {
+        let head = self.0.split("\n\n").next().unwrap_or_default();
+        let unfolded = head.replace("\n\t", " ").replace("\n ", " ");
+        let value = |line: &str| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        };
+        unfolded.lines().filter_map(value).collect()
+    }
+
+    /// The one header of the milter, without what it says of near signatures.
+    #[track_caller]
+    pub fn verdict(&self) -> String {
+        let headers = self.header("X-Bulkmark");
+        assert_eq!(headers.len(), 1, "one header was expected in:\n{}", self.0);
+        without_near(&headers[0])
+    }
+}

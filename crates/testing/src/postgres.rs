@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A real PostgreSQL, private to one test.
+
+use super::mount::Mount;
+use super::mta::{free_port, skip};
+use super::{PATIENCE, repository, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// The role that may create roles and has the database, and its password.
+pub const OWNER: &str = "fleet";
+pub const OWNER_PASSWORD: &str = "the owner's";
+
+/// The database.
+pub const DATABASE: &str = "bulkmark";
+
+/// Exit code of the script where something is missing on this machine.
+const EX_UNAVAILABLE: i32 = 69;
+
+/// A cluster with an empty database, and its server.
+pub struct Postgres {
+    _disk: Option<Mount>,
+    directory: TempDir,
+    pub port: u16,
+    /// Variables of its environment, from the next start on; without blanks.
+    pub environment: Vec<(String, String)>,
+    /// The script that ends it, and the number of the first process of the server; none while it is killed.
+    running: Mutex<Option<(Child, Pid)>>,
+}
+
+fn script() -> PathBuf {
+    repository().join("tests/mta/postgres")
+}
+
+impl Postgres {
+    /// One that runs. None, after it said why, where there is none.
+    pub fn start() -> Option<Self> {
+        let new = Self::init()?;
+        new.run();
+        new.wait_until_ready();
+        Some(new)
+    }
+
+    /// One that does not run yet.
+    pub fn init() -> Option<Self> {
+        Self::init_on(None)
+    }
+
+    /// The same, on a file system of its own, of so many megabytes. None, too, where none can be mounted.
+    pub fn init_on(disk: Option<u32>) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mount = |size| Mount::new(&directory.path().join("cluster"), &format!("size={size}m"));
+        let disk = match disk.map(mount) {
+            Some(None) => return None,
+            Some(mounted) => mounted,
+            None => None,
+        };
+        // It runs as another user when root starts it.
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let sql = format!(
+            "create role {OWNER} login createrole password '{}'\ncreate database {DATABASE} owner {OWNER}",
+            OWNER_PASSWORD.replace('\'', "''")
+        );
+        let cluster = directory.path().join("cluster");
+        let made = Command::new(script()).arg("init").arg(&cluster).arg(sql).output().unwrap();
+        if made.status.code() == Some(EX_UNAVAILABLE) {
+            skip(&String::from_utf8_lossy(&made.stderr));
+            return None;
+        }
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Some(Self::of(disk, directory))
+    }
+
+    fn of(disk: Option<Mount>, directory: TempDir) -> Self {
+        Self { _disk: disk, directory, port: free_port(), environment: Vec::new(), running: Mutex::new(None) }
+    }
+
+    /// The directory of its data, `data`, and its socket.
+    pub fn cluster(&self) -> PathBuf {
+        self.directory.path().join("cluster")
+    }
+
+    /// A file for the test's use.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// A file with a secret.
+    pub fn secret(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    }
+
+    /// Adds lines to a file of its configuration, `postgresql.conf` or `pg_hba.conf`; the first of them count in the latter.
+    pub fn configure(&self, file: &str, lines: &str) {
+        let path = self.cluster().join("data").join(file);
+        let old = fs::read_to_string(&path).unwrap();
+        let new = if file == "pg_hba.conf" { format!("{lines}\n{old}") } else { format!("{old}\n{lines}\n") };
+        fs::write(&path, new).unwrap();
+    }
+
+    /// Starts it, without waiting until it is ready; nothing where it runs.
+    pub fn run(&self) {
+        let mut running = self.running.lock().unwrap();
+        // It may have ended by itself.
+        if running.as_ref().is_some_and(|(_, pid)| is_alive(*pid)) {
+            return;
+        }
+        let mut child = Command::new(script())
+            .arg("run")
+            .arg(self.cluster())
+            .arg(self.port.to_string())
+            .env("POSTGRES_WITH", self.environment())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pid = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        *running = Some((child, pid));
+    }
+
+    fn environment(&self) -> String {
+        self.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect()
+    }
+
+    /// Waits until it answers.
+    pub fn wait_until_ready(&self) {
+        wait_until("PostgreSQL", || {
+            let said = || fs::read_to_string(self.cluster().join("log")).unwrap_or_default();
+            self.sql("select 1").map(drop).map_err(|why| format!("{why}\n{}", said()))
+        });
+    }
+
+    /// Kills all of its processes at the same time, and waits until they are gone.
+    pub fn kill_all(&self) {
+        let Some((mut child, pid)) = self.running.lock().unwrap().take() else { return };
+        // One that it starts after it was asked for its children would live on, and keep the memory that the next server wants.
+        let _ = kill_process(pid, Signal::STOP);
+        let deadline = Instant::now() + PATIENCE;
+        while is_alive(pid) && state(pid) != Some('T') {
+            assert!(Instant::now() < deadline, "a stopped process goes on");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let children = children(pid);
+        for pid in [&[pid][..], &children].concat() {
+            // One may have gone by itself.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        while children.iter().any(|&pid| is_alive(pid)) {
+            assert!(Instant::now() < deadline, "killed processes go on");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    /// Kills one of the processes that clients speak to, or where there is none another: PostgreSQL then ends all of them, and
+    /// begins again by itself.
+    pub fn kill_one(&self) {
+        let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
+        let children = children(pid);
+        let is_client = |pid: &&Pid| command_line(**pid).contains("127.0.0.1(");
+        let one = children.iter().find(is_client).or_else(|| children.first()).expect("it has processes");
+        let _ = kill_process(*one, Signal::KILL);
+    }
+
+    /// Stops or continues all processes, without a word to anybody.
+    pub fn hang(&self, hang: bool) {
+        let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
+        for pid in [&[pid][..], &children(pid)].concat() {
+            let _ = kill_process(pid, if hang { Signal::STOP } else { Signal::CONT });
+        }
+    }
+
+    /// Its processes.
+    pub fn processes(&self) -> Vec<u32> {
+        let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
+        let all = [&[pid][..], &children(pid)].concat();
+        all.iter().map(|pid| u32::try_from(pid.as_raw_pid()).unwrap()).collect()
+    }
+
+    /// Memory of a process for one client that nobody shares, in kB, on average.
+    pub fn memory_of_a_connection(&self) -> u64 {
+        let pid = self.running.lock().unwrap().as_ref().expect("it runs").1;
+        let mut clients = children(pid);
+        clients.retain(|&pid| command_line(pid).contains("127.0.0.1("));
+        let private = |pid: &Pid| {
+            let rollup =
+                fs::read_to_string(format!("/proc/{}/smaps_rollup", pid.as_raw_pid())).unwrap_or_default();
+            let lines = rollup.lines().filter(|line| line.starts_with("Private_"));
+            lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum::<u64>()
+        };
+        clients.iter().map(private).sum::<u64>() / clients.len().max(1) as u64
+    }
+
+    /// Cuts off all connections.
+    pub fn cut(&self) -> Result<String, String> {
+        let others = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = \
+                      'client backend'";
+        self.sql(others)
+    }
+
+    /// Kills it, keeps a copy of all of its data, and starts it again.
+    pub fn save(&self) {
+        self.kill_all();
+        self.copy("cluster/data", "saved");
+        self.run();
+        self.wait_until_ready();
+    }
+
+    /// Kills it, and starts it with the copy in the place of its data.
+    pub fn put_back(&self) {
+        self.kill_all();
+        fs::remove_dir_all(self.path("cluster/data")).unwrap();
+        self.copy("saved", "cluster/data");
+        self.run();
+        self.wait_until_ready();
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let copied = Command::new("cp").arg("-a").args([self.path(from), self.path(to)]).status().unwrap();
+        assert!(copied.success());
+    }
+
+    /// Another one that follows it, a moment behind, and takes no writes until it is promoted.
+    pub fn standby(&self) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let made = Command::new(script())
+            .arg("follow")
+            .args([directory.path().join("cluster"), self.cluster()])
+            .arg(self.port.to_string())
+            .status()
+            .unwrap();
+        assert!(made.success());
+        let new = Self::of(None, directory);
+        new.run();
+        new.wait_until_ready();
+        new
+    }
+
+    /// Runs SQL as the superuser, in the fleet's database. What it prints, a line for each row, its columns parted by `|`.
+    pub fn sql(&self, sql: &str) -> Result<String, String> {
+        self.sql_as("postgres", sql)
+    }
+
+    /// The same as any role. By the socket no password is asked for.
+    pub fn sql_as(&self, role: &str, sql: &str) -> Result<String, String> {
+        let output = self.psql(role, sql);
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    }
+
+    /// With the notices, too.
+    pub fn both_as(&self, role: &str, sql: &str) -> Result<String, String> {
+        let output = self.psql(role, sql);
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        let both = format!("{stdout}{stderr}");
+        if output.status.success() { Ok(both) } else { Err(both) }
+    }
+
+    /// Runs SQL as the superuser until that is dropped.
+    pub fn sql_in_background(&self, sql: &str) -> Background {
+        Background(self.psql_command("postgres", sql).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    fn psql(&self, role: &str, sql: &str) -> std::process::Output {
+        self.psql_command(role, sql).output().unwrap()
+    }
+
+    fn psql_command(&self, role: &str, sql: &str) -> Command {
+        let bin = Command::new(script()).arg("find").output().unwrap().stdout;
+        let psql = Path::new(String::from_utf8(bin).unwrap().trim()).join("psql");
+        let mut command = Command::new(psql);
+        command
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", role, "-d", DATABASE, "-p"])
+            .arg(self.port.to_string())
+            .arg("-h")
+            .arg(self.cluster())
+            .args(["-c", sql])
+            .env("PGCONNECT_TIMEOUT", "5");
+        command
+    }
+
+    /// Makes a file the server's own, which it insists on.
+    pub fn give(&self, path: &Path) {
+        let owner = fs::metadata(self.cluster().join("data")).unwrap();
+        std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid())).unwrap();
+    }
+}
+
+/// What goes on in the background.
+pub struct Background(Child);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.kill_all();
+    }
+}
+
+fn children(parent: Pid) -> Vec<Pid> {
+    let path = format!("/proc/{}/task/{}/children", parent.as_raw_pid(), parent.as_raw_pid());
+    let list = fs::read_to_string(path).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+}
+
+fn command_line(pid: Pid) -> String {
+    fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_pid())).unwrap_or_default()
+}
+
+/// Whether it runs: who is dead may be there for a while, until it is asked about.
+fn is_alive(pid: Pid) -> bool {
+    state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+/// The letter of its state, as in proc(5); none where there is no such process.
+fn state(pid: Pid) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}

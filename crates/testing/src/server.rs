@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Signature servers under test, and milters that follow them.
+
+use super::mta::free_port;
+use super::{Daemon, Site, program, wait_until};
+use bulkmark_counts::Settings;
+use bulkmark_sync::wire::Reports;
+use bulkmark_sync::{Link, Parameters, Remote, Upstream};
+use bulkmark_types::{FederationKey, Signature};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+/// After so many reports a server writes a checkpoint, and keeps no updates that it need not keep.
+const CHECKPOINT_AFTER: u64 = 1_000_000;
+
+/// A signature server in a directory of its own, on the same port at each start.
+pub struct Server {
+    pub site: Site,
+    /// TOML above the tables.
+    pub extra: String,
+    /// The table `[ledger]`.
+    pub ledger: String,
+    /// The table `[sync]`.
+    pub sync: String,
+    /// The table `[status]`.
+    pub status: String,
+    pub port: u16,
+    /// As its configuration says.
+    pub listen: String,
+}
+
+impl Server {
+    /// `extra` is put above the tables of its configuration.
+    pub fn new(extra: &str) -> Self {
+        let port = free_port();
+        let server = Self {
+            site: Site::new(""),
+            extra: extra.to_owned(),
+            ledger: String::new(),
+            sync: "interval = \"50ms\"".to_owned(),
+            status: "listen = \"\"".to_owned(),
+            port,
+            listen: format!("127.0.0.1:{port}"),
+        };
+        std::fs::create_dir_all(server.site.path("state")).unwrap();
+        server
+    }
+
+    /// Two that are peers of one another.
+    pub fn peers(extra: &str) -> [Self; 2] {
+        let mut servers = [Self::new(extra), Self::new(extra)];
+        let entries = [servers[1].entry("one", "peer"), servers[0].entry("two", "peer")];
+        for (server, entry) in servers.iter_mut().zip(entries) {
+            server.extra += &format!("\npeer = [{entry}]");
+        }
+        servers
+    }
+
+    /// Where it is reached.
+    pub fn url(&self) -> String {
+        if self.listen.starts_with("unix:") { self.listen.clone() } else { format!("http://{}", self.listen) }
+    }
+
+    /// The configuration file, written anew at each call.
+    pub fn config(&self) -> PathBuf {
+        let path = self.site.path("server.toml");
+        let text = format!(
+            "listen = \"{}\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\n{}\n[ledger]\n{}\n[sync]\n{}\n[status]\n{}\n[log]\ntarget = \"stderr\"\n",
+            self.listen,
+            self.site.path("server.sock").display(),
+            self.site.path("state").display(),
+            self.extra,
+            self.ledger,
+            self.sync,
+            self.status,
+        );
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Starts it and waits until it listens.
+    pub fn start(&self) -> Daemon {
+        self.spawn().listening()
+    }
+
+    /// Starts it without waiting: for those that are to fail.
+    pub fn spawn(&self) -> Daemon {
+        self.site.spawn_by(Command::new(program()).args(["server", "--config"]).arg(self.config()))
+    }
+
+    /// Runs `bulkmark client`, and returns what it prints.
+    pub fn client(&self, arguments: &[&str]) -> String {
+        let output = self.try_client(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The same, however it ends.
+    pub fn try_client(&self, arguments: &[&str]) -> Output {
+        let config = self.config();
+        Command::new(program()).arg("client").args(arguments).arg("--config").arg(config).output().unwrap()
+    }
+
+    /// Reports to it under this name until it has written a checkpoint. They are of a few signatures, again and again.
+    pub fn report_until_checkpoint(&self, name: &str) {
+        self.entry(name, "report");
+        let token_file = Some(self.site.path(name));
+        let upstream = Upstream { url: self.url(), token_file, ca_file: None };
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let remote = Remote::new(&upstream, None, Arc::new(Link::new(&self.url()))).unwrap();
+        let signature =
+            |n: u64| Signature::from_bytes([n.to_le_bytes(), [7; 8]].concat().try_into().unwrap());
+        let reports: Vec<_> = (0..8192).map(|n| (signature(n), 1)).collect();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        // The last one is answered when the checkpoint is over.
+        for number in 1..=CHECKPOINT_AFTER / 8192 + 2 {
+            let reports = Reports { spool: 1, number, reports: reports.clone() };
+            runtime.block_on(remote.report(&reports)).unwrap();
+        }
+    }
+
+    /// An entry of a list of servers, with a new token.
+    pub fn entry(&self, name: &str, role: &str) -> String {
+        self.entry_by(&self.url(), name, role)
+    }
+
+    /// The same, by another address.
+    pub fn entry_by(&self, url: &str, name: &str, role: &str) -> String {
+        let token = self.client(&["add", "--own", name, "--role", role]);
+        assert_eq!(token.lines().count(), 1, "{token}");
+        let path = self.site.path(name);
+        std::fs::write(&path, token).unwrap();
+        format!("{{ url = \"{url}\", token-file = \"{}\" }}", path.display())
+    }
+}
+
+/// What a server of default settings and its clients agree in.
+pub fn parameters() -> String {
+    Parameters::new(&Settings::default(), &FederationKey::public()).to_string()
+}
+
+/// Waits until two servers, where everybody may read, count the same in so many windows, cell by cell.
+pub fn wait_until_equal(one: &Server, two: &Server, windows: usize) {
+    wait_until("two servers", || {
+        let output =
+            Command::new(program()).args(["ledger", "verify", &one.url(), &two.url()]).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        if text.contains(&format!("all cells of {windows} windows are equal")) { Ok(()) } else { Err(text) }
+    });
+}
+
+/// A milter that follows these servers.
+pub fn milter(entries: &[String]) -> Site {
+    Site::new(&format!(
+        "exempt-loopback = false\nupstream = [{}]\n[sync]\ninterval = \"20ms\"\n",
+        entries.join(", ")
+    ))
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The commands: what they print and how they end.
+
+use bulkmark_ledger::FILE_NAME;
+use bulkmark_testing::Site;
+use bulkmark_testing::milter::{Client, Mail};
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn bulkmark(args: &[&str]) -> Output {
+    Command::new(bulkmark_testing::program()).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn mail(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mail").join(name)
+}
+
+fn with_input(args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(bulkmark_testing::program())
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn signatures_are_tab_separated() {
+    let (plain, thanks) = (mail("plain.eml"), mail("thanks.eml"));
+    let output = bulkmark(&["signature", plain.to_str().unwrap(), thanks.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0));
+    let lines: Vec<Vec<_>> = text(&output.stdout).lines().map(|line| line.split('\t').collect()).collect();
+    let kinds: Vec<_> = lines.iter().map(|line| line[1]).collect();
+    assert_eq!(kinds, [&["body"][..], &["near"; 8], &["none"]].concat());
+    for line in &lines[..9] {
+        assert_eq!((line.len(), line[0], line[2].len()), (3, plain.to_str().unwrap(), 32));
+        assert!(line[2].bytes().all(|b| b.is_ascii_hexdigit()));
+    }
+    let reason = "low information: 1 distinct words and no attachment; 8 words are needed";
+    assert_eq!(lines[9], [thanks.to_str().unwrap(), "none", reason]);
+
+    let output = with_input(&["signature", "-"], &fs::read(&plain).unwrap());
+    assert!(text(&output.stdout).starts_with(&format!("-\tbody\t{}\n", lines[0][2])));
+}
+
+/// A file that cannot be read costs its own line and the exit code, and not the lines of the others.
+#[test]
+fn signature_goes_on_after_an_error() {
+    let output = bulkmark(&["signature", "/nowhere/a.eml", mail("plain.eml").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "bulkmark: cannot read /nowhere/a.eml: No such file or directory (os error 2)\n"
+    );
+    assert_eq!(text(&output.stdout).lines().count(), 9);
+    assert_eq!(bulkmark(&["signature"]).status.code(), Some(2), "a file must be named");
+}
+
+/// Another key gives other signatures, and so does `min-words` where it makes a message say enough.
+#[test]
+fn signature_obeys_the_configuration() {
+    let site = Site::new("[signature]\nmin-words = 1\n[ledger]\nfederation-key-file = \"KEY\"\n");
+    let key = site.path("key");
+    fs::write(&key, "0123456789abcdef0123456789abcdef\n").unwrap();
+    let site = Site { extra: site.extra.replace("KEY", key.to_str().unwrap()), ..site };
+    let (config, plain, thanks) = (site.config(), mail("plain.eml"), mail("thanks.eml"));
+    let args = [
+        "signature",
+        "--config",
+        config.to_str().unwrap(),
+        plain.to_str().unwrap(),
+        thanks.to_str().unwrap(),
+    ];
+    let under_key = bulkmark(&args);
+    assert_eq!(under_key.status.code(), Some(0));
+    assert!(text(&under_key.stdout).lines().all(|line| !line.contains("\tnone\t")));
+    let public = bulkmark(&["signature", plain.to_str().unwrap()]);
+    assert_ne!(text(&under_key.stdout).lines().next(), text(&public.stdout).lines().next());
+}
+
+/// The same answers whether the milter runs or not, by the two ways to them.
+#[test]
+fn check_tells_the_count() {
+    let site = Site::new("[thresholds]\nbody = 3\n[whitelist]\nfiles = [\"LIST\"]\n");
+    let list = site.path("list");
+    fs::write(&list, "list-id offers.example.org\n").unwrap();
+    let site = Site { extra: site.extra.replace("LIST", list.to_str().unwrap()), ..site };
+    let read = |name: &str| fs::read(mail(name)).unwrap();
+    let config = site.config();
+    let human = |name: &str| {
+        let output = bulkmark(&["check", "--config", config.to_str().unwrap(), mail(name).to_str().unwrap()]);
+        (output.status.code().unwrap(), text(&[output.stdout, output.stderr].concat()).to_owned())
+    };
+    let daemon = site.start();
+    let mut client = Client::connect(&daemon);
+    client.client("client.example.org", "192.0.2.7");
+    for _ in 0..3 {
+        client.message(&Mail::raw(&read("plain.eml")));
+        client.message(&Mail::raw(&read("newsletter-short.eml")));
+    }
+    client.message(&Mail::raw(&read("html.eml")));
+    drop(client);
+    let signature = "67f73a0c6d725050e580620057eb5897";
+    let mut daemon = Some(daemon);
+    for running in [true, false] {
+        if !running {
+            assert!(daemon.take().unwrap().terminate().success());
+        }
+        let (code, told) = site.check(&read("plain.eml"));
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(
+            (code, &told["verdict"], &told["near"]["count"]),
+            (1, &"bulk".into(), &3.into()),
+            "{told}"
+        );
+        assert_eq!(told["near"]["signatures"].as_array().unwrap().len(), 8, "{told}");
+        assert_eq!(told["body"], serde_json::json!({ "signature": signature, "count": 3, "threshold": 3 }));
+        let (code, told) = human("plain.eml");
+        let counts = format!("bulk\n  body signature {signature}: seen 3 times, threshold 3\n");
+        assert!(code == 1 && told.contains(&counts), "{told}");
+        let networks = "its own is not known (--ip): too few to do more than mark it (min-sources 3)\n";
+        assert!(told.ends_with(&format!("  it came from 1 other network; {networks}")), "{told}");
+
+        let (code, told) = site.check(&read("html.eml"));
+        assert!(
+            code == 0 && told.starts_with("{\"verdict\":\"clean\",") && told.contains("\"count\":1,"),
+            "{told}"
+        );
+        let (code, told) = site.check(&read("newsletter-short.eml"));
+        assert!(code == 0 && told.contains("\"verdict\":\"whitelisted\""), "{told}");
+        assert!(told.contains(&format!("\"whitelist\":\"{}:1\"", list.display())), "{told}");
+        let (code, told) = human("newsletter-short.eml");
+        assert!(
+            code == 0 && told.contains(&format!("  wanted by the white list entry {}:1\n", list.display())),
+            "{told}"
+        );
+        let (code, told) = human("thanks.eml");
+        assert!(code == 0 && told.contains(": exempt\n  low information: 1 distinct words"), "{told}");
+        // To ask is not to report.
+        let (_, again) = site.check(&read("plain.eml"));
+        assert!(again.contains("\"count\":3"), "{again}");
+    }
+    let output = with_input(&["check", "--config", config.to_str().unwrap()], &read("plain.eml"));
+    assert!(output.status.code() == Some(1) && text(&output.stdout).starts_with("-: bulk\n"));
+}
+
+#[test]
+fn check_fails_with_two() {
+    let site = Site::new("");
+    let (code, told) = site.check(&fs::read(mail("plain.eml")).unwrap());
+    let ledger = site.path("state").join(FILE_NAME);
+    let control = site.path("control.sock");
+    let expected = format!(
+        "bulkmark: no milter answers at {} (No such file or directory (os error 2)): cannot open the ledger {}: No such \
+         file or directory (os error 2)\n",
+        control.display(),
+        ledger.display()
+    );
+    assert_eq!((code, told), (2, expected));
+    assert!(!ledger.exists(), "asking makes no ledger");
+
+    let config = site.config();
+    let output = bulkmark(&["check", "--config", config.to_str().unwrap(), "/nowhere/a.eml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "bulkmark: cannot read /nowhere/a.eml: No such file or directory (os error 2)\n"
+    );
+    assert_eq!(bulkmark(&["check", "--config", "/nowhere/milter.toml"]).status.code(), Some(2));
+}
+
+#[test]
+fn config_check_says_ok_or_ends_with_78() {
+    let site = Site::new("");
+    let config = site.config();
+    let output = bulkmark(&["config", "check", config.to_str().unwrap()]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(0), &*format!("{}: ok\n", config.display()))
+    );
+    fs::write(&config, "nonsense").unwrap();
+    let output = bulkmark(&["config", "check", config.to_str().unwrap()]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(78), ""));
+    assert!(!output.stderr.is_empty());
+}
+
+#[test]
+fn help_tells_what_is_needed() {
+    for (args, wanted) in [
+        (
+            &["--help"][..],
+            &["milter", "check", "signature", "config", "main.cf", "smtpd_milters", "bulkmark.toml(5)"][..],
+        ),
+        (&["milter", "--help"], &["--config", "/etc/bulkmark/milter.toml", "SIGHUP", "SIGTERM", "78"]),
+        (&["doors", "--help"], &["--config", "/etc/bulkmark/doors.toml", "SIGHUP", "SIGTERM", "78"]),
+        (&["check", "--help"], &["--config", "--json", "Exit code 0: not bulk", "standard input"]),
+        (&["signature", "--help"], &["--config", "tabs", "none", "standard input"]),
+        (&["config", "check", "--help"], &["/etc/bulkmark/milter.toml", "78"]),
+    ] {
+        let output = bulkmark(args);
+        assert_eq!(output.status.code(), Some(0));
+        // Lines are wrapped anywhere.
+        let told = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        for word in wanted {
+            assert!(told.contains(word), "{args:?} does not mention {word}: {told}");
+        }
+    }
+    let output = bulkmark(&["--version"]);
+    assert_eq!(text(&output.stdout), format!("bulkmark {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(bulkmark(&["explode"]).status.code(), Some(2));
+}

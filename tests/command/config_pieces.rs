@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A configuration in pieces: what comes over what, what `bulkmark config show` says of it, and that a reload reads them.
+
+use bulkmark::config::{self, Kind};
+use bulkmark_testing::Site;
+use bulkmark_testing::milter::{Mail, session};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn show(args: &[&str]) -> Output {
+    Command::new(bulkmark_testing::program()).args(["config", "show"]).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn conf(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("conf").join(name)).unwrap()
+}
+
+/// The running milter takes a piece at a reload, refuses a wrong one by its own name, and goes back when it is removed.
+#[test]
+fn a_reload_reads_the_pieces() {
+    let site = Site::new("[thresholds]\nnear = 5\n");
+    fs::create_dir(site.path("milter.d")).unwrap();
+    let piece = site.path("milter.d/50-thresholds.toml");
+    fs::write(&piece, "[thresholds]\nbody = 2\n").unwrap();
+    let daemon = site.start();
+    let mut client = session(&daemon);
+    let mail = Mail::text("A letter of more than eight words that is sent so often that it becomes bulk.\n");
+    let mut verdict = || client.message(&mail).header().split("; host").next().unwrap().to_owned();
+    assert!(verdict().contains("clean; body=1;"));
+    assert!(verdict().contains("bulk; body=2;"));
+
+    fs::write(&piece, "[thresholds]\nbody = 0\n").unwrap();
+    let told = daemon.reload();
+    let place = format!("{}:2:8: thresholds.body: ", piece.display());
+    assert!(told.contains(&place) && told.contains("stays in force"), "{told}");
+    drop(client);
+
+    fs::remove_file(&piece).unwrap();
+    assert!(daemon.reload().contains("read again"));
+    let mut client = session(&daemon);
+    assert!(client.message(&mail).header().contains("clean; body=3;"));
+}
+
+/// A configuration with one piece, in a directory of its own.
+struct Case {
+    directory: tempfile::TempDir,
+    kind: Kind,
+    name: &'static str,
+}
+
+impl Case {
+    fn both() -> [Self; 2] {
+        [(Kind::Milter, "milter.toml"), (Kind::Server, "server.toml")].map(|(kind, name)| {
+            let case = Self { directory: tempfile::tempdir().unwrap(), kind, name };
+            let first = if kind == Kind::Milter { "hostname = \"mx.example.org\"\n" } else { "\n" };
+            fs::write(case.path(), format!("{first}[log]\nlevel = \"warn\"\n[ledger]\nwindow = \"6h\"\n"))
+                .unwrap();
+            fs::create_dir(config::pieces_directory(&case.path())).unwrap();
+            fs::write(case.piece(), "[ledger]\ncapacity = 1_000_000\n\nwindow = \"12h\"\n").unwrap();
+            case
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join(self.name)
+    }
+
+    fn piece(&self) -> PathBuf {
+        config::pieces_directory(&self.path()).join("local.toml")
+    }
+
+    /// What `config show` prints with this option.
+    fn shown(&self, option: &str) -> String {
+        let path = self.path();
+        let args: Vec<_> =
+            [option, path.to_str().unwrap()].into_iter().filter(|arg| !arg.is_empty()).collect();
+        let output = show(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    }
+}
+
+/// What is shown says where each value is from, is a configuration itself, and that one is in force.
+#[test]
+fn what_is_shown_is_what_is_in_force() {
+    for case in Case::both() {
+        let (told, path, piece) = (case.shown(""), case.path(), case.piece());
+        assert!(told.starts_with(&format!("# {}\n# and over it {}\n", path.display(), piece.display())));
+        let of_ledger_and_below = &told[told.find("[ledger]").unwrap()..];
+        let line = |key: &str| {
+            let found =
+                of_ledger_and_below.lines().find(|line| line.trim_start_matches("# ").starts_with(key));
+            found
+                .unwrap_or_else(|| panic!("no {key} in {told}"))
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(line("retention ="), "retention = \"7d\" # default");
+        assert_eq!(line("level ="), format!("level = \"warn\" # {}:3", path.display()));
+        assert_eq!(line("window ="), format!("window = \"12h\" # {}:4", piece.display()));
+        assert_eq!(line("capacity ="), format!("capacity = 1000000 # {}:2", piece.display()));
+        let key = "ledger.federation-key-file is not set";
+        assert_eq!(line(key), format!("# {key}"));
+        let shown = case.directory.path().join(format!("shown-{}", case.name));
+        fs::write(&shown, &told).unwrap();
+        match case.kind {
+            Kind::Milter | Kind::Doors => {
+                assert_eq!(config::load(&shown).unwrap().file, config::load(&path).unwrap().file);
+            }
+            Kind::Server => {
+                assert_eq!(config::load_server(&shown).unwrap().0, config::load_server(&path).unwrap().0);
+            }
+        }
+    }
+}
+
+#[test]
+fn only_what_was_changed_is_shown() {
+    for case in Case::both() {
+        let told = case.shown("--changed");
+        let lines = told.lines().filter(|line| !line.starts_with('#'));
+        let keys: Vec<_> = lines.filter_map(|line| line.split_once(" = ")).map(|(key, _)| key).collect();
+        let expected = match case.kind {
+            Kind::Milter | Kind::Doors => &["hostname", "window", "level"][..],
+            Kind::Server => &["window", "level"],
+        };
+        assert_eq!(keys, expected, "{told}");
+    }
+}
+
+/// Every key of the example is there, set or not.
+#[test]
+fn all_keys_are_shown() {
+    for case in Case::both() {
+        let all: serde_json::Value = serde_json::from_str(&case.shown("--json")).unwrap();
+        let settings = all["settings"].as_array().unwrap();
+        let window = settings.iter().find(|setting| setting["key"] == "ledger.window").unwrap();
+        let expected = serde_json::json!(
+            { "key": "ledger.window", "value": "12h", "file": case.piece(), "line": 4, "default": false }
+        );
+        assert_eq!(*window, expected);
+        let example = conf(case.name);
+        // What a policy may have is not there before there is one.
+        let mut is_of_policy = false;
+        let names = example.lines().filter_map(|line| {
+            is_of_policy = line.starts_with("#[[") || is_of_policy && line.starts_with('#');
+            let (key, _) = line.strip_prefix('#').unwrap_or(line).split_once(" = ")?;
+            let is_key = key.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+            (is_key && !is_of_policy).then_some(key)
+        });
+        let names: Vec<_> = names.collect();
+        assert!(names.len() > 15, "{names:?}");
+        let has = |name: &str| {
+            settings.iter().any(|setting| setting["key"].as_str().unwrap().rsplit('.').next() == Some(name))
+        };
+        let missing: Vec<_> = names.iter().filter(|name| !has(name)).collect();
+        assert!(missing.is_empty(), "{missing:?} are not shown");
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_not_shown() {
+    let site = Site::new("");
+    let config = site.config();
+    fs::create_dir(site.path("milter.d")).unwrap();
+    fs::write(site.path("milter.d/a.toml"), "listn = 1\n").unwrap();
+    let output = show(&[config.to_str().unwrap()]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(78), ""));
+    let expected = format!("{}:1:1: listn: unknown key", site.path("milter.d/a.toml").display());
+    assert!(text(&output.stderr).starts_with(&expected), "{}", text(&output.stderr));
+    // A key that belongs with another one is where it was written.
+    fs::write(site.path("milter.d/a.toml"), "\n[ledger]\nretention = \"5h\"\n").unwrap();
+    let output = show(&[config.to_str().unwrap()]);
+    let expected = format!("{}:3:13: ledger.retention: ", site.path("milter.d/a.toml").display());
+    assert!(text(&output.stderr).starts_with(&expected), "{}", text(&output.stderr));
+}
+
+/// A second instance has a file of its own, and pieces of its own beside it.
+#[test]
+fn another_file_has_other_pieces() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    for (name, body) in [("milter.d", 5), ("outbound.d", 7)] {
+        fs::create_dir(path(name)).unwrap();
+        fs::write(path(name).join("a.toml"), format!("thresholds.body = {body}\n")).unwrap();
+    }
+    for (name, body) in [("milter.toml", 5), ("outbound.toml", 7), ("other.toml", 20)] {
+        fs::write(path(name), "").unwrap();
+        assert_eq!(config::load(&path(name)).unwrap().file.thresholds.body.get(), body, "{name}");
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The command line: what each command prints, and how it ends.
+
+mod cli;
+mod closed_pipe;
+mod completions;
+mod config_check;
+mod config_errors;
+mod config_pieces;
+mod digest;
+mod install;
+mod reports;
+mod status;
+mod tune;

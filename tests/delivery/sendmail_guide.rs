@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The lines of docs/sendmail.md, on a real Sendmail.
+
+use bulkmark_testing::mta::{Kind, free_port};
+use bulkmark_testing::rig::{NEWS, Rig, message};
+use bulkmark_testing::smtp::Client;
+use std::fs;
+use std::path::Path;
+
+/// The lines of m4 in the guide.
+fn lines() -> Vec<String> {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/sendmail.md");
+    let text = fs::read_to_string(guide).unwrap();
+    let blocks = text.split("```m4\n").skip(1);
+    blocks.map(|block| block.split_once("```").unwrap().0.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn the_lines_of_the_guide() {
+    let lines = lines();
+    let line = |part: &str| lines.iter().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}"));
+    // A second milter behind that of the rig, by the line of the guide, whose name and port are others here.
+    let guide = Rig::tcp_site("exempt-loopback = false\nheader = \"X-Guide\"\n");
+    let guide_port = guide.listen.rsplit(':').next().unwrap();
+    let filter = line("inet:8720").replace("8720", guide_port).replace("`bulkmark'", "`guide'");
+    let order = line("confINPUT_MAIL_FILTERS").replace("greylist, bulkmark, disclaimer", "guide, bulkmark");
+    let port = free_port();
+    let other = line("DAEMON_OPTIONS").replace("2525", &port.to_string()).replace("=bulkmark", "=guide");
+    let mut daemon = guide.start();
+    let site =
+        Rig::tcp_site("exempt-loopback = false\n[thresholds]\nbody = 1\n[actions]\nbulk = \"reject\"\n");
+    let Some(rig) = Rig::start_with(Kind::Sendmail, site, &[&filter, &order, &other]) else { return };
+
+    // In the order of the list, that of the guide comes first and counts what the other one refuses.
+    rig.local().send("news@sender.test", &["a@box.test"], &message("", NEWS)).expect(550);
+    daemon.log.wait_for(0, "verdict=clean body=1 ");
+    // The other port has one of both only.
+    let send = |recipient: &str| {
+        let mut client = Client::connect(port);
+        client.send("news@sender.test", &[recipient], &message("", NEWS)).expect(250);
+        let mail = rig.mta.wait_for_mail(recipient, 1).remove(0);
+        assert!(mail.header("X-Bulkmark").is_empty(), "{}", mail.0);
+        mail.header("X-Guide")
+    };
+    let marks = send("b@box.test");
+    assert!(marks.len() == 1 && marks[0].starts_with("clean; body=2; "), "{marks:?}");
+    // Without the flag F mail flows while it is away.
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    assert!(send("c@box.test").is_empty());
+    daemon = guide.start();
+    let marks = send("d@box.test");
+    assert!(marks.len() == 1 && marks[0].starts_with("clean; body=3; "), "{marks:?}");
+    drop(daemon);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Attacks on running daemons: what each tried, what came of it, and whether SECURITY.md promises better.
+//!
+//!     make attack [ROWS="1 2 ..."] [BINARY=/path/to/bulkmark]
+//!
+//! The attackers have an HTTP client and a milter client of their own, and know what docs/protocol.md and docs/filter.md say. They
+//! find the cells of a signature by the crate bulkmark-filter. Without `FULL` in the environment the short attacks are made, on small
+//! ledgers; with it all are made as large as an attacker would, which wants a release build.
+
+#[path = "../../../crates/study/src/partners/aim.rs"]
+#[allow(unreachable_pub, reason = "it is a part of the studies, too")]
+mod cells;
+
+mod bank;
+mod client;
+mod files;
+mod flood;
+mod guess;
+mod influence;
+mod log;
+mod pool;
+mod streams;
+mod upstream;
+
+use std::time::Instant;
+
+/// What came of an attack.
+struct Outcome {
+    /// What the attacker did.
+    tried: String,
+    /// What it brought him.
+    came: String,
+    /// Whether that is within what SECURITY.md promises; none where something is missing on this machine.
+    kept: Option<bool>,
+}
+
+impl Outcome {
+    fn new(tried: impl Into<String>, came: impl Into<String>, kept: bool) -> Self {
+        Self { tried: tried.into(), came: came.into(), kept: Some(kept) }
+    }
+
+    /// Nothing was attacked.
+    fn skipped(why: &str) -> Self {
+        assert!(std::env::var_os("CI").is_none(), "this must not be skipped in CI: {why}");
+        Self { tried: "skipped".to_owned(), came: why.to_owned(), kept: None }
+    }
+}
+
+/// How much effort an attack takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    /// On a small ledger, for any build.
+    Small,
+    /// As an attacker would, against a release build.
+    Full,
+}
+
+/// An attack: by which name it is asked for, whether it has a short form, and how it is made.
+type Row = (&'static str, bool, fn(Scale) -> Outcome);
+
+const ROWS: [Row; 24] = [
+    ("1", true, influence::cover),
+    ("1k", false, influence::cover_together),
+    ("2", true, influence::permute),
+    ("3", true, influence::wait_for_windows),
+    ("4", false, bank::same_words),
+    ("4b", false, bank::some_words),
+    ("4c", false, bank::pretended_networks),
+    ("5", true, files::links),
+    ("6", false, streams::never_read),
+    ("7", false, guess::enumerate),
+    ("8", true, streams::wrong_tokens),
+    ("9", false, streams::many_streams),
+    ("9b", false, streams::silent_connections),
+    ("10", false, flood::distinct),
+    ("11", false, upstream::empty_frames),
+    ("12", false, pool::large_messages),
+    ("13a", false, log::alternate),
+    ("13b", true, log::quoted_canary),
+    ("13c", true, upstream::escapes),
+    ("13d", true, upstream::redirect),
+    ("13e", true, upstream::password),
+    ("13f", true, log::imitated_fields),
+    ("13g", false, files::modes),
+    ("13i", false, pool::idle_connections),
+];
+
+#[test]
+fn promises_are_kept() {
+    let scale = if std::env::var_os("FULL").is_some() { Scale::Full } else { Scale::Small };
+    let rows = std::env::var("ROWS").unwrap_or_default();
+    let names: Vec<_> = rows.split_whitespace().collect();
+    let is_asked = |name: &str, short: bool| {
+        if names.is_empty() { short || scale == Scale::Full } else { names.contains(&name) }
+    };
+    let mut broken = Vec::new();
+    for (name, short, attack) in ROWS {
+        if !is_asked(name, short) {
+            continue;
+        }
+        let began = Instant::now();
+        let outcome = std::thread::spawn(move || attack(scale)).join();
+        let Outcome { tried, came, kept } =
+            outcome.unwrap_or_else(|_| Outcome::new("the attack itself failed", "see above", false));
+        let word = match kept {
+            Some(true) => "kept",
+            Some(false) => "BROKEN",
+            None => "skipped",
+        };
+        if kept == Some(false) {
+            broken.push(name);
+        }
+        println!("{name:<4}{word:<8}{tried} -> {came} ({:.0} s)", began.elapsed().as_secs_f64());
+    }
+    assert!(broken.is_empty(), "promises are broken by the attacks {}", broken.join(" "));
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A federation under fire: three servers, each the peer of both others, and six milters, of which four are own clients with two
+//! upstream servers each, and two are partners; daemons are killed all the time, and connections are cut off, held up and
+//! repeated. Halfway one of the partners is removed with its counts. In the end every holder counts every signature exactly as
+//! often as own clients reported it, and as far as the partner that is left may; so it weighs what their users said of each, and took
+//! back.
+//!
+//! `make exactness` runs it with 200,000 reports and 50 kills; the test suite with fewer.
+
+use bulkmark_testing::holders::{body, body_of, counts, verify};
+use bulkmark_testing::letters::letter;
+use bulkmark_testing::milter::{Mail, session};
+use bulkmark_testing::proxy::Proxy;
+use bulkmark_testing::random::Random;
+use bulkmark_testing::reports::report;
+use bulkmark_testing::server::{Server, milter};
+use bulkmark_testing::{Daemon, Site, crlf, status, wait_until};
+use bulkmark_types::{FederationKey, Signature, UNIT, nomination, revocation};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const SERVERS: usize = 3;
+const MILTERS: usize = 6;
+
+/// The milters that are partners, and of these the one that is removed.
+const PARTNERS: std::ops::Range<usize> = 4..6;
+const REMOVED: usize = 5;
+
+/// What a partner brings to a signature at most.
+const INFLUENCE: usize = 5;
+
+/// Different messages; so few that their counts are exact in filters for a million.
+const LETTERS: usize = 300;
+
+/// Messages that a milter gets between two chances to be killed.
+const BURST: usize = 5;
+
+/// Users of a milter, who say something of one in so many messages.
+const USERS: usize = 4;
+const SPOKEN: usize = 6;
+
+/// Letters of which users call some spam and take that back; and behind these notes, each of one signature, of which they say whatever
+/// they like, so that some revoke what others nominated.
+const CALLED: usize = LETTERS / 4;
+const NOTES: usize = 8;
+
+/// Words that one user may say of one message: the opposite of what was said, again and again.
+const MOST_WORDS: usize = 8;
+
+/// Everybody's word weighs whole.
+const PEOPLE: &str = "\n[people]\nnew-reporter = 1.0\nmax-newcomers = 1000.0\n";
+
+fn from_environment(name: &str, default: usize) -> usize {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap())
+}
+
+#[test]
+fn every_holder_counts_exactly() {
+    let mut servers = [(); SERVERS].map(|()| Server::new(""));
+    let proxies: Vec<_> =
+        servers.iter().zip(1..).map(|(server, seed)| Proxy::new(server.port, seed)).collect();
+    let by_proxy = |i: usize| format!("http://127.0.0.1:{}", proxies[i].port);
+    for i in 0..SERVERS {
+        let peers = [(i + 1) % SERVERS, (i + 2) % SERVERS]
+            .map(|peer| servers[peer].entry_by(&by_proxy(peer), &format!("server{i}"), "peer"));
+        servers[i].extra += &format!("\npeer = [{}]", peers.join(", "));
+    }
+    let mut milters: Vec<_> = (0..MILTERS)
+        .map(|i| {
+            let entry = |at: usize| {
+                servers[at % SERVERS].entry_by(&by_proxy(at % SERVERS), &format!("mx{i}"), "report")
+            };
+            match PARTNERS.contains(&i) {
+                false => milter(&[entry(i), entry(i + 1)]),
+                // The limit is one at each server.
+                true => milter(&[partner(&servers[i % SERVERS], i, &by_proxy(i % SERVERS))]),
+            }
+        })
+        .collect();
+    milters.iter_mut().for_each(|site| site.extra += PEOPLE);
+    let signatures = what_is_counted();
+    let running_servers: Vec<_> = servers.iter().map(|server| Mutex::new(Some(server.start()))).collect();
+    let running_milters: Vec<_> = milters.iter().map(|site| Mutex::new(Some(site.start()))).collect();
+
+    let began = Instant::now();
+    let (expected, against, killed) = fire(&servers, &milters, &running_servers, &running_milters);
+    proxies.iter().for_each(Proxy::behave);
+    let harm = |what: fn(&bulkmark_testing::proxy::Harm) -> &AtomicUsize| -> usize {
+        proxies.iter().map(|proxy| what(&proxy.harm).load(Ordering::Relaxed)).sum()
+    };
+    println!(
+        "{} reports and {} of people ({against} of them against others) in {:.0} s, {} kills; connections cut: {}, delayed: {}, repeated: {}",
+        expected[..LETTERS].iter().sum::<usize>(),
+        expected[LETTERS..].iter().sum::<usize>().div_ceil(UNIT as usize),
+        began.elapsed().as_secs_f64(),
+        killed,
+        harm(|harm| &harm.cut),
+        harm(|harm| &harm.delayed),
+        harm(|harm| &harm.repeated)
+    );
+    assert!(against > 0, "nobody revoked what others nominated");
+
+    wait_for_exactness(&servers, &milters[..REMOVED], &signatures, &expected);
+    // Not only those signatures: all cells of all eight.
+    for running in running_milters.iter().chain(&running_servers) {
+        assert!(running.lock().unwrap().take().unwrap().terminate().success());
+    }
+    let sites = servers.iter().map(|server| &server.site).chain(&milters[..REMOVED]);
+    print!("{}", verify(sites).unwrap_or_else(|difference| panic!("{difference}")));
+}
+
+/// The entry of a partner's milter, by this address.
+fn partner(server: &Server, i: usize, url: &str) -> String {
+    let name = format!("mx{i}");
+    let token = server.client(&["add", "--partner", &name, "--quota", "1", "--rate", "1000000"]);
+    let file = server.site.path(&name);
+    std::fs::write(&file, token).unwrap();
+    format!("{{ url = \"{url}\", token-file = \"{}\" }}", file.display())
+}
+
+/// The letters' signatures, and those of what people say for and against each.
+fn what_is_counted() -> Vec<Signature> {
+    let bodies: Vec<_> = (0..LETTERS).map(body_of).collect();
+    let spoken = (0..LETTERS).map(|n| body(&spoken(n)));
+    let nominations = spoken.map(|of| nomination(&FederationKey::public(), of));
+    let said: Vec<_> = nominations.clone().chain(nominations.map(revocation)).collect();
+    [bodies, said].concat()
+}
+
+/// The message with this number of which users say something: a letter, or a note.
+fn spoken(n: usize) -> Vec<u8> {
+    if n < CALLED { letter(n) } else { note(n) }
+}
+
+/// A message that is too short to be like another.
+fn note(n: usize) -> Vec<u8> {
+    crlf(&format!("Subject: x\n\nnote{n} one{n} two{n} three{n} four{n} five{n} six{n} seven{n}\n"))
+}
+
+/// Sends the reports, and kills daemons meanwhile. Returns how often each letter is to be counted, how many users revoked what others
+/// nominated, and the number of kills.
+fn fire(
+    servers: &[Server],
+    milters: &[Site],
+    running_servers: &[Mutex<Option<Daemon>>],
+    running_milters: &[Mutex<Option<Daemon>>],
+) -> (Vec<usize>, usize, usize) {
+    let reports = from_environment("BULKMARK_REPORTS", 6000);
+    let kills = from_environment("BULKMARK_KILLS", 12);
+    let pause = Duration::from_millis(from_environment("BULKMARK_KILL_PAUSE", 300) as u64);
+    let reported: Vec<Vec<_>> =
+        (0..MILTERS).map(|_| (0..3 * LETTERS).map(|_| AtomicUsize::new(0)).collect()).collect();
+    let (left, killed, against) = (AtomicUsize::new(reports), AtomicUsize::new(0), AtomicUsize::new(0));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let senders: Vec<_> = running_milters
+            .iter()
+            .zip(&reported)
+            .zip(milters)
+            .zip(100..)
+            .map(|(((running, reported), site), seed)| {
+                let (left, killed, against) = (&left, &killed, &against);
+                scope.spawn(move || {
+                    let (mut random, mut words) = (Random::new(seed), HashMap::new());
+                    let mut opinions = HashMap::new();
+                    // To the end of the reports, and of the kills, so that none of the two is without the other.
+                    while left.load(Ordering::Relaxed) > 0 || killed.load(Ordering::Relaxed) < kills {
+                        let running = running.lock().unwrap();
+                        burst(running.as_ref().unwrap(), &mut random, reported, left);
+                        match random.below(2 * SPOKEN) {
+                            0 => speak(site, &mut random, &mut words, reported),
+                            1 => contend(site, &mut random, &mut opinions, (reported, against)),
+                            _ => (),
+                        }
+                        drop(running);
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let mut random = Random::new(7);
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(pause);
+                let victim = random.below(SERVERS + MILTERS);
+                match victim.checked_sub(SERVERS) {
+                    None => again(&running_servers[victim], || servers[victim].start()),
+                    Some(i) => again(&running_milters[i], || milters[i].start()),
+                }
+                if killed.fetch_add(1, Ordering::Relaxed) == kills / 2 {
+                    servers[REMOVED % SERVERS].client(&["remove", "--with-counts", &format!("mx{REMOVED}")]);
+                }
+            }
+        });
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+    });
+    let times = |milter: usize, letter: usize| reported[milter][letter].load(Ordering::Relaxed);
+    let expected = |letter| {
+        let own: usize = (0..PARTNERS.start).map(|milter| times(milter, letter)).sum();
+        let partners = PARTNERS.filter(|&milter| milter != REMOVED);
+        own + partners.map(|milter| times(milter, letter).min(INFLUENCE)).sum::<usize>()
+    };
+    ((0..3 * LETTERS).map(expected).collect(), against.into_inner(), killed.into_inner())
+}
+
+/// Waits until all servers count exactly, and all milters know what they know.
+fn wait_for_exactness(servers: &[Server], milters: &[Site], signatures: &[Signature], expected: &[usize]) {
+    let healing = Instant::now();
+    for server in servers {
+        wait_until("a server", || {
+            let found = counts(&server.site.path("server.sock"), signatures).map_err(|e| e.to_string())?;
+            let wrong: Vec<_> = found
+                .iter()
+                .zip(expected)
+                .filter(|&(&found, &expected)| found as usize != expected)
+                .collect();
+            if wrong.is_empty() { Ok(()) } else { Err(format!("counted and expected: {wrong:?}")) }
+        });
+    }
+    for site in milters {
+        wait_until("a milter", || {
+            let status = status(site);
+            let good = status["ledger"]["spool"] == 0 && status["links"][0]["behind"] == 0;
+            if good { Ok(()) } else { Err(status.to_string()) }
+        });
+    }
+    println!("all counts were exact {:.1} s after the last report", healing.elapsed().as_secs_f64());
+}
+
+/// Messages of random letters to random numbers of recipients, each of which is one report.
+fn burst(milter: &Daemon, random: &mut Random, reported: &[AtomicUsize], left: &AtomicUsize) {
+    let mut client = session(milter);
+    for _ in 0..BURST {
+        let times = 1 + random.below(20);
+        let taken =
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(times)));
+        let times = times.min(taken.unwrap());
+        if times == 0 {
+            return;
+        }
+        let n = random.below(LETTERS);
+        let mut mail = Mail::raw(&letter(n));
+        mail.recipients = (0..times).map(|i| format!("recipient{i}@example.net")).collect();
+        client.message(&mail);
+        reported[n].fetch_add(times, Ordering::Relaxed);
+    }
+}
+
+/// A user calls a letter spam, says so again, or takes it back. `reported` has what letters, nominations and
+/// revocations must count.
+fn speak(
+    site: &Site,
+    random: &mut Random,
+    words: &mut HashMap<(usize, usize), bool>,
+    reported: &[AtomicUsize],
+) {
+    let (user, n) = (random.below(USERS), random.below(CALLED));
+    let (back, field) = match words.get(&(user, n)) {
+        None => (false, "counted"),
+        Some(false) if random.below(2) == 0 => (true, "taken-back"),
+        Some(_) => (random.below(2) == 0, "known"),
+    };
+    if words.get(&(user, n)) == Some(&true) && !back || field == "known" && back {
+        // Would be said anew.
+        return;
+    }
+    let user_name = user.to_string();
+    let told = [&["--user", &user_name][..], if back { &["--forget"] } else { &[] }].concat();
+    let answer = report(site, &told, &letter(n));
+    // Of the signatures that letters have in common something may be known, or taken back; that of its body is its own.
+    let is_so = answer[field].as_u64().is_some_and(|signatures| signatures > 0);
+    assert!(answer["refused"].is_null() && is_so, "{field}: {answer}");
+    if field != "known" {
+        let of = if back { 2 * LETTERS } else { LETTERS };
+        reported[of + n].fetch_add(UNIT as usize, Ordering::Relaxed);
+        words.insert((user, n), back);
+    }
+}
+
+/// Kills a daemon and starts it again.
+fn again(running: &Mutex<Option<Daemon>>, start: impl FnOnce() -> Daemon) {
+    let mut running = running.lock().unwrap();
+    running.take().unwrap().kill();
+    *running = Some(start());
+}
+
+/// What a user said of a note: what stands of it, in units, and by how many words.
+type Opinion = (i64, usize);
+
+/// A user says of a note that it is spam, or that it is none, whatever others say. `reported` has what the note's nomination and revocation
+/// must count: by how much the milter says, which is no more than others nominated.
+fn contend(
+    site: &Site,
+    random: &mut Random,
+    opinions: &mut HashMap<(usize, usize), Opinion>,
+    (reported, against): (&[AtomicUsize], &AtomicUsize),
+) {
+    let (user, n, is_spam) = (random.below(USERS), CALLED + random.below(NOTES), random.below(3) > 0);
+    let (stands, words) = opinions.entry((user, n)).or_default();
+    let user_name = user.to_string();
+    let side = if is_spam { "--spam" } else { "--not-spam" };
+    let answer = report(site, &["--user", &user_name, side], &note(n));
+    assert!(answer["refused"].is_null() && answer["signatures"] == 1, "{answer}");
+    let of = |field: &str| answer[field] == 1;
+    let units = answer["weight"].as_f64().unwrap() * f64::from(UNIT);
+    let sign = if is_spam { 1 } else { -1 };
+    match stands.signum() * sign {
+        1 => return assert!(of("known"), "{answer}"),
+        _ if *words == MOST_WORDS => return assert!(of("too-often"), "{answer}"),
+        -1 => assert!(of("taken-back") && units == stands.abs() as f64, "{stands}: {answer}"),
+        // What nobody nominates cannot be revoked.
+        _ if !is_spam && of("weightless") => return,
+        _ => assert!(of("counted") && (1.0..=f64::from(UNIT)).contains(&units), "{answer}"),
+    }
+    if !is_spam && *stands == 0 {
+        against.fetch_add(1, Ordering::Relaxed);
+    }
+    *stands = if *stands == 0 { sign * units as i64 } else { 0 };
+    *words += 1;
+    let of = if is_spam { LETTERS } else { 2 * LETTERS };
+    reported[of + n].fetch_add(units as usize, Ordering::Relaxed);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Signature servers and their milters: real processes, real sockets, kill -9.
+
+mod attack;
+mod bad_days;
+mod bombs;
+mod capacity;
+mod clock;
+mod exactness;
+mod guide;
+mod heal;
+mod hostile;
+mod moving;
+mod people_away;
+mod private;
+mod server_load;
+mod strangers;
+mod stuck;
+mod thin;
+mod tls;
+mod together;
+mod ways;

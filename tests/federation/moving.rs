@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A server moves to another machine, as docs/federation.md says: nothing is lost, nothing is counted twice.
+
+use bulkmark_testing::letters::{letter, send, wait_for};
+use bulkmark_testing::server::{Server, milter};
+use std::fs;
+
+#[test]
+fn a_server_moves_to_another_machine() {
+    let old = Server::new("");
+    let [a, b] = ["a", "b"].map(|name| milter(&[old.entry(name, "report")]));
+    let running = old.start();
+    let (at_a, at_b) = (a.start(), b.start());
+    send(&at_a, &letter(1), 5);
+    wait_for(&b, &letter(1), 5);
+
+    assert!(running.terminate().success());
+    // What is reported while nobody is there waits.
+    send(&at_a, &letter(1), 2);
+    let mut new = Server::new("");
+    for entry in fs::read_dir(old.site.path("state")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, new.site.path("state").join(path.file_name().unwrap())).unwrap();
+    }
+    // The name leads to the new machine, as one port does here.
+    new.listen.clone_from(&old.listen);
+    let running = new.start();
+    send(&at_b, &letter(1), 3);
+    for site in [&a, &b] {
+        wait_for(site, &letter(1), 10);
+    }
+    let told = running.log.lines();
+    assert!(!told.iter().any(|line| line.contains("old copy") || line.contains("refused")), "{told:?}");
+}

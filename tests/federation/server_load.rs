@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Clients that ask for more than their share: what they get costs little, and others do not wait for them.
+
+use bulkmark_counts::Vector;
+use bulkmark_sync::wire::{MAX_REPORTS, Reports};
+use bulkmark_sync::{Link, Remote, Upstream};
+use bulkmark_testing::authority::{Authority, https, tls_server};
+use bulkmark_testing::http::{ask, connect};
+use bulkmark_testing::process::resident;
+use bulkmark_testing::random::element;
+use bulkmark_testing::server::Server;
+use bulkmark_testing::wait_until;
+use bulkmark_types::Signature;
+use socket2::{Domain, Socket, Type};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Readers who do not read.
+const READERS: usize = 300;
+
+/// Kilobytes that a stream may keep waiting, and what it may take beside that.
+const WAITING: u64 = 64;
+const BESIDE: u64 = 64;
+
+fn by(token: &str) -> String {
+    format!("Authorization: Bearer {token}")
+}
+
+/// A new client's token.
+fn token(server: &Server, name: &str, role: &str) -> String {
+    server.client(&["add", "--own", name, "--role", role]).trim().to_owned()
+}
+
+/// Reports so many batches of new signatures.
+fn fill(server: &Server, token: &str, batches: u64) {
+    for number in 1..=batches {
+        let first = number * MAX_REPORTS as u64;
+        let numbers = first..first + MAX_REPORTS as u64;
+        let reports = numbers.map(|n| (Signature::from_bytes(element(n).to_be_bytes()), 1)).collect();
+        let body = Reports { spool: 1, number, reports }.encode();
+        let answer = ask(server.port, &format!("POST /v1/reports HTTP/1.1\r\n{}", by(token)), &body);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+}
+
+/// Asks for something that does not end, by a connection whose buffers are small. The first line of the answer.
+fn begin(port: u16, path: &str, token: &str) -> (TcpStream, String) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    socket.connect(&SocketAddr::from(([127, 0, 0, 1], port)).into()).unwrap();
+    let mut stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(bulkmark_testing::PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{}\r\n\r\n", by(token)).unwrap();
+    let (mut line, mut byte) = (String::new(), [0]);
+    while !line.ends_with("\r\n") && stream.read(&mut byte).unwrap() == 1 {
+        line.push(char::from(byte[0]));
+    }
+    (stream, line)
+}
+
+/// The value of a metric.
+fn metric(server: &Server, token: &str, name: &str) -> u64 {
+    let text = ask(server.port, &format!("GET /metrics HTTP/1.1\r\n{}", by(token)), b"");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("no {name} in {text}")).trim().parse().unwrap()
+}
+
+/// Whoever asks for updates or snapshots and does not read them costs the server some kilobytes, and is given up after a while;
+/// then all is as before.
+#[test]
+fn readers_who_do_not_read_cost_little() {
+    let server =
+        Server::new(&format!("[limits]\nstreams-per-client = {READERS}\nconnections-per-client = 1000"));
+    let [mx, slow, metrics] = [("mx", "report"), ("slow", "read"), ("prometheus", "metrics")]
+        .map(|(name, role)| token(&server, name, role));
+    let daemon = server.start();
+    fill(&server, &mx, 40);
+    // A server that ends writes its cells down; so there is a snapshot.
+    assert!(daemon.terminate().success());
+    let daemon = server.start();
+    // So that memory which all readers share is there before.
+    for path in ["updates", "snapshot"] {
+        let all = ask(server.port, &format!("GET /v1/{path} HTTP/1.1\r\n{}", by(&mx)), b"");
+        assert!(all.len() > 1 << 20, "{} bytes of {path}", all.len());
+    }
+    let before = resident(&daemon);
+    let streams: Vec<_> = (0..READERS)
+        .map(|n| {
+            let path = if n % 2 == 0 { "/v1/updates?wait=3600" } else { "/v1/snapshot" };
+            let (stream, line) = begin(server.port, path, &slow);
+            assert!(line.starts_with("HTTP/1.1 200 "), "{line}");
+            stream
+        })
+        .collect();
+    let most = before + READERS as u64 * (WAITING + BESIDE) + 32 * 1024;
+    wait_until("the streams", || {
+        let now = resident(&daemon);
+        assert!(now < most, "the server has {now} kB instead of {before} kB");
+        match metric(&server, &metrics, "bulkmark_streams") {
+            0 => Ok(()),
+            open => Err(format!("{open} are open")),
+        }
+    });
+    assert_eq!(metric(&server, &metrics, "bulkmark_streams_stalled_total"), READERS as u64);
+    wait_until("the connections", || match metric(&server, &metrics, "bulkmark_connections") {
+        1 => Ok(()),
+        open => Err(format!("{open} are open")),
+    });
+    let after = resident(&daemon);
+    println!("{before} kB, {after} kB afterwards");
+    assert!(after < before + 32 * 1024, "{after} kB instead of {before} kB");
+    drop(streams);
+    let (_, line) = begin(server.port, "/v1/updates", &slow);
+    assert!(line.starts_with("HTTP/1.1 200 "), "{line}");
+}
+
+/// One client has only so many streams, and no other has fewer for it.
+#[test]
+fn a_client_has_only_so_many_streams() {
+    let server = Server::new("anonymous-reading = true");
+    let [greedy, other] = ["greedy", "other"].map(|name| token(&server, name, "report"));
+    let daemon = server.start();
+    let open = |token: &str| begin(server.port, "/v1/updates?wait=3600", token);
+    let mut streams: Vec<_> = (0..32).map(|_| open(&greedy)).collect();
+    assert!(streams.iter().all(|(_, line)| line.starts_with("HTTP/1.1 200 ")));
+    let head = format!("GET /v1/updates HTTP/1.1\r\n{}", by(&greedy));
+    let refused = ask(server.port, &head, b"");
+    assert!(
+        refused.starts_with("HTTP/1.1 429 ") && refused.contains("bulkmark-error: too-many"),
+        "{refused}"
+    );
+    daemon
+        .log
+        .wait_for(0, "client greedy is refused: this client or address has as many streams as it may have");
+    let snapshot = ask(server.port, &head.replace("updates", "snapshot"), b"");
+    assert!(snapshot.starts_with("HTTP/1.1 429 "), "{snapshot}");
+    // By the same address: another client, and somebody without a token.
+    assert!(open(&other).1.starts_with("HTTP/1.1 200 "));
+    assert!(ask(server.port, "GET /v1/updates HTTP/1.1\r\nX: y", b"").starts_with("HTTP/1.1 200 "));
+    fill(&server, &greedy, 1);
+    streams.pop();
+    wait_until("a free place", || {
+        let (_, line) = open(&greedy);
+        if line.starts_with("HTTP/1.1 200 ") { Ok(()) } else { Err(line) }
+    });
+}
+
+/// However few connections there may be, one client leaves some of them to others.
+#[test]
+fn a_client_does_not_take_all_connections() {
+    let server = Server::new("[limits]\nmax-connections = 40");
+    let [greedy, other] = ["greedy", "other"].map(|name| token(&server, name, "report"));
+    let _daemon = server.start();
+    let open = |token: &str| begin(server.port, "/v1/updates?wait=3600", token);
+    let streams: Vec<_> = (0..60).map(|_| open(&greedy)).collect();
+    assert!(open(&other).1.starts_with("HTTP/1.1 200 "));
+    let has = streams.iter().filter(|(_, line)| line.starts_with("HTTP/1.1 200 ")).count();
+    let refused = streams.iter().filter(|(_, line)| line.starts_with("HTTP/1.1 429 ")).count();
+    assert_eq!((has, refused), (10, 50));
+}
+
+/// Whoever asks question after question is told to wait, and nobody else is.
+#[test]
+fn checks_have_a_rate_of_their_own() {
+    let server = Server::new("anonymous-reading = true");
+    let [curious, other] = ["curious", "other"].map(|name| token(&server, name, "report"));
+    let _daemon = server.start();
+    let check = |n: u64, field: &str| {
+        let signature = Signature::from_bytes(element(n).to_be_bytes());
+        ask(server.port, &format!("GET /v1/check?signature={signature} HTTP/1.1\r\n{field}"), b"")
+    };
+    for field in [by(&curious), "X: y".to_owned()] {
+        let answered = (0..10_000).take_while(|&n| check(n, &field).starts_with("HTTP/1.1 200 ")).count();
+        // As many as may be asked at once, and two a second.
+        assert!((120..1000).contains(&answered), "{answered} of four digits");
+        let refused = check(0, &field);
+        assert!(
+            refused.starts_with("HTTP/1.1 429 ") && refused.contains("bulkmark-error: rate"),
+            "{refused}"
+        );
+    }
+    assert!(check(0, &by(&other)).starts_with("HTTP/1.1 200 "));
+    fill(&server, &curious, 1);
+}
+
+/// Connections that say nothing make room for those that do: nobody waits for their deadline.
+#[tokio::test]
+async fn silent_connections_make_room() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let authority = Authority::new("ours");
+    let mut server = tls_server();
+    server.extra = format!("{}[limits]\nmax-connections = 100\n", server.extra);
+    authority.certify(&server, "127.0.0.1", false);
+    let entry = authority.entry(&server, &https(&server), "mx");
+    let _daemon = server.start();
+    let file = |key: &str| Some(entry.split(key).nth(1)?.split('"').nth(1)?.into());
+    let upstream = Upstream { url: https(&server), token_file: file("token-file"), ca_file: file("ca-file") };
+    let remote = Remote::new(&upstream, None, Arc::new(Link::new(&upstream.url))).unwrap();
+    let silent: Vec<_> = (0..150).map(|_| connect(server.port)).collect();
+    remote.status().await.unwrap();
+    remote.updates(&Vector::default(), Duration::ZERO).await.unwrap();
+    for stream in &silent[110..] {
+        stream.set_nonblocking(true).unwrap();
+        let read = (&*stream).read(&mut [0]).map_err(|e| e.kind());
+        assert_eq!(read, Err(ErrorKind::WouldBlock), "it was closed before somebody was served");
+    }
+    for mut stream in &silent[..40] {
+        assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "it is told something");
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The machines of a fleet: eight milters, of which some may hold bulk alone, and two aggregators, with default settings; any of them may
+//! be killed.
+
+use super::traffic::{LETTERS, probe};
+use bulkmark_counts::Shares;
+use bulkmark_testing::fleet::{AGGREGATORS, Engine, Fleet, MILTERS};
+use bulkmark_testing::holders::{body_of, shares, told, verify};
+use bulkmark_testing::letters::letter;
+use bulkmark_testing::milter::{Mail, try_session};
+use bulkmark_testing::process::processor;
+use bulkmark_testing::server::Server;
+use bulkmark_testing::{Daemon, Site, wait_until};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// How many milters there are: all but the partner.
+pub(crate) const COUNT: usize = MILTERS.len() - 1;
+
+/// How many of them hold bulk alone, and ask the aggregators for the rest; any of these may be killed, too.
+pub(crate) const THIN: usize = 2;
+
+/// The count from which on a thin milter of default settings holds bulk: half of its threshold.
+pub(crate) const BOUND: u32 = 10;
+
+/// One machine.
+pub(crate) struct Member {
+    pub(crate) name: &'static str,
+    home: Home,
+    /// Whether it holds bulk alone.
+    pub(crate) is_thin: bool,
+    running: Mutex<Option<Daemon>>,
+}
+
+enum Home {
+    Milter(Site),
+    Aggregator(Server),
+}
+
+impl Member {
+    fn site(&self) -> &Site {
+        match &self.home {
+            Home::Milter(site) => site,
+            Home::Aggregator(server) => &server.site,
+        }
+    }
+
+    pub(crate) fn control(&self) -> PathBuf {
+        self.site().path(match self.home {
+            Home::Milter(_) => "control.sock",
+            Home::Aggregator(_) => "server.sock",
+        })
+    }
+
+    /// Starts it, if it does not run, and waits until it listens.
+    pub(crate) fn start(&self) {
+        let mut running = self.running.lock().unwrap();
+        if running.is_none() {
+            *running = Some(match &self.home {
+                Home::Milter(site) => site.start(),
+                Home::Aggregator(server) => server.start(),
+            });
+        }
+    }
+
+    /// Kills it, with SIGKILL.
+    pub(crate) fn kill(&self) {
+        let daemon = self.running.lock().unwrap().take();
+        if let Some(daemon) = daemon {
+            self.look_for_panics(&daemon);
+            daemon.kill();
+        }
+    }
+
+    /// Ends it in order.
+    pub(crate) fn terminate(&self) {
+        let daemon = self.running.lock().unwrap().take();
+        if let Some(daemon) = daemon {
+            self.look_for_panics(&daemon);
+            assert!(daemon.terminate().success(), "{} did not end well", self.name);
+        }
+    }
+
+    fn look_for_panics(&self, daemon: &Daemon) {
+        let panicked = daemon.log.lines().into_iter().find(|line| line.contains("panicked"));
+        assert_eq!(panicked, None, "{}", self.name);
+    }
+
+    /// Where it listens; none while it does not run.
+    pub(crate) fn address(&self) -> Option<String> {
+        self.running.lock().unwrap().as_ref().map(|daemon| daemon.address.clone())
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.running.lock().unwrap().as_ref().map(Daemon::pid)
+    }
+
+    /// What it counts of these letters by what it holds.
+    pub(crate) fn counts(&self, letters: impl Iterator<Item = usize>) -> Result<Vec<u32>, String> {
+        let shares = self.shares(letters, false)?;
+        Ok(shares.iter().map(Shares::total).collect())
+    }
+
+    /// What it is told of these letters by an aggregator, which `bulkmark check` has it ask, too.
+    pub(crate) fn asked(&self, letters: impl Iterator<Item = usize>) -> Result<Vec<u32>, String> {
+        let shares = self.shares(letters, true)?;
+        let asked: Option<_> = shares.iter().map(|shares| shares.asked).collect();
+        asked.ok_or_else(|| format!("{}: no aggregator answered", self.name))
+    }
+
+    fn shares(&self, letters: impl Iterator<Item = usize>, may_ask: bool) -> Result<Vec<Shares>, String> {
+        let signatures: Vec<_> = letters.map(body_of).collect();
+        shares(&self.control(), &signatures, may_ask).map_err(|e| format!("{}: {e}", self.name))
+    }
+
+    /// Steps of its own that became one of the chain.
+    pub(crate) fn steps_won(&self) -> u64 {
+        told(&self.control()).ok().and_then(|status| status.fleet).map_or(0, |fleet| fleet.steps_won)
+    }
+}
+
+/// All of them.
+pub(crate) struct Members {
+    pub(crate) milters: Vec<Member>,
+    pub(crate) aggregators: Vec<Member>,
+    pub(crate) fleet: Fleet,
+}
+
+impl Members {
+    /// Starts all. The last `thin` of the milters hold bulk alone, and ask the aggregators for the rest.
+    pub(crate) fn start(fleet: Fleet, thin: usize) -> Self {
+        let member = |name, home, is_thin| Member { name, home, is_thin, running: Mutex::default() };
+        let servers =
+            AGGREGATORS.map(|name| Server { sync: String::new(), ..Server::new(&fleet.table(name)) });
+        let milter = |(i, name): (usize, &&'static str)| {
+            let is_thin = i >= COUNT - thin;
+            let mut config = format!("exempt-loopback = false\n{}", fleet.table(name));
+            if is_thin {
+                let entries = servers.each_ref().map(|server| server.entry(name, "read"));
+                config += &format!("ask = [{}]\n[sync]\nhold = \"bulk\"\n", entries.join(", "));
+            }
+            member(name, Home::Milter(Site::new(&config)), is_thin)
+        };
+        let milters = MILTERS[..COUNT].iter().enumerate().map(milter).collect();
+        let aggregators = AGGREGATORS.iter().zip(servers);
+        let aggregators =
+            aggregators.map(|(name, server)| member(name, Home::Aggregator(server), false)).collect();
+        let new = Self { milters, aggregators, fleet };
+        new.all().for_each(Member::start);
+        new.thin().for_each(Self::have_bulk_told);
+        new.settle();
+        new
+    }
+
+    /// Waits until steps tell bulk apart, which the first report of one who needs that asks for. Its letter is none of those that are
+    /// counted.
+    fn have_bulk_told(thin: &Member) {
+        let address = thin.address().expect("it runs");
+        try_session(&address).expect("it runs").message(&Mail::raw(&letter(2 * LETTERS)));
+        wait_until("bulk that is told apart", || {
+            let status = told(&thin.control()).map_err(|e| e.to_string())?;
+            if status.ledger.bulk.is_some_and(|bulk| bulk.bound == BOUND) {
+                Ok(())
+            } else {
+                Err(thin.name.to_owned())
+            }
+        });
+    }
+
+    /// Starts what was killed, and waits until all is well.
+    pub(crate) fn revive(&self) {
+        self.fleet.start_log();
+        if let Engine::Nats(cluster, ..) = &self.fleet.log {
+            cluster.wait_until_well();
+        }
+        self.all().for_each(Member::start);
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Member> {
+        self.milters.iter().chain(&self.aggregators)
+    }
+
+    /// Those that hold all counts.
+    pub(crate) fn full(&self) -> impl Iterator<Item = &Member> {
+        self.all().filter(|member| !member.is_thin)
+    }
+
+    /// Those that hold bulk alone.
+    pub(crate) fn thin(&self) -> impl Iterator<Item = &Member> {
+        self.all().filter(|member| member.is_thin)
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Member> {
+        self.all().filter(|member| member.pid().is_some())
+    }
+
+    /// Waits until each report is in a step and all have that step. What is wrong, if that does not come.
+    pub(crate) fn settle(&self) {
+        let mut version = None;
+        for member in self.running() {
+            wait_until(member.name, || {
+                let status = told(&member.control()).map_err(|e| e.to_string())?;
+                let fleet = status.fleet.ok_or("it is of no fleet")?;
+                let good = status.ledger.spool == 0 && fleet.in_step;
+                if good { Ok(()) } else { Err(format!("spool {}: {fleet:?}", status.ledger.spool)) }
+            });
+        }
+        // The last of the steps may have come meanwhile.
+        wait_until("all", || {
+            for member in self.running() {
+                let status = told(&member.control()).map_err(|e| e.to_string())?;
+                let here = status.fleet.map(|fleet| fleet.version);
+                if version != here {
+                    let why = format!("{} is at step {here:?}, and another at {version:?}", member.name);
+                    version = here;
+                    return Err(why);
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Ends all, and compares all cells of those that have all. Thin ones report networks a while after their messages, so they end first;
+    /// when all know what was reported behind that, nothing is on its way any more.
+    pub(crate) fn compare(&self) -> Result<String, String> {
+        self.thin().for_each(Member::terminate);
+        probe(self, 0, 2 * LETTERS + 1);
+        self.settle();
+        self.full().for_each(Member::terminate);
+        verify(self.full().map(Member::site))
+    }
+
+    /// Seconds of processors that machines and the log's servers took so far, each by its number.
+    pub(crate) fn processors(&self) -> [BTreeMap<u32, f64>; 2] {
+        let log = match &self.fleet.log {
+            Engine::Nats(cluster, ..) => cluster.nodes.iter().map(|node| node.pid()).collect(),
+            Engine::Postgres(server) => server.processes(),
+        };
+        let machines: Vec<_> = self.all().filter_map(Member::pid).collect();
+        [machines, log].map(|pids| pids.into_iter().map(|pid| (pid, processor(pid))).collect())
+    }
+}
+
+/// What went wrong is easier to find with what the daemons said of it.
+impl Drop for Members {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        for member in self.all() {
+            let Ok(running) = member.running.lock() else { continue };
+            let lines = running.as_ref().map(|daemon| daemon.log.lines()).unwrap_or_default();
+            let told: Vec<_> = lines.iter().filter(|line| !line.contains("verdict=")).collect();
+            let last = told.iter().skip(told.len().saturating_sub(40));
+            println!("{}:", member.name);
+            last.for_each(|line| println!("  {line}"));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Snapshots.
+
+use super::batches::join_all;
+use super::{Engine, bounded, insist, own, refused, within};
+use bulkmark_sync::log::{Log, LogError, MAX_BYTES, Part, Reader as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::mpsc;
+
+/// There is nothing to begin from yet.
+pub(crate) async fn are_gone_where_there_is_none<E: Engine>() {
+    let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
+    for log in [engine.client("mx1").await, engine.aggregator().await] {
+        let error = refused(|| read(&log)).await;
+        assert!(matches!(error, LogError::Gone(_)), "{error}");
+    }
+}
+
+/// As it was put, part by part, and the next one in its place.
+pub(crate) async fn are_read_whole<E: Engine>() {
+    let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
+    let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
+    let first: Vec<Part> = vec![vec![1; MAX_BYTES], vec![2], (0..300_000).map(|i| (i / 3) as u8).collect()];
+    insist(|| put(&log, first.clone())).await;
+    assert!(insist(|| read(&client)).await == first);
+    let second: Vec<Part> = (0..40).map(|i| vec![i; 20_000]).collect();
+    insist(|| put(&log, second.clone())).await;
+    assert!(insist(|| read(&client)).await == second);
+    assert!(insist(|| read(&log)).await == second);
+}
+
+/// While it is replaced again and again, whoever reads has all of one, or an error, and never waits for ever.
+pub(crate) async fn are_never_mixed<E: Engine>() {
+    const PARTS: u8 = 12;
+    let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
+    let log = engine.aggregator().await;
+    let parts = |k: u8| (0..PARTS).map(|i| [vec![i; 10], vec![k; 30_000]].concat()).collect::<Vec<_>>();
+    insist(|| put(&log, parts(0))).await;
+    let done = AtomicBool::new(false);
+    let write = async {
+        for k in 1..20 {
+            insist(|| put(&log, parts(k))).await;
+        }
+        done.store(true, Ordering::Relaxed);
+    };
+    let (mx1, mx2) = (engine.client("mx1").await, engine.client("mx2").await);
+    let follow = async |client| {
+        let mut whole = 0;
+        while !done.load(Ordering::Relaxed) {
+            if let Ok(read) = read(client).await {
+                let k = read[0][10];
+                assert!(read == parts(k), "parts of {k} and of others");
+                whole += 1;
+            }
+        }
+        whole
+    };
+    // One who begins, and goes on only after all is over.
+    let mut slow = insist(|| mx1.snapshot()).await;
+    let begun = within("a part", slow.next()).await.unwrap();
+    let (_, one, other) = tokio::join!(write, follow(&mx1), follow(&mx2));
+    assert!(one + other > 0, "nobody could read one");
+    let mut late = vec![begun.unwrap()];
+    let ended = loop {
+        match within("the rest, or an error", slow.next()).await {
+            Ok(Some(part)) => late.push(part),
+            Ok(None) => break true,
+            Err(_) => break false,
+        }
+    };
+    assert!(!ended || late == parts(0), "the slow one has a mixture");
+    assert!(insist(|| read(&mx2)).await == parts(19));
+}
+
+/// One whose writer stopped, or died, is none, and the one before it stays.
+pub(crate) async fn that_end_early_are_none<E: Engine>() {
+    let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
+    let (client, log) = (engine.client("mx1").await, engine.aggregator().await);
+    put_some(&log, vec![vec![9; 100]]).await;
+    assert!(matches!(refused(|| read(&client)).await, LogError::Gone(_)));
+    let good: Vec<Part> = vec![vec![1; 1000]; 3];
+    insist(|| put(&log, good.clone())).await;
+    put_some(&log, vec![vec![2; 1000]; 2]).await;
+    assert!(insist(|| read(&client)).await == good);
+
+    // A writer that is gone while it waits for the next part.
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::select! {
+        result = log.put_snapshot(receiver) => panic!("it is not at its end: {result:?}"),
+        () = async {
+            for _ in 0..3 {
+                sender.send(Some(vec![3; 1000])).await.unwrap();
+            }
+        } => (),
+    }
+    assert!(insist(|| read(&client)).await == good);
+    let next: Vec<Part> = vec![vec![4; 1000]; 2];
+    insist(|| put(&log, next.clone())).await;
+    assert!(insist(|| read(&client)).await == next);
+}
+
+/// Two at a time: the newest is all of the one or all of the other.
+pub(crate) async fn of_two_writers_are_one_of_them<E: Engine>() {
+    let Some(engine) = E::fresh(&own(&["mx1"])).await else { return };
+    let writers = [engine.aggregator().await, engine.aggregator().await];
+    let client = engine.client("mx1").await;
+    for round in 0..5 {
+        let parts = |writer: u8| vec![vec![round * 2 + writer; 50_000]; 10];
+        let both = writers.iter().zip([0, 1]).map(|(log, writer)| put(log, parts(writer))).collect();
+        let outcome = join_all(both).await;
+        assert!(outcome.iter().any(Result::is_ok), "{outcome:?}");
+        let read = insist(|| read(&client)).await;
+        assert!(read == parts(0) || read == parts(1), "round {round}");
+    }
+}
+
+/// Puts one, as daemons do: the parts come while it is written.
+pub(crate) async fn put(log: &impl Log, parts: Vec<Part>) -> Result<(), LogError> {
+    let (sender, receiver) = mpsc::channel(2);
+    let feed = async move {
+        for part in parts.into_iter().map(Some).chain([None]) {
+            // Whoever refuses one need not take all of it.
+            if sender.send(part).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::join!(log.put_snapshot(receiver), feed).0
+}
+
+/// Parts, and no end of them.
+async fn put_some(log: &impl Log, parts: Vec<Part>) {
+    let (sender, receiver) = mpsc::channel(parts.len());
+    for part in parts {
+        sender.send(Some(part)).await.unwrap();
+    }
+    drop(sender);
+    // Whether it calls that an error or not.
+    let _ = bounded(log.put_snapshot(receiver)).await;
+}
+
+/// All of the newest.
+pub(crate) async fn read(log: &impl Log) -> Result<Vec<Part>, LogError> {
+    let mut reader = bounded(log.snapshot()).await?;
+    let mut parts = Vec::new();
+    while let Some(part) = within("a part, or an error", reader.next()).await? {
+        assert!(part.len() <= MAX_BYTES);
+        parts.push(part);
+    }
+    Ok(parts)
+}

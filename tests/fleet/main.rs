@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Fleets: real milters and aggregators on logs in NATS and PostgreSQL, and the logs themselves.
+
+mod aggregators;
+mod aims;
+mod bad_days;
+mod conformance;
+mod doctor;
+mod engines;
+mod members;
+mod model;
+mod moving;
+mod nats;
+mod people;
+mod postgres;
+mod thin;
+mod together;
+mod versions;

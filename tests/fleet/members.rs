@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What an aggregator knows of all members of its fleet, and of their mailings: real daemons, a real log, and kill -9.
+
+use bulkmark_testing::fleet::{Fleet, MILTERS};
+use bulkmark_testing::letters::{letter, send};
+use bulkmark_testing::page::{STATUS, get, metrics};
+use bulkmark_testing::server::Server;
+use bulkmark_testing::{Daemon, Site, program, wait_until};
+use serde_json::Value;
+use std::process::Command;
+
+#[test]
+fn an_aggregator_knows_how_all_members_are() {
+    Fleet::postgres().iter().for_each(know_all);
+}
+
+#[test]
+fn on_nats_an_aggregator_knows_how_all_members_are() {
+    Fleet::nats().iter().for_each(know_all);
+}
+
+/// A milter that speaks each second, with these keys more in `[fleet]` and `[status]`.
+fn milter(fleet: &Fleet, name: &str, keys: &str, page: &str) -> Site {
+    let mut site = fleet.milter(name);
+    site.extra = site.extra.replace("[sync]\n", &format!("tell = \"1s\"\n{keys}[sync]\n"));
+    site.extra += &format!("{STATUS}{page}");
+    site
+}
+
+/// What the aggregator's page says of its fleet.
+fn on_page(daemon: &Daemon) -> Value {
+    let (_, body) = get(daemon, "/status.json");
+    serde_json::from_str::<Value>(&body).unwrap()["status"]["daemon"]["fleet"].clone()
+}
+
+/// What `bulkmark fleet status --json` says on a machine.
+fn command(arguments: &[&str], config: &std::path::Path) -> Value {
+    let output = Command::new(program())
+        .args(["fleet", "status", "--json"])
+        .args(arguments)
+        .arg("--config")
+        .arg(config)
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn state<'a>(found: &'a Value, name: &str) -> &'a Value {
+    let members = found["members"].as_array().into_iter().flatten();
+    members.into_iter().find(|member| member["name"] == name).unwrap_or(&Value::Null)
+}
+
+/// Waits until page and command say so of the fleet.
+fn wait_for(what: &str, aggregator: (&Server, &Daemon), holds: impl Fn(&Value) -> bool) -> Value {
+    let mut last = Value::Null;
+    wait_until(what, || {
+        for found in [on_page(aggregator.1), command(&["--server"], &aggregator.0.config())] {
+            if !holds(&found) {
+                return Err(found.to_string());
+            }
+            last = found;
+        }
+        Ok(())
+    });
+    last
+}
+
+fn know_all(fleet: &Fleet) {
+    let mut server = fleet.aggregator("agg1");
+    server.extra += "tell = \"1s\"\n";
+    server.status = "listen = \"127.0.0.1:0\"".to_owned();
+    let agg = server.start();
+    let (quiet, mut open) = (milter(fleet, "mx1", "", ""), milter(fleet, "mx2", "mailings = true\n", ""));
+    let (at_quiet, at_open) = (quiet.start(), open.start());
+    let found = wait_for("all three to be well", (&server, &agg), |found| {
+        ["mx1", "mx2", "agg1"].iter().all(|name| state(found, name)["state"] == "well")
+    });
+    for (name, role) in [("mx1", "milter"), ("mx2", "milter"), ("agg1", "aggregator")] {
+        let member = state(&found, name);
+        assert_eq!((&member["role"], &member["program"]), (&role.into(), &env!("CARGO_PKG_VERSION").into()));
+    }
+    let counted = metrics(&agg);
+    let of = |role: &str, state: &str| {
+        counted[&format!("bulkmark_fleet_members{{role=\"{role}\",state=\"{state}\"}}")] as u64
+    };
+    assert_eq!((of("milter", "well"), of("aggregator", "well"), of("milter", "silent")), (2, 1, 0));
+    // Who never said anything is in the lists all the same.
+    assert_eq!((of("milter", "absent"), of("aggregator", "absent")), (MILTERS.len() as u64 - 2, 1));
+    for (name, role) in [("mx3", "milter"), ("agg2", "aggregator")] {
+        let member = state(&found, name);
+        assert_eq!((&member["state"], &member["role"]), (&"absent".into(), &role.into()), "{found}");
+    }
+
+    // Both see bulk, and one of them tells of it; no subject is told.
+    send(&at_quiet, &letter(1), 25);
+    send(&at_open, &letter(2), 25);
+    let has = |found: &Value, count: usize| {
+        found["mailings"].as_array().is_some_and(|mailings| mailings.len() == count)
+    };
+    let found = wait_for("a mailing", (&server, &agg), |found| has(found, 1));
+    let mailing = &found["mailings"][0];
+    assert_eq!((&mailing["members"], &mailing["subject"]), (&serde_json::json!(["mx2"]), &Value::Null));
+    assert!(mailing["count"].as_u64().unwrap() >= 20, "{mailing}");
+
+    // A subject is told where the page may show it.
+    assert!(at_open.terminate().success());
+    open.extra += "subjects = true\n";
+    let at_open = open.start();
+    send(&at_open, &letter(2), 1);
+    wait_for("a subject", (&server, &agg), |found| found["mailings"][0]["subject"].is_string());
+
+    // Who died is silent, and the others are not.
+    at_quiet.kill();
+    let found =
+        wait_for("a silent member", (&server, &agg), |found| state(found, "mx1")["state"] == "silent");
+    assert_eq!(state(&found, "mx2")["state"], "well", "{found}");
+    let output = Command::new(program())
+        .args(["fleet", "status", "--server", "--config"])
+        .arg(server.config())
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(text.contains("  mx1 (milter, ") && text.contains("): SILENT; step "), "{text}");
+    assert!(text.contains("  agg2 (aggregator): ABSENT; not heard for an hour, or never"), "{text}");
+
+    // A milter is told of no other.
+    assert_eq!(command(&[], &open.config())["members"], Value::Null);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Parts of snapshots that writers left who died: the next writer removes them when nobody can be writing them any more, and leaves alone
+//! what may be.
+
+use super::cluster::Fleet;
+use crate::conformance::snapshots::{put, read};
+use crate::conformance::{Engine, own, run};
+use bulkmark_sync::Link;
+use bulkmark_sync::log::nats::Nats;
+use bulkmark_sync::log::{Log, Settings};
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Whose snapshots there are parts of in the log.
+async fn snapshots(fleet: &Fleet) -> usize {
+    let question = json!({ "subjects_filter": "bulkmark.snapshot.part.*.0" });
+    let info = fleet.api("STREAM.INFO.BULKMARK_SNAPSHOT", question).await;
+    info["state"]["subjects"].as_object().map_or(0, serde_json::Map::len)
+}
+
+/// Begins to put a snapshot, and dies.
+async fn leave(log: &impl Log) {
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::select! {
+        result = log.put_snapshot(receiver) => panic!("it is not at its end: {result:?}"),
+        () = async {
+            // Four are on their way at a time, so the first ones are there.
+            for _ in 0..8 {
+                sender.send(Some(vec![3; 300_000])).await.unwrap();
+            }
+        } => (),
+    }
+}
+
+/// In front of a node: the log's clock, as it tells it, is a year further.
+fn a_year_later(target: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = TcpStream::connect(("127.0.0.1", target)).unwrap();
+            let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut &from, &mut &to));
+            std::thread::spawn(move || tell_later(&server, &client));
+        }
+    });
+    port
+}
+
+/// Hands on what comes, with the next year in each `"ts":"2026-...`. What may be the beginning of one waits for the rest.
+fn tell_later(mut from: &TcpStream, mut to: &TcpStream) {
+    const FIELD: &[u8] = b"\"ts\":\"";
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 1 << 16];
+    while let Ok(n @ 1..) = from.read(&mut piece) {
+        bytes.extend_from_slice(&piece[..n]);
+        let fields: Vec<_> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(FIELD)).collect();
+        for at in fields {
+            let year = at + FIELD.len()..at + FIELD.len() + 4;
+            if let Some(digits) = bytes.get_mut(year)
+                && let Some(year) = std::str::from_utf8(digits).ok().and_then(|year| year.parse::<u32>().ok())
+                && year < 2100
+            {
+                // It is not told twice: the field is another one now.
+                digits.copy_from_slice((year + 1).to_string().as_bytes());
+            }
+        }
+        let whole = bytes.len() - beginning(&bytes, FIELD);
+        if to.write_all(&bytes[..whole]).is_err() {
+            return;
+        }
+        bytes.drain(..whole);
+    }
+}
+
+/// How many of the last bytes may be the beginning of such a field with its year.
+fn beginning(bytes: &[u8], field: &[u8]) -> usize {
+    let longest = (field.len() + 3).min(bytes.len());
+    let is_one = |&n: &usize| {
+        let end = &bytes[bytes.len() - n..];
+        if n <= field.len() { field.starts_with(end) } else { end.starts_with(field) }
+    };
+    (1..=longest).rev().find(is_one).unwrap_or(0)
+}
+
+#[test]
+fn parts_that_dead_writers_left_are_removed_when_they_are_old() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx1"])).await else { return };
+        let (client, log) = (fleet.client("mx1").await, fleet.aggregator().await);
+        let good = vec![vec![1; 1000]; 3];
+        put(&log, good.clone()).await.unwrap();
+        for _ in 0..3 {
+            leave(&log).await;
+        }
+        assert_eq!(snapshots(&fleet).await, 4, "the newest, and three that were left");
+        // Another writer may be at work on them: they stay.
+        put(&log, good.clone()).await.unwrap();
+        assert_eq!(snapshots(&fleet).await, 5);
+
+        let mut settings: Settings = fleet.settings("agg", None);
+        settings.log = format!("nats://127.0.0.1:{}", a_year_later(fleet.cluster.nodes[0].port));
+        let later = Nats::new(&settings, Arc::new(Link::new(&settings.log))).await.unwrap();
+        let next = vec![vec![2; 1000]; 2];
+        put(&later, next.clone()).await.unwrap();
+        assert_eq!(snapshots(&fleet).await, 2, "the newest and the one before it are kept, however old");
+        assert!(read(&client).await.unwrap() == next);
+    });
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a nats-server says of a message that it has heard and not stored: that is no acknowledgement. A server of one's own cannot be
+//! made to say so when a test wants it, so here a stand-in does, which speaks as much of the protocol as one question takes.
+
+use crate::conformance::{batch, run};
+use bulkmark_sync::Link;
+use bulkmark_sync::log::nats::Nats;
+use bulkmark_sync::log::{Log, LogError, Place, Settings};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// 2.10.27 says the one of a repeat that is not committed yet, and 2.15.1 the other.
+const HEARD: &str = r#"{"stream":"BULKMARK_BATCHES","seq":0,"duplicate":true}"#;
+const IN_PROCESS: &str =
+    r#"{"error":{"code":409,"err_code":10158,"description":"duplicate message id is in process"}}"#;
+const STORED: &str = r#"{"stream":"BULKMARK_BATCHES","seq":7}"#;
+
+/// A stand-in for a nats-server.
+struct Standin {
+    port: u16,
+    /// The ids and contents of all messages that it was told.
+    told: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+impl Standin {
+    /// One that answers this, one after the other, and the last of it for ever.
+    fn start(answers: &'static [&'static str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let told = Arc::<Mutex<Vec<_>>>::default();
+        let all = Arc::clone(&told);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let told = Arc::clone(&all);
+                // Whoever speaks to it may go away at any time.
+                std::thread::spawn(move || speak(&stream, answers, &told));
+            }
+        });
+        Self { port, told }
+    }
+
+    async fn log(&self) -> Nats {
+        let log = format!("nats://127.0.0.1:{}", self.port);
+        let settings = Settings { log: log.clone(), client: Some("mx1".to_owned()), ..Settings::default() };
+        Nats::new(&settings, Arc::new(Link::new(&log))).await.unwrap()
+    }
+
+    /// How many messages it was told, all of them the same.
+    fn times(&self) -> usize {
+        let told = self.told.lock().unwrap();
+        assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+        assert!(!told[0].0.is_empty() && told[0].1 == "a batch", "{told:?}");
+        told.len()
+    }
+}
+
+/// Speaks with one client.
+fn speak(
+    stream: &TcpStream,
+    answers: &[&str],
+    told: &Mutex<Vec<(String, String)>>,
+) -> Option<std::convert::Infallible> {
+    let (mut reader, mut writer) = (BufReader::new(stream), stream);
+    let info = r#"{"server_id":"N","server_name":"n0","version":"2.10.27","host":"127.0.0.1","port":4222,"headers":true,"max_payload":1048576,"proto":1}"#;
+    write!(writer, "INFO {info}\r\n").ok()?;
+    let mut inbox = String::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match *line.split_whitespace().collect::<Vec<_>>() {
+            ["PING"] => write!(writer, "PONG\r\n").ok()?,
+            ["SUB", _, sid] => inbox = sid.to_owned(),
+            ["HPUB", "bulkmark.reports.mx1", reply, head, all] => {
+                let (head, all): (usize, usize) = (head.parse().ok()?, all.parse().ok()?);
+                let mut bytes = vec![0; all + 2];
+                reader.read_exact(&mut bytes).ok()?;
+                let head_and_payload = String::from_utf8(bytes).ok()?;
+                let (head, payload) = head_and_payload.split_at(head);
+                let id = head.lines().find_map(|line| line.strip_prefix("Nats-Msg-Id:"))?.trim().to_owned();
+                let mut told = told.lock().unwrap();
+                let answer = answers[told.len().min(answers.len() - 1)];
+                told.push((id, payload.trim_end().to_owned()));
+                write!(writer, "MSG {reply} {inbox} {}\r\n{answer}\r\n", answer.len()).ok()?;
+            }
+            _ => (),
+        }
+    }
+}
+
+/// A server that has heard of a batch and not stored it is asked again, under the same id, until it says where the batch is. Where it
+/// never does, that is an error, and the batch is to be appended under another id.
+#[test]
+fn a_repeat_that_is_not_stored_is_no_acknowledgement() {
+    run(async || {
+        let server = Standin::start(&[HEARD, IN_PROCESS, HEARD, STORED]);
+        let place = server.log().await.append(batch(1, 1), b"a batch".to_vec()).await;
+        assert_eq!((place.unwrap(), server.times()), (Place(7), 4));
+
+        for (answers, kind) in [(&[HEARD] as &[_], "number 0"), (&[IN_PROCESS], "an error")] {
+            let server = Standin::start(answers);
+            let error = server.log().await.append(batch(1, 1), b"a batch".to_vec()).await.unwrap_err();
+            assert!(matches!(error, LogError::Unstored(_)), "{kind}: {error}");
+            assert!(server.times() > 2, "{kind}: it was asked again");
+        }
+    });
+}

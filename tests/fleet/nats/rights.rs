@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a client's account cannot do, by whatever means.
+
+use super::cluster::Fleet;
+use crate::conformance::{Engine, append, append_step, batch, batches_behind, insist, own, run};
+use async_nats::Message;
+use bulkmark_sync::log::{Log, Place};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(1);
+
+/// By no subject, answer's address, header or JetStream question can one client write as another, or write steps and snapshots.
+#[test]
+fn a_client_cannot_write_as_another() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx1", "mx2"])).await else { return };
+        let (mx2, log) = (fleet.client("mx2").await, fleet.aggregator().await);
+        let before = append(&mx2, batch(1, 1), b"mx2's own").await;
+        let raw = fleet.raw("mx1").await;
+        let targets =
+            ["bulkmark.reports.mx2", "bulkmark.steps", "bulkmark.snapshot.newest", "bulkmark.clients"];
+        for target in targets {
+            raw.publish(target, "forged".into()).await.unwrap();
+            // The answer to what it may do would be stored in its place.
+            for door in
+                ["bulkmark.reports.mx1", "bulkmark.info.BULKMARK_STEPS", "$JS.API.DIRECT.GET.BULKMARK_STEPS"]
+            {
+                raw.publish_with_reply(door, target, "injected".into()).await.unwrap();
+            }
+        }
+        let forged = fleet.connect("mx1", Some("mx2")).await;
+        assert!(forged.append(batch(9, 9), b"forged".to_vec()).await.is_err());
+        raw.flush().await.unwrap();
+
+        // What it may: three times under its own name, each with an answer that went nowhere.
+        let last = append(&mx2, batch(1, 2), b"the last").await;
+        let count = usize::try_from(last.0 - before.0 + 1).unwrap();
+        let all = batches_behind(&log, Place(before.0 - 1), count).await;
+        for batch in &all {
+            match &*batch.client {
+                "mx1" => assert_eq!(batch.bytes, b"injected"),
+                "mx2" => assert!([&b"mx2's own"[..], b"the last"].contains(&&*batch.bytes), "{batch:?}"),
+                _ => panic!("{batch:?}"),
+            }
+        }
+        assert_eq!(insist(|| log.ends()).await.steps, Place(0));
+        assert!(log.snapshot().await.is_err());
+        let clients = insist(|| log.clients()).await;
+        assert_eq!(clients.len(), 2);
+    });
+}
+
+/// Nobody says how another member is, by no subject and no answer's address: neither a client nor an aggregator.
+#[test]
+fn nobody_speaks_for_another() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx1", "mx2"])).await else { return };
+        let (mx2, log) = (fleet.client("mx2").await, fleet.aggregator().await);
+        insist(|| mx2.tell(b"mx2's own".to_vec())).await;
+        let raw = fleet.raw("mx1").await;
+        for target in ["bulkmark.members.mx2", "bulkmark.members.agg"] {
+            raw.publish(target, "forged".into()).await.unwrap();
+            for door in ["bulkmark.reports.mx1", "bulkmark.members.mx1", "bulkmark.info.BULKMARK_STEPS"] {
+                raw.publish_with_reply(door, target, "injected".into()).await.unwrap();
+            }
+        }
+        // Behind all of these, on the same connection.
+        raw.request("bulkmark.members.mx1", "mx1's own".into()).await.unwrap();
+        for name in ["mx2", "agg"] {
+            let forged = fleet.connect("mx1", Some(name)).await;
+            assert!(forged.tell(b"forged".to_vec()).await.is_err());
+        }
+        let forged = fleet.connect("agg", Some("mx2")).await;
+        let error = forged.tell(b"forged".to_vec()).await.unwrap_err();
+        assert!(error.to_string().contains("Permissions Violation"), "{error}");
+        let words = insist(|| log.words()).await;
+        let found = |name: &str| words.iter().find(|word| word.name == name).map(|word| &*word.bytes);
+        assert_eq!((found("mx2"), found("agg")), (Some(&b"mx2's own"[..]), None));
+    });
+}
+
+/// Whether nobody answered, or with an error: JetStream answers in each account for that account alone.
+fn is_refused<E, T>(answer: &Result<Result<Message, E>, T>) -> bool {
+    match answer {
+        Ok(Ok(message)) => {
+            let told: Value = serde_json::from_slice(&message.payload).unwrap_or_default();
+            told["error"].is_object()
+        }
+        _ => true,
+    }
+}
+
+/// A client, and an aggregator, cannot remove, change or read what is not theirs.
+#[test]
+fn nobody_but_the_administrator_changes_streams() {
+    run(async || {
+        let Some(fleet) = Fleet::fresh(&own(&["mx1"])).await else { return };
+        let (mx1, log) = (fleet.client("mx1").await, fleet.aggregator().await);
+        let place = append(&mx1, batch(1, 1), b"kept").await;
+        let step = append_step(&log, b"kept").await;
+        for key in ["mx1", "agg"] {
+            let raw = fleet.raw(key).await;
+            for stream in ["BULKMARK_BATCHES", "BULKMARK_STEPS"] {
+                for (verb, question) in [
+                    ("PURGE", Value::Null),
+                    ("DELETE", Value::Null),
+                    ("MSG.DELETE", json!({ "seq": 1 })),
+                    ("UPDATE", json!({ "name": stream, "subjects": ["x"] })),
+                ] {
+                    let subject = format!("$JS.API.STREAM.{verb}.{stream}");
+                    let asked = raw.request(subject.clone(), question.to_string().into());
+                    let answer = tokio::time::timeout(SOON, asked).await;
+                    assert!(is_refused(&answer), "{key}: {subject}: {answer:?}");
+                }
+            }
+            if key == "mx1" {
+                let get = raw.request("$JS.API.DIRECT.GET.BULKMARK_BATCHES", r#"{"seq":1}"#.into());
+                assert!(is_refused(&tokio::time::timeout(SOON, get).await), "{key} reads reports");
+            }
+        }
+        // An aggregator is no client.
+        let forged = fleet.connect("agg", Some("mx1")).await;
+        let error = forged.append(batch(9, 9), b"forged".to_vec()).await.unwrap_err();
+        assert!(error.to_string().contains("Permissions Violation"), "{error}");
+        let ends = insist(|| log.ends()).await;
+        assert_eq!((ends.batches, ends.steps, ends.first_step), (place, step, step));
+
+        // Not even the administrator purges what was reported.
+        let raw = fleet.raw("admin").await;
+        let answer = raw.request("$JS.API.STREAM.PURGE.BULKMARK_BATCHES", "".into()).await.unwrap();
+        let answer: Value = serde_json::from_slice(&answer.payload).unwrap();
+        assert!(answer["error"].is_object(), "{answer}");
+    });
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What people say of messages, in a fleet: users of two mail servers are heard at a third, and all of a partner's users together are
+//! less than one. Real daemons.
+
+use bulkmark_testing::fleet::{AGGREGATORS, Fleet};
+use bulkmark_testing::letters::{letter, offer, send};
+use bulkmark_testing::members::Members;
+use bulkmark_testing::milter::{Mail, session};
+use bulkmark_testing::{Site, program, status, wait_until};
+use serde_json::Value;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// A user says something of a message at a milter.
+fn report(site: &Site, arguments: &[&str], message: &[u8]) {
+    let mut command = Command::new(program());
+    command.args(["report", "--json", "--control"]).arg(site.path("control.sock")).args(arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(message).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    assert!(output.status.success() && answer["shared"] == true, "{answer}");
+}
+
+/// Waits until a milter's `check` tells this verdict, by this weight of what people say.
+#[track_caller]
+fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
+    wait_until("what people say", || {
+        let (_, answer) = site.check(message);
+        let told: Value = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
+        let is_so = told["verdict"] == verdict && told["spam"]["weight"].as_str() == weight;
+        if is_so { Ok(()) } else { Err(told.to_string()) }
+    });
+}
+
+/// A milter that believes all users whole.
+fn believing(fleet: &Fleet, name: &str) -> Site {
+    let mut site = fleet.milter(name);
+    site.extra += "[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n";
+    site
+}
+
+/// Both aggregators, two milters with users who speak, and two that hear of it, of which the last is thin.
+fn start(fleet: &Fleet) -> Members {
+    let servers = AGGREGATORS.map(|name| fleet.aggregator(name));
+    let mut sites = ["mx1", "mx2", "mx3", "mx4"].map(|name| believing(fleet, name));
+    let ask = servers.each_ref().map(|server| server.entry("mx4", "read")).join(", ");
+    let thin = format!("ask = [{ask}]\n[sync]\nhold = \"bulk\"\n");
+    sites[3].extra = sites[3].extra.replace("[sync]\n", &thin);
+    let members = Members::of(servers.into(), sites.into());
+    // Steps tell bulk, and what people say, apart from its first report on.
+    send(members.milter(3), &letter(9), 1);
+    wait_until("bulk that is told apart", || {
+        let status = status(&members.sites[3]);
+        if status["ledger"]["bulk"]["bound"] == 10 { Ok(()) } else { Err(status.to_string()) }
+    });
+    members
+}
+
+#[test]
+fn what_users_of_two_say_is_spam_at_all() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let mut members = start(&fleet);
+    report(&members.sites[0], &["--user", "anna"], &offer("Anna"));
+    report(&members.sites[0], &["--user", "bert"], &offer("Bert"));
+    members.sites.iter().for_each(|site| wait_for(site, &offer("Dora"), "clean", Some("2")));
+    // Who counted it and who told it die; the same word again is none.
+    members.kill_aggregators();
+    report(&members.sites[1], &["--user", "carl"], &offer("Carl"));
+    members.milters[1].take().unwrap().kill();
+    members.milters[1] = Some(members.sites[1].start());
+    report(&members.sites[1], &["--user", "carl"], &offer("Carl"));
+    members.start_aggregators();
+    for (n, site) in members.sites.iter().enumerate() {
+        wait_for(site, &offer("Dora"), "spam", Some("3"));
+        let header = session(members.milter(n)).message(&Mail::raw(&offer("Emil"))).header().to_owned();
+        assert!(header.starts_with("spam; body=") && header.contains("; spam=3; "), "{header}");
+    }
+    report(&members.sites[0], &["--user", "bert", "--forget"], &offer("Bert"));
+    members.sites.iter().for_each(|site| wait_for(site, &offer("Dora"), "clean", Some("2")));
+}
+
+/// However many of them there are: with the limit of five eighths, and none of it is left when what the partner reported is taken back.
+#[test]
+fn a_partners_users_are_five_eighths_of_one() {
+    let Some(fleet) = Fleet::postgres() else { return };
+    let members = start(&fleet);
+    let partner = believing(&fleet, "isp");
+    let _at_partner = partner.start();
+    for user in 0..9 {
+        report(&partner, &["--user", &user.to_string()], &offer("Anna"));
+    }
+    members.sites.iter().for_each(|site| wait_for(site, &offer("Dora"), "clean", Some("0.625")));
+    report(&members.sites[0], &["--user", "anna"], &offer("Anna"));
+    members.sites.iter().for_each(|site| wait_for(site, &offer("Dora"), "clean", Some("1.625")));
+    let output = fleet.set_up(&fleet.members(&bulkmark_testing::fleet::MILTERS, 1), &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    members.sites[..3].iter().for_each(|site| wait_for(site, &offer("Dora"), "clean", Some("1")));
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark doors`: the daemon of a machine whose mail server asks no milter.
+
+use bulkmark_testing::letters::letter;
+use bulkmark_testing::page::{STATUS, metrics};
+use bulkmark_testing::process::resident;
+use bulkmark_testing::{Daemon, PATIENCE, Site, program, wait_until};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+
+/// A site with a page and these doors, of which `PLACE` stands for its directory.
+fn site(doors: &str) -> Site {
+    let mut site = Site::new("");
+    let place = site.directory.path().display().to_string();
+    site.extra = format!("{STATUS}{}", doors.replace("PLACE", &place));
+    site
+}
+
+const DCCIFD: &str = "[doors.dccifd]\nlisten = \"unix:PLACE/dccifd.sock\"\n";
+
+/// All four; those that are no Unix sockets on a loopback address of this process alone.
+fn all_four() -> String {
+    let [_, _, high, low] = std::process::id().to_be_bytes();
+    let own = format!("127.249.{high}.{low}");
+    format!(
+        "{DCCIFD}[doors.http]\nlisten = \"unix:PLACE/http.sock\"\n[doors.razor]\nlisten = \"{own}:2703\"\n\
+         [doors.pyzor]\nlisten = \"{own}:24441\"\n"
+    )
+}
+
+/// Starts it without waiting.
+fn spawn(site: &Site) -> Daemon {
+    site.spawn_by(Command::new(program()).args(["doors", "--config"]).arg(site.doors()))
+}
+
+/// Starts it and waits until its doors are open.
+fn start(site: &Site) -> Daemon {
+    let daemon = spawn(site);
+    daemon.log.wait_for(0, "has opened its doors");
+    daemon
+}
+
+/// Exit code and what is said by a command.
+fn run(arguments: &[&str], config: &Path) -> (i32, String) {
+    let output = Command::new(program()).args(arguments).arg("--config").arg(config).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Begins to ask at dccifd's door.
+fn begin(site: &Site) -> UnixStream {
+    let stream = UnixStream::connect(site.path("dccifd.sock")).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    (&stream).write_all(b"header\n192.0.2.7\rh.example\nh.example\ns@example.org\nu@box.test\n\n").unwrap();
+    stream
+}
+
+/// Sends the message, and returns the answer.
+fn end(mut stream: UnixStream, message: &[u8]) -> String {
+    stream.write_all(message).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Counts last over kill -9; status, check, report and metrics are those of this daemon; and a milter goes on with its ledger.
+#[test]
+fn counts_last_and_commands_ask_it() {
+    let site = site(DCCIFD);
+    let daemon = start(&site);
+    for count in 1..=3 {
+        let answer = end(begin(&site), &letter(1));
+        assert!(
+            answer.starts_with("A\nA\nX-DCC-") && answer.contains(&format!(" Body={count} ")),
+            "{answer}"
+        );
+    }
+    daemon.kill();
+    let daemon = start(&site);
+    let answer = end(begin(&site), &letter(1));
+    assert!(answer.contains(" Body=4 "), "{answer}");
+    let found = metrics(&daemon);
+    assert_eq!(found["bulkmark_door_requests_total{door=\"dccifd\",result=\"counted\"}"], 1.0);
+    assert_eq!(found["bulkmark_door_open{door=\"dccifd\"}"], 1.0);
+    assert!(!found.contains_key("bulkmark_door_open{door=\"http\"}"), "it is not configured");
+    assert!(found.keys().any(|name| name.starts_with("bulkmark_build_info{role=\"doors\",")), "{found:?}");
+
+    let config = site.doors();
+    let (code, told) = run(&["status"], &config);
+    assert_eq!(code, 0, "{told}");
+    assert!(told.starts_with("bulkmark doors ") && !told.contains("listens on"), "{told}");
+    assert!(
+        told.contains("  dccifd at unix:") && told.contains("requests since the start: 1 counted; "),
+        "{told}"
+    );
+    let file = site.path("letter.eml");
+    fs::write(&file, letter(1)).unwrap();
+    let (_, told) = run(&["check", "--json", file.to_str().unwrap()], &config);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap()["body"]["count"], 4, "{told}");
+    let (code, told) = run(&["report", "--spam", "--user", "anna", file.to_str().unwrap()], &config);
+    assert_eq!(code, 0, "{told}");
+    assert!(daemon.reload().ends_with("doors.toml: read again"));
+    assert!(daemon.terminate().success());
+    let (code, told) = run(&["status"], &config);
+    assert!(code == 2 && told.contains("no doors daemon answers at "), "{told}");
+
+    let milter = site.start();
+    milter.log.wait_for(0, "the door dccifd is at");
+    assert!(end(begin(&site), &letter(1)).contains(" Body=5 "));
+}
+
+/// Whoever is sending a message when it is told to end gets the answer.
+#[test]
+fn it_ends_when_it_has_answered() {
+    let site = site(DCCIFD);
+    let daemon = start(&site);
+    let stream = begin(&site);
+    let is_open = || match metrics(&daemon)["bulkmark_door_connections{door=\"dccifd\"}"] {
+        1.0 => Ok(()),
+        n => Err(format!("{n} connections")),
+    };
+    wait_until("it has the connection", is_open);
+    daemon.signal("TERM");
+    daemon.log.wait_for(0, "stopping: no more connections are taken");
+    assert!(end(stream, &letter(1)).contains(" Body=1 "));
+    assert!(daemon.wait().success());
+    let _daemon = start(&site);
+    assert!(end(begin(&site), &letter(1)).contains(" Body=2 "), "the one at the end was counted");
+}
+
+/// Each door is asked, and nothing is said of Postfix and a milter's listener.
+#[test]
+fn doctor_asks_each_door() {
+    let site = site(&all_four());
+    let _daemon = start(&site);
+    let (_, told) = run(&["doctor"], &site.doors());
+    for door in ["http", "dccifd", "razor", "pyzor"] {
+        assert!(told.contains(&format!("ok       doors: {door} answers at ")), "{told}");
+    }
+    assert!(told.contains("ok       daemon: the doors daemon answers, up for "), "{told}");
+    assert!(!told.contains("postfix") && !told.contains("listener") && !told.contains("error "), "{told}");
+}
+
+/// A door whose address somebody has leaves the others open, and all say which and why. Without any it ends.
+#[test]
+fn a_door_whose_address_is_taken() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap();
+    let http = format!("[doors.http]\nlisten = \"{at}\"\n");
+    let mut site = site(&format!("{DCCIFD}{http}"));
+    let daemon = start(&site);
+    let why = format!("cannot listen on {at} (doors.http.listen): Address already in use");
+    daemon.log.wait_for(0, &format!("the door http is not open: {why}"));
+    assert!(end(begin(&site), &letter(1)).contains(" Body=1 "));
+    let found = metrics(&daemon);
+    let open = ["http", "dccifd"].map(|door| found[&format!("bulkmark_door_open{{door=\"{door}\"}}")]);
+    assert_eq!(open, [0.0, 1.0]);
+    let (_, told) = run(&["status"], &site.doors());
+    assert!(told.contains(&format!("  http at {at} IS NOT OPEN: {why}")), "{told}");
+    assert!(told.contains("  dccifd at unix:") && told.contains("1 counted; "), "{told}");
+    drop(daemon);
+    site.extra = format!("{STATUS}{http}");
+    let daemon = spawn(&site);
+    daemon.log.wait_for(0, &why);
+    daemon.log.wait_for(0, "no door could be opened");
+    assert_eq!(daemon.wait().code(), Some(1));
+}
+
+/// What is no configuration of doors is refused with code 78, and says what is missing, or which key is too much; nor does a milter take one.
+#[test]
+fn files_that_are_no_doors() {
+    let site = site(DCCIFD);
+    let right = fs::read_to_string(site.doors()).unwrap();
+    let refused = |command: &str, name: &str, text: &str| {
+        let path = site.path(name);
+        fs::write(&path, text).unwrap();
+        let (code, told) = run(&[command], &path);
+        assert_eq!(code, 78, "{told}");
+        told.replace(&format!("{}/", site.directory.path().display()), "")
+    };
+    let none = right.replace(&format!("unix:{}", site.path("dccifd.sock").display()), "");
+    let told = refused("doors", "doors.toml", &none);
+    assert!(
+        told.contains("doors: no door is configured, so there is nothing to do; expected listen in "),
+        "{told}"
+    );
+    let told = refused("doors", "doors.toml", &format!("listen = \"inet:127.0.0.1:0\"\n{right}"));
+    assert!(told.starts_with("doors.toml:1:10: listen: found a key of the milter's listener"), "{told}");
+    let told = refused("doors", "other.toml", &right);
+    assert!(told.starts_with("other.toml: expected a name with \"doors\" in it"), "{told}");
+    let told = refused("milter", "doors.toml", &right);
+    assert!(told.starts_with("doors.toml: this is a file of `bulkmark doors`"), "{told}");
+    // One that says where a mail server asks is a milter's, whatever else its name says.
+    let told = refused("doors", "outdoors.toml", &format!("max-connections = 5\n{right}"));
+    assert!(told.contains("outdoors.toml:1:19: max-connections: found a key of the milter's"), "{told}");
+    let path = site.path("outdoors.toml");
+    let check =
+        |path: &Path| Command::new(program()).args(["config", "check"]).arg(path).output().unwrap().status;
+    assert_eq!(check(&path).code(), Some(0));
+    fs::write(site.path("my-doors.toml"), &right).unwrap();
+    assert_eq!(check(&site.path("my-doors.toml")).code(), Some(0));
+    fs::write(site.path("my-doors.toml"), none).unwrap();
+    assert_eq!(check(&site.path("my-doors.toml")).code(), Some(78));
+}
+
+/// What is reloaded takes effect, and doors stay as they were opened.
+#[test]
+fn a_reload_leaves_the_doors_as_they_are() {
+    let mut site = site(DCCIFD);
+    let daemon = start(&site);
+    site.extra += "many = \"bulk\"\n[thresholds]\nbody = 1\nmin-sources = 1\n";
+    site.doors();
+    assert!(daemon.reload().ends_with("doors.toml: read again"));
+    daemon.log.wait_for(0, "doors.toml: [doors] was changed, which takes effect at the next start");
+    let answer = end(begin(&site), &letter(1));
+    assert!(answer.contains("; bulk Body=1 "), "{answer}");
+}
+
+/// Open sockets of a process.
+fn sockets(daemon: &Daemon) -> usize {
+    let links = fs::read_dir(format!("/proc/{}/fd", daemon.pid())).unwrap();
+    let targets = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+}
+
+/// A milter opens no door that is not configured, and what all four take while nobody asks is little.
+#[test]
+fn doors_take_little_memory_and_none_by_themselves() {
+    const MOST: u64 = 5 << 10;
+    let sites = [site(""), site(&all_four())];
+    let [without, with] = sites.each_ref().map(Site::start);
+    with.log.wait_for(0, "the door pyzor is at");
+    // Once it has answered it has begun all of its tasks.
+    for daemon in [&without, &with] {
+        assert_eq!(metrics(daemon)["bulkmark_ledger_available"], 1.0);
+    }
+    let told = sites.each_ref().map(|site| run(&["status"], &site.config()).1);
+    assert_eq!(told.each_ref().map(|told| told.contains("\ndoors:\n")), [false, true], "{told:?}");
+    // The connections of those who asked are closed a moment later.
+    wait_until("there are four sockets more", || {
+        let found = [&without, &with].map(sockets);
+        if found[0] + 4 == found[1] { Ok(()) } else { Err(format!("{found:?}")) }
+    });
+    let [without, with] = [resident(&without), resident(&with)];
+    let more = with.saturating_sub(without);
+    println!("without doors {without} kB, with all four {with} kB: {more} kB more");
+    assert!(more <= MOST, "{more} kB");
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The explanation by HTTP is that of `bulkmark explain --json`.
+
+use crate::asking::{judge, metrics, site, start};
+use crate::guide::is_as_described;
+use bulkmark_testing::letters::letter;
+use bulkmark_testing::{Site, program};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+/// What the command says of a message, told this of its envelope.
+fn explain(site: &Site, arguments: &[&str], message: &[u8]) -> Value {
+    let file = site.path("explain.eml");
+    fs::write(&file, message).unwrap();
+    let mut command = Command::new(program());
+    let command = command.args(["explain", "--json", "--config"]).arg(site.config()).args(arguments);
+    let output = command.arg(file).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+}
+
+const KEYS: &str = "exempt-networks = [\"198.51.100.0/24\"]\n[authentication]\nauthserv-ids = [\"mx.test\"]\n\
+                    [thresholds]\nbody = 3\nnear = 3\nspam = 1\nmin-sources = 2\n[people]\nnew-reporter = 1.0\n\
+                    [whitelist]\nfiles = [LIST]\n[[policy]]\nname = \"mild\"\nmatch = { recipient = \"mild.test\" }\n\
+                    thresholds = { body = 100 }\n";
+
+/// The same message, by the command and by the door, whether it is bulk, spam, new, wanted, exempt, or says nothing: the same fields, and
+/// the same in them, as docs/openapi.json describes them.
+#[test]
+fn by_http_as_by_the_command() {
+    let mut site = site("", "", "");
+    let list = site.path("list");
+    fs::write(&list, "sender news.test\ndkim wanted.test & list-id none.test\n").unwrap();
+    site.extra = format!("{}{}", KEYS.replace("LIST", &format!("{list:?}")), site.extra);
+    let _daemon = start(&site);
+    for n in 0..5 {
+        judge(&site, &format!("?ip=192.0.2.{n}"), &letter(1));
+        judge(&site, &format!("?ip=203.0.{n}.7"), &letter(2));
+    }
+    metrics(&site, "spam", &letter(3));
+    let verified = "Authentication-Results: mx.test; dkim=pass header.d=wanted.test; spf=fail smtp.mailfrom=x.test\r\n\
+                    Authentication-Results: elsewhere.test; dkim=pass header.d=other.test\r\n";
+    let verified = [verified.as_bytes(), &letter(1)].concat();
+    let mut seen = BTreeSet::new();
+    for (query, arguments, message) in [
+        ("ip=192.0.2.7", &["--ip", "192.0.2.7"][..], letter(1)),
+        ("ip=192.0.2.7&rcpt=a@mild.test", &["--ip", "192.0.2.7", "--recipient", "a@mild.test"], letter(2)),
+        ("ip=192.0.2.7&from=a@news.test", &["--ip", "192.0.2.7", "--sender", "a@news.test"], letter(2)),
+        ("", &[], letter(3)),
+        ("", &[], letter(4)),
+        ("ip=192.0.2.7", &["--ip", "192.0.2.7"], verified),
+        ("ip=198.51.100.9", &["--ip", "198.51.100.9"], letter(1)),
+        ("user=anna", &["--login", "anna"], letter(1)),
+        ("", &[], b"Subject: hi\r\n\r\nok\r\n".to_vec()),
+    ] {
+        let by_command = explain(&site, arguments, &message);
+        let answer = judge(&site, &format!("?{query}&count=no&explain=yes"), &message);
+        assert_eq!(answer["explained"], by_command, "{query}");
+        is_as_described(&answer);
+        assert_eq!(answer["verdict"], by_command["verdict"], "{query}");
+        seen.extend(by_command.as_object().unwrap().keys().cloned());
+    }
+    for wanted in ["authentication", "people", "sources", "whitelist", "policy", "body", "counts"] {
+        assert!(seen.contains(wanted), "{wanted} was not seen: {seen:?}");
+    }
+}
+
+/// Whoever does not ask has no explanation; who counts has the one of before that, and counts once.
+#[test]
+fn an_explanation_counts_nothing() {
+    let site = site("", "", "");
+    let _daemon = start(&site);
+    assert_eq!(judge(&site, "", &letter(1))["explained"], Value::Null);
+    assert_eq!(judge(&site, "?explain=no", &letter(1))["explained"], Value::Null);
+    let before = explain(&site, &[], &letter(1));
+    let answer = judge(&site, "?explain=yes", &letter(1));
+    assert_eq!((&answer["explained"], &answer["body"]["count"]), (&before, &Value::from(3)));
+    assert_eq!(answer["explained"]["body"]["count"], 2);
+    assert!(before["near"][0]["made_of"].as_str().unwrap().starts_with("part "), "{before}");
+    let long = [b"A: b\r\n\r\n".to_vec(), vec![b'y'; (32 << 20) + 1]].concat();
+    let answer = judge(&site, "?explain=yes", &long);
+    assert_eq!((&answer["reason"], &answer["explained"]), (&Value::from("too-large"), &Value::Null));
+}

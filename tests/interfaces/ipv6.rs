@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Doors at addresses of IPv6, and one socket for both families.
+
+use crate::asking::rest_of;
+use crate::pyzor::{DIGEST, ask, open_at, request, told};
+use bulkmark_testing::letters::letter;
+use bulkmark_testing::namespace::Namespaces;
+use bulkmark_testing::{Daemon, PATIENCE, Site};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+
+/// A site with this door, at an address of IPv6, running.
+fn door(name: &str, keys: &str) -> (Site, Daemon, SocketAddr) {
+    let site = Site::new(&format!("[doors.{name}]\nlisten = \"[::1]:0\"\n{keys}"));
+    let daemon = site.start();
+    let line = daemon.log.wait_for(0, &format!("the door {name} is at "));
+    let at = line.rsplit(" is at ").next().unwrap().split([' ', ',', ';']).next().unwrap();
+    let at: SocketAddr = at.parse().unwrap_or_else(|e| panic!("{e}: {line}"));
+    assert!(at.is_ipv6(), "{line}");
+    (site, daemon, at)
+}
+
+fn connect(at: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+#[test]
+fn pyzor_by_ipv6() {
+    let mut site = Site::new("");
+    let (_daemon, at) = open_at(&mut site, "[::1]:0", "");
+    assert!(at.is_ipv6(), "{at}");
+    assert!(ask("::1", at, "report", DIGEST).starts_with("Code: 200\nDiag: OK\n"));
+    assert!(ask("::1", at, "check", DIGEST).ends_with("\nCount: 1\nWL-Count: 0\n\n"));
+}
+
+/// At `[::]` those who come by IPv4 and by IPv6 are reporters of their own.
+#[test]
+fn one_pyzor_socket_for_both_families() {
+    let mut site = Site::new("");
+    let (_daemon, at) = open_at(&mut site, "[::]:0", "networks = [\"192.0.2.0/24\"]\n");
+    let [four, six] = ["127.0.0.1", "::1"].map(|ip| SocketAddr::new(ip.parse().unwrap(), at.port()));
+    for _ in 0..2 {
+        ask("127.0.0.1", four, "report", DIGEST);
+        ask("::1", six, "report", DIGEST);
+    }
+    for (from, at) in [("127.0.0.1", four), ("::1", six)] {
+        let answer = ask(from, at, "check", DIGEST);
+        assert!(answer.ends_with("\nCount: 2\nWL-Count: 0\n\n"), "{from}: {answer}");
+    }
+}
+
+/// At `[::]` an address of IPv4 comes as a mapped one, and is that which `networks` names.
+#[test]
+fn networks_of_ipv4_at_a_socket_of_ipv6() {
+    let Some(all) = Namespaces::new(2) else { return };
+    let networks = "networks = [\"10.77.0.0/24\"]";
+    let site = Site::new(&format!(
+        "[doors.dccifd]\nlisten = \"[::]:10045\"\n{networks}\n\
+         [doors.razor]\nlisten = \"[::]:2703\"\nname = \"10.77.0.1:2703\"\n{networks}\n\
+         [doors.pyzor]\nlisten = \"[::]:24441\"\n{networks}\n"
+    ));
+    let daemon = all.at_server(|| site.start());
+    daemon.log.wait_for(0, "the door pyzor is at");
+    for (client, is_friend) in [(1, false), (0, true)] {
+        let server = format!("10.77.{client}.1");
+        let socket = all.at_client(client, || UdpSocket::bind("0.0.0.0:0").unwrap());
+        socket.connect((&*server, 24441)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let tcp = |port| {
+            let stream = all.at_client(client, || TcpStream::connect((&*server, port)).unwrap());
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream
+        };
+        // It may be closed already.
+        let mut dccifd = tcp(10045);
+        let _ = dccifd
+            .write_all(&[b"header\n192.0.2.7\rh\nh\ns@example.org\nu@box.test\n\n", &*letter(1)].concat());
+        let _ = dccifd.shutdown(Shutdown::Write);
+        assert_eq!(rest_of(&mut dccifd).contains("; Body=1 "), is_friend, "dccifd");
+        let mut first = String::new();
+        let _ = BufReader::new(tcp(2703)).read_line(&mut first);
+        assert_eq!(first.starts_with("sn="), is_friend, "razor: {first}");
+        if is_friend {
+            assert!(told(&socket, request("ping", DIGEST).as_bytes()).starts_with("Code: 200\n"));
+        } else {
+            socket.send(request("ping", DIGEST).as_bytes()).unwrap();
+            // Whoever comes after it was answered: this one is not going to be.
+            all.at_server(|| ask("::1", "[::1]:24441".parse().unwrap(), "ping", DIGEST));
+            socket.set_nonblocking(true).unwrap();
+            assert_eq!(socket.recv(&mut [0; 9000]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        }
+    }
+}
+
+#[test]
+fn dccifd_by_ipv6() {
+    let (_site, daemon, at) = door("dccifd", "");
+    let mut stream = connect(at);
+    stream
+        .write_all(
+            &[b"header\n2001:db8::7\rh.example\nh.example\ns@example.org\nu@box.test\n\n", &*letter(1)]
+                .concat(),
+        )
+        .unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let answer = rest_of(&mut stream);
+    assert!(answer.starts_with("A\n") && answer.contains("; Body=1 Fuz1=1 Fuz2=1"), "{answer}");
+    let line = daemon.log.wait_for(0, "door=dccifd");
+    assert!(line.contains("client=h.example[2001:db8::7]"), "{line}");
+}
+
+/// razor-agents have IPv4 alone; other clients have not. Discovery tells them the address by which they came.
+#[test]
+fn razor_by_ipv6() {
+    let (_site, _daemon, at) = door("razor", "");
+    let mut reader = BufReader::new(connect(at));
+    let mut ask = |line: &str| {
+        reader.get_mut().write_all(line.as_bytes()).unwrap();
+        let mut told = String::new();
+        reader.read_line(&mut told).unwrap();
+        told
+    };
+    assert!(ask("").starts_with("sn=CN&"));
+    assert_eq!(ask("a=reg&user=anna&pass=a-password\r\n"), "pass=a-password&res=1&user=anna\r\n");
+    assert_eq!(ask("a=c&e=4&ep4=7542-10&s=abc\r\n"), "p=0\r\n");
+    assert_eq!(ask("a=g&pm=csl\r\n"), "-csl=?\r\n");
+    assert_eq!(ask(""), format!("{at}\r\n"));
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The accounts of the Pyzor door: who signs, what is read again at a reload, and what is told of files with faults.
+
+use crate::pyzor::{DIGEST, ask, counts, files, open, socket, told};
+use bulkmark_testing::{Site, program};
+use sha1::{Digest as _, Sha1};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::SystemTime;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// A request that a user signs with this key at this time.
+fn signed(op: &str, who: (&str, &str), time: u64, thread: u32) -> String {
+    signed_of(op, &[DIGEST], who, time, thread)
+}
+
+/// The same of these digests.
+fn signed_of(op: &str, digests: &[&str], (user, key): (&str, &str), time: u64, thread: u32) -> String {
+    let digests: String = digests.iter().map(|digest| format!("Op-Digest: {digest}\n")).collect();
+    let text = format!("Op: {op}\n{digests}Thread: {thread}\nPV: 2.1\nUser: {user}\nTime: {time}");
+    let key = hex(&Sha1::digest(format!("{user}:{key}")));
+    let mut hash = Sha1::new();
+    hash.update(Sha1::digest(&text));
+    hash.update(format!(":{time}:{key}"));
+    format!("{text}\nSig: {}\n\n", hex(&hash.finalize()))
+}
+
+const ANNA: (&str, &str) = ("anna", "0a0b0c");
+
+/// What was signed once counts once, even where each report counts; and what was signed before the start is not taken for new.
+#[test]
+fn what_is_sent_again_counts_once() {
+    let mut site = Site::new("");
+    let keys = format!("{}count = \"reports\"\n", files(&site));
+    let (daemon, at) = open(&mut site, &keys);
+    let from = socket("127.0.0.1", at);
+    let report = signed("report", ANNA, now(), 2000);
+    for _ in 0..5 {
+        assert!(told(&from, report.as_bytes()).starts_with("Code: 200\n"));
+    }
+    // Lines that are not signed make no other request of it.
+    let again = report.replace("\n\n", "\nno header\n\n");
+    assert!(told(&from, again.as_bytes()).starts_with("Code: 200\n"));
+    assert_eq!(counts(at, DIGEST), "Count: 1\nWL-Count: 0\n\n");
+    assert!(told(&from, signed("report", ANNA, now(), 2001).as_bytes()).starts_with("Code: 200\n"));
+    assert!(told(&from, signed("whitelist", ANNA, now(), 2002).as_bytes()).starts_with("Code: 200\n"));
+    assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
+    // Two may have come by the network at once.
+    let old = signed("report", ANNA, now() - 100, 2003);
+    assert!(told(&from, old.as_bytes()).contains("Timestamp not within allowed range."), "before the start");
+    drop(daemon);
+    let check = signed("check", ANNA, now() - 100, 2004);
+    let daemon = site.start();
+    let line = daemon.log.wait_for(0, "the door pyzor is at ");
+    let at = line.split("the door pyzor is at ").nth(1).unwrap().trim().parse().unwrap();
+    let from = socket("127.0.0.1", at);
+    assert!(told(&from, check.as_bytes()).starts_with("Code: 200\n"), "who only asks adds nothing");
+    assert_eq!(counts(at, DIGEST), "Count: 2\nWL-Count: 1\n\n");
+}
+
+/// Newcomers, as all are who nobody knows, raise a count no further than they weigh together; while few are trusted that is ten times the
+/// threshold of spam, or `people.max-newcomers` where it is more. Others then are none the less told that all is well.
+#[test]
+fn newcomers_stop_at_their_bound() {
+    for (bound, expected) in [("1.0", 40), ("12.0", 48)] {
+        let mut site = Site::new(&format!("[thresholds]\nspam = 1\n[people]\nmax-newcomers = {bound}\n"));
+        let (_daemon, at) = open(&mut site, "");
+        for host in 1..=60 {
+            let answer = ask(&format!("127.0.0.{host}"), at, "report", DIGEST);
+            assert!(answer.starts_with("Code: 200\nDiag: OK\n"), "{host}: {answer}");
+        }
+        assert_eq!(
+            counts(at, DIGEST),
+            format!("Count: {expected}\nWL-Count: 0\n\n"),
+            "max-newcomers = {bound}"
+        );
+    }
+}
+
+/// A signed report that was not taken is not taken for one that was when it is sent again.
+#[test]
+fn what_was_not_taken_is_no_replay() {
+    let mut site = Site::new("");
+    let keys = files(&site);
+    let (_daemon, at) = open(&mut site, &keys);
+    let from = socket("127.0.0.1", at);
+    // Nobody says more than 2,000 things a day, the same again included.
+    let all: Vec<String> = (0..16).map(|n| format!("{n:x}{}", &DIGEST[1..])).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    for thread in 2000..2125 {
+        let report = signed_of("report", &all, ANNA, now(), thread);
+        assert!(told(&from, report.as_bytes()).starts_with("Code: 200\n"), "{thread}");
+    }
+    let other = DIGEST.replace('8', "0");
+    let report = signed_of("report", &[&other], ANNA, now(), 3000);
+    for _ in 0..3 {
+        let answer = told(&from, report.as_bytes());
+        assert!(answer.starts_with("Code: 403\n"), "{answer}");
+    }
+    assert_eq!(counts(at, &other), "Count: 0\nWL-Count: 0\n\n");
+}
+
+/// Signatures and times that are wrong.
+#[test]
+fn what_is_not_signed_so_is_refused() {
+    let mut site = Site::new("");
+    let keys = files(&site);
+    let (_daemon, at) = open(&mut site, &keys);
+    let from = socket("127.0.0.1", at);
+    let (good, time) = (signed("report", ANNA, now(), 2000), now());
+    let last = good.trim_end().chars().last().unwrap();
+    let other = if last == '0' { '1' } else { '0' };
+    let wrong = [
+        format!("{}{other}\n\n", &good.trim_end()[..good.trim_end().len() - 1]),
+        good.replace("Thread: 2000", "Thread: 2001"),
+        good.replace("Op: report", "Op: whitelist"),
+        signed("report", ("anna", "0d0e"), time, 2000),
+        good.replace("Sig: ", "Sig: 00"),
+        good.split("Sig: ").next().unwrap().to_owned(),
+    ];
+    for request in wrong {
+        let answer = told(&from, request.as_bytes());
+        assert!(
+            answer.starts_with("Code: 401\n") && answer.contains("Invalid signature."),
+            "{request}: {answer}"
+        );
+    }
+    for time in [0, time - 400, time + 400, u64::from(u32::MAX), u64::MAX] {
+        let answer = told(&from, signed("report", ANNA, time, 2000).as_bytes());
+        assert!(answer.contains("Timestamp not within allowed range."), "{time}: {answer}");
+    }
+    let answer = told(&from, signed("report", ("bert", "0a0b0c"), time, 2000).as_bytes());
+    assert!(answer.contains("Unknown user."), "{answer}");
+    assert_eq!(counts(at, DIGEST), "Count: 0\nWL-Count: 0\n\n");
+}
+
+/// A reload takes accounts and rights that were changed, and keeps those that are when a file is gone; no restart is needed.
+#[test]
+fn accounts_are_read_again_at_a_reload() {
+    let mut site = Site::new("");
+    let keys = files(&site);
+    let (daemon, at) = open(&mut site, &keys);
+    let from = socket("127.0.0.1", at);
+    let ping = |(user, key)| told(&from, signed("ping", (user, key), now(), 2000).as_bytes());
+    assert!(ping(ANNA).starts_with("Code: 200\n") && ping(("bert", "0d0e")).starts_with("Code: 401\n"));
+    let reload = |expected: &str| {
+        let skip = daemon.log.lines().len();
+        daemon.signal("HUP");
+        daemon.log.wait_for(skip, expected);
+    };
+    fs::write(site.path("passwd"), "bert : 0d0e\nnonsense\n").unwrap();
+    fs::write(site.path("access"), "ping : bert : allow\n").unwrap();
+    reload("doors.pyzor: the accounts were read anew");
+    daemon.log.wait_for(0, "passwd:2: passed over; expected USER : KEY");
+    assert!(ping(ANNA).starts_with("Code: 401\n"), "the account is gone");
+    assert!(ping(("bert", "0d0e")).starts_with("Code: 200\n"));
+    let check = signed("check", ("bert", "0d0e"), now(), 2000);
+    assert!(told(&from, check.as_bytes()).starts_with("Code: 403\n"));
+    fs::rename(site.path("access"), site.path("away")).unwrap();
+    reload("access: No such file or directory (os error 2); the accounts stay as they were");
+    assert!(ping(("bert", "0d0e")).starts_with("Code: 200\n"));
+}
+
+/// `config check` and `doctor` tell what is wrong in the files, each with its line, and that others can read the keys.
+#[test]
+fn faults_are_told_with_their_lines() {
+    let mut site = Site::new("");
+    let keys = files(&site);
+    let (_daemon, _) = open(&mut site, &keys);
+    let run = |command: &[&str]| {
+        let mut command_line = Command::new(program());
+        if command == ["doctor"] {
+            command_line.args(["doctor", "--config"]).arg(site.config());
+        } else {
+            command_line.args(command).arg(site.config());
+        }
+        let output = command_line.output().unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    let mode = |bits| fs::set_permissions(site.path("passwd"), Permissions::from_mode(bits)).unwrap();
+    mode(0o640);
+    let of_doors = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|line| line.contains("passwd") || line.contains("access"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let faultless = [run(&["config", "check"]), run(&["doctor"])];
+    assert!(of_doors(&faultless[0]).is_empty(), "{}", faultless[0]);
+    assert!(of_doors(&faultless[1]).iter().all(|line| line.starts_with("ok ")), "{}", faultless[1]);
+    fs::write(site.path("passwd"), "anna : 0a0b0c\n\nbert 0d0e\n").unwrap();
+    let access =
+        "check : anonymous : allow\nreport : Bert : allow\nchekc : anna : allow\nping : anna : yes\n";
+    fs::write(site.path("access"), access).unwrap();
+    mode(0o644);
+    for text in [run(&["config", "check"]), run(&["doctor"])] {
+        for expected in [
+            "passwd:3: passed over; expected USER : KEY",
+            "access:2: there is no account \"bert\"",
+            "access:3: there is no operation \"chekc\"",
+            "access:4: passed over; expected OPERATIONS : USERS : allow, or deny",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        let is_told =
+            text.lines().any(|line| line.to_lowercase().contains("everybody") && line.contains("passwd"));
+        assert!(is_told, "{text}");
+    }
+    fs::write(site.path("passwd"), "# nobody yet\n").unwrap();
+    assert!(!run(&["config", "check"]).contains("everybody"), "there is no key to be read");
+    fs::remove_file(site.path("passwd")).unwrap();
+    let text = run(&["config", "check"]);
+    assert!(text.contains("doors.pyzor.accounts-file") && text.contains("cannot read"), "{text}");
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! rspamd with the module of this package.
+
+use crate::asking::{HELD, called_spam, metrics, site, start};
+use crate::guide::{packaged, shown};
+use crate::rspamd::{Rspamd, Version};
+use bulkmark_testing::letters::{count, letter};
+use bulkmark_testing::milter::{Mail, session};
+use bulkmark_testing::{Site, wait_until};
+use serde_json::Value;
+use std::fs;
+
+/// As docs/doors.md tells, with `local` as local.d/bulkmark.conf.
+fn module(version: &Version, local: String) -> Option<Rspamd> {
+    let packages = format!("{}/packaging", env!("CARGO_MANIFEST_DIR"));
+    let included = shown("/etc/rspamd/rspamd.conf.local").replace("/usr/share/bulkmark", &packages);
+    Rspamd::start(
+        version,
+        &[
+            ("rspamd.conf.local", included),
+            ("plugins.d/bulkmark.lua", packaged("rspamd/bulkmark.lua")),
+            ("local.d/bulkmark.conf", local),
+        ],
+    )
+}
+
+/// The module for the Unix socket of a site.
+pub(crate) fn at_socket(version: &Version, site: &Site, more: &str) -> Option<Rspamd> {
+    module(version, format!("servers = \"{}\";\n{more}", site.path("http.sock").display()))
+}
+
+/// What is told beside a symbol.
+pub(crate) fn options(symbol: &Value) -> Vec<&str> {
+    symbol["options"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// One campaign, whose copies come by turns to the milter and to rspamd, is counted as one, and is bulk at both from the same copy on.
+#[test]
+fn milter_and_module_count_alike() {
+    for version in Version::all() {
+        let site = site("exempt-loopback = false\n", "", "");
+        let daemon = start(&site);
+        let Some(rspamd) = at_socket(&version, &site, "") else { continue };
+        for n in (1..=21).step_by(2) {
+            let by_milter = session(&daemon).message(&Mail::raw(&letter(1)));
+            assert_eq!(by_milter.count(), Some(n));
+            let told = rspamd.check("\r\nRcpt: u@box.test", &letter(1));
+            let symbols = &told["symbols"];
+            let count = format!("body={}", n + 1);
+            assert!(options(&symbols["BULKMARK"]).contains(&&*count), "{told}\n{}", rspamd.log());
+            assert_eq!(symbols["BULKMARK_BULK"].is_null(), n + 1 < 20, "{told}");
+            assert_eq!(symbols["BULKMARK_NEAR"].is_null(), n + 1 < 20, "{told}");
+        }
+        let bulk = rspamd.check("\r\nRcpt: u@box.test", &letter(1));
+        let because = "its body count is 23, the threshold 20, and its near count is 23, the threshold 20";
+        assert_eq!(options(&bulk["symbols"]["BULKMARK_BULK"]), ["23", because], "{bulk}");
+        let score = bulk["symbols"]["BULKMARK_BULK"]["score"].as_f64().unwrap();
+        assert!(score > 2.0 && score < 4.0, "{bulk}");
+        wait_until("the reason in rspamd's log", || {
+            let log = rspamd.log();
+            let line = format!("bulkmark: bulk body=23 near=23, since {because}");
+            if log.contains(&line) { Ok(()) } else { Err(log) }
+        });
+    }
+}
+
+/// The door is told the envelope; what rspamd asks again about the same message is not counted again.
+#[test]
+fn the_envelope_is_told_and_a_message_counts_once() {
+    for version in Version::all() {
+        let site = site("", "", "");
+        let daemon = start(&site);
+        let Some(rspamd) = at_socket(&version, &site, "") else { continue };
+        let fields = "\r\nRcpt: u@box.test\r\nRcpt: v&w@box.test\r\nQueue-ID: 4QUEUE";
+        for _ in 0..2 {
+            let told = rspamd.check(fields, &letter(1));
+            assert!(options(&told["symbols"]["BULKMARK"]).contains(&"body=2"), "{told}\n{}", rspamd.log());
+        }
+        assert_eq!(count(&site, &letter(1)), 2);
+        let line = daemon.log.wait_for(0, "door=http");
+        for part in ["client=h.example[192.0.2.7]", "from=<s@example.org>", "nrcpt=2", "4QUEUE"] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+        let told = rspamd.check("\r\nRcpt: u@box.test\r\nUser: anna\r\nQueue-ID: 4LOGIN", &letter(1));
+        assert_eq!(options(&told["symbols"]["BULKMARK"])[0], "exempt", "{told}");
+    }
+}
+
+/// The null sender, of bounces, is told as such, so that what names it holds; where rspamd knows no sender, none is told.
+#[test]
+fn the_null_sender_is_told() {
+    for version in Version::all() {
+        let site = site("[whitelist]\nfiles = [\"LIST\"]\n", "", "");
+        let list = site.path("list").display().to_string();
+        fs::write(&list, "sender <>\n").unwrap();
+        let site = Site { extra: site.extra.replace("LIST", &list), ..site };
+        let _daemon = start(&site);
+        let Some(rspamd) = at_socket(&version, &site, "") else { continue };
+        for (from, is_wanted) in [("From: <>\r\n", true), ("", false)] {
+            let told = rspamd.ask(&format!("IP: 192.0.2.7\r\n{from}Rcpt: u@box.test"), &letter(1));
+            let symbols = &told["symbols"];
+            assert!(!symbols["BULKMARK"].is_null(), "{told}\n{}", rspamd.log());
+            assert_eq!(!symbols["BULKMARK_WHITELIST"].is_null(), is_wanted, "{version:?}, {from}: {told}");
+        }
+    }
+}
+
+/// By TCP with a token, as docs/doors.md has it; the white list has its symbol. With a wrong token the reason is told.
+#[test]
+fn by_tcp_with_a_token() {
+    for version in Version::all() {
+        let mut site = Site::new("");
+        let (token, list) = (site.path("token"), site.path("list"));
+        fs::write(&token, "0123456789abcdef0123\n").unwrap();
+        fs::write(&list, "sender example.org\n").unwrap();
+        site.extra = format!(
+            "[thresholds]\nbody = 1\n[whitelist]\nfiles = [{list:?}]\n[doors.http]\nlisten = \"127.0.0.1:0\"\ntoken-file = {token:?}\n"
+        );
+        let daemon = site.start();
+        let line = daemon.log.wait_for(0, "the door http is at");
+        let local = shown("/etc/rspamd/local.d/bulkmark.conf")
+            .replace("127.0.0.1:8725", line.rsplit(' ').next().unwrap())
+            .replace("/etc/rspamd/bulkmark-token", &token.display().to_string());
+        let Some(rspamd) = module(&version, local.clone()) else { continue };
+        let told = rspamd.check("", &letter(1));
+        let entry = format!("{}:1", list.display());
+        assert_eq!(options(&told["symbols"]["BULKMARK_WHITELIST"]), [entry], "{told}\n{}", rspamd.log());
+        assert!(told["symbols"]["BULKMARK_BULK"].is_null(), "{told}");
+        let wrong = site.path("wrong");
+        fs::write(&wrong, "0123456789abcdef0124\n").unwrap();
+        let local = local.replace(&token.display().to_string(), &wrong.display().to_string());
+        let told = module(&version, local).unwrap().check("", &letter(1));
+        assert!(options(&told["symbols"]["BULKMARK_FAIL"])[0].starts_with("401: "), "{told}");
+    }
+}
+
+/// Without a door, and with one that does not answer, mail flows, with a symbol that says why; when the door is back, it is asked again.
+#[test]
+fn mail_flows_without_an_answer() {
+    for version in Version::all() {
+        let site = site("", "", "");
+        let daemon = start(&site);
+        let Some(rspamd) = at_socket(&version, &site, "timeout = 1s;\n") else { continue };
+        let flows = |what: &str| {
+            let told = rspamd.check("", &letter(1));
+            let failed = &told["symbols"]["BULKMARK_FAIL"];
+            assert_eq!(
+                (&failed["score"], &told["symbols"]["BULKMARK"]),
+                (&0.0.into(), &Value::Null),
+                "{what}: {told}"
+            );
+            assert_ne!(told["action"], "reject", "{what}: {told}");
+        };
+        daemon.signal("STOP");
+        flows("a daemon that hangs");
+        daemon.kill();
+        flows("no daemon");
+        let _again = start(&site);
+        wait_until("an answer", || {
+            let told = rspamd.check("", &letter(1));
+            if told["symbols"]["BULKMARK"].is_null() { Err(told.to_string()) } else { Ok(()) }
+        });
+    }
+}
+
+/// What people call spam has its symbol, before there is enough of it to be bulk.
+#[test]
+fn what_people_call_spam_has_its_symbol() {
+    for version in Version::all() {
+        let site = site("[people]\nnew-reporter = 1.0\n[thresholds]\nspam = 1\n", "", "");
+        let _daemon = start(&site);
+        metrics(&site, "", &letter(1));
+        metrics(&site, "spam", &letter(1));
+        let Some(rspamd) = at_socket(&version, &site, "") else { continue };
+        let symbols = rspamd.check("", &letter(1))["symbols"].clone();
+        assert!(
+            !symbols["BULKMARK_SPAM"].is_null() && symbols["BULKMARK_BULK"].is_null(),
+            "{symbols}\n{}",
+            rspamd.log()
+        );
+    }
+}
+
+/// What is only marked, since a recipient wrote to its sender, has no symbol for what people say.
+#[test]
+fn mail_of_correspondents_is_not_scored_as_spam() {
+    for version in Version::all() {
+        for (more, is_scored) in [("", true), (HELD, false)] {
+            let door = called_spam(more);
+            let local = format!("servers = \"127.0.0.1:{}\";\n", door.port);
+            let Some(rspamd) = module(&version, local) else { continue };
+            let symbols = rspamd.check("", &letter(1))["symbols"].clone();
+            let found = (!symbols["BULKMARK"].is_null(), !symbols["BULKMARK_SPAM"].is_null());
+            assert_eq!(found, (true, is_scored), "{symbols}\n{}", rspamd.log());
+        }
+    }
+}

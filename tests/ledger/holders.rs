@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark ledger`: whole ledgers, looked at, compared and added up, as files and from servers.
+
+use bulkmark_testing::letters::{count, letter, send};
+use bulkmark_testing::server::{Server, milter};
+use bulkmark_testing::{PATIENCE, Site, program, status, wait_until};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Exit code and all output.
+fn ledger(arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(program()).arg("ledger").args(arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+fn shown(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn file(site: &Site) -> String {
+    shown(&site.path("state").join("ledger.redb"))
+}
+
+/// Two servers that were told different things and each other: their ledgers are equal cell by cell, over the network
+/// and on disk, though each has as its own what is the other's with the other.
+#[test]
+fn peers_are_equal_cell_by_cell() {
+    let [one, two] = Server::peers("anonymous-reading = true");
+    let (one_runs, two_runs) = (one.start(), two.start());
+    let (a, b) = (milter(&[one.entry("a", "report")]), milter(&[two.entry("b", "report")]));
+    let (at_a, at_b) = (a.start(), b.start());
+    for n in 0..20 {
+        send(&at_a, &letter(n), n + 1);
+        send(&at_b, &letter(n + 10), 3);
+    }
+    // So all of it is in updates.
+    for site in [&a, &b] {
+        wait_until("an empty spool", || {
+            let spool = status(site)["ledger"]["spool"].clone();
+            if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
+        });
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (code, text) = ledger(&["verify", &one.url(), &two.url()]);
+        // Both know something of both.
+        if code == 0 && ledger(&["info", &one.url()]).1.matches("counted up to update").count() == 2 {
+            assert!(text.contains("all cells of 1 windows are equal"), "{text}");
+            break;
+        }
+        assert!(Instant::now() < deadline, "{code}: {text}");
+    }
+    let (code, text) = ledger(&["diff", &file(&one.site), &two.url()]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("is in use by another process"), "{text}");
+
+    drop((at_a, at_b));
+    one_runs.kill();
+    assert!(two_runs.terminate().success());
+    let files = [file(&one.site), file(&two.site)];
+    let (code, text) = ledger(&["verify", &files[0], &files[1]]);
+    assert_eq!(code, 0, "{text}");
+
+    // What only one knows is told.
+    let one_runs = one.start();
+    let at_a = a.start();
+    send(&at_a, &letter(99), 9);
+    at_a.log.wait_for(0, "listens on");
+    let deadline = Instant::now() + PATIENCE;
+    while ledger(&["diff", &one.url(), &files[1]]).0 == 0 {
+        assert!(Instant::now() < deadline);
+    }
+    drop(at_a);
+    assert!(one_runs.terminate().success());
+    let (code, text) = ledger(&["diff", &files[0], &files[1]]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains(" cells of 1 windows differ, by 9 at most"), "{text}");
+    assert!(text.contains(": counted up to update "), "{text}");
+
+    let (code, text) = ledger(&["info", &files[0]]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("the ledger of a server, federation key "), "{text}");
+    assert!(text.contains("false bulk at 20: "), "{text}");
+}
+
+/// Two sites become one: their counts are added up, once.
+#[test]
+fn ledgers_of_two_sites_are_added_up() {
+    let sites = [(); 2].map(|()| Site::new("exempt-loopback = false\n"));
+    for (site, times) in sites.iter().zip([4, 5]) {
+        let daemon = site.start();
+        send(&daemon, &letter(1), times);
+        send(&daemon, &letter(times), 1);
+        assert!(daemon.terminate().success());
+    }
+    let files = [file(&sites[0]), file(&sites[1])];
+    let sum = Site::new("exempt-loopback = false\n");
+    sum.config();
+    let state = shown(&sum.path("state"));
+    let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
+    assert_eq!(code, 0, "{text}");
+    let daemon = sum.start();
+    for (n, expected) in [(1, 9), (4, 1), (5, 1), (6, 0)] {
+        assert_eq!(count(&sum, &letter(n)), expected);
+    }
+    send(&daemon, &letter(1), 1);
+    assert_eq!(count(&sum, &letter(1)), 10);
+    assert!(daemon.terminate().success());
+
+    let (code, text) = ledger(&["merge", &files[0], &files[1], "--output", &state]);
+    assert_eq!(code, 2);
+    assert!(text.contains("ledger.redb already exists"), "{text}");
+    // A sum can be added up with others.
+    let third = Site::new("exempt-loopback = false\n");
+    let daemon = third.start();
+    send(&daemon, &letter(6), 2);
+    assert!(daemon.terminate().success());
+    let all = Site::new("exempt-loopback = false\n");
+    all.config();
+    let (code, text) = ledger(&["merge", &file(&sum), &file(&third), "--output", &shown(&all.path("state"))]);
+    assert_eq!(code, 0, "{text}");
+    let daemon = all.start();
+    for (n, expected) in [(1, 10), (4, 1), (5, 1), (6, 2)] {
+        assert_eq!(count(&all, &letter(n)), expected);
+    }
+    drop(daemon);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (code, text) = ledger(&["merge", &files[0], &files[0], "--output", &shown(elsewhere.path())]);
+    assert_eq!(code, 2);
+    assert!(text.contains("their sum would count these twice"), "{text}");
+}
+
+/// Damage is found, and told.
+#[test]
+fn damage_is_found() {
+    let site = Site::new("exempt-loopback = false\n");
+    let daemon = site.start();
+    send(&daemon, &letter(1), 30);
+    assert!(daemon.terminate().success());
+    let path = site.path("state").join("ledger.redb");
+    let (code, text) = ledger(&["verify", &file(&site)]);
+    assert_eq!((code, &*text), (0, &*format!("{}: sound\n", file(&site))));
+    let mut bytes = std::fs::read(&path).unwrap();
+    // A bit of each page but the first, whichever of them are in use.
+    bytes.chunks_mut(4096).skip(1).for_each(|page| page[40] ^= 0x10);
+    std::fs::write(&path, bytes).unwrap();
+    let (code, text) = ledger(&["verify", &file(&site)]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("is damaged"), "{text}");
+    let (code, text) = ledger(&["info", "/nowhere/ledger.redb"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("cannot open the ledger /nowhere/ledger.redb: No such file"), "{text}");
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A ledger makes way for another when the federation key changes, or the administrator says so. Nothing is lost silently.
+
+use bulkmark_testing::letters::{count, letter, send, wait_for};
+use bulkmark_testing::server::{Server, milter};
+use bulkmark_testing::{Site, program};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Exit code and all output of `bulkmark`, with this site's configuration.
+fn bulkmark(site: &Site, arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(program()).args(arguments).arg(site.config()).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+/// A table that names a key of this content.
+fn table(site: &Site, content: &str) -> String {
+    let path = site.path("federation.key");
+    fs::write(&path, content).unwrap();
+    format!("[ledger]\nfederation-key-file = \"{}\"\n", path.display())
+}
+
+/// The ledgers that were put aside.
+fn kept(site: &Site) -> Vec<PathBuf> {
+    let all = fs::read_dir(site.path("state")).unwrap().map(|entry| entry.unwrap().path());
+    let is_kept = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("ledger-");
+    all.filter(is_kept).collect()
+}
+
+/// What is said before the restart, with the daemon and without it; at the restart; and after the old key was put back.
+#[test]
+fn a_new_key_begins_a_new_ledger_and_the_old_one_comes_back() {
+    let mut site = Site::new("exempt-loopback = false\n");
+    let daemon = site.start();
+    send(&daemon, &letter(1), 3);
+    assert_eq!(
+        bulkmark(&site, &["config", "check"]),
+        (0, format!("{}: ok\n", site.path("milter.toml").display()))
+    );
+
+    let without = site.extra.clone();
+    site.extra += &table(&site, "00112233445566778899aabbccddeeff");
+    let said = "at the next start the milter begins a new ledger: that in ";
+    for running in [Some(daemon), None] {
+        let (code, told) = bulkmark(&site, &["config", "check"]);
+        assert!(code == 0 && told.contains(said) && told.contains("another federation key"), "{told}");
+        assert!(running.is_none_or(|daemon| daemon.terminate().success()));
+    }
+    assert_eq!(kept(&site), Vec::<PathBuf>::new(), "asking changes nothing");
+
+    let daemon = site.start();
+    let line = daemon.log.wait_for(0, "was made under another federation key");
+    let [old] = &kept(&site)[..] else { panic!("{:?}", kept(&site)) };
+    assert!(line.contains(&format!("It is kept as {}; a new one begins", old.display())), "{line}");
+    send(&daemon, &letter(1), 1);
+    assert_eq!(count(&site, &letter(1)), 1);
+    assert!(daemon.terminate().success());
+
+    site.extra = without;
+    let daemon = site.start();
+    daemon.log.wait_for(0, &format!("that of this key, which was kept as {}, goes on", old.display()));
+    assert_eq!(count(&site, &letter(1)), 3, "its counts are there again");
+    assert_eq!(kept(&site).len(), 1, "that of the other key is kept now");
+}
+
+/// What no server took is said before and after.
+#[test]
+fn reports_that_were_never_sent_are_told() {
+    let server = Server::new("");
+    let entry = server.entry("mx", "report");
+    let mut site = milter(&[entry]);
+    let daemon = site.start();
+    send(&daemon, &letter(2), 5);
+    assert!(daemon.terminate().success());
+    site.extra += &table(&site, "00112233445566778899aabbccddeeff");
+    let (_, told) = bulkmark(&site, &["config", "check"]);
+    let unsent = told.split("kept beside it, with ").nth(1).unwrap_or_else(|| panic!("{told}"));
+    let number: u32 = unsent.split(' ').next().unwrap().parse().unwrap();
+    assert!(number > 0 && unsent.contains("reports that no server took"), "{told}");
+    let daemon = site.start();
+    daemon.log.wait_for(0, &format!("with {number} reports that no server took; a new one begins"));
+}
+
+/// What is not a question of the key alone is for the administrator to decide.
+#[test]
+fn an_administrator_begins_anew() {
+    let site = Site::new("exempt-loopback = false\n");
+    let begin = || bulkmark(&site, &["ledger", "begin", "--config"]);
+    let daemon = site.start();
+    send(&daemon, &letter(3), 2);
+    let (code, told) = begin();
+    assert!(code == 2 && told.contains("is in use by another process"), "{code} {told}");
+    assert!(daemon.terminate().success());
+    // That of a milter is not a server's.
+    let server = Server { site: Site::new(""), ..Server::new("") };
+    fs::create_dir_all(server.site.path("state")).unwrap();
+    fs::copy(site.path("state/ledger.redb"), server.site.path("state/ledger.redb")).unwrap();
+    let refused = server.spawn();
+    let line = refused.log.wait_for(0, "has role milter, but this configuration needs server");
+    assert!(line.contains("bulkmark ledger begin keeps it beside a new one"), "{line}");
+    assert!(!refused.wait().success());
+
+    let (code, told) = begin();
+    let [old] = &kept(&site)[..] else { panic!("{told}") };
+    assert!(code == 0 && told.contains(&format!("the ledger is kept as {};", old.display())), "{told}");
+    let daemon = site.start();
+    send(&daemon, &letter(3), 1);
+    wait_for(&site, &letter(3), 1);
+    assert!(daemon.terminate().success());
+    let info = Command::new(program()).args(["ledger", "verify"]).arg(old).output().unwrap();
+    assert!(info.status.success(), "what is kept can be read");
+    // One that is damaged makes way, too.
+    fs::write(site.path("state/ledger.redb"), "no ledger").unwrap();
+    let (code, told) = begin();
+    assert!(code == 0 && kept(&site).len() == 2, "{told}");
+    assert_eq!(
+        begin().1,
+        format!(
+            "there is no ledger in {}; the milter begins one at its start\n",
+            site.path("state").display()
+        )
+    );
+}

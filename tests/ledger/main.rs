@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The ledger: its model, its file, its formats, and its promises over kills.
+
+mod backup;
+mod damage;
+mod fleet;
+mod format;
+mod holders;
+mod key;
+mod model;
+mod replay;
+mod snapshot;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The milter by its socket: sessions, policies, reports, and clients that harm it.
+
+mod activation;
+mod hostile_mta;
+mod lifecycle;
+mod load;
+mod log_floods;
+mod malformed;
+mod people;
+mod policies;
+mod session;
+mod sources;

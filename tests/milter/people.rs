@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What users say of messages: `bulkmark report`, through kills and a federation, to the verdict `spam`. Real processes and sockets.
+
+use bulkmark_testing::letters::offer;
+use bulkmark_testing::milter::{Client, Mail, session};
+use bulkmark_testing::mount::Mount;
+use bulkmark_testing::page::{STATUS, get, metrics};
+use bulkmark_testing::prose::Prose;
+use bulkmark_testing::reports::{assert_counted, command, report, run, told};
+use bulkmark_testing::server::{Server, milter};
+use bulkmark_testing::{Daemon, Site, crlf, program, wait_until};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::Command;
+
+fn verdict(milter: &Daemon, message: &[u8]) -> String {
+    session(milter).message(&Mail::raw(message)).header().to_owned()
+}
+
+fn checked(site: &Site, message: &[u8]) -> Value {
+    let (_, answer) = site.check(message);
+    serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"))
+}
+
+/// Waits until a milter's `check` tells this verdict, by this weight.
+#[track_caller]
+fn wait_for(site: &Site, message: &[u8], verdict: &str, weight: Option<&str>) {
+    wait_until("what people say", || {
+        let told = checked(site, message);
+        let is_so = told["verdict"] == verdict && told["spam"]["weight"].as_str() == weight;
+        if is_so { Ok(()) } else { Err(told.to_string()) }
+    });
+}
+
+/// Has a milter judge another copy once its `check` tells this verdict, and returns the header. On a busy machine a server may not
+/// answer within the half second that a thin milter asks it; then the copy passes, as it should, and another one is sent once `check`
+/// tells the verdict again.
+fn wait_for_header(
+    site: &Site,
+    milter: &Daemon,
+    message: &[u8],
+    (said, weight): (&str, Option<&str>),
+) -> String {
+    let mut last = String::new();
+    for _ in 0..10 {
+        wait_for(site, message, said, weight);
+        last = verdict(milter, message);
+        if last.starts_with(&format!("{said}; body=")) {
+            return last;
+        }
+    }
+    panic!("{last}");
+}
+
+fn weighing(entry: String, lines: &str) -> Site {
+    let mut site = milter(&[entry]);
+    site.extra += &format!("{lines}[people]\nfederation-weight = 1.0\nnew-reporter = 1.0\n");
+    site
+}
+
+/// Three users of one mail server call it spam; a near-replica is spam at others; two take it back, and it is not. Daemons die in
+/// between, and what was answered is counted once.
+#[test]
+fn what_users_of_one_mail_server_say_is_spam_at_another() {
+    let server = Server::new("");
+    let mut daemon = server.start();
+    let near = weighing(server.entry("near", "report"), "");
+    let far = weighing(server.entry("far", "report"), "");
+    let thin = weighing(server.entry("thin", "report"), "hold = \"bulk\"\n");
+    let careful = milter(&[server.entry("careful", "report")]);
+    let mut at_near = near.start();
+    let (at_far, at_thin, at_careful) = (far.start(), thin.start(), careful.start());
+    at_thin.log.wait_for(0, "its list of bulk was taken over");
+    assert!(verdict(&at_near, &offer("Anna")).starts_with("clean; body=1; near=1; threshold=20;"));
+
+    assert_counted(&report(&near, &["--user", "anna"], &offer("Anna")), "counted");
+    at_near.kill();
+    at_near = near.start();
+    assert_counted(&report(&near, &["--user", "anna"], &offer("Anna")), "known");
+    assert_counted(&report(&near, &["--user", "bert"], &offer("Anna")), "counted");
+    wait_for(&near, &offer("Anna"), "clean", Some("2"));
+    daemon.kill();
+    assert_counted(&report(&near, &["--user", "carl"], &offer("Anna")), "counted");
+    wait_for(&near, &offer("Dora"), "spam", Some("3"));
+    assert_counted(&report(&near, &["--user", "carl"], &offer("Anna")), "known");
+    daemon = server.start();
+
+    for (site, milter) in [(&far, &at_far), (&thin, &at_thin)] {
+        let header = wait_for_header(site, milter, &offer("Emil"), ("spam", Some("3")));
+        assert!(header.contains("; spam=3; threshold=20; host=mx.test"), "{header}");
+        milter.log.wait_for(0, " verdict=spam ");
+    }
+    // By default the word of others' users weighs half.
+    wait_for(&careful, &offer("Emil"), "clean", Some("1.5"));
+    let header = verdict(&at_careful, &offer("Emil"));
+    assert!(header.starts_with("clean; body=") && header.contains("; spam=1.5; "), "{header}");
+
+    let mut explain = Command::new(program());
+    let explained = run(explain.args(["explain", "--config"]).arg(near.config()), &offer("Anna"));
+    let explained = String::from_utf8(explained.stdout).unwrap();
+    assert!(explained.contains("people call it spam with the weight 3, the threshold 3"), "{explained}");
+    assert!(explained.contains("nominated by users here: 3, in all 3"), "{explained}");
+    assert!(!explained.contains("anna") && !explained.contains("bert"), "{explained}");
+
+    assert_counted(&report(&near, &["--not-spam", "--user", "bert"], &offer("Anna")), "taken-back");
+    at_near.kill();
+    daemon.kill();
+    at_near = near.start();
+    daemon = server.start();
+    assert_counted(&report(&near, &["--forget", "--user", "anna"], &offer("Anna")), "taken-back");
+    assert_counted(&report(&near, &["--not-spam", "--user", "bert"], &offer("Anna")), "counted");
+    for (site, milter) in [(&far, &at_far), (&thin, &at_thin), (&near, &at_near)] {
+        // One speaks for it, and one against it.
+        wait_for_header(site, milter, &offer("Emil"), ("clean", None));
+    }
+    assert!(daemon.terminate().success());
+}
+
+/// The exit code, and why it was refused.
+#[track_caller]
+fn refused(site: &Site, arguments: &[&str], message: &[u8]) -> (Option<i32>, String) {
+    let output = run(&mut command(site, arguments), message);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    (output.status.code(), answer["refused"].as_str().unwrap_or_default().to_owned())
+}
+
+/// A script that calls spam whatever leaves the house is told why not; whoever means it can force it, and take it back.
+#[test]
+fn mail_of_ones_own_is_refused_unless_forced() {
+    let site = Site::new("exempt-loopback = false\n[people]\nown-domains = [\"offers.test\"]\n");
+    let milter = site.start();
+    for name in ["Anna", "Bert", "Carl"] {
+        let (code, why) = refused(&site, &["--user", "script"], &offer(name));
+        assert_eq!(code, Some(1));
+        assert!(why.contains("prize@offers.test is in offers.test"), "{why}");
+        assert_eq!(checked(&site, &offer(name))["spam"], Value::Null);
+    }
+    let bounce =
+        String::from_utf8(offer("Anna")).unwrap().replace("prize@offers.test", "prize@elsewhere.test");
+    let bounce = format!("Return-Path: <prize@mail.offers.test>\r\n{bounce}");
+    assert_eq!(refused(&site, &["--user", "script"], bounce.as_bytes()).0, Some(1), "its envelope sender is");
+    assert_eq!(refused(&site, &["--user", "anna", "--force"], &offer("Anna")), (Some(0), String::new()));
+    assert_eq!(refused(&site, &["--user", "anna", "--forget"], &offer("Anna")), (Some(0), String::new()));
+    assert!(milter.terminate().success());
+}
+
+/// Nobody knows which users there are, so each name is a user of whom nothing is known, and all of them are different. No name, whatever
+/// its bytes, breaks a line of the log.
+#[test]
+fn unknown_users_and_names_of_any_bytes_are_newcomers() {
+    let site = Site::new("exempt-loopback = false\n");
+    let milter = site.start();
+    let names: [&[u8]; 5] = [b"nobody-here", b"a b\x1b[0m", b"\xff\xfe\x80", b"two\nlines", b"--spam"];
+    for (name, heard) in names.iter().zip(1..) {
+        let mut command = command(&site, &[]);
+        let mut user = OsStr::new("--user=").to_owned();
+        user.push(OsStr::from_bytes(name));
+        let output = run(command.arg(user), &offer("Anna"));
+        let answer: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+        assert_eq!((&answer["weight"], output.status.code()), (&0.25.into(), Some(0)), "{answer}");
+        assert_eq!(answer["shared"], false, "there is no other server");
+        assert_counted(&answer, "counted");
+        let mailing = &told(&site, &[])["mailings"][0];
+        // Without status.subjects none is kept.
+        assert_eq!((&mailing["spam"], &mailing["subject"]), (&heard.into(), &Value::Null));
+    }
+    for name in ["", &"x".repeat(5000)] {
+        let output = run(&mut command(&site, &["--user", name]), &offer("Anna"));
+        assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    }
+    let unknown = told(&site, &["--user", "somebody-else"]);
+    assert_eq!(
+        (&unknown["mailings"], &unknown["reporters"][0]["weight"]),
+        (&serde_json::json!([]), &0.25.into())
+    );
+    assert_eq!(told(&site, &["forget", "--user", "somebody-else"])["taken-back"], 0);
+    let lines = milter.log.lines().into_iter().filter(|line| line.contains("reported: spam by=")).count();
+    assert_eq!(lines, names.len());
+    assert!(milter.terminate().success());
+}
+
+/// Who says something of thousands of messages at once is heard of as many as may be in a day; what was answered is kept, and nobody
+/// else is held up.
+#[test]
+fn who_reports_thousands_at_once_is_heard_for_a_days_worth() {
+    const MOST: usize = 2000;
+    let site = Site::new(&format!("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n{STATUS}"));
+    let milter = site.start();
+    let mut mbox = Vec::new();
+    for n in 0..MOST + 20 {
+        mbox.extend_from_slice(b"From a@b.test Sat Nov 21 10:00:00 2026\n");
+        mbox.extend(bulkmark_testing::letters::letter(n).into_iter().filter(|&byte| byte != b'\r'));
+        mbox.push(b'\n');
+    }
+    std::fs::write(site.path("mbox"), mbox).unwrap();
+    let output = command(&site, &["--user", "anna"]).arg(site.path("mbox")).output().unwrap();
+    assert_eq!(output.status.code(), Some(75), "the rest can be said tomorrow");
+    let answers: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let is_heard = |answer: &Value| answer["refused"].is_null() && answer["counted"].as_u64() > Some(0);
+    let heard = answers.iter().take_while(|&answer| is_heard(answer)).count();
+    assert_eq!((heard, answers.len()), (MOST, MOST + 20));
+    for answer in &answers[MOST..] {
+        assert!(answer["refused"].as_str().unwrap().contains("2000 messages today"), "{answer}");
+        assert_eq!(answer["later"], true);
+    }
+    // The log says it once, and whoever may ignore it can.
+    let told = |milter: &Daemon| {
+        milter.log.lines().into_iter().filter(|line| line.contains(" of 2000 messages today; ")).count()
+    };
+    assert_eq!(told(&milter), 1);
+    let more = bulkmark_testing::letters::letter(MOST + 30);
+    assert_eq!(refused(&site, &["--user", "anna", "--lenient"], &more).0, Some(0));
+    assert_eq!(refused(&site, &["--user", "anna", "--lenient"], &crlf("Subject: x\n\nshort\n")).0, Some(1));
+    assert_eq!(told(&milter), 1);
+    let over = metrics(&milter)["bulkmark_people_words_total{side=\"spam\",result=\"over-limit\"}"];
+    assert_eq!(over, 21.0);
+    // What was said can be said again, and be taken back: the same number of messages is heard of as no spam, and of more only what is
+    // taken back.
+    assert_counted(&report(&site, &["--user", "anna"], &bulkmark_testing::letters::letter(1)), "known");
+    assert_counted(&report(&site, &["--user", "bert"], &offer("Anna")), "counted");
+    let output = command(&site, &["--user", "anna", "--not-spam"]).arg(site.path("mbox")).output().unwrap();
+    assert_eq!(output.status.code(), Some(75), "what she did not nominate");
+    let taken = |line: &str| serde_json::from_str::<Value>(line).unwrap()["taken-back"].as_u64() > Some(0);
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().filter(|line| taken(line)).count(), MOST);
+    assert_eq!(
+        refused(&site, &["--user", "anna", "--not-spam"], &offer("Anna")).0,
+        Some(75),
+        "Bert's word stands"
+    );
+    assert_eq!(checked(&site, &offer("Anna"))["spam"]["weight"], "1");
+    for n in [0, MOST - 1] {
+        let again = report(&site, &["--user", "carl"], &bulkmark_testing::letters::letter(n));
+        assert!(again["counted"].as_u64() > Some(0), "{again}");
+    }
+    milter.kill();
+    let milter = site.start();
+    // All of these letters have passages in common; what somebody says of one of them weighs whole for its body alone.
+    for (n, is_heard) in [(0, true), (MOST - 1, true), (MOST, false)] {
+        assert_eq!(
+            checked(&site, &bulkmark_testing::letters::letter(n))["spam"]["weight"] == "1",
+            is_heard,
+            "letter {n}"
+        );
+    }
+    assert!(milter.terminate().success());
+}
+
+/// What cannot be counted is refused with a reason, and the exit code says so.
+#[test]
+fn what_has_no_signature_or_is_no_mail_is_refused() {
+    let site = Site::new("exempt-loopback = false\n");
+    let milter = site.start();
+    let (code, why) = refused(&site, &[], &crlf("Subject: x\n\nshort\n"));
+    assert_eq!(code, Some(1));
+    assert!(why.starts_with("it has no signature: low information"), "{why}");
+    let no_mail = run(&mut command(&site, &[]), b"no mail at all\n");
+    assert_eq!(no_mail.status.code(), Some(75));
+    assert!(milter.terminate().success());
+    let alone = run(&mut command(&site, &[]), &offer("Anna"));
+    assert_eq!(alone.status.code(), Some(75), "{alone:?}");
+}
+
+/// Messages of an mbox and of a Maildir, as they were delivered.
+#[test]
+fn mboxes_and_maildirs_are_read() {
+    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let milter = site.start();
+    let text = |name: &str| String::from_utf8(offer(name)).unwrap().replace("\r\n", "\n");
+    let envelope = "From prize@offers.test Sat Nov 21 10:00:00 2026\n";
+    let mbox = format!("{envelope}{}\n{envelope}{}\n", text("Anna"), text("Bert"));
+    std::fs::write(site.path("mbox"), mbox).unwrap();
+    for name in ["cur", "new", "tmp"] {
+        std::fs::create_dir_all(site.path("Maildir").join(name)).unwrap();
+    }
+    std::fs::write(site.path("Maildir/cur/1:2,S"), text("Carl")).unwrap();
+    std::fs::write(site.path("Maildir/new/2"), text("Dora")).unwrap();
+    std::fs::write(site.path("Maildir/tmp/3"), text("Emil")).unwrap();
+    let mut command = command(&site, &["--user", "anna"]);
+    command.arg(site.path("gone")).arg(site.path("control.sock"));
+    let output = command.arg(site.path("mbox")).arg(site.path("Maildir")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "what cannot be read is told, and the rest is counted");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("/gone: No such file") && told.contains("/control.sock: "), "{told}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(lines.lines().count(), 4, "{lines}");
+    // The body of each counts, and what they have in common once.
+    for name in ["Anna", "Bert", "Carl", "Dora"] {
+        assert_eq!(checked(&site, &offer(name))["spam"]["weight"], "1", "{name}");
+    }
+    assert!(milter.terminate().success());
+}
+
+/// A site may keep to itself what its users say.
+#[test]
+fn what_is_not_shared_stays_here() {
+    let server = Server::new("");
+    let _daemon = server.start();
+    let mut alone = milter(&[server.entry("alone", "report")]);
+    alone.extra += "[people]\nshare-nominations = false\nnew-reporter = 1.0\n";
+    let far = weighing(server.entry("far", "report"), "");
+    let (at_alone, at_far) = (alone.start(), far.start());
+    for user in ["anna", "bert", "carl"] {
+        let told = report(&alone, &["--user", user], &offer("Anna"));
+        assert_eq!(told["shared"], false, "{told}");
+    }
+    wait_for(&alone, &offer("Bert"), "spam", Some("3"));
+    assert!(verdict(&at_alone, &offer("Bert")).starts_with("spam; body=1; near=1; spam=3; "));
+    // What is sent after it has come, and nothing of it.
+    bulkmark_testing::letters::send(&at_alone, &bulkmark_testing::letters::letter(1), 3);
+    bulkmark_testing::letters::wait_for(&far, &bulkmark_testing::letters::letter(1), 3);
+    assert!(verdict(&at_far, &offer("Bert")).starts_with("clean; "));
+}
+
+/// A script that says the same from many sides at once counts once.
+#[test]
+fn the_same_word_at_once_counts_once() {
+    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let milter = site.start();
+    let counted: u64 = std::thread::scope(|scope| {
+        let say = || report(&site, &["--user", "anna"], &offer("Anna"))["counted"].as_u64().unwrap();
+        let all: Vec<_> = (0..12).map(|_| scope.spawn(say)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).sum()
+    });
+    let signatures = report(&site, &["--user", "anna"], &offer("Anna"))["signatures"].as_u64().unwrap();
+    assert_eq!(counted, signatures);
+    assert_eq!(checked(&site, &offer("Anna"))["spam"]["weight"], "1");
+    assert!(milter.terminate().success());
+}
+
+/// Two mail servers that are told the same by the same user, many times at once: neither knows who spoke at the other, since no name
+/// leaves it, so each counts it, once; and both take it back.
+#[test]
+fn two_mail_servers_asked_at_once_count_once_each() {
+    let server = Server::new("");
+    let _daemon = server.start();
+    let sites = ["one", "two"].map(|name| weighing(server.entry(name, "report"), ""));
+    let _milters = sites.each_ref().map(Site::start);
+    let at_once = |arguments: &[&str], field: &str| {
+        let counted: Vec<u64> = std::thread::scope(|scope| {
+            let say = |site| move || report(site, arguments, &offer("Anna"))[field].as_u64().unwrap();
+            let all: Vec<_> = (0..12).map(|n| scope.spawn(say(&sites[n % 2]))).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        [0, 1].map(|of| counted.iter().skip(of).step_by(2).sum::<u64>())
+    };
+    let signatures =
+        report(&sites[0], &["--forget", "--user", "anna"], &offer("Anna"))["signatures"].as_u64().unwrap();
+    assert_eq!(at_once(&["--user", "anna"], "counted"), [signatures; 2]);
+    sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", Some("2")));
+    assert_eq!(at_once(&["--user", "anna", "--forget"], "taken-back"), [signatures; 2]);
+    sites.iter().for_each(|site| wait_for(site, &offer("Anna"), "clean", None));
+}
+
+/// What a full disk does not take is not counted, says so, and can be said again.
+#[test]
+fn a_full_disk_takes_no_word_and_loses_none() {
+    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    site.config();
+    let Some(_mount) = Mount::new(&site.path("state"), "size=8m") else { return };
+    let milter = site.start();
+    report(&site, &["--user", "anna"], &offer("Anna"));
+    let filler = site.path("state/filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    drop(file);
+    let mut refused = 0;
+    let mut said = Vec::new();
+    for user in 0..200 {
+        let output = run(&mut command(&site, &["--user", &user.to_string()]), &offer("Anna"));
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        if answer["refused"].is_null() {
+            said.push(user);
+        } else {
+            assert_eq!((output.status.code(), &answer["later"]), (Some(75), &true.into()), "{answer}");
+            refused += 1;
+            break;
+        }
+    }
+    assert_eq!(refused, 1, "the disk never was full");
+    std::fs::remove_file(filler).unwrap();
+    wait_until("the disk", || {
+        let output = run(&mut command(&site, &["--user", "bert"]), &offer("Anna"));
+        if output.status.success() { Ok(()) } else { Err(format!("{output:?}")) }
+    });
+    let weight = (said.len() + 2).to_string();
+    assert_eq!(checked(&site, &offer("Anna"))["spam"]["weight"], *weight);
+    milter.kill();
+    let milter = site.start();
+    assert_eq!(checked(&site, &offer("Anna"))["spam"]["weight"], *weight);
+    assert!(milter.terminate().success());
+}
+
+/// A letter with what this writer's company puts below each of them.
+fn above(block: &str, writer: &mut Prose) -> Vec<u8> {
+    crlf(&format!("Subject: x\n\n{}\n{block}", writer.text(40)))
+}
+
+/// Whoever calls one letter spam says nothing of all others that have the same disclaimer, whether or not it was known for one when they
+/// spoke; and what stands above a disclaimer is spam for all.
+#[test]
+fn what_stands_below_ever_other_text_is_not_spam() {
+    let disclaimer = Prose::new(7).text(120);
+    let (mut writer, offer) = (Prose::new(1), Prose::new(11).text(40));
+    let greeted = |name: &str| crlf(&format!("Subject: x\n\nDear {name} and yours,\n{offer}\n{disclaimer}"));
+    let call_spam = |site: &Site, message: &[u8]| {
+        for user in ["anna", "bert", "carl"] {
+            assert_counted(&report(site, &["--user", user], message), "counted");
+        }
+    };
+    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let milter = site.start();
+    call_spam(&site, &above(&disclaimer, &mut writer));
+    let news = checked(&site, &above(&disclaimer, &mut writer));
+    assert_eq!((&news["verdict"], &news["spam"]["weight"]), (&"spam".into(), &"3".into()), "{news}");
+    (0..15).for_each(|_| drop(verdict(&milter, &above(&disclaimer, &mut writer))));
+    let header = verdict(&milter, &above(&disclaimer, &mut writer));
+    assert!(header.starts_with("clean; body=1; "), "{header}");
+
+    let site = Site::new("exempt-loopback = false\n[people]\nnew-reporter = 1.0\n");
+    let milter = site.start();
+    (0..15).for_each(|_| drop(verdict(&milter, &above(&disclaimer, &mut writer))));
+    call_spam(&site, &above(&disclaimer, &mut writer));
+    // Nothing at all was said of its disclaimer.
+    assert_eq!(checked(&site, &above(&disclaimer, &mut writer))["spam"], Value::Null);
+    call_spam(&site, &greeted("Dora"));
+    let header = verdict(&milter, &greeted("Emil"));
+    assert!(header.starts_with("spam; body=1; ") && header.contains("; spam=3; "), "{header}");
+    assert_eq!(checked(&site, &above(&disclaimer, &mut writer))["spam"], Value::Null);
+}
+
+/// Who looks into the queue sees that people call it spam, and nobody proposes to put it into the white list, though it is bulk, too.
+#[test]
+fn what_people_call_spam_is_held_as_that_and_not_proposed_for_the_white_list() {
+    let site = Site::new(&format!(
+        "exempt-loopback = false\n[thresholds]\nbody = 1\nspam = 1\nmin-sources = 1\n[actions]\nbulk = \"quarantine\"\n\
+         [people]\nnew-reporter = 1.0\n{STATUS}"
+    ));
+    let daemon = site.start();
+    let send = || {
+        let mut client = Client::connect(&daemon);
+        client.client("mail.offers.test", "192.0.2.9");
+        let sender = "prize@offers.test".to_owned();
+        let answer = client.message(&Mail { sender, ..Mail::raw(&offer("Anna")) });
+        let status: Value = serde_json::from_str(&get(&daemon, "/status.json").1).unwrap();
+        (answer.quarantine.unwrap_or_default(), status["bulk"][0]["suggestion"].clone())
+    };
+    assert_eq!(send(), ("bulk mail (bulkmark)".to_owned(), "host .offers.test".into()));
+    assert_counted(&report(&site, &["--user", "anna"], &offer("Anna")), "counted");
+    assert_eq!(send(), ("reported as spam (bulkmark)".to_owned(), Value::Null));
+}

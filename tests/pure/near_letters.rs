@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a postmaster fears of a bulk detector: letters by different people, refused for what their company puts below them.
+//! And what he wants it for: a mailing, whatever stands below that.
+
+use bulkmark_testing::memory::Ledger;
+use bulkmark_testing::prose::Prose;
+
+/// The count from which on mail is refused.
+const BULK: u32 = 20;
+
+/// Keys under which everything is tried: each chooses other passages.
+const KEYS: std::ops::Range<u8> = 0..4;
+
+fn message(text: &str) -> Vec<u8> {
+    format!("Subject: x\n\n{text}").into_bytes()
+}
+
+/// How many of a hundred letters of so many words above the block are bulk, with all keys.
+fn bulk_letters(own: usize, block: &str, before: impl Fn(&mut Ledger)) -> usize {
+    let mut bulk = 0;
+    for key in KEYS {
+        let mut ledger = Ledger::under(key);
+        before(&mut ledger);
+        let mut writer = Prose::new(own as u64 ^ 0x1E77);
+        bulk += (0..100).filter(|_| ledger.see(&message(&(writer.text(own) + "\n" + block))) >= BULK).count();
+    }
+    bulk
+}
+
+fn disclaimer() -> String {
+    Prose::new(7).text(120)
+}
+
+fn signature_block() -> String {
+    Prose::new(8).text(64)
+}
+
+#[test]
+fn letters_above_one_block_are_no_bulk() {
+    for (own, block) in [
+        (10, signature_block()),
+        (20, signature_block()),
+        (40, signature_block()),
+        (15, disclaimer()),
+        (40, disclaimer()),
+        (100, disclaimer()),
+        (30, disclaimer() + &signature_block() + &Prose::new(9).text(60)),
+    ] {
+        assert_eq!(
+            bulk_letters(own, &block, |_| ()),
+            0,
+            "{own} words above {}",
+            block.split_whitespace().count()
+        );
+    }
+}
+
+/// A circular to a whole department has the disclaimer below it, too.
+#[test]
+fn a_message_to_many_makes_no_letter_bulk() {
+    let circular = message(&(Prose::new(3).text(80) + "\n" + &disclaimer()));
+    for own in [15, 40, 100, 200] {
+        let before = |ledger: &mut Ledger| {
+            let counts = ledger.report(&circular, 25);
+            assert_eq!(
+                (counts.body, counts.near),
+                (Some(25), Some(1)),
+                "body counts recipients, near messages"
+            );
+        };
+        assert_eq!(bulk_letters(own, &disclaimer(), before), 0, "{own} words");
+    }
+}
+
+/// Whoever has a letter of a company has its disclaimer, and may send it often. What comes before it is noticed is hurt; that
+/// is a letter in a hundred, and no more.
+#[test]
+fn a_stranger_who_sends_the_block_alone_hurts_few_letters() {
+    let alone = message(&disclaimer());
+    for own in [20, 40, 100] {
+        let hurt = bulk_letters(own, &disclaimer(), |ledger| (0..25).for_each(|_| _ = ledger.see(&alone)));
+        assert!(hurt <= KEYS.len(), "{hurt} of {} with {own} words", 100 * KEYS.len());
+    }
+}
+
+/// Each copy greets somebody else, and each ends with what all mail of the firm ends with.
+#[test]
+fn a_mailing_reaches_the_threshold_above_a_known_block() {
+    let (offer, names) = (Prose::new(11).text(60), &mut Prose::new(12));
+    for key in KEYS {
+        let mut ledger = Ledger::under(key);
+        let mut writer = Prose::new(13);
+        for _ in 0..60 {
+            ledger.see(&message(&(writer.text(40) + "\n" + &disclaimer())));
+        }
+        let counts: Vec<u32> = (0..40)
+            .map(|_| {
+                let greeting = format!("Dear {} {},\n", names.word(), names.word());
+                ledger.see(&message(&(greeting + &offer + "\n" + &disclaimer())))
+            })
+            .collect();
+        // One copy or two may pass while passages take turns.
+        assert!(counts[21..].iter().all(|&count| count >= BULK), "key {key}: {counts:?}");
+    }
+}
+
+/// Copies that differ here and there are no letters: the new does not stand above the known.
+#[test]
+fn changed_copies_go_on_counting() {
+    let offer: Vec<String> = Prose::new(21).text(150).split_whitespace().map(str::to_owned).collect();
+    for key in KEYS {
+        let (mut ledger, mut noise) = (Ledger::under(key), Prose::new(22));
+        let copy = |noise: &mut Prose| {
+            let words =
+                offer.iter().map(|word| if noise.below(30) == 0 { noise.word() } else { word.clone() });
+            message(&words.collect::<Vec<_>>().join(" "))
+        };
+        let counts: Vec<u32> = (0..60).map(|_| ledger.see(&copy(&mut noise))).collect();
+        let bulk = counts[40..].iter().filter(|&&count| count >= BULK).count();
+        assert!(bulk >= 12, "key {key}: {bulk} of the last 20 in {counts:?}");
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The `body` signature: what it does not see, what it must see, and its released form.
+
+use bulkmark_mail::RawMessage;
+use bulkmark_signature::Settings;
+use bulkmark_testing::encode::base64_lines;
+use bulkmark_testing::writing::{Part, Piece, Style, mail, write};
+use bulkmark_types::{FederationKey, LowInformation, Signature};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn signed(raw: &[u8]) -> Result<Signature, LowInformation> {
+    bulkmark_signature::body(
+        &RawMessage::from_bytes(raw).unwrap(),
+        &FederationKey::public(),
+        &Settings::default(),
+    )
+}
+
+fn signature(raw: &[u8]) -> Signature {
+    signed(raw).expect("it says enough")
+}
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{1,8}",
+        "[A-Z][a-z]{2,6}[.,!]",
+        "[a-zàéîõüßÿ]{1,6}",
+        "[а-я]{2,7}",
+        "[一-三園芸市春花]{1,4}"
+    ]
+}
+
+fn style() -> impl Strategy<Value = Style> {
+    prop::collection::vec(any::<u32>(), 4..12).prop_map(|numbers| Style(numbers, 0))
+}
+
+fn link() -> impl Strategy<Value = String> {
+    "https://[a-z]{3,8}\\.example/[a-z0-9]{0,8}(\\?a=[a-z]{1,4}&b=[0-9]{1,3})?"
+}
+
+/// Enough words that there is always a signature.
+fn opening() -> impl Strategy<Value = Part> {
+    prop::collection::vec(word(), 0..30).prop_map(|words| {
+        let start = "one two three four five six seven eight".split(' ').map(str::to_owned).collect();
+        Part::Text(std::iter::once(start).chain(words.chunks(5).map(<[String]>::to_vec)).collect())
+    })
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let piece = prop_oneof![3 => word().prop_map(Piece::Word), 1 => link().prop_map(Piece::Link)];
+    let leaf = prop_oneof![
+        prop::collection::vec(prop::collection::vec(word(), 1..6), 1..6).prop_map(Part::Text),
+        prop::collection::vec(piece, 1..20).prop_map(Part::Html),
+        // Line ends are part of no attachment's digest, so the last byte is another one.
+        prop::collection::vec(1u8..9, 1..200).prop_map(Part::File),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            (
+                prop::sample::select(vec!["mixed", "alternative", "related"]),
+                prop::collection::vec(inner.clone(), 1..4)
+            )
+                .prop_map(|(sub, parts)| Part::Multipart(sub, parts)),
+            ("[A-Z][a-z]{1,9}( [a-z]{1,9}){0,3}", inner)
+                .prop_map(|(subject, content)| Part::Message { subject, content: Box::new(content) }),
+        ]
+    })
+}
+
+fn message() -> impl Strategy<Value = Part> {
+    (opening(), prop::collection::vec(part(), 0..3)).prop_map(|(first, mut parts)| {
+        parts.insert(0, first);
+        Part::Multipart("mixed", parts)
+    })
+}
+
+/// The leaves and enclosed messages, each to be changed in turn.
+fn changed(content: &Part) -> Vec<(&'static str, Part)> {
+    match content {
+        Part::Text(lines) => {
+            let mut more = lines.clone();
+            more[0].push("another".to_owned());
+            let mut fewer = lines.clone();
+            fewer[0].pop();
+            vec![("a word more", Part::Text(more)), ("a word less", Part::Text(fewer))]
+        }
+        Part::Html(pieces) => {
+            let mut all = vec![("a word more", [&pieces[..], &[Piece::Word("another".to_owned())]].concat())];
+            all.extend((0..pieces.len()).map(|i| {
+                let mut pieces = pieces.clone();
+                match &mut pieces[i] {
+                    Piece::Word(word) => word.push('x'),
+                    Piece::Link(target) => target.push('x'),
+                }
+                ("a word or link", pieces)
+            }));
+            all.into_iter().map(|(what, pieces)| (what, Part::Html(pieces))).collect()
+        }
+        Part::File(bytes) => {
+            let mut other = bytes.clone();
+            other[0] ^= 0x40;
+            vec![("a byte", Part::File(other)), ("a byte more", Part::File([&bytes[..], b"x"].concat()))]
+        }
+        Part::Multipart(sub, parts) => {
+            let mut all = Vec::new();
+            for (i, part) in parts.iter().enumerate() {
+                for (what, part) in changed(part) {
+                    let mut parts = parts.clone();
+                    parts[i] = part;
+                    all.push((what, Part::Multipart(sub, parts)));
+                }
+                if i > 0 && parts[i - 1] != *part {
+                    let mut parts = parts.clone();
+                    parts.swap(i - 1, i);
+                    all.push(("swapped parts", Part::Multipart(sub, parts)));
+                }
+            }
+            let added = [&parts[..], &[Part::File(b"new".to_vec())]].concat();
+            all.push(("an attachment more", Part::Multipart(sub, added)));
+            for (i, _) in parts.iter().enumerate().filter(|(_, part)| matches!(part, Part::File(_))) {
+                let mut parts = parts.clone();
+                parts.remove(i);
+                all.push(("an attachment less", Part::Multipart(sub, parts)));
+            }
+            all
+        }
+        Part::Message { subject, content } => {
+            let with = |subject: String, content: Part| Part::Message { subject, content: Box::new(content) };
+            let mut all = vec![(
+                "the subject of an enclosed message",
+                with(format!("{subject}x"), (**content).clone()),
+            )];
+            all.extend(changed(content).into_iter().map(|(what, c)| (what, with(subject.clone(), c))));
+            all
+        }
+    }
+}
+
+/// Contents that a reader cannot tell apart by their words alone: parts of the same words that follow one another.
+fn canonical_text(part: &Part) -> String {
+    match part {
+        Part::Text(lines) => format!("T{}", lines.concat().concat()),
+        Part::Html(pieces) => format!("H{pieces:?}"),
+        Part::File(bytes) => format!("F{bytes:?}"),
+        Part::Multipart(_, parts) => parts.iter().map(canonical_text).collect(),
+        Part::Message { subject, content } => {
+            format!("M{}{}E", subject.replace(' ', ""), canonical_text(content))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// However a message is written down, its signature is the same.
+    #[test]
+    fn the_way_of_writing_does_not_matter(content in message(), a in style(), b in style()) {
+        let (a, b) = (mail(&content, &mut a.clone()), mail(&content, &mut b.clone()));
+        prop_assert_eq!(signature(&a), signature(&b), "{}\n=====\n{}",
+            String::from_utf8_lossy(&a), String::from_utf8_lossy(&b));
+    }
+
+    /// Every change of the content changes the signature, even when the message is written down in the same way.
+    #[test]
+    fn every_change_of_the_content_matters(content in message(), style in style()) {
+        let before = signature(&mail(&content, &mut style.clone()));
+        for (what, other) in changed(&content) {
+            if canonical_text(&other) == canonical_text(&content) {
+                continue;
+            }
+            if let Ok(after) = signed(&mail(&other, &mut style.clone())) {
+                prop_assert_ne!(before, after, "{} changed nothing: {:?}", what, other);
+            }
+        }
+    }
+
+    /// A signature over the message is no content: signed or not, and however it is signed, it is the same message.
+    #[test]
+    fn signing_does_not_matter(content in message(), bytes in prop::collection::vec(any::<u8>(), 0..50),
+                               kind in 0usize..3, style in style()) {
+        let media = ["application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature"][kind];
+        let inner = write(&content, &mut style.clone());
+        let with_signature = [
+            b"From: a@example.org\r\nContent-Type: multipart/signed; boundary=sig\r\n\r\n--sig\r\n", &inner[..],
+            format!("\r\n--sig\r\nContent-Type: {media}; name=s\r\nContent-Transfer-Encoding: base64\r\n\r\n{}--sig--\r\n",
+                base64_lines(&bytes, 76)).as_bytes(),
+        ].concat();
+        prop_assert_eq!(signature(&with_signature), signature(&mail(&content, &mut style.clone())));
+    }
+}
+
+/// Charsets whose encoders would be long: the same sentence, encoded elsewhere once and for all.
+#[test]
+fn charsets_of_several_bytes() {
+    // "Spring garden fair: peas and marigolds" in Japanese and Chinese.
+    let cases: [(&str, &str, &[u8]); 4] = [
+        ("春園芸市", "iso-2022-jp", b"\x1b$B=U1`7];T\x1b(B"),
+        ("春園芸市", "shift_jis", b"\x8ft\x89\x80\x8c|\x8es"),
+        ("春園芸市", "euc-jp", b"\xbd\xd5\xb1\xe0\xb7\xdd\xbb\xd4"),
+        ("尊敬的读者", "gb2312", b"\xd7\xf0\xbe\xb4\xb5\xc4\xb6\xc1\xd5\xdf"),
+    ];
+    for (text, charset, bytes) in cases {
+        let head = |charset: &str| format!("Content-Type: text/plain; charset={charset}\r\n\r\n");
+        let english = " one two three four five six seven eight\r\n";
+        let foreign = [head(charset).as_bytes(), bytes, english.as_bytes()].concat();
+        let utf8 = format!("{}{text}{english}", head("utf-8"));
+        assert_eq!(signature(&foreign), signature(utf8.as_bytes()), "{charset}");
+    }
+}
+
+/// Unrelated short messages must not share a signature, so they have none.
+#[test]
+fn what_says_too_little_has_none() {
+    let plain =
+        |text: &str| signed(format!("Content-Type: text/plain; charset=utf-8\r\n\r\n{text}").as_bytes());
+    let page =
+        |html: &str| signed(format!("Content-Type: text/html; charset=utf-8\r\n\r\n{html}").as_bytes());
+    for text in [
+        "",
+        "\r\n\r\n",
+        "thanks",
+        "Thanks!\r\n\r\nThanks\r\n",
+        "Sent from my iPhone\r\n",
+        "Sent from my Samsung Galaxy smartphone.\r\n",
+        "ok\r\n-- \r\nErika Mustermann, Head of Sales, Example Ltd, 1 Long Lane, Smallville, Somewhere\r\n",
+    ] {
+        assert!(plain(text).is_err(), "{text:?}");
+        assert!(page(&format!("<p>{text}</p>")).is_err() || text.contains("-- "), "{text:?}");
+    }
+    assert!(page("<html><body><div><p>&nbsp;</p></div></body></html>").is_err());
+    assert_eq!(plain("Vielen Dank").unwrap_err().words, 2);
+
+    assert!(plain("Today only: half the price on every winter coat.").is_ok());
+    let empty = "Content-Type: application/pdf\r\nContent-Transfer-Encoding: base64\r\n\r\n";
+    assert!(signed(empty.as_bytes()).is_err());
+    assert!(signed(format!("{empty}JVBERi0=\r\n").as_bytes()).is_ok());
+}
+
+/// How a letter is written does not make it several words: the guard counts the same in each form of a message.
+#[test]
+fn references_do_not_split_words() {
+    let page =
+        |html: &str| signed(format!("Content-Type: text/html; charset=utf-8\r\n\r\n{html}").as_bytes());
+    let (letters, references) =
+        (page("<p>Grüße für Österreich</p>"), page("<p>Gr&uuml;&szlig;e f&uuml;r &Ouml;sterreich</p>"));
+    assert_eq!(letters.map_err(|e| e.words), references.map_err(|e| e.words));
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// The released canonical form. Sites exchange and store these signatures: a line of tests/data/signatures.tsv, once
+/// released, is never changed. Whoever must change the canonical form makes a new kind with a name of its own
+/// (`body/2`), and adds lines for it.
+#[test]
+fn the_released_form_stays() {
+    let golden = std::fs::read_to_string(data("signatures.tsv")).unwrap();
+    let mut names: Vec<_> =
+        std::fs::read_dir(data("mail")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    let output = Command::new(bulkmark_testing::program())
+        .current_dir(data("mail"))
+        .arg("signature")
+        .args(&names)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let told = String::from_utf8(output.stdout).unwrap();
+    let is_plain = |l: &&str| !l.starts_with('#') && !l.contains(" from ");
+    let lines = |text: &str| text.lines().filter(is_plain).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(lines(&told), lines(&golden));
+
+    // The same messages with the line ends that they have on the wire.
+    for line in lines(&golden) {
+        let [name, kind, value] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        if kind == "near" {
+            continue;
+        }
+        let raw =
+            String::from_utf8(std::fs::read(data("mail").join(name)).unwrap()).unwrap().replace('\n', "\r\n");
+        let found = signed(raw.as_bytes());
+        assert_eq!(kind, if found.is_ok() { "body" } else { "none" });
+        assert_eq!(found.map_or_else(|e| e.to_string(), |s| s.to_string()), value, "{name}");
+    }
+    assert!(names.len() >= 15);
+}
+
+/// The signatures that tell networks are as frozen as those of messages.
+#[test]
+fn the_released_networks_stay() {
+    let golden = std::fs::read_to_string(data("signatures.tsv")).unwrap();
+    let golden: Vec<&str> = golden.lines().filter(|line| line.contains(" from ")).collect();
+    assert_eq!(golden.len(), 4);
+    for line in golden.chunks(2) {
+        let (name, ip) = line[0].split('\t').next().unwrap().split_once(" from ").unwrap();
+        let output = Command::new(bulkmark_testing::program())
+            .current_dir(data("mail"))
+            .args(["signature", "--ip", ip, name])
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(told.lines().filter(|line| line.contains(" from ")).collect::<Vec<_>>(), line);
+    }
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Which text of a message its near signatures are made from.
+
+use bulkmark_mail::RawMessage;
+use bulkmark_signature::near::{Near, Thing, traced};
+use bulkmark_signature::{Settings, Signatures, signatures};
+use bulkmark_types::FederationKey;
+
+const TEXT: &str = "Dear friend,\n\
+    the bakery by the old mill opens a second shop in spring, and everybody who comes on the first day gets a warm loaf.\n\
+    We bake with flour from the valley, without hurry, and each bread rests for a night before it sees the oven.\n\
+    Order cakes for birthdays by telephone, three days before; our confectioner makes them with the fruit of the season.\n\
+    On Sundays there is breakfast at the long table, with eggs of our own hens and as much coffee as you can drink.\n\
+    Please tell your neighbours, bring your children, and ask for the sweet rolls, for they never last until noon.\n";
+
+const OTHER: &str = "The harbour office has counted boats again, and there are fewer than ever before in these forty years.\n\
+    Fees were raised twice, and those who fish for a living moved to the next bay where the ice is still cheap.\n\
+    A meeting about it will be held in the school, with the mayor, two biologists and whoever else wants to speak.\n";
+
+const LEGAL: &str = "This message is meant for the person named above and may hold matters that are not public. Whoever gets it\n\
+    by mistake is asked to tell the sender and to remove all copies from his systems without reading or using them.\n";
+
+fn all(raw: &[u8]) -> Signatures {
+    signatures(&RawMessage::from_bytes(raw).unwrap(), &FederationKey::public(), &Settings::default())
+}
+
+fn near(raw: impl AsRef<[u8]>) -> Near {
+    all(raw.as_ref()).near
+}
+
+fn plain(text: &str) -> String {
+    format!("Subject: x\n\n{text}")
+}
+
+fn page(body: &str) -> String {
+    format!("Content-Type: text/html; charset=utf-8\n\n<html><body>{body}</body></html>")
+}
+
+fn paragraphs(text: &str) -> String {
+    text.lines().map(|line| format!("<p>{line}</p>\n")).collect()
+}
+
+/// A multipart of parts, each with its header.
+fn multi(kind: &str, parts: &[&str]) -> String {
+    let boundary = kind.split(';').next().unwrap_or_default().replace('/', "-");
+    let parts: String = parts.iter().map(|part| format!("--{boundary}\n{part}\n")).collect();
+    format!("Content-Type: {kind}; boundary=\"{boundary}\"\n\n{parts}--{boundary}--\n")
+}
+
+fn text_part(text: &str) -> String {
+    format!("Content-Type: text/plain\n\n{text}")
+}
+
+fn html_part(text: &str) -> String {
+    format!("Content-Type: text/html\n\n{}", paragraphs(text))
+}
+
+fn quoted(text: &str, by: &str) -> String {
+    text.lines().map(|line| format!("{by}{line}\n")).collect()
+}
+
+/// In how many slots one reports what the other one asks for.
+fn shared(a: &Near, b: &Near) -> usize {
+    let slots = a.slots.iter().zip(&b.slots);
+    slots.filter(|(a, b)| b.passages.iter().any(|(_, signature)| *signature == a.reported())).count()
+}
+
+#[track_caller]
+fn reads(raw: impl AsRef<[u8]>) {
+    let raw = raw.as_ref();
+    assert_eq!(near(raw), near(plain(TEXT)), "{}", String::from_utf8_lossy(raw));
+}
+
+#[track_caller]
+fn reads_with_some_words(raw: &str) {
+    assert!(shared(&near(plain(TEXT)), &near(raw)) >= 5, "{raw}");
+}
+
+#[track_caller]
+fn reads_nothing_of_it(raw: &str) {
+    assert_eq!(shared(&near(plain(TEXT)), &near(raw)), 0, "{raw}");
+}
+
+#[test]
+fn what_is_all_quoted_is_the_message() {
+    for by in ["> ", ">", "Tim> ", ">> ", "> > > "] {
+        reads(plain(&quoted(TEXT, by)));
+        reads(plain(&format!("On 3 May 2026, Tim Tester <tim@example.org> wrote:\n{}", quoted(TEXT, by))));
+    }
+    let fields = "From: Tim Tester\nSent: Monday\nTo: you\nSubject: bread\n\n";
+    for mark in ["-----Original Message-----\n", "---------- Forwarded message ---------\n", ""] {
+        reads(plain(&format!("{mark}{fields}{TEXT}")));
+        reads(plain(&format!("\n\n{mark}{fields}{}", quoted(TEXT, "> "))));
+        // Words of his own that say nothing.
+        reads_with_some_words(&plain(&format!("FYI\n\n{mark}{fields}{TEXT}")));
+    }
+    for (start, end) in [
+        ("<div class=\"gmail_quote\">", "</div>"),
+        ("<blockquote type=cite>", "</blockquote>"),
+        ("<div class='gmail_quote'><blockquote type=cite>", "</blockquote></div>"),
+    ] {
+        reads(page(&format!("{start}{}{end}", paragraphs(TEXT))));
+        reads(page(&format!("<p></p>{start}{}{end}", paragraphs(&quoted(TEXT, "&gt; ")))));
+    }
+}
+
+/// Ten who answer one letter have not written it ten times.
+#[test]
+fn an_answer_is_not_what_it_answers() {
+    for answer in ["Yes, fine with me.", "Thank you!\n\nI will come.", "No."] {
+        let name = "On 3 May 2026, at ten, Tim Tester wrote:";
+        let raw = plain(&format!("{answer} See you.\n\n{name}\n{}", quoted(TEXT, "> ")));
+        reads_nothing_of_it(&raw);
+        assert!(near(&raw).is_empty(), "who is answered is no text of one's own: {raw}");
+        reads_nothing_of_it(&plain(&format!("{answer} See you.\n-----Original Message-----\n{TEXT}")));
+        reads_nothing_of_it(&page(&format!(
+            "<p>{answer} See you.</p><div class=gmail_quote>{}</div>",
+            paragraphs(TEXT)
+        )));
+    }
+    // An answer need not have words.
+    for answer in ["http://docs.example.org/baking", "cumsum(c(x[1],pmax(0,diff(x))))*x"] {
+        let raw = plain(&format!("{answer}\n\n{}", quoted(TEXT, "> ")));
+        reads_nothing_of_it(&raw);
+    }
+    // Below a text, a quote in its middle.
+    assert_eq!(near(plain(&format!("{}{OTHER}", quoted(TEXT, "> ")))), near(plain(OTHER)));
+    // The answer may be in another part than the quote.
+    reads_nothing_of_it(&multi(
+        "multipart/mixed",
+        &[&text_part("Yes, fine with me."), &text_part(&quoted(TEXT, "> "))],
+    ));
+}
+
+#[test]
+fn what_begins_with_a_rule_is_the_message() {
+    for rule in
+        ["--", "-- ", "\n\n----------------------------------------", "=====================", "--\n\n--"]
+    {
+        reads(plain(&format!("{rule}\n{TEXT}")));
+        reads(plain(&format!("{rule}\n{TEXT}-- \nTim Tester\nBakery\n")));
+    }
+    // A title in a box.
+    let row = "*".repeat(30);
+    reads_with_some_words(&plain(&format!("{row}\nThe bakery\n{row}\n{TEXT}")));
+    reads(plain(&quoted(&format!("-- \n{TEXT}"), "> ")));
+}
+
+/// A signature or the footer of a list stays unread beside any word, and beside a file.
+#[test]
+fn a_footer_is_not_the_message() {
+    let footer = format!("-- \nTim Tester, Head of Sales, Example Corporation\n{LEGAL}");
+    assert!(near(plain(&format!("Thanks!\n{footer}"))).is_empty());
+    assert!(near(plain(&format!("http://docs.example.org/baking\n{footer}"))).slots.is_empty());
+    let of_list = text_part(&format!("{}\n{LEGAL}", "_".repeat(40)));
+    assert!(near(multi("multipart/mixed", &[&text_part("Yes, fine."), &of_list])).is_empty());
+    assert_eq!(near(multi("multipart/mixed", &[&text_part(TEXT), &of_list])), near(plain(TEXT)));
+    let bytes: String = (0..3000u32).map(|i| char::from(b'a' + (i * i % 26) as u8)).collect();
+    let file = format!("Content-Type: application/pdf\n\n{bytes}");
+    let scan = near(multi("multipart/mixed", &[&text_part(&format!("\n\n{footer}")), &file]));
+    assert!(scan.slots.is_empty() && scan.things.len() == 1);
+}
+
+#[test]
+fn links_of_what_is_left_out_say_nothing() {
+    let links = "<a href='http://one.example/'></a> <a href='http://two.example/'></a> <a href='http://three.example/'></a>";
+    let of = |body: &str| near(page(&format!("{body}{links}"))).things;
+    assert!(matches!(of("")[..], [(Thing::Links, _)]));
+    assert_eq!(of(&format!("<blockquote type=cite>{OTHER}</blockquote>Yes")), []);
+    assert_eq!(of(&format!("Yes<p>-- </p>{}", paragraphs(LEGAL))), []);
+    // A word that was left out is not much.
+    assert!(matches!(of("Yes<p>-- </p>Tim<br>")[..], [(Thing::Links, _)]));
+}
+
+#[test]
+fn the_richest_alternative_is_read() {
+    let stub =
+        text_part("Your program cannot show this letter, please click here to open it in a browser now.");
+    let unknown = |kind: &str| format!("Content-Type: {kind}\n\n{OTHER}");
+    let html = &*html_part(TEXT);
+    for parts in [
+        &[html, &stub][..],
+        &[&stub, html],
+        &[html, &unknown("text/x-abcde")],
+        &[html, &unknown("text/calendar; method=REQUEST")],
+        &[&unknown("text/watch-html"), html, &unknown("text/x-amp-html")],
+        &[&text_part(TEXT), &unknown("text/directory")],
+        &[&html_part(OTHER), html],
+        // What shows nothing is not shown.
+        &[&text_part(TEXT), "Content-Type: text/html\n\n<html><body></body></html>"],
+        &[&unknown("text/x-abcde"), &text_part(TEXT), "Content-Type: text/html\n\n"],
+        &[&stub, &multi("multipart/related", &[html, "Content-Type: image/png\n\nx"])],
+        &[&multi("multipart/related", &[html, "Content-Type: image/png\n\nx"]), &stub],
+        &[&stub, &multi("multipart/mixed", &[html, "Content-Type: text/html\n\n<br>"])],
+    ] {
+        reads(multi("multipart/alternative", parts));
+    }
+    // Nothing else has words.
+    reads(multi(
+        "multipart/alternative",
+        &["Content-Type: text/plain\n\n", &format!("Content-Type: text/x-abcde\n\n{TEXT}")],
+    ));
+}
+
+/// All parts of an alternative belong to it, and what is attached to another one is attached.
+#[test]
+fn an_alternative_may_have_parts() {
+    let (first, second) = TEXT.split_at(TEXT.find("Order").unwrap());
+    let file = format!("Content-Type: application/pdf\n\n{}", "0123456789abcdef".repeat(100));
+    let mixed = multi("multipart/mixed", &[&html_part(first), &file, &html_part(second)]);
+    reads(multi("multipart/alternative", &[&text_part(OTHER), &mixed]));
+    let short = "Content-Type: text/html\n\n<p>look</p>";
+    let with = near(multi(
+        "multipart/alternative",
+        &[&multi("multipart/mixed", &[&text_part("see"), &file]), short],
+    ));
+    assert!(matches!(with.things[..], [(Thing::File(0), _)]));
+}
+
+const STATUS: &str = "Content-Type: message/delivery-status\n\nAction: failed";
+
+#[test]
+fn a_report_is_what_it_encloses() {
+    let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
+    let words = text_part(OTHER);
+    for status in [STATUS, "Content-Type: message/disposition-notification\n\nDisposition: displayed"] {
+        reads(multi("multipart/report", &[&words, status, &message]));
+        let headers = format!("Content-Type: text/rfc822-headers\n\nSubject: {}", TEXT.replace('\n', " "));
+        for parts in [&[&*words, status][..], &[&words, status, &headers]] {
+            assert!(near(multi("multipart/report", parts)).is_empty());
+        }
+    }
+    // A report of a report.
+    let inner = multi("multipart/report", &[&words, STATUS, &message]);
+    let inner = format!("Content-Type: message/rfc822\n\n{inner}");
+    reads(multi("multipart/report", &[&html_part(OTHER), STATUS, &inner]));
+}
+
+#[test]
+fn what_only_calls_itself_a_report_is_read() {
+    reads(multi("multipart/report", &[&html_part(TEXT)]));
+    reads(multi("multipart/report; report-type=delivery-status", &[&text_part(TEXT)]));
+    let message = format!("Content-Type: message/rfc822\n\n{}", plain(TEXT));
+    let (first, second) = TEXT.split_at(TEXT.find("Order").unwrap());
+    let second = format!("Content-Type: message/rfc822\n\n{}", plain(second));
+    reads(multi("multipart/report", &[&text_part(first), &second]));
+    // With a status its own words are a program's to `near`, but it is counted by all of them.
+    let disguised = all(multi("multipart/report", &[&text_part(TEXT), STATUS]).as_bytes());
+    assert!(disguised.near.is_empty() && disguised.body.is_ok());
+    // A message beside a report is one of its own.
+    let report = multi("multipart/report", &[&text_part(OTHER), STATUS]);
+    reads(multi("multipart/mixed", &[&report, &message]));
+}
+
+/// A letter in its place, whichever blanks are there.
+fn spread(text: &str, blank: impl Fn(usize) -> bool) -> String {
+    let letters = text.chars().filter(|c| !c.is_whitespace()).enumerate();
+    let mut spread = String::new();
+    for (i, c) in letters {
+        spread.push(c);
+        if blank(i) {
+            spread.push(if i % 60 == 59 { '\n' } else { ' ' });
+        }
+    }
+    spread
+}
+
+#[test]
+fn blanks_do_not_matter_where_words_say_little() {
+    let apart = near(plain(&spread(TEXT, |_| true)));
+    assert_eq!(apart.slots.len(), 8);
+    for (n, text) in [
+        spread(TEXT, |i| i % 7 != 3),
+        spread(TEXT, |i| i % 2 == 0),
+        spread(TEXT, |i| i * i % 5 < 3),
+        spread(TEXT, |i| i % 60 == 59),
+        spread(TEXT, |_| false),
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert_eq!(near(plain(text)), apart, "{n}");
+    }
+    // A letter a cell, and joined words by spans with margins.
+    let cells: String =
+        TEXT.chars().filter(|c| !c.is_whitespace()).map(|c| format!("<td>{c}</td>")).collect();
+    assert_eq!(near(page(&cells)), apart);
+    let spans: String = TEXT.split_whitespace().map(|word| format!("<span class=a>{word}</span>")).collect();
+    assert_eq!(near(page(&spans)), apart);
+    // Digits for letters, and another word in the middle.
+    let other =
+        TEXT.replace("bakery", "b@kery").replace("oven", "0ven").replace("breakfast", "a midnight supper");
+    assert!(shared(&apart, &near(plain(&spread(&other, |_| true)))) >= 5);
+    assert_eq!(shared(&apart, &near(plain(&spread(&OTHER.repeat(2), |_| true)))), 0);
+}
+
+/// One word whose letters stand apart is one, in a text that is a text.
+#[test]
+fn letters_that_stand_apart_are_a_word() {
+    let with = |word: &str| near(plain(&TEXT.replace("bakery", word)));
+    assert_eq!(with("b a k e r y"), with("B. a. k. e. r. y."));
+    assert!(shared(&with("b a k e r y"), &near(plain(TEXT))) >= 5);
+    let message = RawMessage::from_bytes(plain(&TEXT.replace("bakery", "b a k e r y")).as_bytes()).unwrap();
+    let (_, positions) = traced(&message, &FederationKey::public());
+    let joined: String = positions.iter().map(|position| position.word.to_lowercase()).collect();
+    assert!(joined.contains("bakery"), "{joined}");
+    assert!(positions.iter().filter(|position| position.word.len() == 1).count() < "bakery".len() + 3);
+    // Numbers and tables are what they are.
+    let table = "a 1 2 3 b 4 5 6 and c 7 8 9 then d\n".repeat(3);
+    let other = "a 3 2 1 b 6 5 4 and c 9 8 7 then d\n".repeat(3);
+    assert_eq!(shared(&near(plain(&table)), &near(plain(&other))), 0);
+}

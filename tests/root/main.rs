@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What only root can show: small disks, frozen disks, owners of files, wrong clocks.
+
+mod doctor;
+mod federation_disk;
+mod fleet_disk;
+mod ledger_disk;
+mod state_directory;
+mod systemd;
+mod verdict_deadline;

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The units of systemd, and what the daemons tell the service manager.
+
+use bulkmark_sync::wire::Reports;
+use bulkmark_testing::frozen::Disk;
+use bulkmark_testing::http::ask;
+use bulkmark_testing::page::{STATUS, metrics};
+use bulkmark_testing::server::{Server, parameters};
+use bulkmark_testing::{Daemon, PATIENCE, Site, program, wait_until};
+use bulkmark_types::Signature;
+use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// The service manager's end: what a daemon told, one message after the other.
+struct Manager {
+    socket: UnixDatagram,
+    path: PathBuf,
+}
+
+impl Manager {
+    fn new(site: &Site) -> Self {
+        let path = site.path("notify.sock");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { socket, path }
+    }
+
+    /// Starts a daemon as the manager does: it wants to hear from it every 20 ms.
+    fn start(&self, site: &Site, arguments: &[&str]) -> Daemon {
+        self.start_within(site, arguments, Duration::from_millis(20))
+    }
+
+    /// The same; it wants to hear from it within this time.
+    fn start_within(&self, site: &Site, arguments: &[&str], limit: Duration) -> Daemon {
+        let mut command = Command::new(program());
+        command.args(arguments).env("NOTIFY_SOCKET", &self.path);
+        site.spawn_by(command.env("WATCHDOG_USEC", limit.as_micros().to_string()))
+    }
+
+    /// Waits until nothing was told for so long, as it is after so many messages at most.
+    fn is_silent(&self, time: Duration, most: usize) -> bool {
+        self.socket.set_read_timeout(Some(time)).unwrap();
+        let silent = (0..most).any(|_| self.socket.recv(&mut [0; 256]).is_err());
+        self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        silent
+    }
+
+    fn next(&self) -> String {
+        let mut message = [0; 256];
+        let length = self.socket.recv(&mut message).expect("the daemon tells something");
+        String::from_utf8_lossy(&message[..length]).trim_end().to_owned()
+    }
+
+    fn next_but_beats(&self) -> String {
+        std::iter::repeat_with(|| self.next()).find(|message| message != "WATCHDOG=1").unwrap()
+    }
+
+    /// A whole life. `reach` fails when the daemon does not listen.
+    fn follow(&self, daemon: Daemon, reach: impl Fn()) {
+        assert_eq!(self.next(), "READY=1");
+        reach();
+        for _ in 0..3 {
+            assert_eq!(self.next(), "WATCHDOG=1");
+        }
+        daemon.signal("HUP");
+        let reloading = self.next_but_beats();
+        let time = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=");
+        assert!(time.is_some_and(|time| time.parse::<u64>().is_ok()), "{reloading}");
+        assert_eq!(self.next_but_beats(), "READY=1");
+        daemon.signal("TERM");
+        assert_eq!(self.next_but_beats(), "STOPPING=1");
+        assert!(daemon.wait().success());
+    }
+}
+
+#[test]
+fn the_milter_tells_the_service_manager_what_it_does() {
+    let site = Site::unix("");
+    let manager = Manager::new(&site);
+    let daemon = manager.start(&site, &["milter", "--config", &site.config().to_string_lossy()]);
+    manager.follow(daemon, || drop(UnixStream::connect(site.path("m.sock")).unwrap()));
+}
+
+#[test]
+fn the_server_tells_the_service_manager_what_it_does() {
+    let server = Server::new("");
+    let manager = Manager::new(&server.site);
+    let daemon = manager.start(&server.site, &["server", "--config", &server.config().to_string_lossy()]);
+    manager.follow(daemon, || drop(TcpStream::connect(("127.0.0.1", server.port)).unwrap()));
+}
+
+/// Doors alone are ready once they are open, and end and reload as the others do. What would be refused does not reach the daemon.
+#[test]
+fn doors_tell_the_service_manager_what_they_do() {
+    let mut site = Site::new("");
+    site.extra = format!("[doors.http]\nlisten = \"unix:{}\"\n", site.path("http.sock").display());
+    let config = site.doors();
+    let manager = Manager::new(&site);
+    let daemon = manager.start(&site, &["doors", "--config", &config.to_string_lossy()]);
+    manager.follow(daemon, || {
+        drop(UnixStream::connect(site.path("http.sock")).unwrap());
+    });
+    let daemon = site.spawn_by(Command::new(program()).args(["doors", "--config"]).arg(&config));
+    daemon.log.wait_for(0, "has opened its doors");
+    let right = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("nonsense = 1\n{right}")).unwrap();
+    assert!(!reload("bulkmark-doors.service", &daemon, &config));
+    assert!(daemon.reload().contains("nonsense: unknown key"));
+    fs::write(&config, right).unwrap();
+    let skip = daemon.log.lines().len();
+    assert!(reload("bulkmark-doors.service", &daemon, &config));
+    daemon.log.wait_for(skip, "read again");
+}
+
+/// A daemon that cannot start never says that it is ready.
+#[test]
+fn who_does_not_listen_is_not_ready() {
+    let server = Server::new("");
+    let taken = std::net::TcpListener::bind(("127.0.0.1", server.port)).unwrap();
+    let manager = Manager::new(&server.site);
+    let daemon = manager.start(&server.site, &["server", "--config", &server.config().to_string_lossy()]);
+    assert!(!daemon.wait().success());
+    manager.socket.set_nonblocking(true).unwrap();
+    let error = manager.socket.recv(&mut [0; 256]).expect_err("it told something");
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    drop(taken);
+}
+
+/// A server whose disk hangs: nothing fails, but the service manager hears no beat any more, as it does from one that is stuck.
+/// Whoever asks is told, and so is the log. When the disk answers again, all of it goes on.
+#[test]
+fn a_daemon_whose_disk_hangs_is_not_alive() {
+    const LIMIT: Duration = Duration::from_millis(500);
+    let mut server = Server::new("");
+    server.status = STATUS.replace("[status]\n", "");
+    let Some(disk) = Disk::new(&server.site.path("state")) else { return };
+    let token = server.client(&["add", "--own", "mx"]).trim().to_owned();
+    let config = server.config();
+    let manager = Manager::new(&server.site);
+    let daemon =
+        manager.start_within(&server.site, &["server", "--config", &config.to_string_lossy()], LIMIT);
+    assert_eq!(manager.next(), "READY=1");
+    assert_eq!(manager.next(), "WATCHDOG=1");
+    let healthz = || ask(server.port, "GET /healthz HTTP/1.1", b"");
+    assert!(healthz().starts_with("HTTP/1.1 200 "));
+
+    let frozen = disk.freeze();
+    let (port, parameters) = (server.port, parameters());
+    let report = std::thread::spawn(move || {
+        let head = format!(
+            "POST /v1/reports HTTP/1.1\r\nAuthorization: Bearer {token}\r\nbulkmark-parameters: {parameters}"
+        );
+        let batch = Reports { spool: 1, number: 1, reports: vec![(Signature::from_bytes([7; 16]), 3)] };
+        ask(port, &head, &batch.encode())
+    });
+    assert!(manager.is_silent(4 * LIMIT, 200), "it beats beside a writer that is stuck");
+    assert!(metrics(&daemon)["bulkmark_ledger_writing_seconds"] > LIMIT.as_secs_f64());
+    let status = || {
+        let output = Command::new(program()).args(["status", "--server", "--config"]).arg(&config).output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = status();
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains(" cannot tell: the ledger's disk has not answered for "), "{told}");
+    daemon.log.wait_for(0, "the ledger's disk has not answered for 1");
+    let answer = healthz();
+    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("does not answer"), "{answer}");
+
+    drop(frozen);
+    assert_eq!(manager.next(), "WATCHDOG=1");
+    let answer = report.join().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    daemon.log.wait_for(0, "the ledger's disk answers again, after 1");
+    let (code, told) = status();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(healthz().starts_with("HTTP/1.1 200 "));
+}
+
+fn units() -> Vec<(String, String)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd");
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let units = entries.map(|entry| {
+        let text = fs::read_to_string(entry.path()).unwrap();
+        (entry.file_name().to_string_lossy().into_owned(), text)
+    });
+    let units: Vec<_> = units.collect();
+    assert_eq!(units.len(), 6, "{units:?}");
+    units
+}
+
+fn services() -> impl Iterator<Item = (String, String)> {
+    units().into_iter().filter(|(name, _)| name.ends_with(".service"))
+}
+
+/// Runs systemd-analyze on each of these units, with the program under test in it; exit code 0 and nothing on standard error.
+fn analyze(arguments: &[&str], names: impl Iterator<Item = String>) {
+    let directory = tempfile::tempdir().unwrap();
+    // All of them, since a socket wants its service.
+    for (name, text) in units() {
+        fs::write(directory.path().join(&name), text.replace("/usr/bin/bulkmark", program())).unwrap();
+    }
+    for name in names {
+        let path = directory.path().join(&name);
+        match Command::new("systemd-analyze").args(arguments).arg(&path).output() {
+            Ok(output) => {
+                let told = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() && told.is_empty(), "{name}: {told}");
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                println!("SKIPPED: systemd-analyze is not installed");
+                assert!(std::env::var_os("CI").is_none(), "systemd must be installed in CI");
+            }
+            Err(e) => panic!("systemd-analyze: {e}"),
+        }
+    }
+}
+
+#[test]
+fn units_are_valid() {
+    analyze(&["verify", "--man=no"], units().into_iter().map(|(name, _)| name));
+}
+
+/// The scale goes to 10; the threshold is in tenths.
+#[test]
+fn units_expose_little() {
+    analyze(
+        &["security", "--offline=true", "--threshold=15", "--no-pager"],
+        services().map(|(name, _)| name),
+    );
+}
+
+/// What is not allowed to one daemon is not allowed to the other.
+#[test]
+fn units_are_hardened_alike() {
+    let hardened: Vec<_> = services()
+        .map(|(name, text)| {
+            text.split_once("\nAmbientCapabilities=").unwrap_or_else(|| panic!("{name}")).1.to_owned()
+        })
+        .collect();
+    assert!(hardened.iter().all(|lines| lines == &hardened[0]), "{hardened:?}");
+}
+
+/// Another milter is like the first, but for what must be its own: the configuration, the state, the sockets.
+#[test]
+fn an_instance_differs_from_the_first_milter_in_its_files_only() {
+    let text = |wanted: &str| services().find(|(name, _)| name == wanted).unwrap().1;
+    let settings = |name: &str| -> Vec<_> {
+        let lines: Vec<_> = text(name).lines().map(str::to_owned).collect();
+        lines.into_iter().filter(|line| !line.starts_with('#')).collect()
+    };
+    let (first, other) = (settings("bulkmark-milter.service"), settings("bulkmark-milter@.service"));
+    let own = |lines: &[String], others: &[String]| -> Vec<_> {
+        lines.iter().filter(|line| !others.contains(line)).cloned().collect()
+    };
+    for line in own(&other, &first) {
+        assert!(line.contains("%i"), "{line}");
+    }
+    let missing = own(&first, &other);
+    let keys: Vec<_> = missing.iter().map(|line| line.split('=').next().unwrap()).collect();
+    let expected = [
+        "Description",
+        "ExecStart",
+        "ExecReload",
+        "StateDirectory",
+        "RuntimeDirectory",
+        "RuntimeDirectoryPreserve",
+        "ConfigurationDirectory",
+    ];
+    assert!(keys.iter().all(|key| expected.contains(key)), "{missing:?}");
+    assert!(keys.contains(&"StateDirectory") && keys.contains(&"ExecStart"), "{keys:?}");
+}
+
+/// Runs the commands of a unit's ExecReload= as systemd does: one after the other, up to the first that fails. Those that check
+/// are told where the configuration is.
+fn reload(unit: &str, daemon: &Daemon, config: &Path) -> bool {
+    let (_, text) = units().into_iter().find(|(name, _)| name == unit).unwrap();
+    let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("ExecReload=")).collect();
+    assert_eq!(lines.len(), 2, "{unit}");
+    lines.iter().all(|line| {
+        let mut line = line.replace("/usr/bin/bulkmark", program());
+        if let Some((check, _)) = line.split_once(" /etc/bulkmark/") {
+            line = check.to_owned();
+        }
+        if line.contains(" config check") {
+            line += &format!(" {}", config.display());
+        }
+        let status = Command::new("sh").args(["-c", &line]).env("MAINPID", daemon.pid().to_string()).status();
+        status.unwrap().success()
+    })
+}
+
+/// `systemctl reload` fails when the configuration is wrong, and the daemon is not even told. Otherwise it reads it.
+#[test]
+fn a_reload_checks_first() {
+    let mut site = Site::new("[status]\nlisten = \"127.0.0.1:0\"\n");
+    let (mut server, right) = (Server::new(""), site.extra.clone());
+    server.status = STATUS.replace("[status]\n", "");
+    let (milter, served) = (site.start(), server.start());
+    let reloads = |daemon: &Daemon| {
+        let found = metrics(daemon);
+        ["failure", "success"].map(|result| found[&format!("bulkmark_reloads_total{{result=\"{result}\"}}")])
+    };
+    let wait_for = |daemon: &Daemon, expected: [f64; 2]| {
+        let equal =
+            || if reloads(daemon) == expected { Ok(()) } else { Err(format!("{:?}", reloads(daemon))) };
+        wait_until("the reload is counted", equal);
+    };
+    for (unit, daemon) in [("bulkmark-milter.service", &milter), ("bulkmark-server.service", &served)] {
+        site.extra = format!("nonsense = 1\n{right}");
+        server.extra = "nonsense = 1\n".to_owned();
+        let config = |site: &Site, server: &Server| match unit {
+            "bulkmark-milter.service" => site.config(),
+            _ => server.config(),
+        };
+        assert!(!reload(unit, daemon, &config(&site, &server)), "{unit}");
+        assert_eq!(reloads(daemon), [0.0, 0.0], "{unit}");
+        (site.extra, server.extra) = (right.clone(), String::new());
+        assert!(reload(unit, daemon, &config(&site, &server)), "{unit}");
+        wait_for(daemon, [0.0, 1.0]);
+        // Whoever signals without a check is told by log and metrics; so is a server, which uses it only at the next start.
+        site.extra = format!("nonsense = 1\n{right}");
+        server.extra = "nonsense = 1\n".to_owned();
+        config(&site, &server);
+        assert!(daemon.reload().contains("nonsense: unknown key"), "{unit}");
+        wait_for(daemon, [1.0, 1.0]);
+        assert_eq!(metrics(daemon)["bulkmark_config_last_reload_successful"], 0.0);
+        (site.extra, server.extra) = (right.clone(), String::new());
+        config(&site, &server);
+    }
+}
+
+/// A socket has one address: what the documents say, and for the server the one of its own configuration.
+#[test]
+fn sockets_are_where_the_documents_say() {
+    let read = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let address = |unit: &str| {
+        let text = read(unit);
+        let found: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("ListenStream=")).collect();
+        assert_eq!(found.len(), 1, "{unit}: {found:?}");
+        found[0].to_owned()
+    };
+    let milter = address("systemd/bulkmark-milter.socket");
+    for document in ["docs/postfix.md", "man/bulkmark-milter.8"] {
+        assert!(read(document).contains(&milter), "{document} does not have {milter}");
+    }
+    let server: toml::Table = read("conf/server.toml").parse().unwrap();
+    assert_eq!(server["listen"].as_str(), Some(&*address("systemd/bulkmark-server.socket")));
+}
