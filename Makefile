@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build demo test day guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build man demo test day guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -16,6 +16,10 @@ all: build
 # The program alone; the studies are no part of it.
 build:
 	$(CARGO) build --release --locked -p bulkmark
+
+# What the manuals have from --help and from conf/; a test finds them out of date.
+man:
+	WRITE_MAN=1 $(CARGO) test --locked --test man up_to_date
 
 demo: build
 	tests/demo

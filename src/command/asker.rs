@@ -23,18 +23,18 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 pub(super) struct MessageArgs {
     /// The milter's configuration.
-    #[arg(long, default_value = DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
     config: PathBuf,
-    /// The client that the message comes from; without it, its network counts as none (min-sources).
+    /// The client that the message comes from. Without it, its network counts as none (thresholds.min-sources).
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
-    /// A recipient, whose policy decides; may be given several times.
+    /// A recipient, whose policy decides. May be given several times.
     #[arg(long, value_name = "ADDRESS")]
     recipient: Vec<String>,
     /// The envelope sender; "<>" is the null sender.
     #[arg(long, value_name = "ADDRESS")]
     sender: Option<String>,
-    /// The listener on which the mail server would ask; one of those that have names.
+    /// The name of the listener on which the mail server would ask.
     #[arg(long, value_name = "NAME")]
     listener: Option<String>,
     /// The name by which the client authenticated.
@@ -44,7 +44,7 @@ pub(super) struct MessageArgs {
     #[arg(long)]
     pub(super) json: bool,
     /// The message; "-" is standard input.
-    #[arg(default_value = "-")]
+    #[arg(value_name = "FILE", default_value = "-")]
     pub(super) file: PathBuf,
 }
 

@@ -20,13 +20,15 @@ const MODE: u32 = 0o640;
 
 /// Print a message that is always bulk here, to test a mail system.
 ///
-/// It is complete; pipe it to sendmail -t. Its first line makes it bulk where the milter of this machine judges it, whatever
-/// white lists say; it is never counted. The line is a secret of this site, made at the milter's first start. Exempt clients
-/// stay exempt: send it from outside.
+/// It is complete; pipe it to `sendmail -t`. Its first line makes it bulk where the milter of this machine judges it, whatever white
+/// lists say. It is never counted or reported, and appears in the log alone: in no metric of messages, and not on the status page.
+/// The line is a secret of this site: the milter makes it at its first start and keeps it in its state directory, where root and its
+/// group can read it. Exempt clients stay exempt, including local ones: send it from outside. It arrives with the header field
+/// "X-Bulkmark: bulk; reason=canary; host=...", or is treated as actions.bulk says in bulkmark.toml(5).
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The milter's configuration.
-    #[arg(long, default_value = DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
     config: PathBuf,
     /// The sender [default: postmaster at this machine]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]

@@ -10,10 +10,20 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Ask how often a message was seen, without counting it.
+/// Show how often a message was seen, without counting it.
 ///
-/// Asks the running milter over its control socket; when none is running, reads the ledger itself. Exit code 0: not
-/// bulk; 1: bulk, or what people call spam; 2: error.
+/// Asks the running milter over its control socket, which the milter's user and group may use. If no milter is running, reads the
+/// ledger itself: then the user must be able to write to it, and no milter can be started meanwhile. Exit code 0: not bulk; 1: bulk
+/// or spam; 2: error.
+///
+/// The options name the client and the envelope. Policies and white-list entries that depend on others than these do not match. The
+/// milter counts a message before it judges it, so the next copy of this message shows a count that is higher by one for each of its
+/// recipients (counting.per in bulkmark.toml(5)).
+///
+/// With --json it prints an object with verdict and, if they are known, action, policy, milder (the policy of another recipient that
+/// allows less), body (signature, count, threshold), near (signatures, count, threshold), spam (weight, threshold), whitelist (file
+/// and line), missed (entries that nearly match), sources of bulk (others, the client's network, how often that sent it as own,
+/// min-sources, and whether it is held back), held (why it is only marked) and reason.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

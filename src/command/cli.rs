@@ -10,8 +10,11 @@ use std::process::ExitCode;
 
 /// Finds bulk mail by counting messages in counting Bloom filters.
 ///
-/// The milter daemon reduces each message to a few signatures, one of its exact content and some that near-replicas share, and
-/// counts them. What was seen 20 times is bulk: it is marked with a header, or refused. White lists say which bulk is wanted.
+/// The milter, a daemon that Postfix or Sendmail asks about every message, reduces each message to a few signatures, one of its
+/// exact content and some that near-replicas share, and counts them in a ledger of counting Bloom filters. A message that was seen
+/// 20 times is bulk: it is marked with a header field, or refused. Bulk is not spam; white lists say which bulk is wanted.
+///
+/// No message is stored: the ledger holds its signatures, 128 bits each, and the cells of the filter that stand for them.
 #[derive(Debug, Parser)]
 #[command(name = "bulkmark", version, after_help = AFTER_HELP)]
 pub struct Cli {

@@ -10,11 +10,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Manage who may use a signature server. A running server knows of changes at once.
+/// Manage the clients of a signature server.
+///
+/// A running server applies changes at once. The list belongs to the server's user; run this as that user or as root. Exit code 64:
+/// a client that reports needs --own or --partner; 78: the configuration cannot be used.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The server's configuration file.
-    #[arg(long, default_value = SERVER_PATH, global = true)]
+    #[arg(long, value_name = "FILE", default_value = SERVER_PATH, global = true)]
     config: PathBuf,
     #[command(subcommand)]
     command: Command,
@@ -22,47 +25,50 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Add a client and print its token, which is not stored.
+    /// Add a client and print its token.
     ///
-    /// One that reports is your own mail server (--own), which brings to all counts what it sees, or somebody else's (--partner),
-    /// which can neither make anything bulk alone nor fill the filters.
+    /// The server stores only the token's hash. A client that reports is your own mail server (--own), whose reports count in full,
+    /// or somebody else's (--partner), which can neither make anything bulk alone nor fill the filters.
     Add {
-        /// Its name, for logs.
+        /// The client's name, for logs.
         name: String,
-        /// What it may do.
+        /// The requests that the client may send.
         #[arg(long, value_enum, default_value_t)]
         role: Role,
         /// A mail server of your own: no limits but the rate.
         #[arg(long, conflicts_with_all = ["partner", "max_influence", "quota"])]
         own: bool,
-        /// Somebody else's: with limits.
+        /// A mail server of somebody else: with limits. Its reports are kept apart from all others.
         #[arg(long)]
         partner: bool,
         #[command(flatten)]
         limits: Limits,
     },
-    /// Change the limits of a client. Its tokens stay.
+    /// Change the limits of a client. Its tokens stay, and so do limits that are not named.
     Set {
-        /// Its name.
+        /// The client's name.
         name: String,
-        /// A mail server of your own: no limits but the rate. What it reported before stays limited.
+        /// A mail server of your own: no limits but the rate. Its earlier reports stay limited.
         #[arg(long, conflicts_with_all = ["max_influence", "quota"])]
         own: bool,
         #[command(flatten)]
         limits: Limits,
     },
-    /// List all clients.
+    /// List all clients with their roles, kinds (own or partner) and limits.
     List,
     /// Give a client a new token; the previous one stays valid until the next rotation.
     Rotate {
-        /// Its name.
+        /// The client's name.
         name: String,
     },
     /// Remove a client.
+    ///
+    /// Its tokens are invalid from then on. Its reports expire with their windows.
     Remove {
-        /// Its name.
+        /// The client's name.
         name: String,
-        /// Take back, everywhere, what it reported. Only what clients with limits reported is kept apart.
+        /// Also withdraw its reports: within seconds everywhere, and at members that were away when they are back. This works for
+        /// partners only, since reports of own clients are not kept apart.
         #[arg(long)]
         with_counts: bool,
     },
@@ -70,13 +76,14 @@ enum Command {
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Limits {
-    /// The most that a partner can add to any signature's count, over the whole retention [default: 5]
+    /// The most that a partner can add to any signature's count, over the whole retention. A partner has 5 by default.
     #[arg(long, value_name = "N")]
     max_influence: Option<NonZeroU32>,
-    /// The different signatures that a partner can report in a window: a share of the capacity, such as 1/16 or 5% [default: 1/16]
+    /// The most different signatures that a partner can report in a window, as a share of the capacity, such as 1/16 or 5%. A partner
+    /// has 1/16 by default.
     #[arg(long, value_name = "SHARE")]
     quota: Option<Quota>,
-    /// Reports a second [default: limits.rate of the configuration; a partner's 1000]
+    /// The most reports a second. A partner has 1000 by default, and others have limits.rate of the configuration.
     #[arg(long, value_name = "N")]
     rate: Option<NonZeroU32>,
 }

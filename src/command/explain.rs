@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 /// Explain why a message is bulk or not.
 ///
-/// Prints every signature of the message, what it was made from, how often and when it was seen, and the verdict that
-/// follows. Nothing is counted. Asks the running milter as "check" does.
+/// Prints every signature of the message, the content that it was made from, how often and when it was seen, and the verdict that
+/// follows. Counts nothing. Asks the running milter as `bulkmark check` does.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

@@ -42,25 +42,27 @@ pub(super) struct Args {
 enum Command {
     /// Show parameters, windows, fill, false bulk and versions.
     Info {
-        /// What to look at.
+        /// The ledger to show.
         holder: String,
     },
     /// Read everything, check all checksums, and compare several holders cell by cell.
     Verify {
-        /// What to check; all others are compared with the first.
+        /// The ledgers to check. All others are compared with the first.
         #[arg(required = true)]
         holder: Vec<String>,
     },
     /// Compare two holders: how many cells differ, and which origins are counted up to different versions.
     Diff {
-        /// The first.
+        /// The first ledger.
         first: String,
-        /// The second.
+        /// The second ledger.
         second: String,
     },
-    /// Merge ledgers that have no counts in common into a new one.
+    /// Merge ledgers that have no counts in common into a new one, and print its path.
+    ///
+    /// Ledgers with counts of the same origin are refused, since these would be counted twice.
     Merge {
-        /// What to merge.
+        /// The ledgers to merge.
         #[arg(required = true, num_args = 2..)]
         holder: Vec<String>,
         /// The directory for the new ledger; it must not contain one yet.

@@ -42,8 +42,8 @@ impl Whose {
 
 /// Put the ledger of a stopped daemon aside, so that its next start begins with empty counts.
 ///
-/// The old ledger stays beside the new one under a dated name, which is printed. Where only the federation key changed, the daemon
-/// does so by itself.
+/// The old ledger stays in the state directory under a dated name, which is printed. If only the federation key changed, the daemon
+/// does this automatically.
 #[derive(Debug, clap::Args)]
 pub(super) struct BeginArgs {
     #[command(flatten)]
@@ -52,13 +52,13 @@ pub(super) struct BeginArgs {
 
 /// Copy a daemon's ledger while it runs.
 ///
-/// The copy is the ledger as it was at one moment, and is a ledger itself. Put it in the place of ledger.redb in the state directory
-/// while the daemon is stopped. Where no daemon runs, its file is copied.
+/// The copy is the ledger as it was at one moment, with all checksums verified, and is a ledger itself. To restore it, put it in the
+/// place of ledger.redb in the state directory while the daemon is stopped. If no daemon runs, its file is copied.
 #[derive(Debug, clap::Args)]
 pub(super) struct BackupArgs {
     #[command(flatten)]
     whose: Whose,
-    /// Where the copy is to be. One that is there is replaced once the new one is complete.
+    /// The file for the copy. An older copy there is replaced once the new one is complete.
     file: PathBuf,
 }
 

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The configuration file.
-    #[arg(long, default_value = DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
     config: PathBuf,
 }
 

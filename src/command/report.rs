@@ -14,41 +14,42 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Say of messages that they are spam, or that they are not.
+/// Report messages as spam, or as not spam.
 ///
-/// Tells the running milter, over its control socket, whose group may use it. FILE is a message, an mbox, or a Maildir; without one, a
-/// message or an mbox on standard input. One user counts once for each message, and takes back what they said by the opposite.
-/// Exit code 0: all of it is counted, or was before; 1: some was refused, with the reason; 75: try again later.
+/// Sends the reports to the running milter over its control socket, which the milter's user and group may use. A user counts once
+/// for each message; the opposite report withdraws the first. Exit code 0: all reports are counted, or were before; 1: some were
+/// refused, with the reason; 75: try again later, since the milter does not answer, or takes no more of this user's reports today.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// They are spam; the default.
+    /// Report them as spam, which is the default.
     #[arg(long, conflicts_with = "not_spam")]
     spam: bool,
-    /// They are no spam.
+    /// Report them as not spam.
     #[arg(long)]
     not_spam: bool,
-    /// Who says so; the default is the user who runs the command.
+    /// The user who reports them [default: the user who runs the command]
     #[arg(long, value_name = "NAME")]
     user: Option<OsString>,
-    /// Report mail of one's own domains, too.
+    /// Also report mail from domains of your own (people.own-domains).
     #[arg(long)]
     force: bool,
-    /// Take back what this user said of them, and say nothing else.
+    /// Withdraw this user's reports of them, and report nothing.
     #[arg(long, conflicts_with_all = ["spam", "not_spam"])]
     forget: bool,
-    /// Exit code 0 also where the milter counts no more of this user today; the milter's log tells that once.
+    /// Exit with 0 also if the milter takes no more of this user's reports today. The milter's log says so once.
     #[arg(long)]
     lenient: bool,
     /// The milter's configuration, which names the control socket.
-    #[arg(long, default_value = DEFAULT_PATH)]
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
     config: PathBuf,
-    /// The control socket; then no configuration is read.
+    /// The control socket. No configuration is read then.
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
     /// Print one JSON object for each message.
     #[arg(long)]
     json: bool,
-    /// Messages, mboxes and Maildirs; "-" is standard input.
+    /// Messages, mboxes and Maildirs; "-" is a message or an mbox on standard input [default: -]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 

@@ -15,34 +15,34 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show what users, traps and doors of this mail server said, by mailing, and who is trusted how much; take all back that one said.
+/// Show the reports of this mail server's users, traps and doors by mailing, and each reporter's trust.
 ///
-/// Asks the running milter over its control socket. Reporters are told by a hash of their names, since no more is kept; people.log-names
-/// has the log name them. Subjects are told where status.subjects is true. Exit code 0: it was told, or taken back; 1: it is not clear who or
-/// what is meant; 75: the milter does not answer.
+/// Asks the running milter over its control socket. Reporters are shown by a hash of their names, since no more is kept;
+/// people.log-names has the log name them. Subjects are shown if status.subjects is true. Exit code 0: done; 1: no reporter or
+/// mailing fits, or several do; 75: the milter does not answer.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Of what was said in the last days.
+    /// Show reports of so many days.
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=365))]
     days: u32,
-    /// Only what this user said.
+    /// Only reports of this user.
     #[arg(long, value_name = "NAME", global = true, conflicts_with_all = ["trap", "reporter"])]
     user: Option<OsString>,
-    /// Only what this trap said.
+    /// Only reports of this trap.
     #[arg(long, value_name = "ADDRESS", global = true, conflicts_with = "reporter")]
     trap: Option<OsString>,
-    /// Only what the reporter said whose hash begins so.
+    /// Only reports of the reporter whose hash begins so.
     #[arg(long, value_name = "HASH", global = true)]
     reporter: Option<String>,
-    /// Who spoke of the mailing that begins so, and what each of them said.
+    /// Show the reporters of the mailing whose id begins so, and their reports.
     #[arg(long, value_name = "ID", conflicts_with_all = ["user", "trap", "reporter"])]
     mailing: Option<String>,
     /// The milter's configuration, which names the control socket.
-    #[arg(long, default_value = DEFAULT_PATH, global = true)]
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, global = true)]
     config: PathBuf,
-    /// The control socket; then no configuration is read.
+    /// The control socket. No configuration is read then.
     #[arg(long, value_name = "SOCKET", global = true)]
     control: Option<PathBuf>,
     /// Print one JSON object.
@@ -52,7 +52,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Take all back that this user, trap or other reporter said, with its counts; it is a newcomer again.
+    /// Withdraw all reports of one user, trap or other reporter, with their counts. The reporter's trust starts over.
     Forget,
 }
 

@@ -31,14 +31,14 @@ const LOOK_AT_CLIENTS: Duration = Duration::from_secs(1);
 /// How often what nobody uses any more is let go of.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// Run a signature server: it takes the reports of its clients and tells all of them what the federation counted.
+/// Run a signature server: it takes the reports of its clients and sends the federation's counts to all of them.
 ///
-/// It stays in the foreground. SIGHUP reads certificate and key again, SIGTERM ends it. Exit code 78: the
-/// configuration cannot be used.
+/// It stays in the foreground. SIGHUP reads certificate and key again, SIGTERM ends it. Exit code 78: the configuration cannot be
+/// used.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The configuration file.
-    #[arg(long, default_value = SERVER_PATH)]
+    #[arg(long, value_name = "FILE", default_value = SERVER_PATH)]
     config: PathBuf,
 }
 

@@ -14,18 +14,19 @@ use std::process::ExitCode;
 
 /// Print the signatures of messages.
 ///
-/// One line for each: the file, the kind of signature and 32 hexadecimal digits, separated by tabs. A message that says too
-/// little to be distinguished from others has the kind "none" and the reason. "-" reads a message from standard input.
+/// Prints a line for each: the file, the kind of the signature and 32 hexadecimal digits, separated by tabs. A message with too few
+/// words to be distinguished from others has the kind "none", and the reason in place of digits. Exit code 2: some message could not
+/// be read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The configuration whose key and limits apply; without it, the public key and the defaults.
-    #[arg(long)]
+    /// The configuration whose key and limits apply. Without it, the public key and the defaults.
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Also print the signatures that say of the "body" signature that it came from this client's network.
+    /// Also print the signatures by which the network of this client is counted for the body signature.
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
-    /// Messages, one per file.
-    #[arg(required = true)]
+    /// Messages, one per file; "-" is standard input.
+    #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 

@@ -16,10 +16,15 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show what a running milter or server does: counts, memory, false bulk, and its connections to other servers.
+/// Show the state of a running milter or server: counts, memory, false bulk, and its connections to other servers.
 ///
-/// Asks the daemon over its control socket. Fill and false bulk are estimates from a part of the cells. Exit code 0: it
-/// runs and nothing is wrong; 1: it runs, and a server that it needs does not answer; 2: it does not run, or error.
+/// Shows for how long it has been running; for each window its signatures, memory, share of used and full cells, and the chance that
+/// a new message shows the threshold; how far each origin is counted; waiting reports; for each upstream server or peer whether it
+/// is followed, by how many updates this machine is behind, when it last answered, bytes each way, and the last error; and the
+/// requests and refusals of each client of a server.
+///
+/// Asks the daemon over its control socket. Fill and false bulk are estimates from a part of the cells. Exit code 0: it runs and
+/// nothing is wrong; 1: it runs, and a server that it needs does not answer as it should; 2: it does not run, or error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Ask the server instead of the milter.

@@ -20,11 +20,13 @@ use std::time::Duration;
 /// Signatures that a filter of a replay holds at least before it grows.
 const LEAST_CAPACITY: NonZeroU32 = NonZeroU32::MIN.saturating_add(999);
 
-/// Say what bulkmark would have done with the mail of an archive, and which lines a white list should have.
+/// Judge the mail of an archive as the milter would have, and propose lines for a white list.
 ///
-/// Counts all messages in order of arrival, as the milter does, in a ledger that is deleted afterwards. An archive is an
-/// mbox, a maildir, a directory of messages or mboxes, or a message. Exit code 0: done, files that could not be read are
-/// listed; 2: error, or no message was found.
+/// Counts all messages in order of arrival, as the milter does, in a ledger that is deleted afterwards. An archive is an mbox, a
+/// maildir, a directory of messages or mboxes, or a message. For the thresholds 5, 10, 20, 50 and 100 it shows how many messages
+/// would have been bulk, from how many senders, and how many the white list wants; then the clusters that were seen most often, and
+/// lines for a white list. Check those that begin with "#" before you use them. Exit code 0: done, with a list of files that could
+/// not be read; 2: error, or no message was found.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The milter's configuration, for its thresholds, white list and ledger; without it, the defaults apply and there is
@@ -40,8 +42,8 @@ pub(super) struct Args {
     /// Start with the counts of the ledger in this directory, which no daemon may have open; it is copied, not changed.
     #[arg(long, value_name = "DIR")]
     ledger: Option<PathBuf>,
-    /// The mail server that took the messages from outside, as it calls itself in Received fields; its line tells the client's
-    /// network. Without it, the first line whose client is neither on a private network nor in "exempt-networks".
+    /// The mail server that took the messages from outside, by its name in Received fields; its line has the client's network.
+    /// Without it, the first line whose client is neither on a private network nor in exempt-networks.
     #[arg(long, value_name = "NAME")]
     border: Option<String>,
     /// The most clusters to print.

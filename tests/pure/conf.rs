@@ -2,23 +2,21 @@
 //! The example configuration and the documents against the types that read configurations.
 
 use bulkmark::config::{self, ConfigError, MilterFile, ServerFile};
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 /// A name that no table has.
 const NOBODY: &str = "0";
 
-/// A configuration file: its example, its section of the manual, and who reads it.
+/// A configuration file, and what reads it.
 struct File {
     name: &'static str,
-    section: &'static str,
     load: fn(&Path) -> Result<(), ConfigError>,
 }
 
 const FILES: [File; 2] = [
-    File { name: "milter.toml", section: "MILTER.TOML", load: |path| config::load(path).map(drop) },
-    File { name: "server.toml", section: "SERVER.TOML", load: |path| config::load_server(path).map(drop) },
+    File { name: "milter.toml", load: |path| config::load(path).map(drop) },
+    File { name: "server.toml", load: |path| config::load_server(path).map(drop) },
 ];
 
 fn root() -> &'static Path {
@@ -66,10 +64,8 @@ impl File {
         keys
     }
 
-    /// The keys of the example with their values as the manual writes them; those that are commented out have none.
-    fn example_keys(&self) -> BTreeMap<String, String> {
-        let mut keys = BTreeMap::new();
-        // A key without a default stands behind a # without a blank: `#key = value`, and so does its table.
+    /// The keys of the example; one without a default stands behind a # without a blank, and so does its table.
+    fn example_keys(&self) -> Vec<String> {
         let text = self.example();
         let lines = text.lines().map(|line| {
             let commented = line.strip_prefix('#').filter(|rest| {
@@ -78,70 +74,19 @@ impl File {
             });
             format!("{}\n", commented.unwrap_or(line))
         });
-        let everything: toml::Table = lines.collect::<String>().parse().unwrap();
-        keys_of(&everything, "", &mut keys);
-        let mut defaults = BTreeMap::new();
-        keys_of(&text.parse().unwrap(), "", &mut defaults);
-        keys.iter_mut()
-            .for_each(|(key, value)| *value = defaults.remove(key).unwrap_or_else(|| "none".to_owned()));
-        keys
-    }
-
-    /// The keys of the manual with their text.
-    fn manual_keys(&self) -> BTreeMap<String, String> {
-        let manual = read(&root().join("man/bulkmark.toml.5"));
-        let (_, section) = manual.split_once(&format!("\n.Sh {}\n", self.section)).unwrap();
-        let section = section.split("\n.Sh ").next().unwrap();
-        let (mut keys, mut table, mut key) = (BTreeMap::new(), String::new(), None);
-        for line in section.lines() {
-            if let Some(title) = line.strip_prefix(".Ss ") {
-                table = title.strip_prefix('[').map_or_else(String::new, |name| name.replace(']', "."));
-            } else if let Some(name) = line.strip_prefix(".It Ic ") {
-                let name = format!("{table}{name}");
-                assert!(keys.insert(name.clone(), String::new()).is_none(), "{name} stands twice");
-                key = Some(name);
-            } else if line == ".El" {
-                key = None;
-            } else if let Some(text) = key.as_ref().and_then(|key| keys.get_mut(key)) {
-                text.extend([line, "\n"]);
-            }
-        }
+        let mut keys = Vec::new();
+        add_keys(&lines.collect::<String>().parse().unwrap(), "", &mut keys);
+        keys.sort();
         keys
     }
 }
 
-fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeMap<String, String>) {
+fn add_keys(table: &toml::Table, prefix: &str, keys: &mut Vec<String>) {
     for (name, value) in table {
-        let key = format!("{prefix}{name}");
-        let value = match value {
-            toml::Value::Table(inner) => {
-                keys_of(inner, &format!("{key}."), keys);
-                continue;
-            }
-            toml::Value::String(text) if text.is_empty() => "empty".to_owned(),
-            toml::Value::String(text) => text.clone(),
-            toml::Value::Array(list) if list.is_empty() => "none".to_owned(),
-            toml::Value::Array(list) if key == "authentication.methods" => {
-                list.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(", ")
-            }
-            // Others that are not empty are examples, and commented out.
-            toml::Value::Array(_) => "none".to_owned(),
-            toml::Value::Boolean(value) => value.to_string(),
-            toml::Value::Integer(value) => value.to_string(),
-            toml::Value::Float(value) => value.to_string(),
-            other => panic!("{key} is {other:?}"),
-        };
-        assert!(keys.insert(key, value).is_none(), "{prefix}{name} stands twice");
-    }
-}
-
-/// What the text of a key in the manual says of its default: the quoted text behind `Default:`, or the word.
-fn default_of(text: &str) -> &str {
-    let (_, default) = text.rsplit_once("Default:").unwrap_or_else(|| panic!("no default in {text:?}"));
-    let default = default.trim_start();
-    match default.strip_prefix(".Dq ") {
-        Some(quoted) => quoted.split(" .\n").next().unwrap(),
-        None => default.split([' ', ',', ';', '\n']).next().unwrap().trim_end_matches('.'),
+        match value.as_table() {
+            Some(inner) => add_keys(inner, &format!("{prefix}{name}."), keys),
+            None => keys.push(format!("{prefix}{name}")),
+        }
     }
 }
 
@@ -154,16 +99,11 @@ fn the_examples_are_the_defaults() {
     assert_eq!(server, ServerFile::default());
 }
 
-/// `doors.toml` is short: of the tables it has `[doors]`, word for word as `milter.toml` has it, and before them what differs from a
-/// milter's. All that it says is the default, and what it says of other keys is so.
+/// `doors.toml` is short: it has `[doors]`, and before it what differs from a milter's. All that it shows is the default, and what it says
+/// of other keys is so.
 #[test]
 fn the_example_of_doors_has_what_differs() {
-    let (doors, milter) = (read(&root().join("conf/doors.toml")), read(&root().join("conf/milter.toml")));
-    let of_doors = |text: &str| {
-        let (_, tables) = text.split_once("\n[doors.http]\n").unwrap();
-        tables.split("\n## ").next().unwrap().trim().to_owned()
-    };
-    assert_eq!(of_doors(&doors), of_doors(&milter));
+    let doors = read(&root().join("conf/doors.toml"));
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("doors.toml");
     let load = |text: &str| {
@@ -173,13 +113,9 @@ fn the_example_of_doors_has_what_differs() {
     let error = load(&doors).expect_err("no door was wanted");
     assert!(error.contains("doors: no door is configured"), "{error}");
     let open = "[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n";
-    let shown =
-        load(&doors.replacen("[doors.dccifd]\n", "[doors.dccifd]\nlisten = \"127.0.0.1:1\"\n#", 1).replacen(
-            "listen = \"\"\n\n# Permissions of a Unix socket: the",
-            "\n# Permissions of a Unix socket: the",
-            1,
-        ));
-    assert_eq!(shown, load(open), "what it shows is not the default");
+    let mut shown: toml::Table = doors.parse().unwrap();
+    shown["doors"]["dccifd"]["listen"] = "127.0.0.1:1".into();
+    assert_eq!(load(&shown.to_string()), load(open), "what it shows is not the default");
     let default = load(open).unwrap();
     let expected = MilterFile {
         listen: default.listen.clone(),
@@ -210,39 +146,20 @@ fn the_example_of_doors_has_what_differs() {
 }
 
 #[test]
-fn examples_and_manual_have_every_key() {
+fn examples_have_every_key() {
     for file in &FILES {
-        let known = file.known_keys();
-        let (example, manual) = (file.example_keys(), file.manual_keys());
-        assert_eq!(
-            example.keys().collect::<Vec<_>>(),
-            known.iter().collect::<Vec<_>>(),
-            "conf/{}",
-            file.name
-        );
-        assert_eq!(manual.keys().collect::<Vec<_>>(), known.iter().collect::<Vec<_>>(), "{}", file.section);
-    }
-}
-
-#[test]
-fn the_manual_has_the_defaults_of_the_examples() {
-    for file in &FILES {
-        let manual = file.manual_keys();
-        for (key, value) in file.example_keys() {
-            assert_eq!(default_of(&manual[&key]), value, "{key} in {}", file.section);
-        }
+        assert_eq!(file.example_keys(), file.known_keys(), "conf/{}", file.name);
     }
 }
 
 /// Lists of tables, such as `upstream`: the keys of their entries.
 #[test]
-fn examples_and_manual_have_every_key_of_entries() {
+fn examples_have_every_key_of_entries() {
     let mut found = 0;
     for file in &FILES {
-        for (key, text) in file.manual_keys() {
+        for key in file.known_keys() {
             for name in file.ask(&format!("{key} = [{{ {NOBODY} = 0 }}]\n")) {
                 found += 1;
-                assert!(text.contains(&format!(".Ic {name}")), "{key} in {} has no {name}", file.section);
                 assert!(file.example().contains(&format!("{name} = ")), "conf/{} has no {name}", file.name);
             }
         }

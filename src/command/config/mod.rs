@@ -12,27 +12,30 @@ use clap::Subcommand;
 use std::process::ExitCode;
 use which::Which;
 
-/// Check and show configurations: a file, and over it its pieces in the directory beside it (milter.d, server.d).
+/// Check and show configurations: a file, and the pieces that are laid over it from the directory beside it (milter.d, doors.d,
+/// server.d); see bulkmark.toml(5).
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Check a configuration, its pieces, and the files that it names.
     ///
-    /// Warns of what is valid and cannot work: files that the daemon's user cannot read, entries of white lists that match
-    /// nothing, certificates that expire. Exit code 0: it can be used, perhaps with warnings; 78: it cannot be used.
+    /// Warns of valid settings that cannot work: files that the daemon's user cannot read, entries of white lists that match
+    /// nothing, certificates that expire, and others. An error or warning has file, line, column and key, the value found, and the
+    /// value expected. Exit code 0: it can be used, perhaps with warnings; 78: it cannot be used.
     Check {
         #[command(flatten)]
         which: Which,
-        /// Let a warning, too, end with exit code 78.
+        /// Exit with 78 for a warning, too.
         #[arg(long)]
         strict: bool,
     },
     /// Print every key with its value, and the file and line that it comes from.
     ///
-    /// What is printed is a configuration, too. The running daemon has what was there when it last read its files.
+    /// The output is a configuration, too. The running daemon has the values that were there when it last read its files. Exit code
+    /// 78: the configuration cannot be used.
     Show {
         #[command(flatten)]
         which: Which,
-        /// Only what is not the default.
+        /// Only keys whose value is not the default.
         #[arg(long)]
         changed: bool,
         /// Print one JSON object.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 /// Which configuration.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Which {
-    /// It is a server's; without this, the file's name or content says whose it is.
+    /// The configuration is a server's. Without this, the file's name or content decides.
     #[arg(long)]
     server: bool,
     /// The configuration file [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
+    #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
 

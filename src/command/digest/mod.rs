@@ -18,25 +18,27 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Tell what a day brought: mailings, refusals, senders for the white list, what was not judged, outages.
+/// Summarize a day: mailings, refusals, senders for the white list, mail that was not judged, outages.
 ///
-/// Reads the journal of yesterday, or the log files that are named, which may be of gzip. Counts the lines that are there: with
-/// [log] messages = "not-clean", clean messages are not.
+/// Reads yesterday's journal, or the named log files, which may be compressed by gzip(1). It counts the lines that are there: with
+/// messages = "not-clean" in [log], there are none of clean messages. Identical copies are one mailing; near-replicas are one for
+/// each sender domain and client. Lines for the white list are proposed for bulk that no user reports as spam, if the client's
+/// verified name belongs to the sender's domain; whether the mail is wanted, only people know.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Log files; - is standard input [default: the journal]
+    /// Log files; "-" is standard input [default: the journal]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Only this day, such as 2026-11-22 [default: yesterday of the journal, all of files]
     #[arg(long, value_name = "DATE", value_parser = source::date)]
     day: Option<String>,
     /// The unit whose journal is read.
-    #[arg(long, default_value = "bulkmark-milter", conflicts_with = "files")]
+    #[arg(long, value_name = "UNIT", default_value = "bulkmark-milter", conflicts_with = "files")]
     unit: String,
-    /// Send it by mail instead of printing it.
+    /// Send it by mail, with sendmail(1), instead of printing it.
     #[arg(long, value_name = "ADDRESS", value_parser = super::canary::address)]
     mail: Option<String>,
-    /// Lines of each list.
+    /// The most lines of each list.
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
 }

@@ -35,11 +35,35 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use subject::Daemon;
 
-/// Check everything that a milter or server needs to do its work, and say what to do.
+/// Check everything that a milter or server needs to do its work, and advise.
 ///
-/// Checks the configuration, who may use its files, the daemon, its counts, the disk, the log and other servers; and for a
-/// milter, whether Postfix asks it, and what it does with a canary. Exit code 0: no errors, but perhaps warnings; 1: an
-/// error; 2: the configuration cannot be used.
+/// Each line begins with "ok", "warning" or "error" and the name of the check; an indented line below it has the advice. Nothing is
+/// changed, and nothing is counted. Run it as root, who can read everything that the daemon reads. Exit code 0: no errors, but
+/// perhaps warnings; 1: an error; 2: the configuration cannot be used, and nothing else was checked.
+///
+/// Checks "configuration", "federation key", "token", "certificate", "white lists": the files are valid, the daemon can read them,
+/// nobody else can read secrets, and nobody else can write to any of them.
+///
+/// "state directory", "disk", "log": the daemon can write to its directory and owns the files in it; there is space; log lines are
+/// accepted.
+///
+/// "daemon", "ledger", "counts", "bulk", "capacity", "spool", "people": the daemon answers at its control socket, in this version
+/// and with these parameters; the ledger is sound (it is read if no daemon has it open); how full the filters are; the reports that
+/// wait for a server; the room for user reports.
+///
+/// "listener", "exempt", "canary": the milter answers, and treats a canary, sent as Postfix would, as actions.bulk says. The client
+/// of that session is not exempt; exempt clients are named, since their canaries are not judged.
+///
+/// "postfix": if there is a Postfix, its smtpd_milters has the listener, also where master.cf has one for the service on port 25.
+///
+/// "doors", "name servers", "traps", "correspondents": open doors and name servers answer; no trap gets mail that a white list
+/// wants; how correspondents are verified.
+///
+/// "upstream", "peer", "clock", "clients": the other servers answer, accept the token, and have the same window, capacity, key and
+/// time; a server has clients.
+///
+/// "log of the fleet", "aggregators", "fleet": the log answers, admits this machine, is set up, and has the same key, window and
+/// time; somebody counts its reports; the daemon is in step with it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Check the server instead of the milter.
@@ -51,7 +75,7 @@ pub(super) struct Args {
     /// The directory of Postfix's configuration [default: Postfix's own default]
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "server")]
     postfix: Option<PathBuf>,
-    /// Print one JSON array.
+    /// Print one JSON array, of objects with check, level, text and advice.
     #[arg(long)]
     json: bool,
 }

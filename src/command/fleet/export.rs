@@ -15,10 +15,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Write what a fleet counted as the ledger of a new server.
+/// Write the counts of a fleet as the ledger of a new server.
 ///
-/// Run it on an aggregator that is stopped, after all others. It asks the log whether this one has counted all that is in it. Exit code 0:
-/// the ledger is written; 2: error.
+/// Run it on an aggregator that is stopped, after all others. It asks the log whether this aggregator has counted everything that is
+/// in it. Exit code 0: the ledger is written; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The state directory of the new server, in which there is no ledger yet.
@@ -27,7 +27,7 @@ pub(in crate::command) struct Args {
     /// The configuration of the aggregator.
     #[arg(long, value_name = "FILE", default_value = SERVER_PATH)]
     config: PathBuf,
-    /// Do not ask the log, which is lost, and leave out what milters may still have of batches that were overtaken.
+    /// Do not ask the log, which is lost, and leave out reports that milters may still have of batches that were overtaken.
     #[arg(long)]
     force: bool,
 }

@@ -23,10 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Parts of the snapshot on their way to the log.
 const PARTS: usize = 4;
 
-/// Begin a fleet with what a server counted, in a log that is set up and empty.
+/// Begin a fleet with the counts of a server, in a log that is set up and empty.
 ///
-/// The server is stopped, and for good: what it counts later is not in the fleet. Run it where an aggregator is configured. It may be
-/// run again when it was interrupted. Exit code 0: the counts are in the log; 2: error.
+/// Stop the server before, and for good: its later counts are not in the fleet. Run this where an aggregator is configured. It may
+/// be run again after an interruption. Exit code 0: the counts are in the log; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The state directory of the server, or of a milter that had none; or the ledger's file in it, or a backup of that.
@@ -35,7 +35,7 @@ pub(in crate::command) struct Args {
     /// The configuration of an aggregator of this fleet.
     #[arg(long, value_name = "FILE", default_value = SERVER_PATH)]
     config: PathBuf,
-    /// Say what would be done, and do nothing.
+    /// Only print the changes.
     #[arg(long)]
     dry_run: bool,
 }

@@ -10,13 +10,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make an nkey, by which a machine of a fleet shows to NATS who it is, and print its public half.
+/// Make an nkey, by which a machine of a fleet authenticates to NATS, and print its public half.
 ///
-/// The public half belongs into the file of members, as nkey = "U...". The seed, which is secret, is written into a file that only
-/// its owner may read; it belongs to the daemon's user, and stays on its machine.
+/// The public half belongs in the file of members, as nkey = "U...". The seed is secret: it is written to a file that only its owner
+/// may read. Make the daemon's user the owner, and leave the file on its machine.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
-    /// The file for the seed, which must not be there yet.
+    /// The file for the seed, which must not exist yet.
     file: PathBuf,
 }
 

@@ -13,7 +13,9 @@ pub(super) use status::{last_step, print_daemon};
 use clap::Subcommand;
 use std::process::ExitCode;
 
-/// Set up the replicated log of a fleet, and look at it.
+/// Set up the replicated log of a fleet, fill it, and show its state.
+///
+/// A fleet has a log in place of servers; see docs/fleet.md.
 #[derive(Debug, Subcommand)]
 pub(in crate::command) enum Command {
     Setup(setup::Args),

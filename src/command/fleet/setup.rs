@@ -10,42 +10,43 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make a log ready for a fleet, and let its members in.
+/// Make a log ready for a fleet, and admit its members.
 ///
-/// Makes what is missing (streams of NATS, tables and roles of PostgreSQL) and prints a line for each thing that it does; nothing when
-/// all is as it should be. It may be run again at any time: members who are new in the file are let in, and those who are not in it
-/// any more are shut out. Exit code 0: it is ready; 78: the file of members cannot be used; 1: error.
+/// Creates missing streams (NATS) or tables and roles (PostgreSQL), and prints a line for each change, or the number of members if
+/// there is none. It may be run again at any time: it admits members who are new in the file, and shuts out those who are no longer
+/// in it. Exit code 0: the log is ready; 64: --log names no log; 78: the file of members cannot be used; 1: another error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The log: nats://HOST:PORT,HOST:PORT or postgres://HOST:PORT/DATABASE.
     #[arg(long, value_name = "URL")]
     log: String,
-    /// The file of members, in TOML: [[client]] with name, kind (own or partner), influence, quota, rate, and nkey or password-file; and
-    /// [[aggregator]] with name, and nkey or password-file.
+    /// The file of members, in TOML: [[client]] with name, kind (own or partner), influence, quota, rate, and nkey or password-file;
+    /// and [[aggregator]] with name, and nkey or password-file. rate is how many signatures a second a partner may report, 1000 if
+    /// it is left out. withdrawn is how often a partner's reports were withdrawn: raise it by one to withdraw them.
     #[arg(long, value_name = "FILE")]
     clients: PathBuf,
-    /// Only print what would be done.
+    /// Only print the changes.
     #[arg(long)]
     dry_run: bool,
     /// With NATS: the file to write accounts to, which the configuration of each nats-server includes.
     #[arg(long, value_name = "FILE")]
     accounts: Option<PathBuf>,
-    /// With NATS: on how many nodes everything is kept: 1, 3 or 5.
+    /// With NATS: the number of nodes that keep a copy of everything, 1, 3 or 5.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = replicas)]
     replicas: u8,
-    /// As whom it is set up: with PostgreSQL the database's owner, who may create roles.
+    /// The user who sets it up: with PostgreSQL the database's owner, who may create roles.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// The file with that user's password.
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
-    /// With NATS: the file with the seed of the nkey by which it is set up.
+    /// With NATS: the file with the seed of the nkey of the user who sets it up.
     #[arg(long, value_name = "FILE")]
     nkey_file: Option<PathBuf>,
     /// The authorities that signed the certificates of the log's servers, if the system does not trust them.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// A certificate by which this user shows who it is.
+    /// A certificate by which this user authenticates.
     #[arg(long, value_name = "FILE", requires = "key_file")]
     cert_file: Option<PathBuf>,
     /// The key of that certificate.

@@ -30,14 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const BATCHES: u64 = 1000;
 const READING: Duration = Duration::from_secs(5);
 
-/// Show what the log of a fleet says: its ends, its chain, its clients, its members, and how far this machine is.
+/// Show the state of a fleet's log: its ends, its chain, its clients, its members, and how far this machine is.
 ///
-/// Asks the log as the daemon of this configuration would, and the daemon itself. Only an aggregator may read who reported what, and
-/// how the members say that they are. Exit
-/// code 0: the log answers, and this machine's daemon is in step with it; 1: one of them is not; 2: error.
+/// Asks the log as the daemon of this configuration would, and the daemon itself. Only an aggregator may read the reporters of
+/// batches and the states that members report. Exit code 0: the log answers, and this machine's daemon is in step with it; 1: one of
+/// them is not; 2: error.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
-    /// It is a server's; without this, the file's name or content says whose it is.
+    /// The configuration is a server's. Without this, the file's name or content decides.
     #[arg(long)]
     server: bool,
     /// The configuration of a milter or a server with [fleet] [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
