@@ -19,7 +19,7 @@ build:
 
 # What the manuals have from --help and from conf/; a test finds them out of date.
 man:
-	WRITE_MAN=1 $(CARGO) test --locked --test man up_to_date
+	WRITE_MAN=1 $(CARGO) test --locked --test pure up_to_date
 
 demo: build
 	tests/demo

@@ -152,8 +152,9 @@ impl Visitor for Watch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FederationKey, Settings, signatures};
+    use crate::{Settings, signatures};
     use bulkmark_mail::RawMessage;
+    use bulkmark_types::FederationKey;
 
     fn canary() -> Canary {
         Canary::new(std::array::from_fn(|i| u8::try_from(i * 37 % 256).unwrap()))

@@ -110,8 +110,9 @@ fn half(signature: Signature) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FederationKey, Settings, signatures};
+    use crate::{Settings, signatures};
     use bulkmark_mail::RawMessage;
+    use bulkmark_types::FederationKey;
 
     fn of(text: &str) -> Signatures {
         let raw = RawMessage::from_bytes(format!("Subject: x\n\n{text}\n").as_bytes()).unwrap();

@@ -21,7 +21,6 @@ use crate::history::update::Update;
 use crate::history::vector::{Mark, Origin};
 use crate::history::window::{Calendar, PEOPLE_WINDOW, Window};
 use crate::settings::Settings;
-use crate::trust;
 use bulkmark_types::{FederationKey, ReporterId, Signature, UNIT, nomination, revocation};
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -175,7 +174,7 @@ fn voices_beyond_the_bound_are_not_kept() {
     site.say(&word(trusted, 3, later));
     assert_eq!(site.counts().trust.standings.established(), 12);
 
-    let settings = trust::Settings::new(1.0, 1000.0, 3 * UNIT).unwrap();
+    let settings = bulkmark_trust::Settings::new(1.0, 1000.0, 3 * UNIT).unwrap();
     let weighing = Weighing { settings, thousandths: 1000, ..Weighing::default() };
     let mut counted = |who| site.say(&Saying { weighing, ..word(who, 2, later) }).counted;
     assert_eq!((0..300).map(&mut counted).sum::<usize>(), 256);
