@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! bulkmark finds bulk mail by counting.
 //!
-//! The way of a message, and the rooms on it:
+//! The way of a message, through the rooms of this crate and the crates of `crates/`:
 //!
 //! ```text
-//! SMTP -> milter -> mail (parse, decode, text) -> signature -> ledger (count) -> verdict (by policy: white list, threshold)
-//!      -> action to the MTA, header, log line
+//! SMTP -> milter -> judging -> bulkmark-mail (parse, decode, text) -> bulkmark-signature -> bulkmark-ledger (count)
+//!      -> bulkmark-verdict (by bulkmark-policy: white lists, thresholds) -> action to the MTA, header, log line
 //! ```
 //!
-//! `mail`, `signature`, `policy` and `verdict` are pure: no clock, no file, no socket. `milter` and `ledger` are the edge. `text` makes what comes from outside fit to be shown, `net` has
-//! sockets and HTTP for all that listen, `table` asks servers of tables for white lists, `verify` DNS for keys and records, `directory` the files of a state directory. `correspondents` remembers whom one's own users write to. `sync` carries counts between machines, `server` hands them out, and by `control`
-//! other commands ask a daemon. `activity` is what a daemon did, and `page` shows it. `tune` judges an archive's mail. `trust` tells whom to believe who reports. `config`
-//! fills the settings of all rooms from a file; `command` puts everything together. ARCHITECTURE.md has the whole picture, and
-//! `tests/layering.rs` holds which room may use which.
+//! `milter` and `doors` are the two edges at which messages come in; `judging` has each counted and judged, and explains it. `lookup` asks name servers
+//! for keys and records, and servers of tables, both for white lists. `server` hands counts out, and over the socket of `control`
+//! commands ask a daemon. `activity` has the numbers of a daemon since its start, and `page` shows them. `tune` judges the mail of an archive. `net` has
+//! sockets, HTTP and rates for all that listen, `telemetry` the log. `config` fills the settings of all rooms from a file; `command` puts
+//! everything together. ARCHITECTURE.md has the whole picture, and `tests/pure/layering.rs` holds which room may use which.
 
 // Beside the lints of Cargo.toml, for the program only: tests unwrap, and speak the milter's big-endian protocol.
 // Nothing from outside is to end in a panic.
@@ -28,7 +28,6 @@ pub mod command;
 pub mod config;
 pub mod control;
 pub mod doors;
-pub mod explain;
 pub mod judging;
 pub mod lookup;
 pub mod milter;

@@ -6,9 +6,9 @@ use super::show::called;
 use super::signature::read_message;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control;
-use crate::explain::{Case, Judged, Source, find};
-use crate::lookup::Tables;
-use crate::lookup::{Evidence, Verifiers};
+use crate::judging::{Case, Judged, Source, find};
+
+use crate::lookup::{Evidence, Tables, Verifiers};
 use anyhow::Context;
 use bulkmark_counts::{Hold, Shares};
 use bulkmark_mail::RawMessage;

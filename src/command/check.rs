@@ -3,7 +3,7 @@
 
 use super::asker::MessageArgs;
 use super::output::{failed, output};
-use crate::explain::exempt;
+use crate::judging::exempt;
 use bulkmark_policy::{Held, Verdict};
 use bulkmark_verdict::{Answer, BodyCount, Finding, NearCount, SpamWeight};
 use std::io::{self, Write};

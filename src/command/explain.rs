@@ -4,7 +4,7 @@
 use super::asker::{Asker, MessageArgs};
 use super::output::{output, print};
 use super::show::time;
-use crate::explain::{Explained, Explanation, People};
+use crate::judging::{Explained, Explanation, People};
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Held, Verdict, Weight};
 use std::fmt::Write as _;

@@ -5,8 +5,7 @@ use super::access::{Access, Denied};
 use super::envelope::{Asked, asked};
 use super::head::Head;
 use crate::activity::{Door, Request as Done};
-use crate::explain::Explanation;
-use crate::judging::{Judgement, Message, Service, explain, judge};
+use crate::judging::{Explanation, Judgement, Message, Service, Thresholds, decides, explain, judge};
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -14,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::post;
 use bulkmark_mail::MAX_BODY;
-use bulkmark_verdict::{Answer, Finding, because};
+use bulkmark_verdict::{Answer, because};
 use serde::Serialize;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -58,7 +57,7 @@ struct Told {
     /// Why, as a sentence.
     because: String,
     /// Of the policy that decides.
-    thresholds: Limits,
+    thresholds: Thresholds,
     /// Whether the message was counted by this request.
     counted: bool,
     header: Field,
@@ -67,14 +66,6 @@ struct Told {
     /// As before this request, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     explained: Option<Explanation>,
-}
-
-/// From which count or weight on a message is bulk or spam.
-#[derive(Serialize)]
-struct Limits {
-    body: u32,
-    near: u32,
-    spam: u32,
 }
 
 /// The header field that the milter would add.
@@ -195,21 +186,13 @@ fn tell(message: &Message, judgement: Judgement) -> Told {
     let (rules, envelope) = (&message.rules, &message.envelope);
     let Judgement { finding, outcome, content, reported } = judgement;
     let answer = Answer::of(rules, envelope, content.as_ref(), &finding);
-    let by = match &finding {
-        Finding::Counted(counted) => counted.decision.by,
-        _ => rules.parties(envelope).first().map(|party| party.by).unwrap_or_default(),
-    };
     let low = content.as_ref().and_then(|content| content.signatures.body.err());
-    let thresholds = rules.terms(by).thresholds;
+    let thresholds = rules.terms(decides(rules, envelope, &finding)).thresholds;
     let (_, because) = because(&finding, thresholds, low);
     Told {
         answer: Answer { action: Some(outcome.action.to_string()), ..answer },
         because,
-        thresholds: Limits {
-            body: thresholds.body.get(),
-            near: thresholds.near.get(),
-            spam: thresholds.spam.get(),
-        },
+        thresholds: thresholds.into(),
         counted: reported > 0,
         header: Field { name: rules.header.as_str().to_owned(), value: outcome.header },
         reply: outcome.reply.map(|reply| Reply { code: reply.code, status: reply.status, text: reply.text }),

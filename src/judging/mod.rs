@@ -2,7 +2,7 @@
 //! The one way of a message to its verdict, whoever brings it: the milter, or another door.
 //!
 //! A door collects a [`Message`], within the bounds of all (`budget`). [`judge`] has it read (`readers`), has the ledger asked as
-//! [`verdict`](crate::verdict) says, and tells log, metrics and page of it; [`explain`] says why, to whoever asks for that. What people and traps say of mail goes by
+//! `bulkmark-verdict` says, and tells log, metrics and page of it; [`explain`] says why, to whoever asks for that. What people and traps say of mail goes by
 //! [`take_report`]. [`Service`] is what all have in common.
 
 mod budget;
@@ -30,7 +30,9 @@ mod twice;
 
 pub use budget::Account as Hold;
 pub use digests::{Opinion, opinions, take_digest};
-pub use explain::explain;
+pub use explain::{
+    Case, Explained, Explanation, Judged, People, Source, Thresholds, decides, exempt, explain, find,
+};
 pub use judge::judge;
 pub use judgement::Judgement;
 pub use look_back::look_back;

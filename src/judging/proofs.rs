@@ -2,24 +2,48 @@
 //! Has bulk verified that a white list may want.
 
 use super::service::Service;
-use crate::lookup::{Case, Evidence, Found};
+use crate::lookup::{Case, Evidence, Found, Verified, Verifiers};
 use bulkmark_policy::{Counts, Party};
 use bulkmark_verdict::{Content, Envelope, Rules, to_verify};
 use log::Level;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Verifies what a message claims, as far as an entry asks for it and the message is bulk; until the deadline at most.
 pub(super) async fn prove(
     service: &Service,
     rules: &Rules,
-    (envelope, parties): (&Envelope, &[Party<'_>]),
-    (content, evidence): (&mut Content, Option<&Evidence>),
+    to: (&Envelope, &[Party<'_>]),
+    claims: (&mut Content, Option<&Evidence>),
     counts: Counts,
     deadline: Instant,
 ) {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let Some(verified) = verify(&service.verifiers, rules, to, claims, counts, left).await else { return };
+    let id = to.0.id();
+    if let Some(unverified) = &verified.unverified {
+        let then =
+            if rules.authentication.act_when_unverified { "treated as unverified" } else { "only marked" };
+        log::warn!("{id}: bulk that a white list may want is {then}: {}", unverified.detail);
+    }
+    if log::log_enabled!(Level::Debug) {
+        let found: Vec<_> = verified.found.iter().map(Found::to_string).collect();
+        log::debug!("{id}: {}", found.join("; "));
+    }
+}
+
+/// Verifies what a message with these counts claims, and notes in its content what is proven; none where no entry asks for anything.
+pub(super) async fn verify(
+    verifiers: &Verifiers,
+    rules: &Rules,
+    (envelope, parties): (&Envelope, &[Party<'_>]),
+    (content, evidence): (&mut Content, Option<&Evidence>),
+    counts: Counts,
+    within: Duration,
+) -> Option<Verified> {
     let asked = to_verify(rules, parties, envelope, content, counts);
     if asked.is_empty() {
-        return;
+        return None;
     }
     let name = envelope.host.clone().unwrap_or_else(|| "unknown".to_owned());
     let case = Case {
@@ -30,18 +54,9 @@ pub(super) async fn prove(
         sender: envelope.sender.clone().unwrap_or_default(),
         host: rules.hostname.clone().unwrap_or_else(|| "localhost".to_owned()),
     };
-    let left = deadline.saturating_duration_since(Instant::now());
-    let verified = service.verifiers.verify(&rules.authentication, case, left).await;
-    let id = envelope.id();
-    if let Some(unverified) = &verified.unverified {
-        let then =
-            if rules.authentication.act_when_unverified { "treated as unverified" } else { "only marked" };
-        log::warn!("{id}: bulk that a white list may want is {then}: {}", unverified.detail);
-        content.unverified = Some(unverified.reason);
-    }
-    if log::log_enabled!(Level::Debug) {
-        let found: Vec<_> = verified.found.iter().map(Found::to_string).collect();
-        log::debug!("{id}: {}", found.join("; "));
-    }
-    content.proven = verified.proven;
+    let verified = verifiers.verify(&rules.authentication, case, within).await;
+    content.unverified =
+        verified.unverified.as_ref().map(|unverified| unverified.reason).or(content.unverified);
+    content.proven.clone_from(&verified.proven);
+    Some(verified)
 }

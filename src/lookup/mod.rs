@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Verifies DKIM, SPF and DMARC, where a white list asks for it and nobody else is trusted to: `authenticate = "self"`.
+//! Asks other servers about bulk that a white list may want: name servers, and servers of tables.
 //!
-//! [`Evidence`] is taken of a message while it is at hand: its header as it came, and what its body hashes to. Once it is known
-//! that the message is bulk, a verifier holds that against what DNS says, within a bounded time.
+//! `verifier` verifies DKIM, SPF and DMARC with `authenticate = "self"`. [`Evidence`] is taken from a message while it is at hand: its header as
+//! it came, and the hash of its body. Once the message is known to be bulk, a verifier compares both with DNS (`resolver`), within a
+//! bounded time. `table` asks the tables of white lists that a server has.
 
 mod evidence;
 mod resolver;

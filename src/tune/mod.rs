@@ -2,7 +2,7 @@
 //! What bulkmark would have done with the mail of an archive.
 //!
 //! [`Archive`] finds the files, [`Index`] the messages in them and when each came, and [`replay`] has them counted in that
-//! order and judged as [`verdict`](crate::verdict) does: signatures on all cores, one ledger, white list and thresholds of a configuration. What
+//! order and judged as `bulkmark-verdict` does: signatures on all cores, one ledger, white list and thresholds of a configuration. What
 //! it finds is a [`Tuning`]; [`plot`] draws it.
 //!
 //! Memory: 24 bytes for each message and about 80 for each file; two messages for each core; one number for each

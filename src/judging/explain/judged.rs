@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Asks all that the milter would ask of a message that it had not counted yet.
 
+use super::super::proofs::verify;
 use super::people::People;
 use super::source::{Case, Source};
-use crate::lookup::{self, Found};
+use crate::lookup::Found;
 use bulkmark_counts::Shares;
 use bulkmark_policy::{Correspondence, Counts};
 use bulkmark_signature::near;
 use bulkmark_verdict::{
     Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Question, Rules, questions,
-    to_verify,
 };
 
 /// Pairs of a recipient and an address that are asked for: they fit a line of the control socket.
@@ -115,26 +115,12 @@ impl Judged {
     async fn verify<S: Source>(&mut self, source: &S, case: Case<'_>) {
         let Case { rules, envelope, evidence } = case;
         let bulk = Counts { body: Some(u32::MAX), near: Some(u32::MAX), spam: None };
-        let asked = to_verify(rules, &rules.parties(envelope), envelope, &self.content, bulk);
-        if asked.is_empty() {
+        let (to, claims) = ((envelope, &*rules.parties(envelope)), (&mut self.content, evidence));
+        let within = rules.authentication.dns_timeout;
+        let Some(verified) = verify(source.verifiers(), rules, to, claims, bulk, within).await else {
             return;
-        }
-        let name = envelope.host.clone().unwrap_or_else(|| "unknown".to_owned());
-        let case = lookup::Case {
-            asked,
-            evidence: evidence.cloned(),
-            client: envelope.client,
-            helo: envelope.helo.clone().unwrap_or(name),
-            sender: envelope.sender.clone().unwrap_or_default(),
-            host: rules.hostname.clone().unwrap_or_else(|| "localhost".to_owned()),
         };
-        let settings = &rules.authentication;
-        let verified = source.verifiers().verify(settings, case, settings.dns_timeout).await;
-        if let Some(unverified) = &verified.unverified {
-            self.troubles.push(unverified.detail.to_string());
-            self.content.unverified = Some(unverified.reason);
-        }
-        self.content.proven = verified.proven;
+        self.troubles.extend(verified.unverified.map(|unverified| unverified.detail));
         self.verified = verified.found;
     }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Explains a message as `bulkmark explain` would, before it is counted: from the ledger at hand, and by the same code.
 
-use super::message::Message;
-use super::service::Service;
-use crate::explain::{Case, Explanation, Source, find};
-use crate::lookup::Tables;
-use crate::lookup::{Evidence, Verifiers};
+use super::super::message::Message;
+use super::super::service::Service;
+use super::explanation::Explanation;
+use super::judged::find;
+use super::source::{Case, Source};
+
+use crate::lookup::{Evidence, Tables, Verifiers};
 use bulkmark_counts::Shares;
 use bulkmark_ledger::{LedgerError, now};
 use bulkmark_sync::shares;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Who knows counts, and what else a milter knows: the daemon itself, or a command that asks it.
 
-use crate::lookup::Tables;
-use crate::lookup::{Evidence, Verifiers};
+use crate::lookup::{Evidence, Tables, Verifiers};
 use bulkmark_counts::Shares;
 use bulkmark_types::Signature;
 use bulkmark_verdict::{Envelope, Rules};

@@ -7,10 +7,10 @@ use super::people::People;
 use super::statement::Statement;
 use bulkmark_counts::Shares;
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::Verdict;
+use bulkmark_policy::{By, Verdict};
 use bulkmark_signature::near::{self, Bound, Known};
 use bulkmark_types::{Signature, outbound};
-use bulkmark_verdict::{Envelope, Finding, FromWhere, Missed, Rules, because};
+use bulkmark_verdict::{Answer, Envelope, Finding, FromWhere, Missed, Rules, because};
 use serde::Serialize;
 
 /// Everything that is told.
@@ -66,6 +66,21 @@ pub struct Thresholds {
     pub spam: u32,
 }
 
+impl From<&bulkmark_policy::Thresholds> for Thresholds {
+    fn from(of: &bulkmark_policy::Thresholds) -> Self {
+        Self { body: of.body.get(), near: of.near.get(), spam: of.spam.get() }
+    }
+}
+
+/// The party whose thresholds decide, or would if the message were counted.
+#[must_use]
+pub fn decides(rules: &Rules, envelope: &Envelope, finding: &Finding) -> By {
+    match finding {
+        Finding::Counted(counted) => counted.decision.by,
+        _ => rules.parties(envelope).first().map(|party| party.by).unwrap_or_default(),
+    }
+}
+
 /// How often a message was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Counted {
@@ -102,10 +117,7 @@ impl Explanation {
         shares: Vec<Shares>,
     ) -> Self {
         let Judged { finding, counts, near, people, content, verified, .. } = judged;
-        let by = match finding {
-            Finding::Counted(counted) => counted.decision.by,
-            _ => rules.parties(envelope).first().map(|party| party.by).unwrap_or_default(),
-        };
+        let by = decides(rules, envelope, finding);
         let limits = rules.terms(by).thresholds;
         let (verdict, mut because) = because(finding, limits, content.signatures.body.err());
         if verdict == Verdict::Clean {
@@ -115,29 +127,23 @@ impl Explanation {
             };
             because.extend(why.into_iter().flat_map(|why| ["; ", why]));
         }
-        let decision = match finding {
-            Finding::Counted(counted) => Some(&counted.decision),
-            Finding::Canary(_) | Finding::Exempt(_) | Finding::Unknown(..) => None,
-        };
-        let whitelist = decision.and_then(|decision| decision.whitelist.as_ref()).map(ToString::to_string);
-        let missed = if whitelist.is_none() { Missed::all(rules, envelope, content) } else { Vec::new() };
+        let Answer { milder, whitelist, missed, sources, held, .. } =
+            Answer::of(rules, envelope, Some(content), finding);
+        let is_counted = matches!(finding, Finding::Counted(_));
+        let missed = if is_counted { missed } else { Missed::all(rules, envelope, content) };
         let (body, of_near) = explained(rules, message, judged, shares);
         Self {
             verdict: verdict.to_string(),
             because,
             policy: rules.name(by).map(str::to_owned),
-            milder: decision.and_then(|decision| rules.name(decision.milder?)).map(str::to_owned),
-            thresholds: Thresholds {
-                body: limits.body.get(),
-                near: limits.near.get(),
-                spam: limits.spam.get(),
-            },
+            milder,
+            thresholds: limits.into(),
             counts: Counted { body: counts.body, near: counts.near },
             whitelist,
             missed,
             authentication: Statement::all(rules, message, verified),
-            sources: decision.and_then(|decision| FromWhere::of(rules, envelope, decision)),
-            held: decision.and_then(|decision| decision.held).map(|held| held.to_string()),
+            sources,
+            held,
             body,
             near: of_near,
             people: people.clone(),

@@ -2,17 +2,19 @@
 //! Why a message is bulk or not: what `bulkmark explain` prints, and the HTTP door tells whoever asks for it.
 //!
 //! [`find`] asks a [`Source`] all that the milter would ask of a message that it had not counted yet, and counts nothing. An [`Explanation`]
-//! says what each signature was made of, how often and when it was seen, and the verdict that follows.
+//! says what each signature was made of, how often and when it was seen, and the verdict that follows. [`explain`] makes one of the ledger at
+//! hand, a command of a daemon that it asks.
 
 mod explanation;
+mod here;
 mod judged;
 mod made_of;
 mod people;
 mod source;
 mod statement;
 
-pub use explanation::{Counted, Explained, Explanation, Thresholds};
+pub use explanation::{Explained, Explanation, Thresholds, decides};
+pub use here::explain;
 pub use judged::{Judged, exempt, find};
 pub use people::People;
 pub use source::{Case, Source};
-pub use statement::Statement;
