@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who may ask by HTTP.
+//! Who may ask: clients by their addresses, and by HTTP also by a token or by the name that they used.
 
 use crate::net::is_ours;
 use axum::http::{HeaderMap, header};
+use bulkmark_policy::Network;
 use sha2::{Digest, Sha256};
+use std::net::IpAddr;
 use std::path::Path;
 use subtle::ConstantTimeEq;
 
 /// Bytes of a token at most, and at least.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=256;
+
+/// Whether a client with this address may ask: one of this machine or of these networks. On a Unix socket, its mode tells.
+pub(super) fn may_ask(ip: Option<IpAddr>, networks: &[Network]) -> bool {
+    let Some(ip) = ip.map(|ip| ip.to_canonical()) else { return true };
+    ip.is_loopback() || networks.iter().any(|network| network.contains(ip))
+}
 
 /// What whoever asks must have.
 #[derive(Debug)]
@@ -79,6 +87,14 @@ impl Access {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+
+    #[test]
+    fn who_may_connect() {
+        let networks = ["192.0.2.0/24".parse().unwrap()];
+        let may = |ip: &str| may_ask(Some(ip.parse().unwrap()), &networks);
+        assert!(may("127.0.0.1") && may("::1") && may("::ffff:127.0.0.1") && may("192.0.2.9"));
+        assert!(!may("192.0.3.1") && !may("2001:db8::1") && may_ask(None, &networks));
+    }
 
     #[test]
     fn who_has_the_token_may_ask() {

@@ -7,9 +7,10 @@ use super::http;
 use super::pyzor;
 use super::razor;
 use super::settings::{DccifdSettings, HttpSettings, PyzorSettings, RazorSettings, Settings};
-use crate::activity::Door;
+use crate::activity::{Door, Open};
 use crate::judging::Service;
-use crate::net::{Address, Bounds, Crowd, HttpListener, Mode, Socket};
+use crate::net::{Accepted, Address, Bounds, Crowd, HttpListener, Member, Mode, Socket, serve_seated};
+use bulkmark_policy::Network;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,11 +124,27 @@ impl OpenDoors {
 
     /// Answers at a door until the end, and then waits for ever.
     pub async fn serve(&self, door: Door, service: &Arc<Service>, end: watch::Receiver<bool>) {
+        let open = || service.activity.doors.connections(door).begin();
         match door {
             Door::Milter => (),
-            Door::Http => self.serve_http(service, end).await,
-            Door::Dccifd => self.serve_dccifd(end).await,
-            Door::Razor => self.serve_razor(end).await,
+            Door::Http => {
+                if let Some((listener, context)) = &self.http {
+                    let (router, crowd) = (http::router(Arc::clone(context)), Crowd::new(self.bounds[0]));
+                    listener.serve(router, crowd, open, ended(end)).await.closed().await;
+                }
+            }
+            Door::Dccifd => {
+                if let Some((socket, context)) = &self.dccifd {
+                    let answer = |accepted, of| dccifd::connection(accepted, of, Arc::clone(context));
+                    serve_each((socket, self.bounds[1]), open, end, answer).await;
+                }
+            }
+            Door::Razor => {
+                if let Some((socket, context)) = &self.razor {
+                    let answer = |accepted, of| razor::connection(accepted, of, Arc::clone(context));
+                    serve_each((socket, self.bounds[2]), open, end, answer).await;
+                }
+            }
             Door::Pyzor => {
                 if let Some(context) = &self.pyzor {
                     pyzor::serve(Arc::clone(context), ended(end)).await;
@@ -136,34 +153,45 @@ impl OpenDoors {
         }
         std::future::pending().await
     }
+}
 
-    async fn serve_http(&self, service: &Arc<Service>, end: watch::Receiver<bool>) {
-        if let Some((listener, context)) = &self.http {
-            let router = http::router(Arc::clone(context));
-            let connections = service.activity.doors.connections(Door::Http);
-            let crowd = Crowd::new(self.bounds[0]);
-            listener.serve(router, crowd, || connections.begin(), ended(end)).await.closed().await;
+/// Has each connection of a door answered by a task of its own, until the end.
+async fn serve_each<F: Future<Output = ()> + Send + 'static>(
+    (socket, bounds): (&Arc<Socket>, Bounds),
+    open: impl Fn() -> Open,
+    end: watch::Receiver<bool>,
+    answer: impl Fn(Accepted, Member) -> F,
+) {
+    serve_seated(Arc::clone(socket), Crowd::new(bounds), ended(end), |accepted, member| {
+        let (open, answered) = (open(), answer(accepted, member));
+        async move {
+            answered.await;
+            drop(open);
         }
-    }
+    })
+    .await;
+}
 
-    async fn serve_dccifd(&self, end: watch::Receiver<bool>) {
-        if let Some((socket, context)) = &self.dccifd {
-            let crowd = Crowd::new(self.bounds[1]);
-            dccifd::serve(Arc::clone(socket), crowd, Arc::clone(context), ended(end)).await;
+/// Binds a door that other machines may reach only if the key `missing` is not missing.
+async fn bind(
+    address: &Address,
+    mode: Mode,
+    door: Door,
+    missing: Option<&'static str>,
+) -> Result<Socket, DoorError> {
+    let (bound, door) = (Socket::bind(address, mode.bits()).await, door.as_str());
+    let socket = bound.map_err(|reason| DoorError::Bind { address: address.to_string(), door, reason })?;
+    match missing {
+        Some(missing) if !socket.is_local() => {
+            Err(DoorError::Remote { address: socket.address(), door, missing })
         }
-    }
-
-    async fn serve_razor(&self, end: watch::Receiver<bool>) {
-        if let Some((socket, context)) = &self.razor {
-            let crowd = Crowd::new(self.bounds[2]);
-            razor::serve(Arc::clone(socket), crowd, Arc::clone(context), ended(end)).await;
-        }
+        _ => Ok(socket),
     }
 }
 
-async fn bind(address: &Address, mode: Mode, door: Door) -> Result<Socket, DoorError> {
-    let bound = Socket::bind(address, mode.bits()).await;
-    bound.map_err(|reason| DoorError::Bind { address: address.to_string(), door: door.as_str(), reason })
+/// The key that is missing if other machines can reach a door.
+fn networks(of: &[Network]) -> Option<&'static str> {
+    of.is_empty().then_some("networks")
 }
 
 async fn bind_http(
@@ -173,10 +201,8 @@ async fn bind_http(
 ) -> Result<(Arc<HttpListener>, Arc<http::Context>), DoorError> {
     let names = matches!(address, Address::Tcp(_)).then(|| settings.hosts.clone());
     let access = Access::new(settings.token_file.as_deref(), names).map_err(DoorError::Token)?;
-    let socket = bind(address, settings.listen_mode, Door::Http).await?;
-    if !socket.is_local() && settings.token_file.is_none() {
-        return Err(DoorError::Remote { address: socket.address(), door: "http", missing: "token-file" });
-    }
+    let missing = settings.token_file.is_none().then_some("token-file");
+    let socket = bind(address, settings.listen_mode, Door::Http, missing).await?;
     let context = http::Context { service: Arc::clone(service), access, timeout: settings.timeout };
     Ok((Arc::new(HttpListener::new(socket, None)), Arc::new(context)))
 }
@@ -186,10 +212,7 @@ async fn bind_dccifd(
     settings: &DccifdSettings,
     service: &Arc<Service>,
 ) -> Result<(Arc<Socket>, Arc<dccifd::Context>), DoorError> {
-    let socket = bind(address, settings.listen_mode, Door::Dccifd).await?;
-    if !socket.is_local() && settings.networks.is_empty() {
-        return Err(DoorError::Remote { address: socket.address(), door: "dccifd", missing: "networks" });
-    }
+    let socket = bind(address, settings.listen_mode, Door::Dccifd, networks(&settings.networks)).await?;
     let context = dccifd::Context { service: Arc::clone(service), settings: settings.clone() };
     Ok((Arc::new(socket), Arc::new(context)))
 }
@@ -200,10 +223,7 @@ async fn bind_razor(
     service: &Arc<Service>,
     state_dir: &Path,
 ) -> Result<(Arc<Socket>, Arc<razor::Context>), DoorError> {
-    let socket = bind(address, Mode::default(), Door::Razor).await?;
-    if !socket.is_local() && settings.networks.is_empty() {
-        return Err(DoorError::Remote { address: socket.address(), door: "razor", missing: "networks" });
-    }
+    let socket = bind(address, Mode::default(), Door::Razor, networks(&settings.networks)).await?;
     let accounts = razor::Accounts::read(state_dir)
         .map_err(|reason| DoorError::Accounts { path: state_dir.join(razor::ACCOUNTS), reason })?;
     let told = settings.told(&socket.address()).to_owned();

@@ -9,4 +9,4 @@ mod request;
 mod serve;
 
 pub use request::{Bad, Preamble, Request, Shows};
-pub(super) use serve::{Context, serve};
+pub(super) use serve::{Context, connection};

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Takes connections of dccifd's clients, and answers each.
+//! Answers the request that a client of dccifd has.
 
+use super::super::access::may_ask;
 use super::super::head::Head;
 use super::super::settings::DccifdSettings;
 use super::reply::{Found, Style, reply};
 use super::request::{Bad, Preamble, Request, Shows};
 use crate::activity::{Door, Request as Done};
 use crate::judging::{Hold, Judgement, Message, Refused, Service, Word, judge, take_report};
-use crate::net::{Accepted, Crowd, Member, Socket, Stream, serve_seated};
+use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;
 use bulkmark_mail::{MAX_BODY, header_fields};
 use bulkmark_verdict::{Envelope, Rules, Unknown};
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
@@ -51,27 +51,15 @@ enum Failure {
     NoRoom,
 }
 
-/// Answers until `end` is done.
-pub(in crate::doors) async fn serve(
-    socket: Arc<Socket>,
-    crowd: Arc<Crowd>,
+/// Answers on one connection.
+pub(in crate::doors) async fn connection(
+    Accepted { mut stream, ip }: Accepted,
+    member: Member,
     context: Arc<Context>,
-    end: impl Future<Output = ()>,
 ) {
-    serve_seated(socket, crowd, end, move |accepted, member| {
-        let context = Arc::clone(&context);
-        let open = context.service.activity.doors.connections(Door::Dccifd).begin();
-        async move {
-            connection(accepted, &member, &context).await;
-            drop(open);
-        }
-    })
-    .await;
-}
-
-async fn connection(Accepted { mut stream, ip }: Accepted, member: &Member, context: &Context) {
+    let context = &*context;
     let (doors, settings) = (&context.service.activity.doors, &context.settings);
-    if !may_ask(ip, settings) {
+    if !may_ask(ip, &settings.networks) {
         log::info!("dccifd: {ip:?} may not ask (doors.dccifd.networks)");
         return doors.add(Door::Dccifd, Done::Refused);
     }
@@ -101,12 +89,6 @@ async fn connection(Accepted { mut stream, ip }: Accepted, member: &Member, cont
         Ok(Err(e)) => log::debug!("dccifd: an answer was not taken: {e}"),
         Err(_) => log::debug!("dccifd: an answer was not taken in time"),
     }
-}
-
-/// Whether a client with this address may ask; on a Unix socket, its mode tells.
-fn may_ask(ip: Option<IpAddr>, settings: &DccifdSettings) -> bool {
-    let Some(ip) = ip.map(|ip| ip.to_canonical()) else { return true };
-    ip.is_loopback() || settings.networks.iter().any(|network| network.contains(ip))
 }
 
 async fn read(stream: &mut Stream, context: &Context) -> Result<Received, Failure> {

@@ -2,7 +2,7 @@
 //! The protocol of Razor2, for razor-agents and for the plugin of SpamAssassin: discovery, catalogue and nomination at one address.
 //!
 //! Its clients make signatures themselves and tell no message. `lines` finds lines and batches, `request` reads one line. `session` is what
-//! one client said of itself, `answer` what it is told, `serve` takes connections. `accounts` are its users, `secret` how they prove who they
+//! one client said of itself, `answer` what it is told, `serve` answers on a connection. `accounts` are its users, `secret` how they prove who they
 //! are. What users say of signatures is counted as what people say of messages is, so the whole federation knows.
 
 mod accounts;
@@ -16,4 +16,4 @@ mod session;
 pub(super) use accounts::{Accounts, FILE as ACCOUNTS};
 pub use lines::{Asked, Bad, Lines};
 pub use request::{Digest, Request};
-pub(super) use serve::{Context, serve};
+pub(super) use serve::{Context, connection};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Takes connections of Razor's clients, and answers what they ask.
+//! Answers what a client of Razor asks.
 
+use super::super::access::may_ask;
 use super::accounts::Accounts;
 use super::answer::{Answer, greeting, write_batch, write_one};
 use super::lines::{Asked, Bad, Lines};
@@ -9,7 +10,7 @@ use super::session::{PAUSE, Session};
 use crate::activity::{Door, Request as Done};
 use crate::doors::settings::RazorSettings;
 use crate::judging::{Refused, Service, opinions, take_digest};
-use crate::net::{Accepted, Crowd, Member, Socket, Stream, serve_seated};
+use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;
 use bulkmark_types::{Signature, UNIT, foreign};
 use std::io;
@@ -43,31 +44,18 @@ enum End {
     Late,
 }
 
-/// Answers until `end` is done.
-pub(in crate::doors) async fn serve(
-    socket: Arc<Socket>,
-    crowd: Arc<Crowd>,
+/// Answers on one connection.
+pub(in crate::doors) async fn connection(
+    Accepted { mut stream, ip }: Accepted,
+    member: Member,
     context: Arc<Context>,
-    end: impl Future<Output = ()>,
 ) {
-    serve_seated(socket, crowd, end, move |accepted, member| {
-        let context = Arc::clone(&context);
-        let open = context.service.activity.doors.connections(Door::Razor).begin();
-        async move {
-            connection(accepted, &member, &context).await;
-            drop(open);
-        }
-    })
-    .await;
-}
-
-async fn connection(Accepted { mut stream, ip }: Accepted, member: &Member, context: &Arc<Context>) {
     let doors = &context.service.activity.doors;
-    if !may_ask(ip, &context.settings) {
+    if !may_ask(ip, &context.settings.networks) {
         log::info!("razor: {ip:?} may not ask (doors.razor.networks)");
         return doors.add(Door::Razor, Done::Refused);
     }
-    match Box::pin(converse(&mut stream, (member, ip), context)).await {
+    match Box::pin(converse(&mut stream, (&member, ip), &context)).await {
         Ok(()) | Err(End::Silent) => (),
         Err(End::Late) => {
             log::debug!("razor: {}", End::Late);
@@ -83,12 +71,6 @@ async fn connection(Accepted { mut stream, ip }: Accepted, member: &Member, cont
             let _ = timeout(context.settings.timeout, stream.write_all(text.as_bytes())).await;
         }
     }
-}
-
-/// Whether a client with this address may ask.
-fn may_ask(ip: Option<IpAddr>, settings: &RazorSettings) -> bool {
-    let Some(ip) = ip.map(|ip| ip.to_canonical()) else { return false };
-    ip.is_loopback() || settings.networks.iter().any(|network| network.contains(ip))
 }
 
 async fn converse(
@@ -256,19 +238,5 @@ async fn say(digest: Digest, side: Side, session: &Session, context: &Context) -
             log::info!("razor: {why}");
             Answer::Refused
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_may_connect() {
-        let settings =
-            RazorSettings { networks: vec!["192.0.2.0/24".parse().unwrap()], ..RazorSettings::default() };
-        let may = |ip: &str| may_ask(Some(ip.parse().unwrap()), &settings);
-        assert!(may("127.0.0.1") && may("::1") && may("::ffff:127.0.0.1") && may("192.0.2.9"));
-        assert!(!may("192.0.3.1") && !may("2001:db8::1") && !may_ask(None, &settings));
     }
 }
