@@ -5,7 +5,7 @@
 //! socket that systemd opened. `accept` takes connections, as many as are allowed; `http` answers requests on them, by `tls` or plain,
 //! and `body` is an answer that is made while it is sent. `seated` takes connections for whom there is a place, and `host` knows by
 //! which names one is asked. `certificate` says for whom one is, and how long. `crowd` knows who is connected, and who has to go when
-//! there are too many, by what was `heard` of them.
+//! there are too many, by what was `heard` of them. `rate` says how often somebody may ask.
 
 mod accept;
 mod activation;
@@ -19,6 +19,7 @@ mod http;
 mod listen;
 mod mode;
 mod network;
+mod rate;
 mod seated;
 mod socket;
 mod tls;
@@ -34,6 +35,7 @@ pub use http::{Caller, HttpListener, Open};
 pub use listen::Listen;
 pub use mode::Mode;
 pub use network::network_of;
+pub use rate::{Paid, Rate};
 pub use seated::serve_seated;
 pub use socket::Socket;
 pub use tls::{TlsError, TlsFiles, TlsKeys};

@@ -7,10 +7,9 @@ use super::refusals::Refusals;
 use super::settings::Settings;
 use super::strangers::Strangers;
 use crate::control::ClientStatus;
-use crate::net::Caller;
+use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
 use bulkmark_types::told;
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -71,6 +70,13 @@ struct Activity {
     heard: Option<Instant>,
 }
 
+/// Holds a client to its rate.
+struct Meter {
+    rate: NonZeroU32,
+    limit: Rate,
+    paid: Paid,
+}
+
 pub(super) struct Gate {
     clients: ArcSwap<Clients>,
     /// Where they are written, and the state of that file when it was read.
@@ -81,8 +87,8 @@ pub(super) struct Gate {
     rate: NonZeroU32,
     pub(super) strangers: Strangers,
     checks: Checks,
-    /// Of each client, its rate and the meter that holds it.
-    meters: Mutex<HashMap<String, (NonZeroU32, Arc<DefaultDirectRateLimiter>)>>,
+    /// Of each client.
+    meters: Mutex<HashMap<String, Meter>>,
     activity: Mutex<HashMap<String, Activity>>,
     /// Clients that were removed together with their counts, and when that was seen.
     withdrawn: Mutex<HashMap<String, Instant>>,
@@ -277,24 +283,19 @@ impl Gate {
 
     /// Whether a client may send so many reports now.
     pub(super) fn admit(&self, client: &Client, reports: usize) -> Result<(), Refused> {
-        let Some(reports) = u32::try_from(reports).ok().and_then(NonZeroU32::new) else { return Ok(()) };
+        let Ok(reports) = u32::try_from(reports) else { return Ok(()) };
         let rate = client.rate.unwrap_or(self.rate);
-        let meter = {
-            let mut meters = self.meters.lock();
-            let new = || {
-                // One whole batch must fit, however low the rate.
-                let burst = rate.max(WHOLE_BATCH);
-                (rate, Arc::new(RateLimiter::direct(Quota::per_second(rate).allow_burst(burst))))
-            };
-            let meter = meters.entry(client.name.clone()).or_insert_with(new);
-            if meter.0 != rate {
-                *meter = new();
-            }
-            Arc::clone(&meter.1)
+        let new = || {
+            // One whole batch must fit, however low the rate.
+            let limit = Rate::new(rate, Duration::from_secs(1), rate.max(WHOLE_BATCH));
+            Meter { rate, limit, paid: Paid::default() }
         };
-        match meter.check_n(reports) {
-            Ok(Ok(())) => Ok(()),
-            _ => Err(Refused::Rate),
+        let mut meters = self.meters.lock();
+        let meter = meters.entry(client.name.clone()).or_insert_with(new);
+        if meter.rate != rate {
+            *meter = new();
         }
+        let is_admitted = meter.limit.admits(&mut meter.paid, reports, Instant::now());
+        if is_admitted { Ok(()) } else { Err(Refused::Rate) }
     }
 }

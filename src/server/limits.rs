@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How much one who asks may do.
 
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use crate::net::{Paid, Rate};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -69,34 +69,39 @@ impl Failures {
 
 /// Single questions a minute.
 pub(super) struct Checks {
+    rate: Rate,
+    paid: Mutex<Askers>,
+}
+
+struct Askers {
     /// There are no more of them than clients.
-    clients: DefaultKeyedRateLimiter<Who>,
-    strangers: DefaultKeyedRateLimiter<Who>,
+    clients: HashMap<Who, Paid>,
+    strangers: HashMap<Who, Paid>,
     /// When those strangers were forgotten last who may ask as many as ever.
-    tidied: Mutex<Instant>,
+    tidied: Instant,
 }
 
 impl Checks {
     pub(super) fn new(a_minute: NonZeroU32) -> Self {
-        let limiter = || RateLimiter::keyed(Quota::per_minute(a_minute));
-        Self { clients: limiter(), strangers: limiter(), tidied: Mutex::new(Instant::now()) }
+        let askers = Askers { clients: HashMap::new(), strangers: HashMap::new(), tidied: Instant::now() };
+        Self { rate: Rate::new(a_minute, MINUTE, a_minute), paid: Mutex::new(askers) }
     }
 
     /// Whether one more may be answered now.
     pub(super) fn admit(&self, who: &Who) -> bool {
+        let (mut askers, now) = (self.paid.lock(), Instant::now());
+        let Askers { clients, strangers, tidied } = &mut *askers;
         if !who.is_stranger() {
-            return self.clients.check_key(who).is_ok();
+            return self.rate.admits(clients.entry(who.clone()).or_default(), 1, now);
         }
-        if self.strangers.len() >= MAX_REMEMBERED {
-            let mut tidied = self.tidied.lock();
-            if tidied.elapsed() >= Duration::from_secs(1) {
-                *tidied = Instant::now();
-                self.strangers.retain_recent();
-                self.strangers.shrink_to_fit();
-            }
+        if strangers.len() >= MAX_REMEMBERED && now.duration_since(*tidied) >= Duration::from_secs(1) {
+            *tidied = now;
+            strangers.retain(|_, paid| !self.rate.is_over(*paid, now));
+            strangers.shrink_to_fit();
         }
         // With more addresses than that within a minute somebody is up to something, and none is answered.
-        self.strangers.len() < 2 * MAX_REMEMBERED && self.strangers.check_key(who).is_ok()
+        strangers.len() < 2 * MAX_REMEMBERED
+            && self.rate.admits(strangers.entry(who.clone()).or_default(), 1, now)
     }
 }
 
@@ -130,7 +135,7 @@ mod tests {
         for n in 0..3 * u32::try_from(MAX_REMEMBERED).unwrap() {
             checks.admit(&Who::Network(address(n)));
         }
-        assert!(checks.strangers.len() <= 2 * MAX_REMEMBERED);
+        assert!(checks.paid.lock().strangers.len() <= 2 * MAX_REMEMBERED);
         assert!(checks.admit(&Who::Client("another".into())), "a client does not suffer from strangers");
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The loop over the socket: takes what is there, asks the ledger once for all of it, and answers.
 
+use super::super::access::may_ask;
 use super::accounts::{Accounts, Signed, Unsigned};
 use super::answer::{Counts, Denied, NEVER_COUNTED, PONG, Told, write};
 use super::rate::Rates;
@@ -14,7 +15,7 @@ use arc_swap::ArcSwap;
 use bulkmark_counts::Side;
 use parking_lot::Mutex;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
@@ -130,11 +131,6 @@ impl Context {
     /// Whether only this machine can reach it.
     pub(in crate::doors) fn is_local(&self) -> bool {
         self.at.ip().to_canonical().is_loopback()
-    }
-
-    fn may_ask(&self, ip: IpAddr) -> bool {
-        let ip = ip.to_canonical();
-        ip.is_loopback() || self.settings.networks.iter().any(|network| network.contains(ip))
     }
 
     fn add(&self, done: Done) {
@@ -318,7 +314,6 @@ pub(in crate::doors) fn tell_faults(accounts: &Accounts) {
 
 /// Answers until `end` is done.
 pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Output = ()>) {
-    let begun = Instant::now();
     let mut rates = Rates::new(context.settings.max_rate);
     // One byte more than is taken, to see what is longer.
     let (mut piece, mut answer, mut waiting) = (vec![0; MOST + 1], Vec::new(), Vec::new());
@@ -342,7 +337,7 @@ pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Outp
             continue;
         }
         let now = bulkmark_ledger::now();
-        let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX / 2);
+        let read = Instant::now();
         for _ in 0..together {
             let (size, from) = match context.socket.try_recv_from(&mut piece) {
                 Ok(received) => received,
@@ -353,7 +348,7 @@ pub(in crate::doors) async fn serve(context: Arc<Context>, end: impl Future<Outp
                     break;
                 }
             };
-            if !context.may_ask(from.ip()) || !rates.admits(from.ip(), micros) {
+            if !may_ask(Some(from.ip()), &context.settings.networks) || !rates.admits(from.ip(), read) {
                 context.add(Done::Refused);
                 continue;
             }
