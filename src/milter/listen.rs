@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Where the milter listens, and how connections are taken.
 
-use super::crowd::Crowd;
-use super::stream::Coalescing;
-use crate::activity::Connections;
+use crate::activity::{Connections, Open};
 use crate::net::{self, Acceptor, Activation, ActivationError, Address, Mode, Stream};
-use indymilter::Listener;
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +20,6 @@ pub struct BindError {
 pub struct Socket {
     acceptor: Acceptor,
     connections: Arc<Connections>,
-    crowd: Arc<Crowd>,
 }
 
 impl Socket {
@@ -59,7 +55,7 @@ impl Socket {
     }
 
     fn new(socket: net::Socket, connections: Arc<Connections>) -> Self {
-        Self { acceptor: Acceptor::new(Arc::new(socket)), connections, crowd: Arc::default() }
+        Self { acceptor: Acceptor::new(Arc::new(socket)), connections }
     }
 
     /// The bound address in Postfix's notation, with the port that the system chose where 0 was asked for.
@@ -72,18 +68,8 @@ impl Socket {
         }
     }
 
-    /// The connections that were taken and are still open.
-    pub(super) fn crowd(&self) -> &Crowd {
-        &self.crowd
-    }
-}
-
-impl Listener for Socket {
-    type Io = Coalescing<Stream>;
-
-    /// Never fails.
-    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Io>> {
-        let accepted = ready!(self.acceptor.poll_accept(cx));
-        Poll::Ready(Ok(Coalescing::new(accepted.stream, self.connections.begin(), self.crowd.enter())))
+    /// The next connection, and what counts it until dropped.
+    pub(super) fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<(Stream, Open)> {
+        self.acceptor.poll_accept(cx).map(|accepted| (accepted.stream, self.connections.begin()))
     }
 }

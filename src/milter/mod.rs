@@ -5,9 +5,9 @@
 //! [judged](crate::judging), and the MTA is answered with a header or a refusal (`callbacks`).
 
 mod callbacks;
-mod crowd;
 mod listen;
 mod listeners;
+mod place;
 mod serve;
 mod session;
 mod stream;

@@ -2,9 +2,12 @@
 //! The life of the service, from the first connection to the last.
 
 use super::callbacks::callbacks;
-use super::crowd::Crowd;
 use super::listen::Socket;
+use super::place::Place;
+use super::stream::Coalescing;
+use crate::activity::Open;
 use crate::judging::Service;
+use crate::net::{self, Crowd, Seat, Stream};
 use indymilter::Listener;
 use std::io;
 use std::pin::Pin;
@@ -12,7 +15,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use tokio::time::{Interval, MissedTickBehavior, interval};
 
 /// How long a shutdown waits for messages that are being sent. Below systemd's usual 90 s and long enough for a slow
 /// client to finish; what is cut then is tried again by its sender.
@@ -23,9 +25,6 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(7210);
 
 /// How often it is said that all connections are taken.
 const WARN_INTERVAL: Duration = Duration::from_secs(60);
-
-/// How often it is seen whether a silent connection may be closed, while another one waits.
-const TICK: Duration = Duration::from_millis(250);
 
 /// How many connections there may be.
 #[derive(Debug, Clone, Copy)]
@@ -49,13 +48,13 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let (stopped, stop) = watch::channel(false);
-    let mut tick = interval(TICK);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // All come from a few addresses, and nobody is known by name.
+    let of_crowd = net::Bounds { all: bounds.connections, address: usize::MAX, known: usize::MAX };
     let accepting = Accepting {
         socket: Some(socket),
+        crowd: Crowd::new(of_crowd),
         bounds,
         next: None,
-        tick,
         warned: None,
         stop: Box::pin(wait_until_true(stop.clone())),
     };
@@ -84,45 +83,60 @@ async fn wait_until_true(mut flag: watch::Receiver<bool>) {
     let _ = flag.wait_for(|flag| *flag).await;
 }
 
+/// A connection that was taken, and its way to a place.
+struct Waiting {
+    stream: Stream,
+    open: Open,
+    seat: Pin<Box<dyn Future<Output = Option<Seat>> + Send>>,
+}
+
 /// Takes connections until it is told to stop; then the socket is closed and the MTA finds nobody there.
 struct Accepting {
     socket: Option<Socket>,
+    crowd: Arc<Crowd>,
     bounds: Bounds,
-    /// One that was taken, and waits until there is a place for it.
-    next: Option<<Socket as Listener>::Io>,
-    /// Since nobody tells when a silent connection has become one that may go.
-    tick: Interval,
+    next: Option<Waiting>,
     /// When it was last said that no more connections are taken, and how many had been closed by then.
     warned: Option<(Instant, u64)>,
     stop: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Listener for Accepting {
-    type Io = <Socket as Listener>::Io;
+    type Io = Coalescing<Stream>;
 
+    /// Never fails.
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Self::Io>> {
         if self.socket.is_some() && self.stop.as_mut().poll(cx).is_ready() {
             (self.socket, self.next) = (None, None);
         }
         let Some(socket) = &mut self.socket else { return Poll::Pending };
-        if self.next.is_none() {
-            self.next = Some(ready!(socket.poll_accept(cx))?);
+        loop {
+            let mut next = match self.next.take() {
+                Some(next) => next,
+                None => {
+                    let ((stream, open), crowd) = (ready!(socket.poll_accept(cx)), Arc::clone(&self.crowd));
+                    Waiting { stream, open, seat: Box::pin(async move { crowd.enter(None).await }) }
+                }
+            };
+            let seat = next.seat.as_mut().poll(cx);
+            if self.crowd.open() >= self.bounds.connections
+                && warn(&mut self.warned, &self.crowd, self.bounds)
+            {
+                self.warned = Some((Instant::now(), self.crowd.sent_away()));
+            }
+            match seat {
+                Poll::Pending => {
+                    self.next = Some(next);
+                    return Poll::Pending;
+                }
+                // Only an address can have too many.
+                Poll::Ready(None) => (),
+                Poll::Ready(Some(seat)) => {
+                    let place = Place::new(seat, self.bounds.idle);
+                    return Poll::Ready(Ok(Coalescing::new(next.stream, next.open, place)));
+                }
+            }
         }
-        let crowd = socket.crowd();
-        if crowd.len() >= self.bounds.connections && warn(&mut self.warned, crowd, self.bounds) {
-            self.warned = Some((Instant::now(), crowd.closed()));
-        }
-        // First, so that nobody ends unnoticed.
-        crowd.wake_when_one_ends(cx.waker());
-        if crowd.len() <= self.bounds.connections
-            && let Some(next) = self.next.take()
-        {
-            next.begin();
-            return Poll::Ready(Ok(next));
-        }
-        crowd.close_one(self.bounds.idle, Instant::now());
-        while self.tick.poll_tick(cx).is_ready() {}
-        Poll::Pending
     }
 }
 
@@ -131,7 +145,7 @@ fn warn(warned: &mut Option<(Instant, u64)>, crowd: &Crowd, bounds: Bounds) -> b
     if warned.is_some_and(|(at, _)| at.elapsed() < WARN_INTERVAL) {
         return false;
     }
-    let closed = crowd.closed() - warned.map_or(0, |(_, closed)| closed);
+    let closed = crowd.sent_away() - warned.map_or(0, |(_, closed)| closed);
     let told = match closed {
         0 => String::new(),
         closed => {

@@ -5,7 +5,7 @@
 //! segments, and the second may wait 40 ms for the acknowledgement of the first. So packets that change the message
 //! are held back until the reply that must follow them.
 
-use super::crowd::Place;
+use super::place::Place;
 use crate::activity::Open;
 use std::io;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ const MAX_HELD: usize = 64 << 10;
 
 /// A stream of milter packets.
 #[derive(Debug)]
-pub struct Coalescing<S> {
+pub(super) struct Coalescing<S> {
     inner: S,
     pending: Vec<u8>,
     /// How much of `pending` is made of whole packets that are held back.
@@ -32,11 +32,6 @@ pub struct Coalescing<S> {
 impl<S> Coalescing<S> {
     pub(super) const fn new(inner: S, open: Open, place: Place) -> Self {
         Self { inner, pending: Vec::new(), held: 0, place, _open: open }
-    }
-
-    /// It has its place among the connections.
-    pub(super) fn begin(&self) {
-        self.place.begin();
     }
 
     /// Whether all that is pending may be held back: whole packets of a kind that another one follows.
@@ -56,7 +51,7 @@ impl<S> Coalescing<S> {
 impl<S: AsyncWrite + Unpin> Coalescing<S> {
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.held = 0;
-        if self.place.is_closed(cx.waker()) {
+        if self.place.is_closed(cx) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         while !self.pending.is_empty() {
@@ -79,7 +74,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Coalescing<S> {
         if !self.pending.is_empty() {
             ready!(self.poll_drain(cx))?;
         }
-        if self.place.is_closed(cx.waker()) {
+        if self.place.is_closed(cx) {
             // As if the MTA had hung up.
             return Poll::Ready(Ok(()));
         }
@@ -116,10 +111,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Coalescing<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::crowd::Crowd;
     use super::*;
     use crate::activity::Connections;
+    use crate::net::{Bounds, Crowd};
     use std::sync::Arc;
+    use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
@@ -128,7 +124,9 @@ mod tests {
     }
 
     fn coalescing<S>(near: S) -> Coalescing<S> {
-        Coalescing::new(near, Arc::<Connections>::default().begin(), Arc::<Crowd>::default().enter())
+        let crowd = Crowd::new(Bounds { all: 1, address: 1, known: 1 });
+        let place = Place::new(crowd.admit(None, 0).unwrap(), Duration::from_secs(60));
+        Coalescing::new(near, Arc::<Connections>::default().begin(), place)
     }
 
     async fn write(stream: &mut Coalescing<impl AsyncWrite + Unpin>, packet: &[u8]) {
@@ -164,7 +162,7 @@ mod tests {
         write(&mut stream, &packet(b'h', b"a\0b\0")).await;
         let mut buffer = [0; 100];
         let (n, _) = tokio::join!(far.read(&mut buffer), async {
-            tokio::time::timeout(std::time::Duration::from_millis(1), stream.read(&mut [0; 1])).await
+            tokio::time::timeout(Duration::from_millis(1), stream.read(&mut [0; 1])).await
         });
         assert_eq!(n.unwrap(), 9);
         // A progress packet stands alone and leaves at once.

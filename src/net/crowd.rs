@@ -2,9 +2,10 @@
 //! Who is connected, and who has to go when there are too many: whoever is known is counted by name, and everybody else by
 //! address. Where a stranger finds no room, the one that has been silent for longest makes room, if that is for longer than one has
 //! [patience](super::heard) with it; otherwise the stranger waits. Of an address that has too many, one always goes at once.
+//! A protocol that knows more of silence [ranks](Seat::may_go) it.
 
 use super::accept::Stream;
-use super::heard::{Heard, Until};
+use super::heard::{FOR_EVER, Heard, Until};
 use super::network::network_of;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
@@ -12,6 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 use tokio::time::sleep;
 
 /// After how many milliseconds somebody who waits looks again at one of whom nothing is awaited.
@@ -49,6 +51,8 @@ struct Inside {
     next: u64,
     /// Whatever came before this time, in milliseconds, was heard. That may be long ago where there is much to do.
     heard: u64,
+    /// How many were sent away.
+    sent_away: u64,
     /// All of them.
     open: HashMap<u64, Entry>,
     /// Strangers of whom no request is being answered, by the time, in milliseconds, at which they are to be looked at: they may go then,
@@ -118,21 +122,32 @@ impl Inside {
     fn send_away(&mut self, id: u64) {
         if let Some(entry) = self.open.get(&id) {
             entry.close.notify_one();
+            self.sent_away += 1;
         }
         self.remove(id);
     }
 
-    /// The one with whom patience ended first; if there is none yet, when somebody is to be looked at.
+    /// The one with whom patience ended, and first of those of its rank; if there is none yet, when somebody is to be looked at.
     fn silent(&mut self, now: u64) -> Result<u64, Option<u64>> {
-        loop {
-            let &(look, id) = self.silent.first().ok_or(None)?;
-            let until = self.open.get(&id).map_or(look, |entry| entry.until.get());
+        let (mut first, mut from) = (None, (0, 0));
+        while let Some(&(look, id)) = self.silent.range(from..).next().filter(|(look, _)| *look <= now) {
+            from = (look, id + 1);
+            let (rank, until) = self.open.get(&id).map_or((0, look), |entry| entry.until.get());
             match until {
-                _ if look > now => return Err(Some(look)),
-                until if until == look => return Ok(id),
-                u64::MAX => self.look_at(id, Some(now + AGAIN)),
+                until if until == look => {
+                    let found = (rank, look, id);
+                    first = Some(first.map_or(found, |first| found.min(first)));
+                    if rank == 0 {
+                        break;
+                    }
+                }
+                FOR_EVER => self.look_at(id, Some(now + AGAIN)),
                 until => self.look_at(id, Some(until)),
             }
+        }
+        match first {
+            Some((.., id)) => Ok(id),
+            None => Err(self.silent.first().map(|&(look, _)| look)),
         }
     }
 
@@ -140,7 +155,7 @@ impl Inside {
     fn silent_from(&self, from: IpAddr) -> Option<u64> {
         let until = |id: &u64| {
             let entry = self.open.get(id).filter(|entry| entry.look.is_some())?;
-            Some((entry.until.get(), *id))
+            Some((entry.until.get().1, *id))
         };
         self.strangers.get(&from)?.iter().filter_map(until).min().map(|(_, id)| id)
     }
@@ -148,7 +163,7 @@ impl Inside {
 
 /// Somebody does not come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outside {
+pub(crate) enum Outside {
     /// Its address has as many as it may have, and all of them are being answered.
     Refused,
     /// All places are taken; somebody is to be looked at by then, if not before.
@@ -162,12 +177,24 @@ impl Crowd {
         Arc::new(Self { bounds, begin: Instant::now(), inside: Mutex::default(), room: Notify::new() })
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.inside.lock().open.len()
+    }
+
+    /// How many were sent away to make room, since the start.
+    #[must_use]
+    pub fn sent_away(&self) -> u64 {
+        self.inside.lock().sent_away
+    }
+
     fn now(&self) -> u64 {
-        u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX - AGAIN)
+        u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(FOR_EVER - AGAIN)
     }
 
     /// Lets one in, once there is room; none when its address has as many as it may have.
-    pub(super) async fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Option<Seat> {
+    pub async fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Option<Seat> {
         loop {
             let (now, heard) = (self.now(), self.inside.lock().heard);
             let look = match self.admit(ip, heard) {
@@ -186,7 +213,7 @@ impl Crowd {
     }
 
     /// Lets one in, if there is room, where all that came before `now` was heard.
-    fn admit(self: &Arc<Self>, ip: Option<IpAddr>, now: u64) -> Result<Seat, Outside> {
+    pub(crate) fn admit(self: &Arc<Self>, ip: Option<IpAddr>, now: u64) -> Result<Seat, Outside> {
         let from = ip.map(network_of);
         let mut inside = self.inside.lock();
         if let Some(from) = from
@@ -214,7 +241,8 @@ impl Crowd {
 }
 
 /// A connection's place, until dropped.
-pub(super) struct Seat {
+#[derive(Debug)]
+pub struct Seat {
     member: Member,
     until: Until,
 }
@@ -229,9 +257,21 @@ impl Seat {
         Box::new(Heard::new(stream, self.until.clone(), self.member.crowd.begin))
     }
 
+    /// From now on it may go if it is silent for so long, once there is nobody of a lower rank.
+    pub fn may_go(&self, rank: u8, after: Duration) {
+        let after = u64::try_from(after.as_millis()).unwrap_or(FOR_EVER);
+        self.until.set(rank, self.member.crowd.now().saturating_add(after));
+    }
+
+    /// From now on it may not go.
+    pub fn may_stay(&self) {
+        self.until.set(0, FOR_EVER);
+    }
+
     /// Is done when it has to leave.
-    pub(super) async fn sent_away(&self) {
-        self.member.close.notified().await;
+    #[must_use]
+    pub fn sent_away(&self) -> OwnedNotified {
+        Arc::clone(&self.member.close).notified_owned()
     }
 }
 
@@ -332,7 +372,7 @@ mod tests {
     /// One that comes at this time, and says nothing from then on.
     fn silent(crowd: &Arc<Crowd>, ip: Option<IpAddr>, now: u64) -> Seat {
         let seat = crowd.admit(ip, now).unwrap();
-        seat.until.set(now);
+        seat.until.set(0, now);
         seat
     }
 
@@ -348,7 +388,7 @@ mod tests {
         drop(second);
         let others = [2, 3].map(|n| silent(&crowd, ip(n), 4));
         // It came last, and spoke before the others.
-        others[0].until.set(5);
+        others[0].until.set(0, 5);
         let fifth = silent(&crowd, ip(4), 5);
         assert_eq!([&first, &third, &others[0], &others[1]].map(away), [false, false, false, true]);
         drop((also, answered));
@@ -362,13 +402,13 @@ mod tests {
     fn nobody_is_sent_away_in_the_midst() {
         let crowd = Crowd::new(Bounds { all: 2, address: 2, known: 1 });
         let (first, second) = (silent(&crowd, None, 0), silent(&crowd, None, 0));
-        first.until.set(900);
-        second.until.set(u64::MAX);
+        first.until.set(0, 900);
+        second.until.set(0, FOR_EVER);
         let waits = |now| crowd.admit(None, now).err();
         assert_eq!(waits(100), Some(Outside::Waits(Some(150))), "the second one may be silent by then");
-        second.until.set(300);
+        second.until.set(0, 300);
         assert_eq!(waits(200), Some(Outside::Waits(Some(300))));
-        second.until.set(700);
+        second.until.set(0, 700);
         assert_eq!(
             (waits(300), waits(699)),
             (Some(Outside::Waits(Some(700))), Some(Outside::Waits(Some(700))))
@@ -382,8 +422,8 @@ mod tests {
         // An address that has too many keeps nobody else waiting.
         let crowd = Crowd::new(Bounds { all: 9, address: 2, known: 1 });
         let [first, second, other] = [1, 1, 2].map(|n| silent(&crowd, ip(n), 0));
-        first.until.set(800);
-        second.until.set(700);
+        first.until.set(0, 800);
+        second.until.set(0, 700);
         let third = silent(&crowd, ip(1), 1);
         assert_eq!([&first, &second, &third, &other].map(away), [false, true, false, false]);
     }

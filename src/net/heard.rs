@@ -23,22 +23,27 @@ const MOST: Duration = Duration::from_secs(1);
 /// What each byte adds.
 const BYTE: Duration = Duration::from_millis(1);
 
-/// Until when one has patience with a connection, in milliseconds since some beginning. For ever while nothing is awaited from it.
+/// A time that never comes, in milliseconds.
+pub(super) const FOR_EVER: u64 = (1 << 56) - 1;
+
+/// Until when one has patience with a connection, in milliseconds since some beginning, and its rank above that: those of a lower rank
+/// go first. For ever while nothing is awaited from it.
 #[derive(Debug, Clone)]
 pub(super) struct Until(Arc<AtomicU64>);
 
 impl Until {
     pub(super) fn new() -> Self {
-        Self(Arc::new(AtomicU64::new(u64::MAX)))
+        Self(Arc::new(AtomicU64::new(FOR_EVER)))
     }
 
-    /// In milliseconds.
-    pub(super) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    /// The rank, and the time.
+    pub(super) fn get(&self) -> (u8, u64) {
+        let until = self.0.load(Ordering::Relaxed);
+        (until.to_le_bytes()[7], until & FOR_EVER)
     }
 
-    pub(super) fn set(&self, until: u64) {
-        self.0.store(until, Ordering::Relaxed);
+    pub(super) fn set(&self, rank: u8, until: u64) {
+        self.0.store(u64::from(rank) << 56 | until.min(FOR_EVER), Ordering::Relaxed);
     }
 }
 
@@ -65,7 +70,7 @@ impl Heard {
             let now = Instant::now();
             self.waits = Some(now);
             let until = (now + self.patience).duration_since(self.begin).as_millis();
-            self.until.set(u64::try_from(until).unwrap_or(u64::MAX));
+            self.until.set(0, u64::try_from(until).unwrap_or(FOR_EVER));
         }
     }
 
@@ -81,7 +86,7 @@ impl Heard {
     /// So many bytes came or went.
     fn hear(&mut self, bytes: usize) {
         if let Some(since) = self.waits.take() {
-            self.until.set(u64::MAX);
+            self.until.set(0, FOR_EVER);
             self.patience = self.patience.saturating_sub(since.elapsed());
         }
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -143,7 +148,7 @@ mod tests {
     async fn patience(heard: &mut Heard) -> u64 {
         let begin = u64::try_from(heard.begin.elapsed().as_millis()).unwrap();
         assert!(timeout(Duration::ZERO, heard.read(&mut [0; 1])).await.is_err());
-        heard.until.get() - begin
+        heard.until.get().1 - begin
     }
 
     /// A byte adds little, and a message all that there is; nothing is awaited from whom nobody reads.
@@ -151,13 +156,13 @@ mod tests {
     async fn bytes_make_patience() {
         let (mut far, near) = duplex(4000);
         let mut heard = Heard::new(Box::new(near), Until::new(), Instant::now());
-        assert_eq!(heard.until.get(), u64::MAX);
+        assert_eq!(heard.until.get().1, FOR_EVER);
         let new = u64::try_from(NEW.as_millis()).unwrap();
         assert!(patience(&mut heard).await >= new);
         far.write_all(&[b'x'; 3000]).await.unwrap();
         let mut piece = [0; 2990];
         heard.read_exact(&mut piece[..10]).await.unwrap();
-        assert_eq!(heard.until.get(), u64::MAX, "there may be more");
+        assert_eq!(heard.until.get().1, FOR_EVER, "there may be more");
         assert!(heard.patience <= NEW + 10 * BYTE);
         heard.read_exact(&mut piece).await.unwrap();
         assert_eq!(heard.patience, MOST);
@@ -167,6 +172,6 @@ mod tests {
         heard.write_all(&[b'x'; 20]).await.unwrap();
         assert_eq!(heard.patience, 20 * BYTE);
         assert!(timeout(Duration::ZERO, heard.write_all(&[b'x'; 4000])).await.is_err());
-        assert_ne!(heard.until.get(), u64::MAX, "the other side has to read");
+        assert_ne!(heard.until.get().1, FOR_EVER, "the other side has to read");
     }
 }

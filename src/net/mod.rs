@@ -29,7 +29,7 @@ pub use activation::{Activation, ActivationError};
 pub use address::{Address, Endpoint};
 pub use body::{Budget, Gone, Sender, streamed};
 pub use certificate::{Certificate, CertificateError};
-pub use crowd::{Bounds, Busy, Crowd, Member, TooMany};
+pub use crowd::{Bounds, Busy, Crowd, Member, Seat, TooMany};
 pub use host::is_ours;
 pub use http::{Caller, HttpListener, Open};
 pub use listen::Listen;

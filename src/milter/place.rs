@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The place of an MTA's connection in the [crowd](crate::net::Crowd), and when it has to make room for another one.
+//!
+//! Anybody who reaches the socket can open connections and say nothing. An MTA keeps one for each SMTP client that is connected,
+//! silent ones included, and opens another for the next; so the connection that was silent for the longest time is missed least. An
+//! MTA has long pauses, which its packets explain: first goes one without an SMTP client, then one between two messages, and one in
+//! the midst of a message last.
+
+use crate::net::Seat;
+use std::pin::Pin;
+use std::task::Context;
+use std::time::Duration;
+use tokio::sync::futures::OwnedNotified;
+
+/// How much sooner a connection goes whose MTA did not even say who its client is, which it does at once.
+const GREETING: u32 = 4;
+
+/// How far a connection has come. Those that go first stand first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// No SMTP client was told of.
+    Greeting,
+    /// There is a client and no message.
+    Between,
+    /// A message is under way.
+    Message,
+    /// It is our turn to say something.
+    Answer,
+}
+
+/// The place of a connection, until dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    seat: Seat,
+    /// How long an MTA may say nothing while another connection waits.
+    idle: Duration,
+    stage: Stage,
+    packets: Packets,
+    sent_away: Pin<Box<OwnedNotified>>,
+    is_closed: bool,
+}
+
+impl Place {
+    /// Of a connection of which nothing was read yet.
+    pub(super) fn new(seat: Seat, idle: Duration) -> Self {
+        let sent_away = Box::pin(seat.sent_away());
+        let packets = Packets::default();
+        let mut place = Self { seat, idle, stage: Stage::Greeting, packets, sent_away, is_closed: false };
+        place.reach(Stage::Greeting);
+        place
+    }
+
+    fn reach(&mut self, stage: Stage) {
+        self.stage = stage;
+        match stage {
+            Stage::Greeting => self.seat.may_go(0, self.idle / GREETING),
+            Stage::Between => self.seat.may_go(1, self.idle),
+            Stage::Message => self.seat.may_go(2, self.idle),
+            Stage::Answer => self.seat.may_stay(),
+        }
+    }
+
+    /// Notes bytes from the MTA.
+    pub(super) fn read(&mut self, bytes: &[u8]) {
+        let mut stage = None;
+        self.packets.read(bytes, |kind| {
+            stage = match kind {
+                b'K' => Some(Stage::Greeting),
+                b'C' | b'A' => Some(Stage::Between),
+                b'M' => Some(Stage::Message),
+                b'E' => Some(Stage::Answer),
+                b'R' | b'T' | b'L' | b'N' | b'B' => stage.or(Some(self.stage)),
+                // Macros, HELO, offers: what can be said again and again and leads nowhere.
+                _ => stage,
+            };
+        });
+        if let Some(stage) = stage {
+            self.reach(stage);
+        }
+    }
+
+    /// Notes that something was said to the MTA.
+    pub(super) fn wrote(&mut self) {
+        if self.stage == Stage::Answer {
+            self.reach(Stage::Between);
+        }
+    }
+
+    /// Whether it was told to go; if not, the task is woken when it is.
+    pub(super) fn is_closed(&mut self, cx: &mut Context<'_>) -> bool {
+        self.is_closed = self.is_closed || self.sent_away.as_mut().poll(cx).is_ready();
+        self.is_closed
+    }
+}
+
+/// Finds packets in a stream of bytes: a length of four bytes, a kind, and the rest.
+#[derive(Debug, Default)]
+struct Packets {
+    /// The length, as far as it is known, and how many of its bytes are.
+    length: u32,
+    known: u8,
+    /// Bytes up to the next packet.
+    rest: u32,
+}
+
+impl Packets {
+    fn read(&mut self, mut bytes: &[u8], mut kind: impl FnMut(u8)) {
+        while let Some((&first, behind)) = bytes.split_first() {
+            if self.rest > 0 {
+                let skipped = usize::try_from(self.rest).unwrap_or(usize::MAX).min(bytes.len());
+                self.rest -= u32::try_from(skipped).unwrap_or(self.rest);
+                bytes = &bytes[skipped..];
+                continue;
+            }
+            bytes = behind;
+            if self.known < 4 {
+                self.length = self.length << 8 | u32::from(first);
+                self.known += 1;
+                continue;
+            }
+            kind(first);
+            *self = Self { rest: self.length.saturating_sub(1), ..Self::default() };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{Bounds, Crowd};
+    use std::task::Waker;
+
+    const HOUR: u64 = 3_600_000;
+
+    fn packet(kind: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(payload.len() + 1).unwrap();
+        [&[0, 0, 0, length, kind], payload].concat()
+    }
+
+    #[test]
+    fn packets_are_found_however_they_are_cut() {
+        let stream = [packet(b'O', b"Cx"), packet(b'E', b""), packet(b'C', &[b'M'; 200])].concat();
+        for size in [1, 2, 3, 7, 300] {
+            let (mut packets, mut kinds) = (Packets::default(), Vec::new());
+            for piece in stream.chunks(size) {
+                packets.read(piece, |kind| kinds.push(kind));
+            }
+            assert_eq!(kinds, b"OEC", "in pieces of {size}");
+        }
+    }
+
+    fn stage(place: &mut Place, kinds: &[u8]) {
+        kinds.iter().for_each(|&kind| place.read(&packet(kind, b"x")));
+    }
+
+    /// First who never said anything, then who is between two messages, then who is in the midst of one; never whom we owe an
+    /// answer. Each only after its time.
+    #[test]
+    fn the_longest_silent_goes_first() {
+        let crowd = Crowd::new(Bounds { all: 5, address: usize::MAX, known: usize::MAX });
+        let place = |_| Place::new(crowd.admit(None, 0).unwrap(), Duration::from_secs(20 * 3600));
+        let mut places: Vec<Place> = (0..5).map(place).collect();
+        stage(&mut places[0], b"OCMRTLNBE");
+        stage(&mut places[1], b"OCDMR");
+        stage(&mut places[2], b"OC");
+        stage(&mut places[3], b"OCMRTNBE");
+        places[3].wrote();
+        stage(&mut places[4], b"ODHO");
+        // Those who come are not silent as yet.
+        let mut came = Vec::new();
+        let mut closed = |hour: u64| {
+            came.extend(crowd.admit(None, hour * HOUR).ok());
+            let mut cx = Context::from_waker(Waker::noop());
+            (0..5).filter(|&i| places[i].is_closed(&mut cx)).collect::<Vec<_>>()
+        };
+        assert_eq!(closed(1), [], "nobody is silent for long");
+        assert_eq!(closed(6), [4], "it said nothing that matters");
+        assert_eq!(closed(6), [4]);
+        assert_eq!(closed(30), [2, 4]);
+        assert_eq!(closed(30), [2, 3, 4]);
+        assert_eq!(closed(30), [1, 2, 3, 4]);
+        assert_eq!(closed(50), [1, 2, 3, 4]);
+        assert_eq!((crowd.sent_away(), crowd.open()), (4, 5));
+    }
+}
