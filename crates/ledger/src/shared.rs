@@ -79,7 +79,7 @@ impl Shared {
     /// Tells what is on disk now.
     pub(crate) fn tell(&self, loaded: &Loaded) {
         let Loaded { db, state, .. } = loaded;
-        self.remembered.store(state.retries().map_or(0, Retries::len), Ordering::Relaxed);
+        self.remembered.store(state.retries().map_or(0, Retries::remembered), Ordering::Relaxed);
         self.vector.send_if_modified(|shared| {
             let vector = state.vector();
             let moved = **shared != vector;

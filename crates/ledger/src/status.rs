@@ -92,7 +92,7 @@ impl BulkStatus {
         bulk.is_begun().then(|| Self {
             bound: bulk.bound,
             note: bulk.number,
-            signatures: held.len(),
+            signatures: held.signatures(),
             left_out: held.left_out(),
             memory: held.memory(),
         })
@@ -193,7 +193,7 @@ impl Status {
             slices,
             limited: limited.into_iter().map(of_client).collect(),
             bulk: BulkStatus::of(state.counts()),
-            spool: state.spool().map_or(0, Spool::len),
+            spool: state.spool().map_or(0, Spool::held),
             spool_oldest: state.spool().and_then(Spool::oldest),
             people: state.counts().voices.taken(),
             next_capacity: next_capacity(state),

@@ -34,11 +34,11 @@ const LEAST_BITS: usize = 2 + PLAIN_BITS as usize;
 pub struct Print(u64);
 
 impl Print {
-    pub fn of(signature: Signature) -> Self {
+    pub(crate) fn of(signature: Signature) -> Self {
         Self(u64::try_from(signature.bits() >> (128 - PRINT_BITS)).unwrap_or(0))
     }
 
-    pub const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u64 {
         self.0
     }
 
@@ -51,7 +51,9 @@ impl Print {
 /// Counts of one window: prints in order, none twice, and no count is zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
+    /// The window in which the signatures were counted.
     pub window: Window,
+    /// Each print with its count, ascending.
     pub entries: Vec<(Print, u32)>,
 }
 
@@ -144,6 +146,7 @@ pub struct Note {
     pub number: u64,
     /// The version of each origin that moved: all that rose up to it is in this note, or in one before it.
     pub moved: Vec<(Origin, u64)>,
+    /// The counts that rose, one section for each window.
     pub sections: Vec<Section>,
 }
 

@@ -9,16 +9,19 @@ pub struct CutOff;
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl Fields<'_> {
+    /// Takes the next `N` bytes.
     pub fn take<const N: usize>(&mut self) -> Result<[u8; N], CutOff> {
         let (field, rest) = self.0.split_first_chunk::<N>().ok_or(CutOff)?;
         self.0 = rest;
         Ok(*field)
     }
 
+    /// Takes a number of eight bytes.
     pub fn u64(&mut self) -> Result<u64, CutOff> {
         self.take().map(u64::from_le_bytes)
     }
 
+    /// Takes a number of four bytes.
     pub fn u32(&mut self) -> Result<u32, CutOff> {
         self.take().map(u32::from_le_bytes)
     }

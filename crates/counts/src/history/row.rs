@@ -11,13 +11,17 @@ use super::window::Window;
 /// limited client brought within a window: as a coded delta, from nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
+    /// The window of these cells.
     pub window: Window,
     /// Signatures that the first slice of the window was made for.
     pub capacity: u32,
+    /// The number of the slice in its window; 0 for a client.
     pub slice: u32,
+    /// The number of the chunk in its slice, or of the part of a client's layer.
     pub chunk: u32,
     /// The limited client whose counts these are, by its origin.
     pub client: Option<Origin>,
+    /// The cells as `Refined::bytes` gives them, or a client's coded delta.
     pub bytes: Vec<u8>,
 }
 

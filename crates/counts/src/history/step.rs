@@ -54,6 +54,7 @@ pub struct StepHead {
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
+    /// The place of the step in the chain, and the settings it was made for.
     pub head: StepHead,
     /// The marks of the spools that changed, whole.
     pub marks: SpoolMarks,

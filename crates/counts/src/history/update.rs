@@ -61,23 +61,23 @@ pub fn most_capacity(ours: u32) -> u32 {
 /// What one slice of one window grew by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    pub window: Window,
+    pub(crate) window: Window,
     /// Signatures that the first slice of the window was made for; it tells the size of all of them.
     pub capacity: u32,
-    pub slice: u32,
-    pub delta: Delta,
+    pub(crate) slice: u32,
+    pub(crate) delta: Delta,
 }
 
 /// One step of an origin's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    pub origin: Origin,
+    pub(crate) origin: Origin,
     /// The version that it makes.
     pub version: u64,
     /// The hash of the update before.
     pub before: Chain,
-    pub scope: Scope,
-    pub parts: Vec<Part>,
+    pub(crate) scope: Scope,
+    pub(crate) parts: Vec<Part>,
 }
 
 /// Bytes are no update.

@@ -10,7 +10,9 @@ use std::fmt;
 /// A window, in seconds since 1970 (UTC): `start .. start + length`. All machines cut time at the same places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Window {
+    /// Its beginning, in seconds since 1970.
     pub start: u64,
+    /// Its length in seconds.
     pub length: u64,
 }
 
@@ -62,6 +64,7 @@ const OTHER_WINDOWS: usize = 64;
 pub enum NoPlace {
     /// A clock must be wrong.
     Clock(&'static str),
+    /// A filter of this size is not admitted, or there is no memory for it.
     Parameter(ParameterError),
 }
 
@@ -92,6 +95,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
+    /// The rules that follow from these settings.
     pub fn new(settings: &Settings) -> Self {
         Self {
             length: settings.window.as_secs().max(1),

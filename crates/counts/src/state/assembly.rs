@@ -56,6 +56,7 @@ impl Assembly {
         }
     }
 
+    /// The counts that the rows made.
     pub fn into_counts(mut self) -> MergedCounts {
         self.settle();
         self.merged

@@ -24,8 +24,11 @@ use std::sync::Arc;
 /// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over; beside that, its
 /// own counts are of what it does not share.
 pub struct Cache {
+    /// All counts: own ones that are not shared, and those of the servers.
     pub counts: Counts,
+    /// Messages that were refused for the moment.
     pub retries: Retries,
+    /// Own reports that the merged counts do not show yet.
     pub spool: Spool,
 }
 
@@ -87,7 +90,7 @@ impl Cache {
         Ok(())
     }
 
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let before = self.spool.first();
         self.spool.settle(self.counts.merged.vector());
         self.counts.changes.settled |= self.spool.first() != before;

@@ -28,6 +28,7 @@ pub struct Case {
     pub judged: bool,
     /// The subject of the first message, where that may be kept; of a mailing only one case has it.
     pub subject: String,
+    /// The reporters who spoke of it, oldest first, up to [`MAX_VOICES`].
     pub voices: Vec<Voice>,
 }
 
@@ -49,10 +50,12 @@ pub struct Cases {
 }
 
 impl Cases {
+    /// The case of this nomination.
     pub fn get(&self, nomination: Signature) -> Option<&Case> {
         self.all.get(&nomination)
     }
 
+    /// All cases, each with its nomination, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&Signature, &Case)> {
         self.all.iter()
     }

@@ -15,8 +15,11 @@ use std::sync::Arc;
 /// One report as the journal holds it.
 #[derive(Debug, Clone)]
 pub struct Entry {
+    /// The window in which it counts.
     pub window: Window,
+    /// The signature that was seen.
     pub signature: Signature,
+    /// How often it was seen.
     pub times: u32,
     /// The origin of the limited client who reported it.
     pub client: Option<Origin>,
@@ -26,6 +29,7 @@ pub struct Entry {
 /// be told another capacity, and others may know of reports that are only in the journal here.
 #[derive(Debug, Clone, Copy)]
 pub struct Begun {
+    /// The window that began.
     pub window: Window,
     /// The number of its first report.
     pub first: u64,
@@ -36,46 +40,59 @@ pub struct Begun {
 /// An update as it is kept and handed on.
 #[derive(Debug, Clone)]
 pub struct Kept {
+    /// The origin whose history it continues.
     pub origin: Origin,
+    /// The version that it makes.
     pub version: u64,
     /// When it was made or came, in seconds since 1970.
     pub at: u64,
+    /// The update as it travels.
     pub bytes: Arc<[u8]>,
 }
 
 /// A note of bulk as it is kept and handed on.
 #[derive(Debug, Clone)]
 pub struct KeptNote {
+    /// Its number in its list.
     pub number: u64,
     /// When it was made or came, in seconds since 1970.
     pub at: u64,
+    /// The note as it travels.
     pub bytes: Arc<[u8]>,
 }
 
 /// A step of a fleet's chain, as it is kept.
 #[derive(Debug, Clone)]
 pub struct KeptStep {
+    /// The version that it makes.
     pub version: u64,
     /// Where the log has it.
     pub place: u64,
+    /// The step as it travels.
     pub bytes: Arc<[u8]>,
 }
 
 /// What changed since the last commit.
 #[derive(Default)]
 pub struct Changes {
+    /// Windows of own counts that are new.
     pub begun: Vec<Begun>,
+    /// Own reports for the journal, in the order of their numbers.
     pub entries: Vec<Entry>,
     /// The last batch of each of these reporters; none for those that are forgotten. One that is forgotten and comes again
     /// has one place here, so what came last holds.
     pub receipts: HashMap<Reporter, Option<(u64, Receipt)>>,
     /// When each of these was refused; none for what need not be remembered any more.
     pub refused: HashMap<RetryKey, Option<u64>>,
+    /// Reports that were put into the spool, in its order.
     pub waiting: Vec<Waiting>,
     /// Numbers of batches that are new or were acknowledged.
     pub batches: BTreeSet<u64>,
+    /// Updates that were made or applied.
     pub updates: Vec<Kept>,
+    /// Notes of bulk that were made or applied.
     pub notes: Vec<KeptNote>,
+    /// Steps of a fleet's chain that were applied, or found in another place of the log.
     pub steps: Vec<KeptStep>,
     /// Limited clients that are new, of whom an update was made, or whose counts were taken back.
     pub clients: BTreeSet<String>,
@@ -96,6 +113,7 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Whether a commit would write nothing.
     pub fn is_empty(&self) -> bool {
         self.begun.is_empty()
             && self.entries.is_empty()
@@ -127,9 +145,13 @@ impl Changes {
 /// What is of no more use.
 #[derive(Default)]
 pub struct Expired {
+    /// Windows of own counts.
     pub local: Vec<Window>,
+    /// Windows of merged counts.
     pub merged: Vec<Window>,
+    /// Windows of the list of bulk.
     pub held: Vec<Window>,
+    /// Refused messages that need no longer be remembered.
     pub retries: Vec<RetryKey>,
     /// Updates that came before this time need not be kept for others; none says that all are kept.
     pub updates_before: Option<u64>,

@@ -40,6 +40,7 @@ pub struct Counts {
     pub fleet: Fleet,
     /// The number of the next local report.
     pub next: u64,
+    /// The rows that the next commit writes.
     pub changes: Changes,
     /// Whether a snapshot was taken, whose cells and vector the file does not have yet.
     pub adopted: bool,
@@ -55,6 +56,7 @@ pub struct Counts {
     pub broken: Option<String>,
     /// The time that a request told last.
     pub clock: u64,
+    /// The settings with which the ledger was opened.
     pub settings: Settings,
 }
 
@@ -171,7 +173,7 @@ impl Counts {
         let first = self.fleet.mark.version == 0 && version == 1;
         let keeps = Keeps::of(&self.settings);
         let is_empty = self.merged.windows().is_empty() && self.merged.vector().is_empty();
-        if first && !(is_empty && self.held.len() == 0 && !self.bulk.is_begun()) {
+        if first && !(is_empty && self.held.signatures() == 0 && !self.bulk.is_begun()) {
             // A chain begins with nothing. What others than this fleet counted is not in it.
             let (mut merged, mut held) = (MergedCounts::new(&self.settings), Held::new(&self.settings));
             let kept = KeptOfFleet { merged: &mut merged, held: &mut held, keeps };

@@ -11,7 +11,9 @@ use bulkmark_types::Signature;
 
 /// The counts of one window.
 pub struct Generation {
+    /// The window in which these reports were made.
     pub window: Window,
+    /// The cells, in slices that join as the window fills.
     pub row: Scaling<Refined>,
     /// For each slice and chunk, whether it changed since it was written.
     pub dirty: Vec<Vec<bool>>,
@@ -20,6 +22,7 @@ pub struct Generation {
 }
 
 impl Generation {
+    /// An empty one, whose first slice is made for `capacity` signatures.
     pub const fn new(window: Window, capacity: u32) -> Self {
         Self {
             window,
@@ -85,6 +88,7 @@ pub struct Generations {
 }
 
 impl Generations {
+    /// No window yet.
     pub fn new(settings: &Settings) -> Self {
         Self {
             calendar: Calendar::new(settings),
@@ -218,10 +222,12 @@ impl Generations {
         self.all.extract_if(.., |g| calendar.is_over(g.window, now)).map(|g| g.window).collect()
     }
 
+    /// All generations.
     pub fn iter(&self) -> impl Iterator<Item = &Generation> {
         self.all.iter()
     }
 
+    /// All generations, to mark their chunks as written.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Generation> {
         self.all.iter_mut()
     }

@@ -44,7 +44,7 @@ pub struct Forgotten {
 }
 
 impl State {
-    pub fn known(&self, of: Signature, nomination: Signature, thousandths: u32, now: u64) -> Known {
+    pub(crate) fn known(&self, of: Signature, nomination: Signature, thousandths: u32, now: u64) -> Known {
         let own = |signature| self.counts().voices.own(signature).units;
         let weight = |signature| i64::from(weigh(self.count(signature, now), own(signature), thousandths));
         Known { seen: self.count(of, now), net: weight(nomination) - weight(revocation(nomination)) }

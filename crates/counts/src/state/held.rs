@@ -210,7 +210,7 @@ impl Held {
     }
 
     /// Signatures, each once for each window that it is in.
-    pub fn len(&self) -> usize {
+    pub fn signatures(&self) -> usize {
         self.windows.values().map(|held| held.len).sum()
     }
 
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!([1, 2, 3].map(|n| held.count(signature(n), NOW)), [70_012, 65_535, 0]);
         assert_eq!(held.count(signature(1), NOW + DAY), 12);
         assert_eq!(
-            (held.take_expired(NOW + 9 * DAY).len(), held.len()),
+            (held.take_expired(NOW + 9 * DAY).len(), held.signatures()),
             (0, 3),
             "a clock that jumps empties nothing"
         );
@@ -350,7 +350,7 @@ mod tests {
         held.most = 3;
         let all: Vec<_> = (0..10).map(|n| (n, 12)).collect();
         held.raise(&section(0, &all), NOW, |_, _, _| ());
-        assert_eq!((held.len(), held.left_out()), (3, 7));
+        assert_eq!((held.signatures(), held.left_out()), (3, 7));
         let before: Vec<_> = (0..10).filter(|&n| held.count(signature(n), NOW) > 0).collect();
         held.raise(&section(0, &all.iter().map(|&(n, _)| (n, 13)).collect::<Vec<_>>()), NOW, |_, _, _| ());
         assert!(before.iter().all(|&n| held.count(signature(n), NOW) == 13));

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The number of the last batch that was begun for each server under the spool's present number, as the file tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LastSent {
+    /// The last batch for each server, by its URL.
     pub to: BTreeMap<String, u64>,
     /// For those that are not named.
     pub others: u64,

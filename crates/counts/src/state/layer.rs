@@ -16,19 +16,20 @@ pub struct LayerWindow {
     pub capacity: u32,
     /// Signatures that were new to it; known only where they were counted.
     pub distinct: u64,
+    /// The cells.
     pub filter: Sparse,
     /// For each part that is written, whether it changed since then.
     pub dirty: Vec<bool>,
 }
 
 impl LayerWindow {
-    pub fn new(capacity: u32) -> Result<Self, ParameterError> {
+    pub(crate) fn new(capacity: u32) -> Result<Self, ParameterError> {
         let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
         let filter = Sparse::new(blocks)?;
         Ok(Self { capacity, distinct: 0, filter, dirty: vec![false; layer_parts(blocks).len()] })
     }
 
-    pub fn raise(&mut self, cell: usize, by: u32) {
+    pub(crate) fn raise(&mut self, cell: usize, by: u32) {
         self.filter.raise(cell, by);
         if let Some(dirty) = self.dirty.get_mut(cell / CELLS_PER_BLOCK / LAYER_BLOCKS) {
             *dirty = true;
@@ -73,6 +74,7 @@ impl LayerWindow {
 /// What one limited client brought in all windows.
 #[derive(Default)]
 pub struct Layer {
+    /// Its cells, by window.
     pub windows: BTreeMap<Window, LayerWindow>,
 }
 

@@ -33,14 +33,17 @@ impl Layers {
         Self { calendar, capacity, all: BTreeMap::new() }
     }
 
+    /// All layers with their origins.
     pub fn iter(&self) -> impl Iterator<Item = (Origin, &Layer)> {
         self.all.iter().map(|(&origin, layer)| (origin, layer))
     }
 
+    /// All layers, to mark their parts as written.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Layer> {
         self.all.values_mut()
     }
 
+    /// The layer under this origin.
     pub fn get(&self, origin: Origin) -> Option<&Layer> {
         self.all.get(&origin)
     }
@@ -50,12 +53,12 @@ impl Layers {
         self.all.insert(origin, layer);
     }
 
-    pub fn count(&self, signature: Signature, now: u64) -> u32 {
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         let counts = self.all.values().map(|layer| layer.count(self.calendar, signature, now));
         counts.fold(0, u32::saturating_add)
     }
 
-    pub fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
+    pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
         self.all.values().flat_map(move |layer| layer.shares(self.calendar, signature, now))
     }
 

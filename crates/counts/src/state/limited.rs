@@ -52,6 +52,7 @@ pub type Reported = (Window, Signature, u32);
 
 /// One client.
 pub struct Member {
+    /// The origin under which its updates are made.
     pub origin: Origin,
     /// Where its history stands.
     pub mark: Mark,
@@ -59,6 +60,7 @@ pub struct Member {
     pub former: Vec<Origin>,
     /// The size of its filters.
     pub capacity: u32,
+    /// The cells that it raised.
     pub layer: Layer,
     /// What its cells grew by since the last update.
     growth: BTreeMap<Window, BTreeMap<usize, u32>>,
@@ -72,6 +74,7 @@ pub struct Member {
 const LOOK_AGAIN: u64 = 4;
 
 impl Member {
+    /// A client with an empty layer.
     pub const fn new(origin: Origin, mark: Mark, former: Vec<Origin>, capacity: u32) -> Self {
         let layer = Layer { windows: BTreeMap::new() };
         let odd = (Window { start: 0, length: 0 }, 0, None);
@@ -134,7 +137,7 @@ impl Member {
         Ok(())
     }
 
-    pub fn has_grown(&self) -> bool {
+    pub(crate) fn has_grown(&self) -> bool {
         !self.growth.is_empty()
     }
 
@@ -215,10 +218,12 @@ impl Limited {
         self.members.insert(name, member);
     }
 
+    /// All clients with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Member)> {
         self.members.iter().map(|(name, member)| (&**name, member))
     }
 
+    /// All clients, to read or mark their layers.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member> {
         self.members.values_mut()
     }
@@ -233,19 +238,21 @@ impl Limited {
         self.members.values().find(|member| member.origin == origin || member.former.contains(&origin))
     }
 
+    /// The client under this origin, to add to its layer.
     pub fn of_origin_mut(&mut self, origin: Origin) -> Option<&mut Member> {
         self.members.values_mut().find(|member| member.origin == origin)
     }
 
-    pub fn count(&self, signature: Signature, now: u64) -> u32 {
+    pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
         let counts = self.members.values().map(|member| member.layer.count(self.calendar, signature, now));
         counts.fold(0, u32::saturating_add)
     }
 
-    pub fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
+    pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
         self.members.values().flat_map(move |member| member.layer.shares(self.calendar, signature, now))
     }
 
+    /// The client of this name.
     pub fn get(&self, name: &str) -> Option<&Member> {
         self.members.get(name)
     }
@@ -281,7 +288,7 @@ impl Limited {
         Err(OverQuota { brought, quota, more, hours })
     }
 
-    pub fn has_grown(&self) -> bool {
+    pub(crate) fn has_grown(&self) -> bool {
         self.members.values().any(Member::has_grown)
     }
 

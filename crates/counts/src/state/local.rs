@@ -16,6 +16,7 @@ const CUT_AT_BLOCKS: usize = 49_152;
 
 /// The filters that this server alone writes, and where its history stands.
 pub struct Local {
+    /// The counts, by window.
     pub generations: Generations,
     origin: Origin,
     mark: Mark,
@@ -33,10 +34,12 @@ impl Local {
         Self { generations, origin, mark }
     }
 
+    /// The origin under which this ledger counts.
     pub const fn origin(&self) -> Origin {
         self.origin
     }
 
+    /// The last update that was made of these counts.
     pub const fn mark(&self) -> Mark {
         self.mark
     }

@@ -53,26 +53,32 @@ impl MergedCounts {
         Self { calendar, capacity, windows: Vec::new(), layers: Layers::new(settings), vector: Vector::new() }
     }
 
+    /// How far each origin is counted.
     pub const fn vector(&self) -> &Vector {
         &self.vector
     }
 
+    /// The vector, to change together with the cells.
     pub fn vector_mut(&mut self) -> &mut Vector {
         &mut self.vector
     }
 
+    /// The layers of others' limited clients.
     pub const fn layers(&self) -> &Layers {
         &self.layers
     }
 
+    /// The layers, to change together with the vector.
     pub const fn layers_mut(&mut self) -> &mut Layers {
         &mut self.layers
     }
 
+    /// The cells by window; filters of another size are apart.
     pub fn windows(&self) -> &[MergedWindow] {
         &self.windows
     }
 
+    /// The windows, to mark their chunks as written.
     pub fn windows_mut(&mut self) -> &mut [MergedWindow] {
         &mut self.windows
     }

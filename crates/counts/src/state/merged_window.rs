@@ -9,11 +9,13 @@ use bulkmark_types::Signature;
 
 /// The counts of one window, over all origins whose filters are of one size.
 pub struct MergedWindow {
+    /// The window that all these reports are of.
     pub window: Window,
     /// Signatures that the first slice was made for.
     pub capacity: u32,
     /// The number of this size among those of the window, as the file has it.
     pub size: u32,
+    /// The cells; each slice is larger than the one before.
     pub slices: Vec<Merged>,
     /// For each slice and chunk, whether it changed since it was written.
     pub dirty: Vec<Vec<bool>>,

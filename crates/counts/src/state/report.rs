@@ -81,10 +81,12 @@ impl RetryKey {
         Self(std::array::from_fn(|i| digest[i]))
     }
 
+    /// The key that has these bytes on disk.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
+    /// Its bytes, as they are written to disk.
     pub const fn bytes(&self) -> &[u8; 16] {
         &self.0
     }

@@ -25,6 +25,7 @@ impl Retries {
         self.refused.get(key).is_some_and(|&at| now.abs_diff(at) <= REMEMBERED_FOR)
     }
 
+    /// Remembers one message, as refused at the time `now`.
     pub fn remember(&mut self, key: RetryKey, now: u64) {
         if let Some(before) = self.refused.insert(key, now) {
             self.order.remove(&(before, key));
@@ -54,7 +55,8 @@ impl Retries {
         changes.refused.extend(self.take_expired(now).into_iter().map(|key| (key, None)));
     }
 
-    pub fn len(&self) -> usize {
+    /// How many messages are remembered.
+    pub fn remembered(&self) -> usize {
         self.refused.len()
     }
 

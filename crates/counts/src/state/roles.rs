@@ -17,8 +17,11 @@ use bulkmark_types::{Signature, weigh};
 
 /// All that a ledger counts, in memory, with what of it is not on disk yet. Each role has what it can do.
 pub enum State {
+    /// A milter without servers.
     Site(Site),
+    /// A milter whose counts come from servers or a fleet.
     Cache(Cache),
+    /// A signature server.
     Server(Server),
 }
 
@@ -27,6 +30,7 @@ pub enum State {
 pub struct WrongRole;
 
 impl State {
+    /// The role of this ledger.
     pub const fn role(&self) -> Role {
         match self {
             Self::Site(_) => Role::Site,
@@ -35,6 +39,7 @@ impl State {
         }
     }
 
+    /// The counts that every role has.
     pub const fn counts(&self) -> &Counts {
         match self {
             Self::Site(site) => &site.counts,
@@ -43,6 +48,7 @@ impl State {
         }
     }
 
+    /// The counts, to change them.
     pub const fn counts_mut(&mut self) -> &mut Counts {
         match self {
             Self::Site(site) => &mut site.counts,

@@ -62,7 +62,7 @@ impl Rows {
 }
 
 impl Room {
-    pub const fn rows(&self) -> Rows {
+    pub(crate) const fn rows(&self) -> Rows {
         Rows { users: self.users, traps: self.traps }
     }
 

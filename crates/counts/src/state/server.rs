@@ -22,9 +22,11 @@ const AHEAD: usize = 8;
 
 /// The state of a signature server.
 pub struct Server {
+    /// The counts of clients without limits, and those of other servers.
     pub counts: Counts,
     /// The number of the first local report that is in no update.
     pub cut_at: u64,
+    /// The last batches of each reporter, by which none counts twice.
     pub receipts: Receipts,
     /// What limited clients reported, each for itself.
     pub limited: Limited,
@@ -244,7 +246,7 @@ impl Server {
         Ok(applied)
     }
 
-    pub fn say_restored(&self, known: Origin) {
+    pub(crate) fn say_restored(&self, known: Origin) {
         log::error!(
             "this ledger was restored from an old copy: others know more than {} updates of its origin {known}. It goes on \
              under a new origin and takes over what they know",

@@ -10,7 +10,9 @@ use crate::state::trusted::Known;
 
 /// The state of a milter that counts for itself.
 pub struct Site {
+    /// All counts.
     pub counts: Counts,
+    /// Messages that were refused for the moment.
     pub retries: Retries,
     /// What waited for a server when this milter had one: it counts, and is never sent.
     pub left: Spool,

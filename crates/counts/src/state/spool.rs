@@ -24,7 +24,9 @@ const DROPPED: Receipt = Receipt { origin: Origin(0), version: u64::MAX };
 /// A report that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
+    /// The signature that was seen.
     pub signature: Signature,
+    /// How often it was seen.
     pub times: u32,
     /// When it was made, in seconds since 1970.
     pub at: u64,
@@ -33,11 +35,13 @@ pub struct Waiting {
 /// Reports that travel together, under one number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
+    /// Its number in its spool.
     pub number: u64,
     /// The server that it was first sent to: after a lost answer only that one knows whether it counted.
     pub upstream: String,
     /// The number of the first report in it, and of that behind it.
     pub reports: Range<u64>,
+    /// Where it was counted; none while it is open.
     pub receipt: Option<Receipt>,
     /// Whether the merged counts show it. It is kept only because an older one is not settled.
     pub included: bool,
@@ -76,11 +80,17 @@ pub struct Spool {
 /// A spool as its file has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stored {
+    /// The spool's random number.
     pub id: u64,
+    /// Its number before, and the first batch under the present one.
     pub before: Option<(u64, u64)>,
+    /// Its reports, in the order of their numbers.
     pub reports: VecDeque<Waiting>,
+    /// The number of the first of them.
     pub first: u64,
+    /// Its batches, in any order.
     pub batches: Vec<Batch>,
+    /// The number of the next new batch.
     pub next_batch: u64,
     /// None in files of older programs.
     pub last_sent: Option<LastSent>,
@@ -144,7 +154,7 @@ impl Spool {
     }
 
     /// Reports that are held.
-    pub fn len(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.reports.len()
     }
 
@@ -180,11 +190,12 @@ impl Spool {
         self.first + self.reports.len() as u64
     }
 
+    /// The number of the oldest report.
     pub const fn first(&self) -> u64 {
         self.first
     }
 
-    pub fn push(&mut self, report: Waiting) {
+    pub(crate) fn push(&mut self, report: Waiting) {
         self.reports.push_back(report);
         *self.pending.entry(report.signature).or_default() += u64::from(report.times);
     }
@@ -316,6 +327,7 @@ impl Spool {
         self.next_batch
     }
 
+    /// All batches that are not settled, in the order of their reports.
     pub fn batches(&self) -> impl Iterator<Item = &Batch> {
         self.batches.iter()
     }
@@ -392,13 +404,13 @@ mod tests {
         assert_eq!((spool.open("a"), spool.question("a"), spool.begin("a")), (None, None, None));
         // What the active one was sent since the start goes on under the number that it was sent under.
         assert_eq!((spool.id_of(2), signatures(spool.open("b"))), (OLD, vec![new, new + 1]));
-        assert_eq!(spool.len(), 3 * MAX_BATCH + 2 - 3 * MAX_BATCH);
+        assert_eq!(spool.held(), 3 * MAX_BATCH + 2 - 3 * MAX_BATCH);
         push(&mut spool, 0..1);
         let batch = spool.begin("a").unwrap();
         assert_eq!((spool.id_of(batch.number), signatures(Some(batch))), (NEW, vec![1]));
         // All of that holds over another start.
         let spool = reopened(&spool, &two());
-        assert_eq!((spool.id_of(2), spool.ids().0, spool.len()), (OLD, NEW, 3));
+        assert_eq!((spool.id_of(2), spool.ids().0, spool.held()), (OLD, NEW, 3));
     }
 
     /// What waited at the start goes out once all servers were asked, and not mixed with what came since.
@@ -419,7 +431,7 @@ mod tests {
         let mut vector = Vector::new();
         vector.set(Origin(1), crate::history::vector::Mark { version: 1, ..Default::default() });
         spool.settle(&vector);
-        assert_eq!((spool.len(), spool.batches().count()), (0, 0));
+        assert_eq!((spool.held(), spool.batches().count()), (0, 0));
     }
 
     /// A new spool was never sent anywhere, so nobody is asked.

@@ -50,7 +50,7 @@ impl Teller {
         self.news.insert((window, print), count);
     }
 
-    pub fn has_news(&self) -> bool {
+    pub(crate) fn has_news(&self) -> bool {
         self.has_moved || !self.rises.is_empty() || !self.news.is_empty()
     }
 

@@ -43,7 +43,7 @@ impl Server {
         }
     }
 
-    pub fn has_bulk_news(&self) -> bool {
+    pub(crate) fn has_bulk_news(&self) -> bool {
         self.counts.bulk.is_begun() && self.teller.has_news()
     }
 

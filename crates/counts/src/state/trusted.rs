@@ -12,6 +12,7 @@ const MAX_TRAPS: usize = 32;
 /// Whom to believe, and by which rules.
 #[derive(Default)]
 pub struct Trust {
+    /// What is known of each reporter.
     pub standings: Standings,
     /// As somebody spoke last.
     pub weighing: Weighing,

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Held {
     /// That of the origin's last update. Whoever knows a later one knows these reports.
     pub version: u64,
+    /// The reports, in the order in which they came.
     pub entries: Vec<Entry>,
     /// By how much they may raise each cell, where they are of a limited client.
     pub cells: BTreeMap<usize, u32>,

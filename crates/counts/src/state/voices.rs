@@ -22,6 +22,7 @@ pub struct Word {
     pub window: u64,
     /// Above zero for spam, below for none.
     pub units: i8,
+    /// Where it is counted.
     pub told: Told,
 }
 
@@ -100,11 +101,12 @@ impl Voices {
         self.room.rows()
     }
 
+    /// The words of one reporter on one signature, oldest first.
     pub fn row(&self, key: &VoiceKey) -> Option<&[Word]> {
         self.rows.get(key).map(Vec::as_slice)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 

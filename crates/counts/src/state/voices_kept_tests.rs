@@ -105,7 +105,7 @@ fn what_is_counted_late_leaves_late() {
     // What nobody took leaves with its own.
     milter.say(&word(1, 1, Side::Spam, late));
     assert_eq!(milter.cache().trim_spool(late + 29 * DAY), 0);
-    assert_eq!((milter.cache().trim_spool(late + 30 * DAY), milter.cache().spool.len()), (1, 0));
+    assert_eq!((milter.cache().trim_spool(late + 30 * DAY), milter.cache().spool.held()), (1, 0));
 }
 
 /// A server will never say whether it counted a word: it cannot be said again, and taking it back takes nothing from what others said.

@@ -122,7 +122,7 @@ async fn a_milter_without_servers_forgets_what_it_refused() {
     // Those that are refused now do not stand in the way of others that are to go.
     ledger.refused(vec![RetryKey::new(&[b"new"])], later).await.unwrap();
     ledger.refused(vec![RetryKey::new(&[b"newer"])], later + 3601).await.unwrap();
-    assert_eq!(ledger.look(|state| state.retries().unwrap().len()).await, Ok(1));
+    assert_eq!(ledger.look(|state| state.retries().unwrap().remembered()).await, Ok(1));
 }
 
 /// A generation that outgrew its capacity many times over is the same after a restart, checkpointed or replayed.

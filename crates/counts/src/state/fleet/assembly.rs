@@ -28,10 +28,11 @@ pub struct FleetAssembly {
 
 /// What a fleet's snapshot holds.
 pub struct Assembled {
+    /// Where its chain stands.
     pub head: Head,
-    pub merged: MergedCounts,
-    pub held: Held,
-    pub fleet: Fleet,
+    pub(crate) merged: MergedCounts,
+    pub(crate) held: Held,
+    pub(crate) fleet: Fleet,
 }
 
 fn junk(what: &(impl ToString + ?Sized)) -> StepRefusal {
@@ -146,6 +147,10 @@ impl FleetAssembly {
         self.complete
     }
 
+    /// The snapshot, once all its parts came.
+    ///
+    /// # Errors
+    /// When parts are missing.
     pub fn finish(self) -> Result<Assembled, StepRefusal> {
         let Self { merged, held, head, fleet, complete, .. } = self;
         match head {

@@ -16,6 +16,7 @@ use crate::state::merged::{Applied, MergedCounts};
 /// Where the chain stands, and which batches are in it. The cells are the merged ones, which nobody else writes then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fleet {
+    /// Where the chain stands.
     pub mark: FleetMark,
     /// The origin of what unlimited clients bring.
     pub origin: Origin,
@@ -23,6 +24,7 @@ pub struct Fleet {
     pub time: u64,
     /// The count from which on bulk is told apart; 0 while it is not.
     pub bound: u32,
+    /// The batches that are counted, by client and spool.
     pub marks: Marks,
 }
 

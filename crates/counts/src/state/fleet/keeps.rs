@@ -9,7 +9,9 @@ use crate::state::merged::MergedCounts;
 /// Which of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keeps {
+    /// Whether it keeps cells.
     pub cells: bool,
+    /// Whether it keeps the list of bulk.
     pub list: bool,
 }
 
@@ -44,7 +46,7 @@ impl Keeps {
 
 /// The counts that steps are added to.
 pub struct Kept<'a> {
-    pub merged: &'a mut MergedCounts,
-    pub held: &'a mut Held,
-    pub keeps: Keeps,
+    pub(crate) merged: &'a mut MergedCounts,
+    pub(crate) held: &'a mut Held,
+    pub(crate) keeps: Keeps,
 }

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A spool, and the step that changed its mark last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
+    /// The version of the step that set it last.
     pub at: u64,
+    /// The batches of the spool that are counted.
     pub mark: SpoolMark,
 }
 
@@ -22,11 +24,11 @@ pub struct Marks {
 }
 
 impl Marks {
-    pub fn get(&self, client: &str, spool: u64) -> Option<&SpoolMark> {
+    pub(crate) fn get(&self, client: &str, spool: u64) -> Option<&SpoolMark> {
         Some(&self.known(client, spool)?.mark)
     }
 
-    pub fn known(&self, client: &str, spool: u64) -> Option<&Known> {
+    pub(crate) fn known(&self, client: &str, spool: u64) -> Option<&Known> {
         self.clients.get(client)?.get(&spool)
     }
 

@@ -31,22 +31,34 @@ const MAX_ENTRY: usize =
 /// Where the chain stands in a snapshot, and of what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
+    /// Where the chain stands in the snapshot.
     pub mark: FleetMark,
+    /// The origin of clients without limits.
     pub origin: Origin,
+    /// When the newest batch came, in seconds since 1970.
     pub time: u64,
+    /// The id of the fleet's federation key.
     pub key_id: u64,
+    /// The length of a window in seconds.
     pub window: u64,
+    /// How far each origin is counted in the cells.
     pub vector: Vector,
 }
 
 /// What a snapshot is made up of: first its head, then what all need, then the cells, at last its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
+    /// The head, which comes first.
     Head(Head),
+    /// A chunk of cells.
     Row(Row),
+    /// The batches of one spool that are counted.
     Mark {
+        /// The client whose spool it is.
         client: String,
+        /// The random number of the spool.
         spool: u64,
+        /// Its mark, and since which step.
         known: Known,
     },
     /// A part of the list of bulk.
@@ -54,13 +66,18 @@ pub enum Entry {
     /// All came that somebody needs who keeps no cells: so many marks, and so many parts of the list, which tells bulk from this count
     /// on (0 where nothing is told).
     Thin {
+        /// Entries of the kind `Mark` before this one.
         marks: u64,
+        /// Entries of the kind `Bulk` before this one.
         sections: u64,
+        /// The count from which on bulk is told apart; 0 where it is not.
         bound: u32,
     },
     /// How many rows and marks there are.
     End {
+        /// Entries of the kind `Row` in the snapshot.
         rows: u64,
+        /// Entries of the kind `Mark` in the snapshot.
         marks: u64,
     },
 }
@@ -116,7 +133,7 @@ impl Entry {
 }
 
 impl Head {
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let Self { mark, origin, time, key_id, window, vector } = self;
         let FleetMark { version, chain, epoch, made, covers, place } = *mark;
         let mut bytes = [origin.0, version, epoch, made, covers, place, *time, *key_id, *window]
@@ -151,6 +168,7 @@ pub struct Packer {
 const CONTENT: usize = MAX_STEP - OVERHEAD;
 
 impl Packer {
+    /// Appends an entry to the stream.
     pub fn push(&mut self, entry: &Entry) {
         let (kind, bytes) = entry.encode();
         self.waiting.push(kind);

@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 /// A batch for a fleet's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    pub spool: u64,
-    pub lowest: u64,
-    pub outgoing: super::Outgoing,
+    pub(crate) spool: u64,
+    pub(crate) lowest: u64,
+    pub(crate) outgoing: super::Outgoing,
 }
 
 /// What a spool did upon hearing what is counted.
@@ -200,7 +200,7 @@ mod tests {
             hear(&mut spool, 7, &mark([1, 2, 3, 4])),
             Heard { settled: vec![2, 4], ..Heard::default() }
         );
-        assert_eq!((spool.len(), spool.batches().count()), (0, 0));
+        assert_eq!((spool.held(), spool.batches().count()), (0, 0));
     }
 
     /// A server's list of batches moved into the fleet: what it counted is settled, the first that it did not count is sent, and of
@@ -221,7 +221,7 @@ mod tests {
         let mut spool = reopened(&spool, &[]);
         assert_eq!(hear(&mut spool, 7, &mark([1, 2])).settled, [2]);
         assert!(hear(&mut spool, 7, &mark([1, 2, 3])).settled.is_empty());
-        assert_eq!((spool.for_fleet("mx1", 0, 64, false).0, spool.len()), (vec![], 1));
+        assert_eq!((spool.for_fleet("mx1", 0, 64, false).0, spool.held()), (vec![], 1));
     }
 
     /// A machine leaves the fleet, and the server has the fleet's counts: it knows the last batch that was counted, and all before it
