@@ -151,10 +151,13 @@ impl Site {
         fs::create_dir_all(&state).unwrap();
         let log = if self.extra.contains("[log]") { "" } else { "\n[log]\ntarget = \"stderr\"\n" };
         let page = if self.extra.contains("[status]") { "" } else { "\n[status]\nlisten = \"\"\n" };
+        // No machine is so busy that a message is not judged within this time, which is the longest that there is.
+        let deadline =
+            if self.extra.contains("verdict-deadline") { "" } else { "verdict-deadline = \"4m\"\n" };
         let listen =
             if self.listen.starts_with('[') { self.listen.clone() } else { format!("{:?}", self.listen) };
         let text = format!(
-            "listen = {}\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{}{page}{log}",
+            "listen = {}\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{deadline}{}{page}{log}",
             listen,
             self.path("control.sock").display(),
             state.display(),
