@@ -3,8 +3,8 @@
 
 use bulkmark::signature::Signature;
 use bulkmark::sync::wire::Reports;
-use bulkmark_testing::frozen::Disk;
 use bulkmark_testing::http::ask;
+use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, metrics};
 use bulkmark_testing::server::{Server, parameters};
 use bulkmark_testing::{Daemon, PATIENCE, Site, program, wait_until};
@@ -138,7 +138,7 @@ fn a_daemon_whose_disk_hangs_is_not_alive() {
     const LIMIT: Duration = Duration::from_millis(500);
     let mut server = Server::new("");
     server.status = STATUS.replace("[status]\n", "");
-    let Some(disk) = Disk::new(&server.site.path("state")) else { return };
+    let Some(disk) = Mount::ext4(&server.site.path("state"), 64) else { return };
     let token = server.client(&["add", "--own", "mx"]).trim().to_owned();
     let config = server.config();
     let manager = Manager::new(&server.site);

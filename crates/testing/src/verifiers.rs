@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 /// A verifier, or another program that looks at mail; stopped when dropped.
 pub struct Verifier {
+    /// As `smtpd_milters` names it.
     pub milter: String,
     /// Its files.
     pub directory: tempfile::TempDir,
