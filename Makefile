@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# make demo: see it work. make test: all tests. make deb, make rpm: packages. make install: the same files without one.
+# make demo: see it work. make test: all tests; make test-quick: those that need nothing. make deb, make rpm: packages. make install: the same files without one.
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
@@ -8,7 +8,7 @@ DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROGRAM := $(TARGET)/release/bulkmark
 
-.PHONY: all build man demo test day guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build man demo test test-quick day guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -24,10 +24,17 @@ man:
 demo: build
 	tests/demo
 
-# What the tests need besides Rust (Postfix, miltertest, ...) is installed by apt when it is missing.
+# Tests wait most of the time, so more of them run at once than there are processors.
+TEST := RUST_TEST_THREADS=6 $(CARGO) test --locked --workspace
+
+# All tests. If Postfix, miltertest or another program that they need is missing, apt installs it.
 test:
 	tests/mta/install
-	CARGO="$(CARGO)" tests/run
+	$(TEST) --no-fail-fast
+
+# The tests that need neither root nor another program. They take three minutes.
+test-quick:
+	$(TEST) --lib --test pure --test command --test ledger --test milter
 
 # One campaign that comes by all doors at once, and what each client is told of it, as a table; see tests/interfaces/day.rs.
 day:

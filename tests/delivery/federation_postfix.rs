@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Two mail servers, each a real Postfix with its own milter, behind one signature server; all with default settings.
 
-use bulkmark_testing::PATIENCE;
 use bulkmark_testing::mta::Kind;
 use bulkmark_testing::rig::{NEWS, Rig, message};
 use bulkmark_testing::server::Server;
+use bulkmark_testing::wait_until;
 use std::time::Instant;
 
 /// What was sent 20 times at one is bulk with the 21st at the other. `cargo test --test delivery federation_postfix:: -- --nocapture`
@@ -22,10 +22,10 @@ fn what_one_mail_server_saw_is_bulk_at_the_other() {
         assert!(verdict.contains(&format!("; body={n};")), "{verdict}");
     }
     let sent = Instant::now();
-    let known = |answer: &str| answer.contains("\"count\":20,");
-    while !known(&b.site.check(&text).1) {
-        assert!(sent.elapsed() < PATIENCE, "{}", b.site.check(&text).1);
-    }
+    wait_until("the count at the other", || {
+        let told = b.site.check(&text).1;
+        if told.contains("\"count\":20,") { Ok(()) } else { Err(told) }
+    });
     println!("the other mail server knew after {:.2} s", sent.elapsed().as_secs_f64());
     let verdict = b.verdict_for("user@box.test", &text);
     assert!(verdict.starts_with("bulk; body=21; threshold=20"), "{verdict}");

@@ -18,8 +18,9 @@ fn site(list: impl FnOnce(&Rig) -> String, more: &str) -> Option<Rig> {
     let mut site = Rig::tcp_site("");
     let file = site.path("list");
     std::fs::write(&file, "").unwrap();
+    let patience = if more.contains("table-timeout") { "" } else { "table-timeout = \"1m\"\n" };
     site.extra = format!(
-        "{AT_ONCE}[actions]\nbulk = \"reject\"\n[whitelist]\nfiles = [\"{}\"]\n{more}",
+        "{AT_ONCE}[actions]\nbulk = \"reject\"\n[whitelist]\nfiles = [\"{}\"]\n{patience}{more}",
         file.display()
     );
     let mut rig = Rig::start_with(Kind::Postfix, site, &[])?;
@@ -205,6 +206,8 @@ fn a_table_that_does_not_answer_refuses_nothing() {
     assert_eq!(code(&rig, "a@x.example", "c@box.test"), 550);
     drop(silent);
     // It comes back, and says what it knows.
+    let extra = rig.site.extra.replace("200ms", "1m");
+    rig.reload(&extra);
     serve(port, |stream| {
         let mut line = String::new();
         stream.read_line(&mut line).ok().filter(|&read| read > 0)?;
@@ -222,7 +225,7 @@ fn postfix_answers_for_its_own_tables() {
     let script = guide.split_once("```sh\n").unwrap().1.split_once("```").unwrap().0;
     let line = guide.lines().find(|line| line.contains(" spawn ")).unwrap().trim();
     let port = free_port();
-    let Some(rig) = site(|_| format!("sender tcp:127.0.0.1:{port}\n"), "table-timeout = \"20s\"\n") else {
+    let Some(rig) = site(|_| format!("sender tcp:127.0.0.1:{port}\n"), "") else {
         return;
     };
     let table = rig.write("wanted.txt", "news@wanted.example OK\nwhole.example OK\n");

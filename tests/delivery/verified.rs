@@ -73,9 +73,10 @@ impl Site {
 }
 
 fn extra(list: &str, dns: &Dns, more: &str) -> String {
+    let patience = if more.contains("dns-timeout") { "" } else { "dns-timeout = \"1m\"\n" };
     format!(
         "{AT_ONCE}[actions]\nbulk = \"reject\"\n[whitelist]\nfiles = [\"{list}\"]\n[authentication]\nauthenticate = \
-         \"self\"\nnameservers = [\"{}\"]\n{more}",
+         \"self\"\nnameservers = [\"{}\"]\n{patience}{more}",
         dns.address
     )
 }
@@ -212,6 +213,7 @@ fn without_an_answer_bulk_is_only_marked() {
     assert!(site.verdict("a@box.test", &signed).contains("; unverified=timeout"));
     assert!(dns.asked(KEY) > 0);
     site.rig.daemon.log.wait_for(0, "only marked: DNS did not answer within 0.2 s");
+    site.reload("");
     assert!(site.verdict("b@box.test", &broken).contains("; unverified=dns"));
     site.rig.daemon.log.wait_for(0, "verdict=bulk");
     site.rig.daemon.log.wait_for(0, "unverified=dns");
@@ -221,13 +223,14 @@ fn without_an_answer_bulk_is_only_marked() {
     assert_eq!(site.code(changed.as_bytes()), 550);
     // Nobody answers at all; for longer than a message may wait, as a whole.
     dns.be_silent(true);
-    site.reload("dns-timeout = \"1m\"\nact-when-unverified = true\n");
+    site.reload("act-when-unverified = true\n");
     let config = site.rig.site.extra.replace(AT_ONCE, &format!("verdict-deadline = \"3s\"\n{AT_ONCE}"));
     site.rig.reload(&config);
     assert_eq!(site.code(&signed), 550);
     site.reload("dns-timeout = \"200ms\"\nact-when-unverified = true\n");
     assert_eq!(site.code(&signed), 550);
     site.rig.daemon.log.wait_for(0, "treated as unverified");
+    site.reload("act-when-unverified = true\n");
     dns.be_silent(false);
     dns.text(KEY, &key.record);
     assert_eq!(site.code(&signed), 250);
@@ -347,7 +350,7 @@ fn only_what_matters_is_asked() {
 #[test]
 fn commands_tell_what_is_missing() {
     let Some(key) = Signer::new(2048) else { return };
-    let Some(site) = Site::start("dkim shop.example\n", "dns-timeout = \"200ms\"\n") else { return };
+    let Some(mut site) = Site::start("dkim shop.example\n", "") else { return };
     site.dns.text(KEY, &key.record);
     let weak = key.sign(&news(""), &Form { hash: "sha1", ..Form::default() });
     let file = site.rig.write("weak.eml", &String::from_utf8(weak).unwrap());
@@ -370,6 +373,7 @@ fn commands_tell_what_is_missing() {
         "{told}"
     );
     site.dns.be_silent(true);
+    site.reload("dns-timeout = \"200ms\"\n");
     let doctor = site.run(&["doctor"]);
     assert!(doctor.contains("name servers") && doctor.contains(&site.dns.address), "{doctor}");
     assert!(!doctor.contains("an answer in") && doctor.contains("authentication.nameservers"), "{doctor}");

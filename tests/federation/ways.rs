@@ -5,10 +5,9 @@ use bulkmark_testing::authority::{Authority, https, tls_server};
 use bulkmark_testing::letters::{letter, send, wait_for};
 use bulkmark_testing::mta::free_port;
 use bulkmark_testing::server::{Server, milter, wait_until_equal};
-use bulkmark_testing::{Daemon, PATIENCE, Site, wait_until};
+use bulkmark_testing::{Daemon, Site, wait_until};
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::Instant;
 
 /// A server that listens on a Unix socket, for the milters and the peer of its machine.
 #[test]
@@ -62,10 +61,9 @@ impl Proxy {
         let daemon = self
             .site
             .spawn_by(Command::new("tinyproxy").args(["-d", "-c"]).arg(self.site.path("proxy.conf")));
-        let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(Instant::now() < deadline, "tinyproxy does not listen: {:?}", daemon.log.lines());
-        }
+        wait_until("tinyproxy", || {
+            TcpStream::connect(("127.0.0.1", self.port)).map_err(|_| format!("{:?}", daemon.log.lines()))
+        });
         daemon
     }
 

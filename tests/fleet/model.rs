@@ -185,7 +185,7 @@ fn logged(fleet: &Fleet) -> f64 {
             tables.iter().sum()
         }
         Engine::Nats(cluster, ..) => {
-            let streams = cluster.directory.join("n0/jetstream/program()/streams");
+            let streams = cluster.directory.join("n0/jetstream/BULKMARK/streams");
             ["BULKMARK_BATCHES", "BULKMARK_STEPS"]
                 .map(|stream| disk(&streams.join(stream).join("msgs")))
                 .iter()

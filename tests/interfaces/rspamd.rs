@@ -65,7 +65,7 @@ pub(crate) fn dcc(version: &Version, site: &Site, limit: u32) -> Option<Rspamd> 
     let socket = site.path("dccifd.sock").display().to_string();
     let text = shown("/etc/rspamd/local.d/dcc.conf").replace("/run/bulkmark/dccifd.sock", &socket);
     let text = text.replace("_max = 20;", &format!("_max = {limit};"));
-    Rspamd::start(version, &[("local.d/dcc.conf", format!("{text}log_clean = true;\n"))])
+    Rspamd::start(version, &[("local.d/dcc.conf", format!("{text}log_clean = true;\ntimeout = 60.0;\n"))])
 }
 
 /// What rspamd checks is counted for each recipient, bulk has its symbol from the limit on, and what the policy refuses the other one.

@@ -13,13 +13,14 @@ use std::fs;
 /// As docs/doors.md tells, with `local` as local.d/bulkmark.conf.
 fn module(version: &Version, local: String) -> Option<Rspamd> {
     let packages = format!("{}/packaging", env!("CARGO_MANIFEST_DIR"));
+    let patience = if local.contains("timeout") { "" } else { "timeout = 60s;\n" };
     let included = shown("/etc/rspamd/rspamd.conf.local").replace("/usr/share/bulkmark", &packages);
     Rspamd::start(
         version,
         &[
             ("rspamd.conf.local", included),
             ("plugins.d/bulkmark.lua", packaged("rspamd/bulkmark.lua")),
-            ("local.d/bulkmark.conf", local),
+            ("local.d/bulkmark.conf", local + patience),
         ],
     )
 }

@@ -45,7 +45,14 @@ pub(crate) fn write(site: &Site, plugins: &str, local: &str) {
     fs::write(rules.join("one.cf"), "header HAS_SUBJECT exists:Subject\n").unwrap();
     fs::write(own.join("local.pre"), format!("loadplugin Mail::SpamAssassin::Plugin::Check\n{plugins}"))
         .unwrap();
-    fs::write(own.join("local.cf"), format!("dns_available no\nskip_rbl_checks 1\n{local}")).unwrap();
+    let patience: String =
+        [("DCC", "dcc"), ("Razor2", "razor"), ("Pyzor", "pyzor"), ("Bulkmark", "bulkmark")]
+            .map(|(plugin, key)| {
+                format!("ifplugin Mail::SpamAssassin::Plugin::{plugin}\n{key}_timeout 60\nendif\n")
+            })
+            .concat();
+    fs::write(own.join("local.cf"), format!("dns_available no\nskip_rbl_checks 1\n{patience}{local}"))
+        .unwrap();
 }
 
 /// Runs SpamAssassin with these plugins and rules on a message; none where it is not installed.

@@ -3,10 +3,9 @@
 
 use bulkmark_testing::letters::{count, letter, send};
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{PATIENCE, Site, program, status, wait_until};
+use bulkmark_testing::{Site, program, status, wait_for_some, wait_until};
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 /// Exit code and all output.
 fn ledger(arguments: &[&str]) -> (i32, String) {
@@ -42,16 +41,13 @@ fn peers_are_equal_cell_by_cell() {
             if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
         });
     }
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    let text = wait_until("two servers", || {
         let (code, text) = ledger(&["verify", &one.url(), &two.url()]);
         // Both know something of both.
-        if code == 0 && ledger(&["info", &one.url()]).1.matches("counted up to update").count() == 2 {
-            assert!(text.contains("all cells of 1 windows are equal"), "{text}");
-            break;
-        }
-        assert!(Instant::now() < deadline, "{code}: {text}");
-    }
+        let is_known = ledger(&["info", &one.url()]).1.matches("counted up to update").count() == 2;
+        if code == 0 && is_known { Ok(text) } else { Err(text) }
+    });
+    assert!(text.contains("all cells of 1 windows are equal"), "{text}");
     let (code, text) = ledger(&["diff", &file(&one.site), &two.url()]);
     assert_eq!(code, 2, "{text}");
     assert!(text.contains("is in use by another process"), "{text}");
@@ -68,10 +64,7 @@ fn peers_are_equal_cell_by_cell() {
     let at_a = a.start();
     send(&at_a, &letter(99), 9);
     at_a.log.wait_for(0, "listens on");
-    let deadline = Instant::now() + PATIENCE;
-    while ledger(&["diff", &one.url(), &files[1]]).0 == 0 {
-        assert!(Instant::now() < deadline);
-    }
+    wait_for_some("a difference", || (ledger(&["diff", &one.url(), &files[1]]).0 != 0).then_some(()));
     drop(at_a);
     assert!(one_runs.terminate().success());
     let (code, text) = ledger(&["diff", &files[0], &files[1]]);

@@ -5,12 +5,12 @@ use bulkmark_counts::{Report, Settings};
 use bulkmark_ledger::{FILE_NAME, Ledger};
 use bulkmark_testing::counts::*;
 use bulkmark_testing::milter::{Client, Mail};
-use bulkmark_testing::{Daemon, Site, random::Random};
+use bulkmark_testing::{Daemon, Site, random::Random, wait_for_some, wait_until};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -344,11 +344,10 @@ fn kills_lose_no_answered_message() {
                 .zip(&answered)
                 .map(|(mail, answered)| scope.spawn(|| bombard(&daemon, mail, answered, &gone)))
                 .collect();
-            let start = Instant::now();
-            while answered.iter().map(|a| a.load(Ordering::Relaxed)).sum::<u32>() < wanted {
-                assert!(start.elapsed() < bulkmark_testing::PATIENCE);
-                std::thread::yield_now();
-            }
+            wait_for_some("answers", || {
+                let sum = answered.iter().map(|answered| answered.load(Ordering::Relaxed)).sum::<u32>();
+                (sum >= wanted).then_some(())
+            });
             daemon.signal("KILL");
             gone.store(true, Ordering::Relaxed);
             for ((thread, mail), answered) in threads.into_iter().zip(&mails).zip(&answered) {
@@ -389,16 +388,12 @@ fn relaxed_durability_loses_a_moment_at_most() {
     // The state of the disk, as it would be after a kill: copies are looked at until the commit has come.
     let copy = Site::new(&site.extra);
     copy.config();
-    let start = Instant::now();
-    loop {
+    wait_until("a commit", || {
         std::fs::copy(site.path("state/ledger.redb"), copy.path("state/ledger.redb")).unwrap();
         // A copy that was made during a commit may be torn, as a disk never is after a kill.
         let (code, text) = copy.check(&[b"Subject: s\r\n\r\n", &killed.body[..]].concat());
-        if code == 0 && text.contains("\"count\":5") {
-            break;
-        }
-        assert!(start.elapsed() < bulkmark_testing::PATIENCE, "the reports were not committed: {text}");
-    }
+        if code == 0 && text.contains("\"count\":5") { Ok(()) } else { Err(text) }
+    });
     assert_eq!(send(&daemon, &killed, 3), 8);
     daemon.kill();
     let daemon = site.start();

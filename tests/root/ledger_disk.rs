@@ -2,14 +2,13 @@
 //! The daemon and its state directory: what stops its start, and what happens when the disk is full.
 
 use bulkmark_ledger::FILE_NAME;
-use bulkmark_testing::Site;
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::mount::Mount;
+use bulkmark_testing::{Site, wait_for_some};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// Starts a daemon that must fail, and returns what it says.
 fn fails(site: &Site) -> String {
@@ -155,12 +154,8 @@ fn fill_up(extra: &str) -> Option<String> {
     daemon.log.wait_for(0, "messages pass unjudged until the ledger can be written again");
 
     fs::remove_file(&filler).unwrap();
-    let start = Instant::now();
     let last = answered + 10;
-    while client.message(&mail(last)).count() != Some(1) {
-        assert!(start.elapsed() < bulkmark_testing::PATIENCE, "it did not recover");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_for_some("a count", || client.message(&mail(last)).count().filter(|&count| count == 1));
     daemon.log.wait_for(0, "the ledger can be written again");
     for i in 0..answered + 5 {
         let before = u32::from(i < answered);

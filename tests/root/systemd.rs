@@ -2,8 +2,8 @@
 //! The units of systemd, and what the daemons tell the service manager.
 
 use bulkmark_sync::wire::Reports;
-use bulkmark_testing::frozen::Disk;
 use bulkmark_testing::http::ask;
+use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, metrics};
 use bulkmark_testing::server::{Server, parameters};
 use bulkmark_testing::{Daemon, PATIENCE, Site, program, wait_until};
@@ -138,7 +138,7 @@ fn a_daemon_whose_disk_hangs_is_not_alive() {
     const LIMIT: Duration = Duration::from_millis(500);
     let mut server = Server::new("");
     server.status = STATUS.replace("[status]\n", "");
-    let Some(disk) = Disk::new(&server.site.path("state")) else { return };
+    let Some(disk) = Mount::ext4(&server.site.path("state"), 64) else { return };
     let token = server.client(&["add", "--own", "mx"]).trim().to_owned();
     let config = server.config();
     let manager = Manager::new(&server.site);
@@ -168,7 +168,7 @@ fn a_daemon_whose_disk_hangs_is_not_alive() {
     let (code, told) = status();
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains(" cannot tell: the ledger's disk has not answered for "), "{told}");
-    daemon.log.wait_for(0, "the ledger's disk has not answered for 1");
+    daemon.log.wait_for(0, "the ledger's disk has not answered for ");
     let answer = healthz();
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("does not answer"), "{answer}");
 
@@ -176,7 +176,7 @@ fn a_daemon_whose_disk_hangs_is_not_alive() {
     assert_eq!(manager.next(), "WATCHDOG=1");
     let answer = report.join().unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    daemon.log.wait_for(0, "the ledger's disk answers again, after 1");
+    daemon.log.wait_for(0, "the ledger's disk answers again, after ");
     let (code, told) = status();
     assert_eq!(code, Some(0), "{told}");
     assert!(healthz().starts_with("HTTP/1.1 200 "));

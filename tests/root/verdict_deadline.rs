@@ -6,7 +6,7 @@ use bulkmark_testing::mount::Mount;
 use bulkmark_testing::{PATIENCE, Site};
 use std::net::UdpSocket;
 
-const DEADLINE: &str = "verdict-deadline = \"300ms\"\n";
+const DEADLINE: &str = "verdict-deadline = \"5s\"\n";
 
 /// A site whose state is on a file system that can be frozen. None where none can be mounted.
 fn site(extra: &str) -> Option<(Site, Mount)> {
@@ -30,7 +30,7 @@ fn a_disk_that_hangs_holds_up_no_verdict() {
         assert_eq!((answer.header(), &*answer.reply), ("unknown; reason=timeout; host=mx.test", "c"));
     }
     let line = daemon.log.wait_for(0, "reason=timeout");
-    assert!(line.contains("detail=\"the ledger's answer took longer than 0.3 s\""), "{line}");
+    assert!(line.contains("detail=\"the ledger's answer took longer than 5 s\""), "{line}");
     drop(frozen);
     // Those that hung are counted before it, and so are those that are still too late.
     let mut sent = 4;

@@ -12,6 +12,7 @@ pub struct Authority {
 }
 
 impl Authority {
+    /// An authority of this name, with a new key.
     pub fn new(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();

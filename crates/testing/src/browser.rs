@@ -25,14 +25,21 @@ pub struct Browser {
 /// How the page is looked at.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
+    /// Pixels.
     pub width: u32,
+    /// Pixels.
     pub height: u32,
+    /// Whether dark colours are preferred.
     pub dark: bool,
+    /// Whether it is touched, and shows a page as a phone does.
     pub phone: bool,
 }
 
+/// A usual screen.
 pub const DESKTOP: Look = Look { width: 1280, height: 900, dark: false, phone: false };
+/// A wide screen.
 pub const WIDE: Look = Look { width: 1920, height: 1080, dark: false, phone: false };
+/// A phone, at night.
 pub const PHONE: Look = Look { width: 390, height: 844, dark: true, phone: true };
 
 impl Browser {

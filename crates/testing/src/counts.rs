@@ -7,14 +7,17 @@ use bulkmark_types::{FederationKey, Signature};
 use std::num::NonZeroU32;
 use std::path::Path;
 
+/// Seconds of a day.
 pub const DAY: u64 = 86_400;
 /// Some noon.
 pub const NOW: u64 = 20_000 * DAY + DAY / 2;
 
+/// Settings of this capacity.
 pub fn settings(capacity: u32) -> Settings {
     Settings { capacity: NonZeroU32::new(capacity).unwrap(), ..Settings::default() }
 }
 
+/// Opens the ledger in a directory.
 pub fn open(directory: &Path, settings: &Settings) -> Ledger {
     Ledger::open(directory, Role::Site, settings, &FederationKey::public()).unwrap()
 }
@@ -24,10 +27,12 @@ pub fn signature(number: u64) -> Signature {
     Signature::from_bytes(super::random::element(number).to_be_bytes())
 }
 
+/// The key of the retry with this number.
 pub fn key(number: u64) -> RetryKey {
     RetryKey::new(&[b"key", &number.to_be_bytes()])
 }
 
+/// A report of the signature with this number.
 pub fn report(number: u64, times: u32, now: u64) -> Report {
     Report { signatures: vec![signature(number)], times, now, ..Report::default() }
 }
@@ -42,6 +47,7 @@ pub async fn report_all(ledger: &Ledger, reports: impl IntoIterator<Item = Repor
     tasks.join_all().await;
 }
 
+/// Waits for a future.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }

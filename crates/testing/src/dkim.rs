@@ -15,6 +15,7 @@ pub const DOMAIN: &str = "shop.example";
 
 /// OpenDKIM with a key of [`DOMAIN`]; stopped when dropped.
 pub struct OpenDkim {
+    /// As `smtpd_milters` names it.
     pub milter: String,
     /// What DNS would have of its key.
     pub record: String,
@@ -99,6 +100,7 @@ fn key(pem: &str) -> RsaKeyPair {
 
 /// OpenDKIM that signs what comes from 192.0.2.7; stopped when dropped.
 pub struct Signing {
+    /// As `smtpd_milters` names it.
     pub milter: String,
     /// Its files.
     _directory: tempfile::TempDir,

@@ -32,6 +32,7 @@ struct State {
 /// It is there until the process ends.
 #[derive(Clone)]
 pub struct Dns {
+    /// Address and port.
     pub address: String,
     state: Arc<(Mutex<State>, Condvar)>,
 }

@@ -18,11 +18,13 @@ type Turn = MutexGuard<'static, ()>;
 
 /// A fleet.
 pub struct Fleet {
+    /// What has its log.
     pub log: Engine,
 }
 
 /// What has its log.
 pub enum Engine {
+    /// PostgreSQL.
     Postgres(Postgres),
     /// One at a time: three nodes are enough for two cores.
     Nats(Cluster, Turn),
@@ -30,6 +32,7 @@ pub enum Engine {
 
 /// The members of every fleet: milters of one's own, a partner, and aggregators. Not all of them run in each test.
 pub const MILTERS: [&str; 9] = ["mx1", "mx2", "mx3", "mx4", "mx5", "mx6", "mx7", "mx8", "isp"];
+/// The aggregators of every fleet.
 pub const AGGREGATORS: [&str; 2] = ["agg1", "agg2"];
 
 impl Fleet {
@@ -132,6 +135,7 @@ impl Fleet {
         path
     }
 
+    /// Where the log is reached.
     pub fn url(&self) -> String {
         match &self.log {
             Engine::Postgres(log) => format!("postgres://127.0.0.1:{}/{DATABASE}", log.port),

@@ -14,6 +14,7 @@ const WAY: Duration = Duration::from_millis(50);
 /// Hands connections on to a port of this machine.
 #[derive(Clone)]
 pub struct Gate {
+    /// Where it listens.
     pub port: u16,
     streams: Arc<Mutex<Vec<TcpStream>>>,
     mute: Arc<AtomicBool>,
@@ -22,6 +23,7 @@ pub struct Gate {
 }
 
 impl Gate {
+    /// A gate in front of this port.
     pub fn new(target: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -26,6 +26,7 @@ pub fn held(site: &Site, letter: &[u8]) -> u64 {
     others.iter().map(|share| share["count"].as_u64().unwrap()).sum()
 }
 
+/// Waits until a milter holds this count of others.
 pub fn wait_for_held(site: &Site, letter: &[u8], expected: u64) {
     wait_until("what is held", || {
         let found = held(site, letter);

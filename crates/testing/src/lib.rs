@@ -9,7 +9,6 @@ pub mod dkim;
 pub mod dns;
 pub mod encode;
 pub mod fleet;
-pub mod frozen;
 pub mod gate;
 pub mod held;
 pub mod holders;
@@ -114,9 +113,11 @@ impl Log {
 
 /// A state directory with a configuration, in which the daemon is started any number of times.
 pub struct Site {
+    /// Where all its files are.
     pub directory: TempDir,
     /// TOML below the fixed keys: tables, or keys that `Site` does not set.
     pub extra: String,
+    /// Where the milter listens: TOML, with or without quotes.
     pub listen: String,
     /// Variables of the daemon's environment.
     pub environment: Vec<(String, String)>,
@@ -140,6 +141,7 @@ impl Site {
         site
     }
 
+    /// A file in its directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -151,10 +153,13 @@ impl Site {
         fs::create_dir_all(&state).unwrap();
         let log = if self.extra.contains("[log]") { "" } else { "\n[log]\ntarget = \"stderr\"\n" };
         let page = if self.extra.contains("[status]") { "" } else { "\n[status]\nlisten = \"\"\n" };
+        // No machine is so busy that a message is not judged within this time, which is the longest that there is.
+        let deadline =
+            if self.extra.contains("verdict-deadline") { "" } else { "verdict-deadline = \"4m\"\n" };
         let listen =
             if self.listen.starts_with('[') { self.listen.clone() } else { format!("{:?}", self.listen) };
         let text = format!(
-            "listen = {}\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{}{page}{log}",
+            "listen = {}\nlisten-mode = \"0666\"\ncontrol = \"{}\"\nstate-dir = \"{}\"\nhostname = \"mx.test\"\n{deadline}{}{page}{log}",
             listen,
             self.path("control.sock").display(),
             state.display(),
@@ -226,7 +231,9 @@ pub fn status(site: &Site) -> serde_json::Value {
 
 /// A running daemon; killed when dropped.
 pub struct Daemon {
+    /// The process.
     pub child: Child,
+    /// Its standard error.
     pub log: Log,
     /// As Postfix writes it: `inet:127.0.0.1:12345` or `unix:/path`.
     pub address: String,
@@ -260,10 +267,12 @@ impl Daemon {
         Path::new(self.address.strip_prefix("unix:").unwrap())
     }
 
+    /// The number of its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
+    /// Sends it a signal, such as `HUP`.
     pub fn signal(&self, name: &str) {
         let status =
             Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();

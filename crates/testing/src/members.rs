@@ -9,9 +9,13 @@ use std::process::Command;
 
 /// Aggregators and milters of one fleet. Those that are stopped can be started again.
 pub struct Members {
+    /// The aggregators.
     pub servers: Vec<Server>,
+    /// Their daemons, as far as they run.
     pub aggregators: Vec<Option<Daemon>>,
+    /// The milters.
     pub sites: Vec<Site>,
+    /// Their daemons, as far as they run.
     pub milters: Vec<Option<Daemon>>,
 }
 
@@ -29,18 +33,22 @@ impl Members {
         Self { servers, aggregators, sites, milters }
     }
 
+    /// The daemon of a milter, which runs.
     pub fn milter(&self, milter: usize) -> &Daemon {
         self.milters[milter].as_ref().unwrap()
     }
 
+    /// The daemon of an aggregator, which runs.
     pub fn aggregator(&self, aggregator: usize) -> &Daemon {
         self.aggregators[aggregator].as_ref().unwrap()
     }
 
+    /// Kills all aggregators.
     pub fn kill_aggregators(&mut self) {
         self.aggregators.iter_mut().for_each(|daemon| daemon.take().unwrap().kill());
     }
 
+    /// Starts all aggregators.
     pub fn start_aggregators(&mut self) {
         self.aggregators = self.servers.iter().map(|server| Some(server.start())).collect();
     }

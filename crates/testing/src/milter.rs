@@ -8,23 +8,35 @@ use std::os::unix::net::UnixStream;
 
 /// All actions and all protocol options of version 6, as Sendmail offers them.
 pub const ALL_ACTIONS: u32 = 0x1FF;
+/// All protocol options that there are (`SMFIP_*`).
 pub const ALL_OPTIONS: u32 = 0x1F_FFFF;
 
+/// The right to add header fields (`SMFIF_ADDHDRS`).
 pub const ADD_HEADER: u32 = 0x01;
+/// The right to change them (`SMFIF_CHGHDRS`).
 pub const CHANGE_HEADER: u32 = 0x10;
+/// The right to hold messages back (`SMFIF_QUARANTINE`).
 pub const QUARANTINE: u32 = 0x20;
+/// The right to ask for macros (`SMFIF_SETSYMLIST`).
 pub const REQUEST_MACROS: u32 = 0x100;
 
+/// The milter wants no HELO (`SMFIP_NOHELO`).
 pub const NO_HELO: u32 = 0x02;
 const NO_EOH: u32 = 0x40;
 const NO_DATA: u32 = 0x200;
+/// No reply to header fields (`SMFIP_NR_HDR`).
 pub const NOREPLY_HEADER: u32 = 0x80;
+/// No reply to the connection (`SMFIP_NR_CONN`).
 pub const NOREPLY_CONNECT: u32 = 0x1000;
+/// No reply to HELO (`SMFIP_NR_HELO`).
 pub const NOREPLY_HELO: u32 = 0x2000;
+/// No reply to MAIL (`SMFIP_NR_MAIL`).
 pub const NOREPLY_MAIL: u32 = 0x4000;
+/// No reply to RCPT (`SMFIP_NR_RCPT`).
 pub const NOREPLY_RCPT: u32 = 0x8000;
 const NOREPLY_DATA: u32 = 0x1_0000;
 const NOREPLY_EOH: u32 = 0x4_0000;
+/// No reply to pieces of the body (`SMFIP_NR_BODY`).
 pub const NOREPLY_BODY: u32 = 0x8_0000;
 
 /// Bytes of a body chunk, as MTAs send them.
@@ -37,9 +49,11 @@ impl<T: Read + Write + Send> Duplex for T {}
 pub struct Client {
     stream: Box<dyn Duplex>,
     out: Vec<u8>,
+    /// The version that the milter speaks.
     pub version: u32,
     /// What was agreed on.
     pub actions: u32,
+    /// The protocol options that it wants.
     pub options: u32,
     /// The macros that the milter asked for: stage and names.
     pub macros: Vec<(u32, String)>,
@@ -95,6 +109,7 @@ impl Client {
         client
     }
 
+    /// Offers version, actions and options, and keeps the answer.
     pub fn negotiate(&mut self, version: u32, actions: u32, options: u32) {
         self.try_negotiate(version, actions, options).expect("the negotiation is answered");
     }
@@ -133,6 +148,7 @@ impl Client {
         }
     }
 
+    /// Sends all that was written.
     pub fn flush(&mut self) {
         self.stream.write_all(&self.out).unwrap();
         self.out.clear();
@@ -328,11 +344,13 @@ pub fn try_session(address: &str) -> Option<Client> {
 /// What the milter did with a message.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Answer {
+    /// Names and values of header fields that are added.
     pub added: Vec<(String, String)>,
     /// At the top.
     pub inserted: Vec<(String, String)>,
     /// Index and name.
     pub removed: Vec<(u32, String)>,
+    /// Why the message is held back, if it is.
     pub quarantine: Option<String>,
     /// Recipients.
     pub taken_out: Vec<String>,
@@ -363,10 +381,15 @@ impl Answer {
 /// A message with its envelope.
 #[derive(Debug, Clone)]
 pub struct Mail {
+    /// The queue id.
     pub id: String,
+    /// The sender of the envelope.
     pub sender: String,
+    /// The recipients of the envelope.
     pub recipients: Vec<String>,
+    /// Names and values of the header fields.
     pub headers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The body.
     pub body: Vec<u8>,
 }
 

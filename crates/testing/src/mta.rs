@@ -3,19 +3,21 @@
 
 use super::smtp::{Client, Origin};
 use super::{repository, wait_for_some, without_near};
-use std::collections::hash_map::RandomState;
 use std::fs;
-use std::hash::BuildHasher;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Ports below those that the system gives to clients, so that none is lost between two starts of a server.
+/// Ports below those that the system gives to clients, so that none is lost between two starts of a server. Each process that runs tests
+/// has a share of them to itself, so that none takes a port of another one whose server is down just now.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
+const SHARE: u16 = 1000;
 
 /// Exit code of the scripts where something is missing on this machine.
 pub const EX_UNAVAILABLE: i32 = 69;
@@ -29,12 +31,18 @@ pub fn skip(why: &str) {
 
 /// A port of 127.0.0.1 on which nobody listens. The same one is not given twice soon.
 pub fn free_port() -> u16 {
-    static NEXT: LazyLock<AtomicU16> = LazyLock::new(|| {
-        let random = RandomState::new().hash_one(std::process::id());
-        AtomicU16::new(u16::try_from(random % u64::from(u16::MAX)).unwrap())
+    static OWN: LazyLock<(u16, UnixListener)> = LazyLock::new(|| {
+        wait_for_some("a free share of the ports", || {
+            PORTS.step_by(SHARE.into()).find_map(|first| {
+                // A name that is bound is a share that is taken, until its process ends.
+                let name = SocketAddr::from_abstract_name(format!("bulkmark-testing-{first}")).unwrap();
+                Some((first, UnixListener::bind_addr(&name).ok()?))
+            })
+        })
     });
+    static NEXT: AtomicU16 = AtomicU16::new(0);
     loop {
-        let port = PORTS.start + NEXT.fetch_add(1, Ordering::Relaxed) % (PORTS.end - PORTS.start);
+        let port = OWN.0 + NEXT.fetch_add(1, Ordering::Relaxed) % SHARE;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
         }
@@ -44,7 +52,9 @@ pub fn free_port() -> u16 {
 /// The mail servers that there are scripts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// Postfix.
     Postfix,
+    /// Sendmail.
     Sendmail,
 }
 
@@ -64,6 +74,7 @@ impl Kind {
 pub struct Mta {
     kind: Kind,
     base: PathBuf,
+    /// Where it takes mail.
     pub port: u16,
     script: Child,
     /// The script stops the server when this is closed, which also happens when the test process is killed.
@@ -108,6 +119,7 @@ impl Mta {
         None
     }
 
+    /// A file in its directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.base.join(name)
     }

@@ -23,7 +23,9 @@ const FIRST_START: Duration = Duration::from_secs(20);
 
 /// Some nodes that are one cluster, or one alone.
 pub struct Cluster {
+    /// Where all files of all nodes are.
     pub directory: PathBuf,
+    /// The nodes.
     pub nodes: Vec<Node>,
     _disks: Vec<Mount>,
     _broom: Broom,
@@ -32,6 +34,7 @@ pub struct Cluster {
 /// One nats-server.
 pub struct Node {
     config: PathBuf,
+    /// Where clients reach it without the proxy.
     pub port: u16,
     monitor: u16,
     /// In front of the port.
@@ -174,6 +177,7 @@ impl Cluster {
         log.unwrap_or_default().matches("Reloaded server configuration").count()
     }
 
+    /// Kills all nodes at once.
     pub fn kill_all(&self) {
         self.nodes.iter().for_each(|node| node.signal("KILL"));
         self.nodes.iter().for_each(Node::kill);
@@ -269,6 +273,7 @@ impl Node {
         Self { config, port, monitor, proxy: Gate::new(port), running: Mutex::default() }
     }
 
+    /// Starts it, if it does not run.
     pub fn start(&self) {
         let mut running = self.running.lock().unwrap();
         if running.is_some() {
@@ -300,6 +305,7 @@ impl Node {
         }
     }
 
+    /// Sends it a signal, if it runs.
     pub fn signal(&self, signal: &str) {
         if let Some((_, pid)) = &*self.running.lock().unwrap() {
             let _ = Command::new("kill").arg(format!("-{signal}")).arg(pid).stderr(Stdio::null()).status();

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 /// The role that may create roles and has the database, and its password.
 pub const OWNER: &str = "fleet";
+/// The password of the log's owner.
 pub const OWNER_PASSWORD: &str = "the owner's";
 
 /// The database.
@@ -28,6 +29,7 @@ const EX_UNAVAILABLE: i32 = 69;
 pub struct Postgres {
     _disk: Option<Mount>,
     directory: TempDir,
+    /// Where it listens.
     pub port: u16,
     /// Variables of its environment, from the next start on; without blanks.
     pub environment: Vec<(String, String)>,

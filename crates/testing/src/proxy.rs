@@ -17,13 +17,19 @@ const CUT_WITHIN: usize = 20_000;
 /// What was done to connections.
 #[derive(Default)]
 pub struct Harm {
+    /// Connections that it cut off.
     pub cut: AtomicUsize,
+    /// Connections that it held up.
     pub delayed: AtomicUsize,
+    /// Requests that it sent twice.
     pub repeated: AtomicUsize,
 }
 
+/// A proxy that does harm.
 pub struct Proxy {
+    /// Where it listens.
     pub port: u16,
+    /// The harm that it did.
     pub harm: Arc<Harm>,
     harmful: Arc<AtomicBool>,
 }

@@ -10,10 +10,13 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A mail server with the daemon behind it.
 pub struct Rig {
+    /// The kind of mail server.
     pub kind: Kind,
     /// Before the daemon in this list, and so stopped before it.
     pub mta: Mta,
+    /// The milter.
     pub daemon: Daemon,
+    /// Its site.
     pub site: Site,
 }
 

@@ -117,7 +117,7 @@ pub fn options(directory: &Path, nameserver: &str, timeout: &str, filters: &str)
     let domains = directory.join("tld");
     fs::write(&domains, "example\ntest\n").unwrap();
     format!(
-        "dns {{ nameserver = [\"{nameserver}\"]; timeout = {timeout}; }}\nurl_tld = \"{}\";\nfilters = \"{filters}\";\n",
+        "dns {{ nameserver = [\"{nameserver}\"]; timeout = {timeout}; }}\ntask_timeout = 300s;\nurl_tld = \"{}\";\nfilters = \"{filters}\";\n",
         domains.display()
     )
 }

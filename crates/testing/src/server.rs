@@ -16,6 +16,7 @@ const CHECKPOINT_AFTER: u64 = 1_000_000;
 
 /// A signature server in a directory of its own, on the same port at each start.
 pub struct Server {
+    /// Where its files are.
     pub site: Site,
     /// TOML above the tables.
     pub extra: String,
@@ -25,6 +26,7 @@ pub struct Server {
     pub sync: String,
     /// The table `[status]`.
     pub status: String,
+    /// The port of 127.0.0.1 that it listens on, unless `listen` is another.
     pub port: u16,
     /// As its configuration says.
     pub listen: String,

@@ -17,7 +17,9 @@ pub struct Signer {
 /// What a signature says.
 #[derive(Clone)]
 pub struct Form<'a> {
+    /// The signing domain.
     pub domain: &'a str,
+    /// The selector of its key.
     pub selector: &'a str,
     /// Of the hash, as openssl calls it.
     pub hash: &'a str,

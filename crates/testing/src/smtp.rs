@@ -10,6 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 /// What the server says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
+    /// Its three digits.
     pub code: u16,
     /// Behind the code; lines are joined by LF.
     pub text: String,
@@ -27,6 +28,7 @@ impl Reply {
 /// Who a client is. Postfix is told by XCLIENT; to Sendmail it comes from there (see `Kind::seen`) and logs in.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
+    /// The address.
     pub ip: &'a str,
     /// The verified name, if there is one. For Sendmail tests/mta/sendmail lists the names of addresses.
     pub name: Option<&'a str>,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 /// Listens until dropped; then the port is free for a server.
 pub struct StandIn {
+    /// Where it listens.
     pub port: u16,
     /// Connections that came.
     pub asked: Arc<AtomicUsize>,

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 /// A verifier, or another program that looks at mail; stopped when dropped.
 pub struct Verifier {
+    /// As `smtpd_milters` names it.
     pub milter: String,
     /// Its files.
     pub directory: tempfile::TempDir,
@@ -24,7 +25,7 @@ impl Verifier {
         let port = free_port();
         let path = |name: &str| directory.path().join(name).display().to_string();
         let server = dns.address.strip_suffix(":53").expect("a name server on the usual port");
-        fs::write(path("resolv.conf"), format!("nameserver {server}\noptions timeout:1 attempts:1\n"))
+        fs::write(path("resolv.conf"), format!("nameserver {server}\noptions timeout:30 attempts:1\n"))
             .unwrap();
         let settings = format!("Socket inet:{port}@127.0.0.1\nSyslog no\n{}", guide("opendmarc.conf"));
         fs::write(path("opendmarc.conf"), settings).unwrap();
@@ -43,7 +44,7 @@ impl Verifier {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port();
         let proxy = format!(
-            "enabled = true; bind_socket = \"127.0.0.1:{port}\"; milter = yes; timeout = 20s;\n\
+            "enabled = true; bind_socket = \"127.0.0.1:{port}\"; milter = yes; timeout = 300s;\n\
              upstream \"local\" {{ default = yes; self_scan = yes; }}\n"
         );
         let command = rspamd::command(
@@ -51,7 +52,7 @@ impl Verifier {
             directory.path(),
             &[
                 ("local.d/worker-proxy.inc", proxy),
-                ("local.d/options.inc", rspamd::options(directory.path(), &dns.address, "2s", "dkim,spf")),
+                ("local.d/options.inc", rspamd::options(directory.path(), &dns.address, "60s", "dkim,spf")),
                 ("local.d/actions.conf", "reject = null; add_header = null; greylist = null;\n".to_owned()),
                 ("local.d/milter_headers.conf", guide("milter_headers.conf")),
             ],

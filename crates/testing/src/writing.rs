@@ -8,18 +8,27 @@ use super::encode::{base64_lines, quoted_printable};
 pub enum Part {
     /// Lines of words.
     Text(Vec<Vec<String>>),
+    /// HTML.
     Html(Vec<Piece>),
+    /// An attachment.
     File(Vec<u8>),
+    /// Parts, and the subtype of all of them.
     Multipart(&'static str, Vec<Self>),
+    /// A message in a message.
     Message {
+        /// Its subject.
         subject: String,
+        /// Its content.
         content: Box<Self>,
     },
 }
 
+/// A piece of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
+    /// A word.
     Word(String),
+    /// The address of a link.
     Link(String),
 }
 

@@ -8,7 +8,7 @@ use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::page::{self, STATUS};
 use bulkmark_testing::server::{Server, milter, parameters};
 use bulkmark_testing::standin::{StandIn, answer};
-use bulkmark_testing::{Daemon, Site, program};
+use bulkmark_testing::{Daemon, Site, program, wait_for_some};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
@@ -167,11 +167,10 @@ pub(crate) fn redirect(_: Scale) -> Outcome {
     let site = follower(&format!("http://127.0.0.1:{}", server.port));
     let daemon = site.start();
     // It has asked, and tried again.
-    while server.asked.load(Ordering::Relaxed) < 2 && elsewhere.asked.load(Ordering::Relaxed) == 0 {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let asked = |server: &StandIn| server.asked.load(Ordering::Relaxed);
+    wait_for_some("questions", || (asked(&server) >= 2 || asked(&elsewhere) > 0).then_some(()));
     drop(daemon);
-    let asked = elsewhere.asked.load(Ordering::Relaxed);
+    let asked = asked(&elsewhere);
     Outcome::new(
         "an upstream redirects to another server",
         if asked == 0 { "that is asked nothing" } else { "that is asked" },
@@ -185,13 +184,10 @@ pub(crate) fn password(_: Scale) -> Outcome {
     site.extra += STATUS;
     let mut daemon = site.spawn();
     // It may say at once that it does not like it.
-    let began = Instant::now();
-    while daemon.child.try_wait().unwrap().is_none()
-        && server.asked.load(Ordering::Relaxed) < 2
-        && began.elapsed() < Duration::from_secs(20)
-    {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_some("its end, or a second question", || {
+        let is_asked = server.asked.load(Ordering::Relaxed) >= 2;
+        (is_asked || daemon.child.try_wait().unwrap().is_some()).then_some(())
+    });
     let mut shown = vec![("status", run(&site, "status"))];
     if daemon.child.try_wait().unwrap().is_none() {
         for path in ["/metrics", "/", "/status", "/events", "/status.json", "/snapshot"] {

@@ -5,10 +5,13 @@
 pub struct Random(u64);
 
 impl Random {
+    /// A generator that begins with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
+    /// The next number.
+    #[allow(clippy::should_implement_trait, reason = "the numbers never end")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
