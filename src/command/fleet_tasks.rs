@@ -5,12 +5,10 @@ use super::supervisor::Supervisor;
 use crate::activity::{Activity, Mailing};
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_sync::fleet::{
-    Fleet, MAX_MAILINGS, MailingWord, MemberRole, Telling, aggregate, follow, gather, push, tell,
+    Fleet, FleetMailing, MAX_MAILINGS, MemberRole, Telling, aggregate, follow, gather, push, tell,
 };
-use bulkmark_sync::log::nats::Nats;
-use bulkmark_sync::log::postgres::Postgres;
-use bulkmark_sync::log::{Engine, Log, LogError, Settings};
-use bulkmark_sync::{BulkBound, Links, trim};
+use bulkmark_sync::log::{Log, LogError, Settings};
+use bulkmark_sync::{BulkBound, Links, trim, with_log};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,16 +46,13 @@ pub(super) async fn join(
     let told = |e: LogError| anyhow::Error::new(e).context(format!("[fleet] log = {:?}", settings.log));
     let joined = Joined { links, fleet };
     let telling = telling(settings, duty, activity);
-    match settings.address().map_err(told)?.engine {
-        Engine::Nats => {
-            let log = Nats::new(settings, link).await.map_err(told)?;
+    let begun = async {
+        with_log!(settings, link, |log| {
             begin(Arc::new(log), (duty, telling), (ledger, counts), &joined, tasks);
-        }
-        Engine::Postgres => {
-            let log = Postgres::new(settings, link).map_err(told)?;
-            begin(Arc::new(log), (duty, telling), (ledger, counts), &joined, tasks);
-        }
-    }
+            Ok(())
+        })
+    };
+    begun.await.map_err(told)?;
     Ok(joined)
 }
 
@@ -75,18 +70,19 @@ fn telling(settings: &Settings, duty: &Duty, activity: &Arc<Activity>) -> Tellin
         role,
         mailings: settings
             .mailings
-            .then(|| -> Arc<dyn Fn() -> Vec<MailingWord> + Send + Sync> { Arc::new(mailings) }),
+            .then(|| -> Arc<dyn Fn() -> Vec<FleetMailing> + Send + Sync> { Arc::new(mailings) }),
     }
 }
 
-fn of_mailing(mailing: Mailing) -> MailingWord {
-    MailingWord {
+fn of_mailing(mailing: Mailing) -> FleetMailing {
+    FleetMailing {
         count: mailing.body.max(mailing.near).unwrap_or_default(),
         signature: mailing.signature,
         messages: mailing.messages,
         recipients: mailing.recipients,
         first: mailing.first,
         last: mailing.last,
+        members: Vec::new(),
         subject: mailing.subject,
     }
 }

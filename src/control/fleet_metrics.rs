@@ -50,7 +50,8 @@ fn members(fleet: &FleetStatus) -> Vec<(Vec<(&'static str, String)>, usize)> {
     let mut all = Vec::new();
     for (role, kinds) in roles {
         for (state, name) in MemberState::ALL {
-            let is_one = |member: &&MemberStatus| member.state == state && kinds.contains(&member.role);
+            let is_one =
+                |member: &&MemberStatus| member.state == state && kinds.contains(&member.condition.role);
             let found = fleet.members.iter().filter(is_one).count();
             if found > 0 || role != "unknown" {
                 all.push((vec![("role", role.to_owned()), ("state", name.to_owned())], found));

@@ -10,5 +10,6 @@ mod config_pieces;
 mod digest;
 mod install;
 mod reports;
+mod signature;
 mod status;
 mod tune;

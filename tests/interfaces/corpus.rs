@@ -3,10 +3,10 @@
 //! by line. Whoever has a directory of real mail may name it in `BULKMARK_CORPUS`.
 
 use crate::asking::{counts, dccifd, judge, site, start};
+use bulkmark_samples::writing::{Part, Piece, Style, mail};
 use bulkmark_testing::crlf;
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Client, Mail};
-use bulkmark_testing::writing::{Part, Piece, Style, mail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -146,7 +146,7 @@ pub(crate) fn written() -> Vec<Vec<u8>> {
             page(from),
             Part::Multipart("alternative", vec![text(from), page(from)]),
             Part::Multipart("mixed", vec![text(from), Part::File(vec![n as u8; 3000])]),
-            Part::Message { subject: "inner".to_owned(), content: Box::new(text(from)) },
+            Part::Message("inner".to_owned(), Box::new(text(from))),
         ]
     });
     let styled = |(n, content): (usize, Part)| mail(&content, &mut Style(vec![n as u32, 7, 31], 0));

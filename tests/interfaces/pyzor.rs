@@ -2,7 +2,7 @@
 //! The Pyzor door: the clients of PyPI as they are, and datagrams that none of them sends.
 
 use crate::guide::guide;
-use bulkmark_testing::encode::base64_lines;
+use bulkmark_samples::encode::base64_lines;
 use bulkmark_testing::server::{Server, milter};
 use bulkmark_testing::{Daemon, PATIENCE, Site, wait_until};
 use bulkmark_types::{FederationKey, Foreign, foreign};

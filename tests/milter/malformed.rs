@@ -306,7 +306,7 @@ fn extremes_are_judged_in_bounded_memory() {
     let mut nested = text.to_owned();
     while nested.len() < 3_000_000 {
         let head = "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: base64\r\n\r\n";
-        nested = head.to_owned() + &bulkmark_testing::encode::base64(nested.as_bytes());
+        nested = head.to_owned() + &bulkmark_samples::encode::base64(nested.as_bytes());
     }
     judged(&mut client, &Mail::raw(nested.as_bytes()));
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What users say of messages: `bulkmark report`, through kills and a federation, to the verdict `spam`. Real processes and sockets.
 
+use bulkmark_samples::prose::Prose;
 use bulkmark_testing::letters::offer;
 use bulkmark_testing::milter::{Client, Mail, session};
 use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, get, metrics};
-use bulkmark_testing::prose::Prose;
 use bulkmark_testing::reports::{assert_counted, command, report, run, told};
 use bulkmark_testing::server::{Server, milter};
 use bulkmark_testing::{Daemon, Site, crlf, program, wait_until};

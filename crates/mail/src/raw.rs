@@ -26,7 +26,7 @@ const MAX_CLAIMS: usize = 20;
 /// Bytes of such a field; a signature with a key of 4,096 bits takes 1 to 2 KiB.
 const MAX_CLAIM: usize = 4 << 10;
 
-/// A message is over one of the bounds of this room.
+/// A message is over one of the bounds of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
     /// The body is longer than [`MAX_BODY`].

@@ -54,7 +54,7 @@ pub use partial::{SomeActions, SomeReply, SomeThresholds};
 pub use people::{Fraction, PeopleSettings, Persons};
 pub use policies::{By, DEFAULT, Defaults, MAX_POLICIES, Party, Policies, Policy, PolicySettings};
 pub use recipients::RecipientPattern;
-pub use reply::{RejectReply, ReplyFields, TempfailReply};
+pub use reply::{RefusalReply, ReplyFields};
 pub use settings::{
     Action, Actions, MinSources, OnFailure, Per, Range, Threshold, Thresholds, WhiteListFiles,
     WhiteListSettings,

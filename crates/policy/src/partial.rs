@@ -2,9 +2,9 @@
 //! What a policy says of thresholds and actions; what it does not say is as for everybody.
 
 use super::correspondents::Correspondents;
-use super::reply::{Code, RejectReply, Status, TempfailReply, Text};
+use super::reply::{Code, RefusalReply, Status, Text};
 use super::settings::{Action, Actions, MinSources, Threshold, Thresholds};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// `thresholds` of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -45,55 +45,52 @@ pub struct SomeActions {
     /// For both of these from somebody to whom a recipient wrote.
     pub correspondents: Option<Correspondents>,
     /// The answer of `reject`.
-    pub reject: SomeReply<Code<5>, Status<5>>,
+    pub reject: SomeReply<5>,
     /// The answer of `tempfail`.
-    pub tempfail: SomeReply<Code<4>, Status<4>>,
+    pub tempfail: SomeReply<4>,
 }
 
 /// A part of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct SomeReply<C, S> {
-    code: Option<C>,
-    status: Option<S>,
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SomeReply<const CLASS: u8> {
+    code: Option<Code<CLASS>>,
+    status: Option<Status<CLASS>>,
     text: Option<Text>,
     spam_text: Option<Text>,
 }
 
-impl<C, S> Default for SomeReply<C, S> {
-    fn default() -> Self {
-        Self { code: None, status: None, text: None, spam_text: None }
+impl<const CLASS: u8> SomeReply<CLASS> {
+    fn over(&self, all: &RefusalReply<CLASS>) -> RefusalReply<CLASS> {
+        RefusalReply {
+            code: self.code.as_ref().unwrap_or(&all.code).clone(),
+            status: self.status.as_ref().unwrap_or(&all.status).clone(),
+            text: self.text.as_ref().unwrap_or(&all.text).clone(),
+            spam_text: self.spam_text.as_ref().unwrap_or(&all.spam_text).clone(),
+        }
     }
 }
 
-impl<C: Clone, S: Clone> SomeReply<C, S> {
-    fn over(&self, all: (&C, &S, &Text, &Text)) -> (C, S, Text, Text) {
-        let (code, status, text, spam_text) = all;
-        (
-            self.code.as_ref().unwrap_or(code).clone(),
-            self.status.as_ref().unwrap_or(status).clone(),
-            self.text.as_ref().unwrap_or(text).clone(),
-            self.spam_text.as_ref().unwrap_or(spam_text).clone(),
-        )
+/// A whole answer is a part of one, on the usual one.
+impl<'de, const CLASS: u8> Deserialize<'de> for RefusalReply<CLASS>
+where
+    Self: Default,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(SomeReply::deserialize(deserializer)?.over(&Self::default()))
     }
 }
 
 impl SomeActions {
     /// All of them, on what holds for everybody.
     pub(super) fn over(&self, all: &Actions) -> Actions {
-        let RejectReply { code, status, text, spam_text } = &all.reject;
-        let (code, status, text, spam_text) = self.reject.over((code, status, text, spam_text));
-        let reject = RejectReply { code, status, text, spam_text };
-        let TempfailReply { code, status, text, spam_text } = &all.tempfail;
-        let (code, status, text, spam_text) = self.tempfail.over((code, status, text, spam_text));
-        let tempfail = TempfailReply { code, status, text, spam_text };
         Actions {
             bulk: self.bulk.unwrap_or(all.bulk),
             near: self.near.unwrap_or(all.near),
             spam: self.spam.unwrap_or(all.spam),
             correspondents: self.correspondents.unwrap_or(all.correspondents),
-            reject,
-            tempfail,
+            reject: self.reject.over(&all.reject),
+            tempfail: self.tempfail.over(&all.tempfail),
         }
     }
 }

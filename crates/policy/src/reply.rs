@@ -7,55 +7,45 @@ use serde::Deserialize;
 /// for what the fields expand to.
 const MAX_TEXT: usize = 300;
 
-/// `[actions.reject]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct RejectReply {
-    /// An SMTP code of 500 to 559.
-    pub code: Code<5>,
+/// `[actions.reject]`, of class 5, and `[actions.tempfail]`, of class 4.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusalReply<const CLASS: u8> {
+    /// An SMTP code of 500 to 559, or of 400 to 459.
+    pub code: Code<CLASS>,
     /// An enhanced status code (RFC 3463) of the same class.
-    pub status: Status<5>,
+    pub status: Status<CLASS>,
     /// The text behind the codes.
     pub text: Text,
     /// The same for what people call spam; `{count}` is how many of them do.
     pub spam_text: Text,
 }
 
-/// `[actions.tempfail]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct TempfailReply {
-    /// An SMTP code of 400 to 459.
-    pub code: Code<4>,
-    /// An enhanced status code (RFC 3463) of the same class.
-    pub status: Status<4>,
-    /// The text behind the codes.
-    pub text: Text,
-    /// The same for what people call spam; `{count}` is how many of them do.
-    pub spam_text: Text,
-}
-
-impl Default for RejectReply {
-    fn default() -> Self {
-        Self {
-            code: Code("550".to_owned()),
-            status: Status("5.7.1".to_owned()),
-            text: Text("bulk mail refused: seen {count} times, threshold {threshold} (id {id})".to_owned()),
-            spam_text: Text("message refused: reported as spam (id {id})".to_owned()),
-        }
+impl<const CLASS: u8> RefusalReply<CLASS> {
+    fn new(code: &str, status: &str, text: &str, spam_text: &str) -> Self {
+        let (code, status) = (Code(code.to_owned()), Status(status.to_owned()));
+        Self { code, status, text: Text(text.to_owned()), spam_text: Text(spam_text.to_owned()) }
     }
 }
 
-impl Default for TempfailReply {
+impl Default for RefusalReply<5> {
     fn default() -> Self {
-        Self {
-            code: Code("451".to_owned()),
-            status: Status("4.7.1".to_owned()),
-            text: Text(
-                "bulk mail: seen {count} times, threshold {threshold}, try again later (id {id})".to_owned(),
-            ),
-            spam_text: Text("message reported as spam, try again later (id {id})".to_owned()),
-        }
+        Self::new(
+            "550",
+            "5.7.1",
+            "bulk mail refused: seen {count} times, threshold {threshold} (id {id})",
+            "message refused: reported as spam (id {id})",
+        )
+    }
+}
+
+impl Default for RefusalReply<4> {
+    fn default() -> Self {
+        Self::new(
+            "451",
+            "4.7.1",
+            "bulk mail: seen {count} times, threshold {threshold}, try again later (id {id})",
+            "message reported as spam, try again later (id {id})",
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 //! What the configuration says of thresholds, actions and white lists.
 
 use super::correspondents::Correspondents;
-use super::reply::{RejectReply, TempfailReply};
+use super::reply::RefusalReply;
 use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -203,9 +203,9 @@ pub struct Actions {
     /// For both of these from somebody to whom a recipient wrote.
     pub correspondents: Correspondents,
     /// The answer of `reject`.
-    pub reject: RejectReply,
+    pub reject: RefusalReply<5>,
     /// The answer of `tempfail`.
-    pub tempfail: TempfailReply,
+    pub tempfail: RefusalReply<4>,
 }
 
 impl Actions {

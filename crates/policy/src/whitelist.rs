@@ -47,7 +47,7 @@ pub struct WhiteList {
 }
 
 impl WhiteList {
-    /// Reads the files, what they include, and their tables. `read` gives the content of a file: this room opens none itself.
+    /// Reads the files, what they include, and their tables. `read` gives the content of a file: this crate opens none itself.
     ///
     /// # Errors
     /// At the first file that cannot be read and the first line that is no entry.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Keeps a ledger in step with a server.
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, Left};
 use super::bulk::{self, BulkBound};
 use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, catch_up, decode, fetch_rows};
-use super::left::Left;
 use super::peer;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::{Flow, Link, Links};

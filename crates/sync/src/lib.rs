@@ -20,7 +20,6 @@ mod code;
 mod fetch;
 pub mod fleet;
 mod follow;
-mod left;
 pub mod log;
 mod parameters;
 mod peer;

@@ -180,7 +180,7 @@ impl Browser {
     #[track_caller]
     pub fn picture(&mut self) -> Vec<u8> {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
-        super::encode::from_base64(shot["data"].as_str().unwrap())
+        bulkmark_samples::encode::from_base64(shot["data"].as_str().unwrap())
     }
 
     /// The whole page, however high it is, as a PNG.
@@ -191,7 +191,7 @@ impl Browser {
         let clip = json!({ "x": 0, "y": 0, "scale": 1, "width": width, "height": height });
         let how = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
         let shot = self.call("Page.captureScreenshot", how);
-        super::encode::from_base64(shot["data"].as_str().unwrap())
+        bulkmark_samples::encode::from_base64(shot["data"].as_str().unwrap())
     }
 
     /// What the console has that should not be there.

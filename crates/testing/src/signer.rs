@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Makes DKIM signatures of every kind, good ones and bad ones (RFC 6376), with openssl(1).
 
-use super::encode::base64_lines;
 use super::mta::skip;
+use bulkmark_samples::encode::base64_lines;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

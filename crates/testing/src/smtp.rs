@@ -2,7 +2,7 @@
 //! A small SMTP client, which says exactly what a test wants said.
 
 use super::PATIENCE;
-use super::encode::base64;
+use bulkmark_samples::encode::base64;
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};

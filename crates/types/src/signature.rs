@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the other rooms know of signatures.
+//! Signatures as every crate knows them: 128 bits and a kind.
 
 use std::fmt;
 use std::str::FromStr;

@@ -6,7 +6,7 @@ use super::finding::{Counted, Finding};
 use super::header::HeaderValue;
 use super::reason::Exempt;
 use super::rules::Rules;
-use bulkmark_policy::{Action, By, OnFailure, ReplyFields, Sprung, Standing, Terms, Verdict};
+use bulkmark_policy::{Action, By, OnFailure, RefusalReply, ReplyFields, Sprung, Standing, Terms, Verdict};
 use bulkmark_types::Signature;
 
 /// What is to be done with a message, and said about it.
@@ -75,7 +75,7 @@ impl Outcome {
                 let terms = rules.terms(by);
                 // A refusal reads as that of a message that has just become bulk.
                 let threshold = terms.thresholds.body.get();
-                let reached = (Verdict::Bulk, threshold, threshold);
+                let reached = Reached { verdict: Verdict::Bulk, count: threshold, threshold };
                 let text = reply(terms, action, envelope, host, reached, *signature);
                 Self { reply: text, ..of(Verdict::Bulk, "canary", action, Some(by)) }
             }
@@ -184,17 +184,22 @@ fn header(rules: &Rules, counted: &Counted, host: &str) -> String {
     header.into_string()
 }
 
-/// The verdict, with count and threshold of the kind by which it is that, for the reply to a refused message.
-fn reached(Terms { thresholds, .. }: Terms<'_>, counted: &Counted) -> (Verdict, u32, u32) {
+/// The verdict on a message, and count and threshold of the kind by which it is that.
+struct Reached {
+    verdict: Verdict,
+    count: u32,
+    threshold: u32,
+}
+
+fn reached(Terms { thresholds, .. }: Terms<'_>, counted: &Counted) -> Reached {
     let (body, near) = (thresholds.body.get(), thresholds.near.get());
     let verdict = counted.decision.verdict;
-    if let (Verdict::Spam, Some(spam)) = (verdict, counted.counts.spam) {
-        return (verdict, spam.people(), thresholds.spam.get());
-    }
-    match (counted.counts.body, counted.counts.near) {
-        (body_count, Some(count)) if body_count.is_none_or(|seen| seen < body) => (verdict, count, near),
-        (body_count, _) => (verdict, body_count.unwrap_or(0), body),
-    }
+    let (count, threshold) = match (verdict, counted.counts.spam, counted.counts.body, counted.counts.near) {
+        (Verdict::Spam, Some(spam), ..) => (spam.people(), thresholds.spam.get()),
+        (_, _, seen, Some(count)) if seen.is_none_or(|seen| seen < body) => (count, near),
+        (_, _, seen, _) => (seen.unwrap_or(0), body),
+    };
+    Reached { verdict, count, threshold }
 }
 
 /// The answer of an action that refuses; the one of `unknown` is the mail server's own.
@@ -203,25 +208,25 @@ fn reply(
     action: Action,
     envelope: &Envelope,
     host: &str,
-    (verdict, count, threshold): (Verdict, u32, u32),
+    Reached { verdict, count, threshold }: Reached,
     signature: Option<Signature>,
 ) -> Option<Reply> {
-    let (code, status, text) = match action {
-        Action::Reject => {
-            let reply = &actions.reject;
-            let text = if verdict == Verdict::Spam { &reply.spam_text } else { &reply.text };
-            (reply.code.as_str(), reply.status.as_str(), text)
-        }
-        Action::Tempfail => {
-            let reply = &actions.tempfail;
-            let text = if verdict == Verdict::Spam { &reply.spam_text } else { &reply.text };
-            (reply.code.as_str(), reply.status.as_str(), text)
-        }
-        Action::Mark | Action::Discard | Action::Quarantine => return None,
-    };
     let signature = signature.map(|signature| signature.to_string()).unwrap_or_default();
     let fields = ReplyFields { count, threshold, id: envelope.id(), host, signature: &signature };
-    Some(Reply { code: code.to_owned(), status: status.to_owned(), text: text.fill(&fields) })
+    match action {
+        Action::Reject => Some(filled(&actions.reject, verdict, &fields)),
+        Action::Tempfail => Some(filled(&actions.tempfail, verdict, &fields)),
+        Action::Mark | Action::Discard | Action::Quarantine => None,
+    }
+}
+
+fn filled<const CLASS: u8>(reply: &RefusalReply<CLASS>, verdict: Verdict, fields: &ReplyFields<'_>) -> Reply {
+    let text = if verdict == Verdict::Spam { &reply.spam_text } else { &reply.text };
+    Reply {
+        code: reply.code.as_str().to_owned(),
+        status: reply.status.as_str().to_owned(),
+        text: text.fill(fields),
+    }
 }
 
 #[cfg(test)]

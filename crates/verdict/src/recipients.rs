@@ -101,8 +101,7 @@ fn backing() -> impl Strategy<Value = Backing> {
 }
 
 fn rules(all: &Said, policies: &[Said]) -> Rules {
-    let mut rules = Rules::default();
-    rules.judge = all.judge;
+    let mut rules = Rules { judge: all.judge, ..Rules::default() };
     rules.thresholds.body = i64::from(all.body).try_into().unwrap();
     rules.thresholds.near = i64::from(all.near).try_into().unwrap();
     rules.thresholds.spam = i64::from(all.spam.0).try_into().unwrap();

@@ -11,9 +11,8 @@ use bulkmark_counts::StepHead;
 use bulkmark_ledger::directory::User;
 use bulkmark_sync::Link;
 use bulkmark_sync::fleet::FleetStatus;
-use bulkmark_sync::log::nats::Nats;
-use bulkmark_sync::log::postgres::Postgres;
-use bulkmark_sync::log::{Ends, Engine, Log, LogError, Settings};
+use bulkmark_sync::log::{Ends, Log, LogError, Settings};
+use bulkmark_sync::with_log;
 use bulkmark_types::FederationKey;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,10 +55,7 @@ pub(super) async fn examine(
 ) {
     let link = Arc::new(Link::new(&settings.log));
     let asked = tokio::time::timeout(PATIENCE, async {
-        match settings.address()?.engine {
-            Engine::Nats => ask(&Nats::new(settings, Arc::clone(&link)).await?).await,
-            Engine::Postgres => ask(&Postgres::new(settings, Arc::clone(&link))?).await,
-        }
+        with_log!(settings, Arc::clone(&link), |log| ask(&log).await)
     });
     let silent = |_| Err(LogError::Unavailable(format!("no answer in {} s", PATIENCE.as_secs())));
     match asked.await.unwrap_or_else(silent) {

@@ -7,9 +7,8 @@ use crate::config::{self, SERVER_PATH};
 use anyhow::{Context, bail};
 use bulkmark_ledger::Harvest;
 use bulkmark_sync::Link;
-use bulkmark_sync::log::nats::Nats;
-use bulkmark_sync::log::postgres::Postgres;
-use bulkmark_sync::log::{Engine, Log, Settings};
+use bulkmark_sync::log::{Log, Settings};
+use bulkmark_sync::with_log;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -72,10 +71,7 @@ fn export(args: &Args) -> anyhow::Result<PathBuf> {
 
 async fn open(settings: &Settings, harvest: &Harvest) -> anyhow::Result<()> {
     let link = Arc::new(Link::new(&settings.log));
-    match settings.address()?.engine {
-        Engine::Nats => compare(&Nats::new(settings, link).await?, harvest).await,
-        Engine::Postgres => compare(&Postgres::new(settings, link)?, harvest).await,
-    }
+    with_log!(settings, link, |log| compare(&log, harvest).await)
 }
 
 /// Whether all that is in the log is counted.

@@ -7,9 +7,8 @@ use anyhow::{Context, bail};
 use bulkmark_counts::step_head;
 use bulkmark_ledger::Seed;
 use bulkmark_sync::Link;
-use bulkmark_sync::log::nats::Nats;
-use bulkmark_sync::log::postgres::Postgres;
-use bulkmark_sync::log::{Engine, Log, LogError, Place, Reader as _, Settings};
+use bulkmark_sync::log::{Log, LogError, Place, Reader as _, Settings};
+use bulkmark_sync::with_log;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,10 +62,7 @@ fn import(args: &Args) -> anyhow::Result<String> {
 
 async fn open(settings: &Settings, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<String> {
     let link = Arc::new(Link::new(&settings.log));
-    match settings.address()?.engine {
-        Engine::Nats => put(&Nats::new(settings, link).await?, seed, dry_run).await,
-        Engine::Postgres => put(&Postgres::new(settings, link)?, seed, dry_run).await,
-    }
+    with_log!(settings, link, |log| put(&log, seed, dry_run).await)
 }
 
 /// Puts the first step and the snapshot, or what is missing of them.

@@ -2,7 +2,7 @@
 //! What `bulkmark fleet status` shows of a fleet's members and their mailings.
 
 use crate::command::show::{ago, time};
-use bulkmark_sync::fleet::{FleetMailing, MemberState, MemberStatus};
+use bulkmark_sync::fleet::{Condition, FleetMailing, MemberState, MemberStatus};
 use std::io::{self, Write};
 
 /// Mailings that are shown to people; JSON has all.
@@ -40,7 +40,8 @@ pub(super) fn print(
 }
 
 fn print_member(out: &mut impl Write, member: &MemberStatus) -> io::Result<()> {
-    let MemberStatus { name, role, program, .. } = member;
+    let MemberStatus { name, condition, .. } = member;
+    let Condition { role, program, .. } = condition;
     let heard = ago(member.heard_seconds_ago);
     match member.state {
         MemberState::Well => write!(out, "  {name} ({role}, {program}): ")?,
@@ -56,15 +57,15 @@ fn print_member(out: &mut impl Write, member: &MemberStatus) -> io::Result<()> {
             );
         }
     }
-    write!(out, "step {} of epoch {}", member.step, member.epoch)?;
-    if let Some(lag) = member.lag_seconds {
+    write!(out, "step {} of epoch {}", condition.step, condition.epoch)?;
+    if let Some(lag) = condition.lag_seconds {
         write!(out, ", lag {}", ago(lag))?;
     }
-    match member.waiting_seconds {
-        Some(oldest) if member.uncovered > 0 => {
-            write!(out, ", {} reports uncovered, the oldest for {}", member.uncovered, ago(oldest))?;
+    match condition.waiting_seconds {
+        Some(oldest) if condition.uncovered > 0 => {
+            write!(out, ", {} reports uncovered, the oldest for {}", condition.uncovered, ago(oldest))?;
         }
-        _ => write!(out, ", {} reports uncovered", member.uncovered)?,
+        _ => write!(out, ", {} reports uncovered", condition.uncovered)?,
     }
     writeln!(out, "; heard {heard} ago")
 }

@@ -3,6 +3,7 @@
 
 mod export;
 mod import;
+#[cfg(feature = "nats")]
 mod key;
 mod members;
 mod setup;
@@ -22,6 +23,7 @@ pub(in crate::command) enum Command {
     Import(import::Args),
     Export(export::Args),
     Status(status::Args),
+    #[cfg(feature = "nats")]
     Key(key::Args),
 }
 
@@ -31,6 +33,7 @@ pub(in crate::command) fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
         Command::Status(args) => status::run(args),
+        #[cfg(feature = "nats")]
         Command::Key(args) => key::run(args),
     }
 }

@@ -5,7 +5,7 @@ use crate::command::exit::{EX_CONFIG, EX_USAGE};
 use crate::command::output::{complain, output};
 use crate::config;
 use anyhow::anyhow;
-use bulkmark_sync::log::{Address, Engine, LogError, Member, SetUp, Settings, nats, postgres};
+use bulkmark_sync::log::{Address, SetUp, Settings, set_up};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -81,9 +81,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // What takes the process's provider finds one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let told = runtime
-        .block_on(set_up(address.engine, &settings, &members, &how))
-        .map_err(|e| anyhow!("{}: {e}", args.log))?;
+    let told =
+        runtime.block_on(set_up(&settings, &members, &how)).map_err(|e| anyhow!("{}: {e}", args.log))?;
     let mut out = output();
     for line in &told {
         writeln!(out, "{line}")?;
@@ -92,18 +91,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         writeln!(out, "all is as it should be: {} members", members.len())?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-async fn set_up(
-    engine: Engine,
-    settings: &Settings,
-    members: &[Member],
-    how: &SetUp,
-) -> Result<Vec<String>, LogError> {
-    match engine {
-        Engine::Nats => nats::setup(settings, members, how).await,
-        Engine::Postgres => postgres::setup(settings, members, how).await,
-    }
 }
 
 impl Args {

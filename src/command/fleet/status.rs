@@ -12,9 +12,8 @@ use bulkmark_counts::{Mark, StepHead, step_head};
 use bulkmark_ledger::now;
 use bulkmark_sync::Link;
 use bulkmark_sync::fleet::{FleetMailing, FleetStatus, MemberStatus, Members, ReporterStatus};
-use bulkmark_sync::log::nats::Nats;
-use bulkmark_sync::log::postgres::Postgres;
-use bulkmark_sync::log::{self, Client, Ends, Engine, Log, LogError, Place, Reader as _, Settings};
+use bulkmark_sync::log::{self, Client, Ends, Log, LogError, Place, Reader as _, Settings};
+use bulkmark_sync::with_log;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -161,11 +160,9 @@ fn find(args: &Args) -> anyhow::Result<Found> {
 
 async fn ask(settings: &Settings, found: &mut Found) -> Result<(), LogError> {
     let link = Arc::new(Link::new(&settings.log));
-    match settings.address()?.engine {
-        // A milter's account of NATS imports neither batches nor the list of clients, so nobody would answer.
-        Engine::Nats => found.ask(&Nats::new(settings, link).await?, settings.client.is_none()).await,
-        Engine::Postgres => found.ask(&Postgres::new(settings, link)?, true).await,
-    }
+    // A milter's account of NATS imports neither batches nor the list of clients, so nobody would answer. With PostgreSQL it has no
+    // client =.
+    with_log!(settings, link, |log| found.ask(&log, settings.client.is_none()).await)
 }
 
 impl Found {

@@ -2,7 +2,7 @@
 //! Row 12, and idle connections of row 13: clients of a milter that keep it busy for the others.
 
 use super::{Outcome, Scale};
-use bulkmark_testing::encode::base64;
+use bulkmark_samples::encode::base64;
 use bulkmark_testing::milter::{Client, Mail, session};
 use bulkmark_testing::{Daemon, Site};
 use std::time::{Duration, Instant};

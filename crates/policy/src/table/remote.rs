@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Tables that a server has. This room asks nobody: it says what is to be asked of a message, and is told the answers.
+//! Tables that a server has. This crate asks nobody: it says what is to be asked of a message, and is told the answers.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -2,7 +2,7 @@
 //! Which signatures of a message carry its count: for these it is counted from which networks they came.
 
 use super::count::{Judgement, QUARTER};
-use super::seen::Seen;
+use super::known::Seen;
 use super::slots::{Near, Thing};
 use bulkmark_types::Signature;
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
 
-use super::known::{ALIKE, Known};
-use super::seen::Seen;
+use super::known::{ALIKE, Known, Seen};
 use super::slots::{Near, Slot, Thing};
 
 /// The place of the slot whose count is that of the text, from the highest, 0: three passages agree.

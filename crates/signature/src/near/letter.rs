@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whether a message looks like a letter above text that others have, too; and what is told to the ledger of it.
 
-use super::seen::Seen;
+use super::known::Seen;
 use super::slots::{Near, Slot, stray};
 use bulkmark_types::FederationKey;
 use bulkmark_types::Signature;

@@ -18,17 +18,15 @@ mod pixels;
 mod product;
 mod reader;
 mod sample;
-mod seen;
 mod slots;
 mod things;
 mod words;
 
 pub use content::Position;
 pub use count::{Bound, Judgement, Said};
-pub use known::Known;
+pub use known::{Known, Seen};
 pub(crate) use make::{finish, reader};
 pub use make::{traced, under};
 pub(crate) use reader::Reader;
 pub use sample::{Passage, Scheme, sample};
-pub use seen::Seen;
 pub use slots::{Near, Slot, Thing, stray};

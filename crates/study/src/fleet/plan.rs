@@ -14,16 +14,17 @@ const HEADROOM: f64 = CAPACITY as f64 / SIGNATURES as f64;
 /// Bytes of the program itself, after 100,000 messages (docs/performance.md).
 pub const PROGRAM: f64 = 22.5e6;
 
-/// Bytes of batches that an aggregator holds at most (`sync/fleet/queue.rs`).
+/// Bytes of batches that an aggregator holds at most (`crates/sync/src/fleet/queue.rs`).
 const QUEUE: f64 = (16 << 20) as f64;
 
 /// For what a draft takes a signature and a batch, in bytes, before it is encoded; and signatures that one has at most
-/// (`ledger/state/fleet/draft.rs`).
+/// (`crates/counts/src/state/fleet/draft.rs`).
 const DRAFT_SIGNATURE: f64 = 10.0;
 const DRAFT_BATCH: f64 = 256.0;
 const DRAFT_MOST: f64 = 131_072.0;
 
-/// How often a snapshot is put, in seconds, and after how many bytes of steps at the latest, as its own size is (`sync/fleet/snapshot.rs`).
+/// How often a snapshot is put, in seconds, and after how many bytes of steps at the latest, as its own size is
+/// (`crates/sync/src/fleet/snapshot.rs`).
 const SNAPSHOT_EVERY: f64 = 600.0;
 const SNAPSHOT_AFTER: [f64; 2] = [(64 << 20) as f64, (512 << 20) as f64];
 
@@ -247,7 +248,7 @@ pub struct Needs {
 }
 
 /// What a node of NATS keeps at most of batches and of steps, and for how long; those of PostgreSQL go by time and by snapshots
-/// (`sync/log/nats/streams.rs`).
+/// (`crates/sync/src/log/nats/streams.rs`).
 const KEPT_BYTES: f64 = (1 << 30) as f64;
 const KEPT_BATCHES: f64 = DAY;
 const KEPT_STEPS: f64 = 7.0 * DAY;

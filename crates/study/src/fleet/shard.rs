@@ -3,7 +3,7 @@
 
 use super::plan::{Load, Needs, Plan};
 
-/// Bytes of a snapshot that fits into NATS beside the two that are kept (`sync/log/nats/streams.rs`).
+/// Bytes of a snapshot that fits into NATS beside the two that are kept (`crates/sync/src/log/nats/streams.rs`).
 pub const SNAPSHOT: f64 = (1 << 30) as f64;
 
 /// Batches a second that a log took on two shared cores: three nodes of NATS with `sync_interval: always`, in a prototype, and

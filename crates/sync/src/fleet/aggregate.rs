@@ -2,8 +2,10 @@
 //! Makes steps of what the milters report. Any number of aggregators do so side by side, and know nothing of one another: the
 //! log takes the first step that follows the last, and all go on from what it delivers.
 
+use super::basis::Basis;
 use super::cursor::Cursor;
 use super::follow::own;
+use super::lost::Lost;
 use super::queue::{Clients, Queue};
 use super::snapshot::Snapshots;
 use super::state::{Count, Fleet, Stopped};
@@ -28,12 +30,6 @@ const DELIVERY: Duration = Duration::from_secs(5);
 
 /// How soon another is drafted when the log did not say that it took one. Of two that follow the same step the log takes one.
 const AGAIN: Duration = Duration::from_millis(500);
-
-/// Bytes of steps that are appended again at a time, to a log that lost them.
-const HEALED: usize = 8 << 20;
-
-/// Which of the last steps are asked for their time.
-const LOOKS_BACK: [u64; 5] = [1, 8, 64, 512, 4096];
 
 /// The longest time between two attempts.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -82,46 +78,15 @@ struct Aggregator<L> {
     clients: Clients,
     /// Withdrawals that need no step any more.
     withdrawn: Vec<(String, u32)>,
-    /// The step that was appended and has not come back: its hash, and until when it is waited for.
-    waits: Option<(Mark, Instant)>,
+    /// The step that was appended and has not come back.
+    waits: Option<Appended>,
 }
 
-/// What the next steps count on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Basis {
-    epoch: u64,
-    made: u64,
-    covers: u64,
-    /// Batches up to here are not kept any more.
-    gone: u64,
-    /// Whether the log has not all steps that are known here, and goes on from them all the same.
-    ahead: bool,
-}
-
-impl Basis {
-    /// That of the last step, or a new epoch when the place for batches is another or lost its end. `first` is the first batch that the log
-    /// still has.
-    fn of(mark: FleetMark, ends: Ends, first: Place) -> Self {
-        let FleetMark { version, epoch, made, covers, .. } = mark;
-        let gone = first.0.saturating_sub(1).min(ends.batches.0);
-        if version > 0 && made == ends.made && covers <= ends.batches.0 {
-            return Self { epoch, made, covers, gone, ahead: false };
-        }
-        Self { epoch: epoch + 1, made: ends.made, covers: 0, gone, ahead: false }
-    }
-
-    /// Whether all must be told that there is a new epoch, for who reported something is to do so again; or that what some wait for is
-    /// gone.
-    const fn is_news(&self, mark: FleetMark) -> bool {
-        let is_new = mark.version > 0 && self.epoch > mark.epoch;
-        let covered = if self.epoch == mark.epoch { mark.covers } else { 0 };
-        is_new || self.gone > covered
-    }
-
-    /// Whether steps up to this one count on it, too.
-    const fn holds(&self, mark: FleetMark) -> bool {
-        mark.version == 0 || mark.epoch < self.epoch || mark.epoch == self.epoch && mark.made == self.made
-    }
+/// A step that was appended.
+struct Appended {
+    mark: Mark,
+    /// How long it is waited for.
+    until: Instant,
 }
 
 type Reached = watch::Receiver<Option<Cursor>>;
@@ -133,17 +98,9 @@ impl<L: Log> Aggregator<L> {
         // The mark comes first: by it the log has lost nothing that it got since.
         let mut mark = self.ledger.fleet();
         let ends = self.ends().await?;
-        let mut basis = Basis::of(mark, ends, self.log.first_batch().await?);
-        basis.ahead = mark.version > 0 && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
-        if mark.version > 0 && basis.epoch > mark.epoch {
-            log::warn!(
-                "the log's place for batches is another one, or lost its end: epoch {} begins",
-                basis.epoch
-            );
-        } else if basis.ahead {
-            // Whoever waits for what the log has is to hear of it.
-            basis = Basis { epoch: mark.epoch + 1, covers: 0, ..basis };
-        }
+        let first = self.log.first_batch().await?;
+        let ahead = mark.version > 0 && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
+        let mut basis = Basis::of(mark, ends, first, ahead);
         let mut batches = self.log.batches(Place(basis.covers)).await?;
         (self.queue, self.waits) = (Queue::default(), None);
         self.look_at_clients().await?;
@@ -193,22 +150,18 @@ impl<L: Log> Aggregator<L> {
 
     /// When a step is to be drafted; none while there is nothing to tell, or one is on its way.
     fn due(&mut self, basis: &Basis, mark: FleetMark, stepped: Instant) -> Option<Instant> {
-        self.waits = self.waits.filter(|&(_, until)| Instant::now() < until);
-        if let Some((_, until)) = self.waits {
-            return Some(until);
+        self.waits.take_if(|step| step.until <= Instant::now());
+        if let Some(step) = &self.waits {
+            return Some(step.until);
         }
         let told = basis.is_news(mark) || self.clients.withdrawn() != self.withdrawn;
         let since = self.queue.since().or_else(|| told.then_some(stepped))?;
-        if self.queue.is_full() && self.turns.is_last() {
-            return Some(Instant::now());
-        }
-        let wait = self.turns.wait();
-        Some(if self.turns.is_last() { since.max(stepped + wait) } else { since.max(stepped) + wait })
+        Some(self.turns.due(since, self.queue.is_full(), stepped))
     }
 
     /// A step came.
     fn has_stepped(&mut self, basis: &Basis, mark: FleetMark) {
-        let won = self.waits.take().map(|(made, _)| made == own(mark));
+        let won = self.waits.take().map(|step| step.mark == own(mark));
         match won {
             Some(true) => self.fleet.won(),
             Some(false) => self.fleet.count(Count::Lost, 1),
@@ -247,7 +200,7 @@ impl<L: Log> Aggregator<L> {
         let appended = self.log.append_step(cursor.place, drafted.bytes).await;
         // It may be there although the log did not say so.
         let wait = if appended.is_ok() { DELIVERY } else { AGAIN };
-        self.waits = Some((made, Instant::now() + wait));
+        self.waits = Some(Appended { mark: made, until: Instant::now() + wait });
         match appended {
             Ok(Some(_)) => {
                 self.fleet.count(Count::JunkBatches, drafted.junk);
@@ -309,19 +262,9 @@ impl<L: Log> Aggregator<L> {
 
     /// The log has not all steps that are known here. True when the next step may follow what is here all the same.
     async fn heal(&mut self, cursor: Cursor, here: Mark) -> Result<bool, Stopped> {
-        let tip = cursor.tip.unwrap_or_default();
-        let kept = self.ledger.steps_since(tip.version, HEALED)?;
-        let first = kept.first().and_then(|(_, bytes)| step_head(bytes)).map(|(head, _)| head);
-        match first {
-            Some(next) if next.version == tip.version + 1 && next.before != tip.chain && tip.version > 0 => {
-                Err(self.is_another())
-            }
-            Some(next) if next.version == tip.version + 1 && next.before == tip.chain => {
-                log::warn!(
-                    "the log lost its steps behind {}; {} are appended again",
-                    tip.version,
-                    kept.len()
-                );
+        match Lost::of(&self.ledger, cursor, here)? {
+            Lost::Steps { behind, kept } => {
+                log::warn!("the log lost its steps behind {behind}; {} are appended again", kept.len());
                 let mut place = cursor.place;
                 for (_, bytes) in kept {
                     let Some(next) = self.log.append_step(place, bytes.to_vec()).await? else { break };
@@ -329,8 +272,7 @@ impl<L: Log> Aggregator<L> {
                 }
                 Ok(false)
             }
-            _ if is_other(tip, cursor.time, here, self.time_of(here)?) => Err(self.is_another()),
-            _ => {
+            Lost::TooMuch => {
                 log::warn!(
                     "the log has not all steps up to {}; a snapshot of them takes their place",
                     here.version
@@ -338,37 +280,13 @@ impl<L: Log> Aggregator<L> {
                 self.snapshots.put_now().await?;
                 Ok(true)
             }
+            Lost::Nothing => {
+                // The reader of steps is to take the log's chain over.
+                self.fleet.forks();
+                Err(Stopped::Unfit("the log's chain is another than the one known here".to_owned()))
+            }
         }
     }
-}
-
-impl<L: Log> Aggregator<L> {
-    /// The reader of steps is to take the log's chain over.
-    fn is_another(&self) -> Stopped {
-        self.fleet.forks();
-        Stopped::Unfit("the log's chain is another than the one known here".to_owned())
-    }
-
-    /// The newest time of some of the last steps that are counted here, if any are kept. The last one alone may be of old batches, which
-    /// were looked at again in a new epoch.
-    fn time_of(&self, here: Mark) -> Result<Option<u64>, Stopped> {
-        let mut newest = None;
-        for back in LOOKS_BACK {
-            let Some(before) = here.version.checked_sub(back) else { continue };
-            let kept = self.ledger.steps_since(before, 1)?;
-            newest =
-                newest.max(kept.first().and_then(|(_, bytes)| step_head(bytes)).map(|(head, _)| head.time));
-        }
-        Ok(newest)
-    }
-}
-
-/// Whether a chain that ends in `tip`, of this time, is another one than that up to `here`, where none of the steps is kept by which
-/// they could be compared. What was before `here` is older than that; a log that was put back and went on has newer ones.
-fn is_other(tip: Mark, tip_time: u64, here: Mark, time: Option<u64>) -> bool {
-    tip.version > 0
-        && tip.chain != here.chain
-        && (tip.version >= here.version || time.is_some_and(|time| tip_time > time))
 }
 
 /// Is done at a time, or never.
@@ -376,23 +294,5 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
         None => std::future::pending().await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bulkmark_counts::Chain;
-
-    /// A log that lost its end gets a snapshot of what is known here; one that went on from an older state keeps what it has.
-    #[test]
-    fn a_chain_that_went_on_is_another() {
-        let mark = |version, chain| Mark { version, chain: Chain([chain; 16]) };
-        let (older, here) = (mark(10, 1), mark(5000, 2));
-        assert!(!is_other(Mark::default(), 0, here, Some(900)), "the log is empty");
-        assert!(!is_other(older, 100, here, Some(900)), "it lost its end");
-        assert!(!is_other(older, 900, here, None), "of which nothing is known");
-        assert!(is_other(older, 901, here, Some(900)), "it went on from there");
-        assert!(is_other(mark(5000, 3), 0, here, Some(900)), "it is as long");
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! All members of a fleet, as they said of themselves in the log; and the mailings of all.
 
-use super::word::{MailingWord, MemberRole, MemberWord};
+use super::word::{Condition, FleetMailing, MemberRole, MemberWord};
 use crate::log::{Log, LogError, Word};
 use serde::{Deserialize, Serialize};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -59,52 +60,25 @@ pub struct MemberStatus {
     pub state: MemberState,
     /// How long ago it said what follows; of one that is absent, the hour for which that is kept.
     pub heard_seconds_ago: u64,
-    /// What it does.
-    pub role: MemberRole,
-    /// The version of its program.
-    pub program: String,
-    /// Steps that it counts, and their epoch.
-    pub step: u64,
-    /// The epoch of the last of them.
-    pub epoch: u64,
-    /// Seconds since it had all that the log has.
-    pub lag_seconds: Option<u64>,
-    /// Places of steps that it did not read yet.
-    pub steps_behind: Option<u64>,
-    /// Its own reports that no step covers yet.
-    pub uncovered: u64,
-    /// For how many seconds the oldest of them has waited.
-    pub waiting_seconds: Option<u64>,
+    /// What it does, and how far it is.
+    #[serde(flatten)]
+    pub condition: Condition,
 }
 
-/// A mailing, as all members saw it that tell theirs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct FleetMailing {
-    /// By which it is named.
-    pub signature: String,
-    /// The highest count that any of them has.
-    pub count: u32,
-    /// Messages at all of them.
-    pub messages: u64,
-    /// Recipients at all of them.
-    pub recipients: u64,
-    /// When the first came, in seconds since 1970.
-    pub first: u64,
-    /// When the last did.
-    pub last: u64,
-    /// Who saw it.
-    pub members: Vec<String>,
-    /// A subject, if any of them tells one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
+/// What a member said last.
+#[derive(Debug)]
+struct Heard {
+    name: String,
+    seconds_ago: u64,
+    /// None where it cannot be read.
+    word: Option<MemberWord>,
 }
 
 /// What was read at a time.
 #[derive(Debug)]
 pub struct Members {
     at: Instant,
-    all: Vec<(String, u64, Option<MemberWord>)>,
+    all: Vec<Heard>,
     /// Who stands in the log's lists, and as what.
     listed: BTreeMap<String, MemberRole>,
 }
@@ -123,8 +97,9 @@ impl Members {
     }
 
     fn of(words: Vec<Word>, listed: BTreeMap<String, MemberRole>) -> Self {
-        let member = |word: Word| (word.name, word.seconds_ago, MemberWord::decode(&word.bytes));
-        let all = words.into_iter().take(MOST_MEMBERS).map(member).collect();
+        let heard =
+            |Word { name, seconds_ago, bytes }| Heard { name, seconds_ago, word: MemberWord::decode(&bytes) };
+        let all = words.into_iter().take(MOST_MEMBERS).map(heard).collect();
         Self { at: Instant::now(), all, listed }
     }
 
@@ -138,18 +113,18 @@ impl Members {
     #[must_use]
     pub fn status(&self) -> Vec<MemberStatus> {
         let since = self.at.elapsed().as_secs();
-        let known = self.all.iter().map(|(name, ago, word)| {
-            let mut status = status(name, ago + since, word.as_ref());
-            if status.role == MemberRole::Unknown {
-                status.role = self.listed.get(name).copied().unwrap_or(MemberRole::Unknown);
+        let known = self.all.iter().map(|Heard { name, seconds_ago, word }| {
+            let mut status = status(name, seconds_ago + since, word.as_ref());
+            if status.condition.role == MemberRole::Unknown {
+                status.condition.role = self.listed.get(name).copied().unwrap_or(MemberRole::Unknown);
             }
             status
         });
-        let speak: BTreeSet<_> = self.all.iter().map(|(name, ..)| name).collect();
+        let speak: BTreeSet<_> = self.all.iter().map(|heard| &heard.name).collect();
         let absent = self.listed.iter().filter(|(name, _)| !speak.contains(name));
         let absent = absent.map(|(name, role)| MemberStatus {
             state: MemberState::Absent,
-            role: *role,
+            condition: Condition { role: *role, ..Condition::default() },
             ..status(name, KEPT, None)
         });
         let mut all: Vec<_> = known.chain(absent).collect();
@@ -161,10 +136,14 @@ impl Members {
     #[must_use]
     pub fn mailings(&self) -> Vec<FleetMailing> {
         let mut merged: BTreeMap<&str, FleetMailing> = BTreeMap::new();
-        for (name, _, word) in &self.all {
+        for Heard { name, word, .. } in &self.all {
             for mailing in word.iter().flat_map(|word| &word.mailings) {
-                let one = merged.entry(&mailing.signature).or_insert_with(|| none_of(mailing));
-                add(one, name, mailing);
+                match merged.entry(&mailing.signature) {
+                    Entry::Occupied(mut entry) => add(entry.get_mut(), name, mailing),
+                    Entry::Vacant(entry) => {
+                        entry.insert(FleetMailing { members: vec![name.clone()], ..mailing.clone() });
+                    }
+                }
             }
         }
         let mut all: Vec<_> = merged.into_values().collect();
@@ -175,45 +154,19 @@ impl Members {
 }
 
 fn status(name: &str, ago: u64, word: Option<&MemberWord>) -> MemberStatus {
-    let unread = MemberWord::new(MemberRole::Unknown, 600);
-    let known = word.unwrap_or(&unread);
-    let is_late = known.lag_seconds.is_some_and(|lag| lag > LAG)
-        || known.waiting_seconds.is_some_and(|waiting| waiting > WAITING);
+    let condition = word.map(|word| word.condition.clone()).unwrap_or_default();
+    let is_late = condition.lag_seconds.is_some_and(|lag| lag > LAG)
+        || condition.waiting_seconds.is_some_and(|waiting| waiting > WAITING);
     let state = match word {
         Some(word) if ago > MISSED * word.every + WAY => MemberState::Silent,
         Some(_) if is_late => MemberState::Late,
         Some(_) => MemberState::Well,
         None => MemberState::Unreadable,
     };
-    MemberStatus {
-        name: name.to_owned(),
-        state,
-        heard_seconds_ago: ago,
-        role: known.role,
-        program: word.map(|word| word.program.clone()).unwrap_or_default(),
-        step: known.step,
-        epoch: known.epoch,
-        lag_seconds: known.lag_seconds,
-        steps_behind: known.steps_behind,
-        uncovered: known.uncovered,
-        waiting_seconds: known.waiting_seconds,
-    }
+    MemberStatus { name: name.to_owned(), state, heard_seconds_ago: ago, condition }
 }
 
-fn none_of(mailing: &MailingWord) -> FleetMailing {
-    FleetMailing {
-        signature: mailing.signature.clone(),
-        count: 0,
-        messages: 0,
-        recipients: 0,
-        first: mailing.first,
-        last: mailing.last,
-        members: Vec::new(),
-        subject: None,
-    }
-}
-
-fn add(to: &mut FleetMailing, name: &str, mailing: &MailingWord) {
+fn add(to: &mut FleetMailing, name: &str, mailing: &FleetMailing) {
     to.count = to.count.max(mailing.count);
     to.messages = to.messages.saturating_add(mailing.messages);
     to.recipients = to.recipients.saturating_add(mailing.recipients);
@@ -238,10 +191,9 @@ mod tests {
 
     #[test]
     fn who_lags_waits_or_is_silent_is_marked() {
-        let at = |lag_seconds, waiting_seconds| MemberWord {
-            lag_seconds,
-            waiting_seconds,
-            ..MemberWord::new(MemberRole::Milter, 60)
+        let milter = Condition::new(MemberRole::Milter);
+        let at = |lag_seconds, waiting_seconds| {
+            MemberWord::new(Condition { lag_seconds, waiting_seconds, ..milter.clone() }, 60)
         };
         let words = vec![
             word("well", 180, at(Some(60), Some(300))),
@@ -271,23 +223,25 @@ mod tests {
             ("well", well),
         ];
         assert_eq!(states, expected);
-        let roles = [0, 2, 3, 6].map(|i: usize| all[i].role);
+        let roles = [0, 2, 3, 6].map(|i: usize| all[i].condition.role);
         let [milter, aggregator] = [MemberRole::Milter, MemberRole::Aggregator];
         assert_eq!(roles, [aggregator, milter, aggregator, milter], "the lists say what it is");
     }
 
     #[test]
     fn mailings_of_all_are_one_list() {
-        let mailing = |n: u8, count, messages, (first, last)| MailingWord {
+        let mailing = |n: u8, count, messages, (first, last)| FleetMailing {
             signature: format!("{n:032x}"),
             count,
             messages,
             recipients: u64::MAX,
             first,
             last,
+            members: Vec::new(),
             subject: (count == 30).then(|| "Offer".to_owned()),
         };
-        let with = |mailings| MemberWord { mailings, ..MemberWord::new(MemberRole::Milter, 60) };
+        let milter = || MemberWord::new(Condition::new(MemberRole::Milter), 60);
+        let with = |mailings| MemberWord { mailings, ..milter() };
         let words = vec![
             word("mx1", 0, with(vec![mailing(1, 20, 3, (10, 20)), mailing(1, 20, 3, (10, 20))])),
             word("mx2", 0, with(vec![mailing(2, 25, 1, (1, 2)), mailing(1, 30, 4, (5, 15))])),

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A machine of a fleet: what it does with a replicated log in the place of servers.
 //!
-//! `follow` applies the log's steps to the ledger; `cursor` says what each is to it, `ahead` when none is to come. `push` brings a milter's reports into the log,
-//! and `outbox` knows which of them are on their way. `aggregate` makes steps: `queue` has the batches that it read, `turns` says
-//! when it is its turn. `snapshot` takes all at once, and puts it. `state` is what they tell one another, and people.
+//! `follow` applies the log's steps to the ledger; `cursor` says what each is to it, `ahead` when none is to come. `push` brings a
+//! milter's reports into the log, and `outbox` knows which of them are on their way. `aggregate` makes steps: `queue` has the batches
+//! that it read, `basis` says on what a step counts, `turns` when it is made, and `lost` gives the log back the steps that it lost.
+//! `snapshot` takes all at once, and puts it. `state` is what they tell one another, and people.
 //! `tell` says in the log how this machine is (`word`), and reads what all others say (`members`).
 
 mod aggregate;
 mod ahead;
+mod basis;
 mod cursor;
 mod follow;
+mod lost;
 mod members;
 mod notes;
 mod outbox;
@@ -24,9 +27,9 @@ mod word;
 
 pub use aggregate::aggregate;
 pub use follow::follow;
-pub use members::{FleetMailing, MemberState, MemberStatus, Members};
+pub use members::{MemberState, MemberStatus, Members};
 pub use push::push;
 pub use reporters::ReporterStatus;
 pub use state::{Fleet, FleetStatus};
 pub use tell::{Telling, gather, tell};
-pub use word::{MAX_MAILINGS, MailingWord, MemberRole};
+pub use word::{Condition, FleetMailing, MAX_MAILINGS, MemberRole};

@@ -2,9 +2,10 @@
 //! What the tasks of a fleet's machine tell one another, and people.
 
 use super::cursor::Cursor;
-use super::members::{FleetMailing, MemberStatus, Members};
+use super::members::{MemberStatus, Members};
 use super::notes::{Among, Notes, uncounted};
 use super::reporters::{ReporterStatus, Reporters};
+use super::word::FleetMailing;
 use crate::bulk::BulkBound;
 use crate::log::{Batch, Ends, LogError, Place};
 use crate::state::{Flow, Link, Links};

@@ -3,7 +3,7 @@
 
 use super::members::Members;
 use super::state::Fleet;
-use super::word::{MailingWord, MemberRole, MemberWord};
+use super::word::{Condition, FleetMailing, MemberRole, MemberWord};
 use crate::log::{Log, LogError};
 use bulkmark_ledger::{Ledger, LedgerError, now};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Telling {
     /// What this machine does.
     pub role: MemberRole,
     /// Its largest mailings; none if they are not to be told.
-    pub mailings: Option<Arc<dyn Fn() -> Vec<MailingWord> + Send + Sync>>,
+    pub mailings: Option<Arc<dyn Fn() -> Vec<FleetMailing> + Send + Sync>>,
 }
 
 /// Tells how this machine is, for as long as its ledger is open.
@@ -75,16 +75,19 @@ async fn word(ledger: &Ledger, fleet: &Fleet, telling: &Telling) -> Result<Membe
     let own = timeout(PATIENCE, ledger.status(None)).await.map_err(|_| silent())??;
     let is_aggregator = telling.role == MemberRole::Aggregator;
     let status = fleet.status(ledger.fleet(), is_aggregator);
-    Ok(MemberWord {
+    let condition = Condition {
         step: status.version,
         epoch: status.epoch,
-        in_step: status.in_step,
         lag_seconds: fleet.staleness(),
         steps_behind: status.steps_behind,
         uncovered: own.spool as u64,
         waiting_seconds: own.spool_oldest.map(|oldest| now().saturating_sub(oldest)),
+        ..Condition::new(telling.role)
+    };
+    Ok(MemberWord {
+        in_step: status.in_step,
         mailings: telling.mailings.as_ref().map(|mailings| mailings()).unwrap_or_default(),
-        ..MemberWord::new(telling.role, telling.every.as_secs())
+        ..MemberWord::new(condition, telling.every.as_secs())
     })
 }
 

@@ -2,7 +2,7 @@
 //! Whose turn it is to draft a step. Nobody is elected, and nothing breaks when two do: the log takes one of them. It only
 //! saves the losers' work when whoever made the last step makes the next one, and others wait a little longer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// When one of several aggregators drafts.
 #[derive(Debug, Clone)]
@@ -33,9 +33,18 @@ impl Turns {
         self.won
     }
 
+    /// When it drafts a step of batches that wait since then, enough for a whole one if `full`, and where the step before it came then.
+    pub(super) fn due(&self, since: Instant, full: bool, stepped: Instant) -> Instant {
+        match self.won {
+            true if full => since,
+            true => since.max(stepped + self.wait()),
+            false => since.max(stepped) + self.wait(),
+        }
+    }
+
     /// How long batches wait before it drafts, from when the first of them came and the step before it was seen: the interval where
     /// it made the last step, else one and a half to two and a half of it: so counts are shared again within three seconds of its death.
-    pub(super) fn wait(&self) -> Duration {
+    fn wait(&self) -> Duration {
         if self.won {
             return self.interval;
         }
@@ -69,5 +78,18 @@ mod tests {
         let first = winner.wait();
         winner.made(false);
         assert!(winner.wait() > interval && winner.wait() != first);
+    }
+
+    /// A winner keeps the interval between steps, unless there is enough for a whole one.
+    #[test]
+    fn a_winner_waits_for_the_interval_alone() {
+        let (interval, stepped) = (Duration::from_secs(1), Instant::now());
+        let mut turns = Turns::new(interval, 7);
+        assert!(turns.due(stepped, true, stepped) > stepped + interval, "others wait, however much there is");
+        turns.made(true);
+        let (soon, late) = (stepped + interval / 2, stepped + 2 * interval);
+        assert_eq!(turns.due(soon, false, stepped), stepped + interval);
+        assert_eq!(turns.due(late, false, stepped), late);
+        assert_eq!(turns.due(soon, true, stepped), soon);
     }
 }

@@ -17,7 +17,7 @@ const MAX_SUBJECT: usize = 100;
 const MAX_PROGRAM: usize = 40;
 
 /// What a member does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemberRole {
     /// A milter that holds all counts.
@@ -27,6 +27,7 @@ pub enum MemberRole {
     /// It makes steps.
     Aggregator,
     /// What this version does not know.
+    #[default]
     #[serde(other)]
     Unknown,
 }
@@ -42,15 +43,15 @@ impl fmt::Display for MemberRole {
     }
 }
 
-/// A mailing that a member saw.
+/// A mailing of the day, as one member saw it, or all of them that tell theirs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct MailingWord {
+pub struct FleetMailing {
     /// The signature by which it is named.
     pub signature: String,
-    /// How often it was seen by all, at most.
+    /// The highest count that any of them has.
     pub count: u32,
-    /// Messages of it that this member found to be bulk.
+    /// Messages of it that they found to be bulk.
     pub messages: u64,
     /// How many recipients these had.
     pub recipients: u64,
@@ -58,28 +59,26 @@ pub struct MailingWord {
     pub first: u64,
     /// When the last did.
     pub last: u64,
+    /// The members that saw it; none in a member's own word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<String>,
     /// The last subject, where the configuration wants it to be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
 
-/// How a member is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a member does, and how far it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct MemberWord {
-    pub(super) form: u32,
-    /// The version of its program.
-    pub program: String,
+pub struct Condition {
     /// What it does.
     pub role: MemberRole,
-    /// After how many seconds it says so again.
-    pub every: u64,
+    /// The version of its program.
+    pub program: String,
     /// Steps that it counts.
     pub step: u64,
     /// The epoch of the last of them.
     pub epoch: u64,
-    /// Whether it is where the log's chain ends, as far as it read that.
-    pub in_step: bool,
     /// Seconds since it had all that the log has.
     #[serde(default)]
     pub lag_seconds: Option<u64>,
@@ -92,33 +91,38 @@ pub(super) struct MemberWord {
     /// For how many seconds the oldest of them has waited.
     #[serde(default)]
     pub waiting_seconds: Option<u64>,
+}
+
+impl Condition {
+    /// That of a member of this program, which counts nothing yet.
+    pub(super) fn new(role: MemberRole) -> Self {
+        Self { role, program: env!("CARGO_PKG_VERSION").to_owned(), ..Self::default() }
+    }
+}
+
+/// How a member is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct MemberWord {
+    pub(super) form: u32,
+    #[serde(flatten)]
+    pub(super) condition: Condition,
+    /// After how many seconds it says so again.
+    pub(super) every: u64,
+    /// Whether it is where the log's chain ends, as far as it read that.
+    pub(super) in_step: bool,
     /// Its largest mailings of the day, the largest first, if it tells them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mailings: Vec<MailingWord>,
+    pub(super) mailings: Vec<FleetMailing>,
 }
 
 impl MemberWord {
-    /// Of a member of this program, which counts nothing yet.
-    #[must_use]
-    pub(super) fn new(role: MemberRole, every: u64) -> Self {
-        Self {
-            form: FORM,
-            program: env!("CARGO_PKG_VERSION").to_owned(),
-            role,
-            every,
-            step: 0,
-            epoch: 0,
-            in_step: false,
-            lag_seconds: None,
-            steps_behind: None,
-            uncovered: 0,
-            waiting_seconds: None,
-            mailings: Vec::new(),
-        }
+    /// Of a member that tells no mailings, and is not known to be where the log's chain ends.
+    pub(super) const fn new(condition: Condition, every: u64) -> Self {
+        Self { form: FORM, condition, every, in_step: false, mailings: Vec::new() }
     }
 
     /// As the log takes it; with as many mailings as it has room for.
-    #[must_use]
     pub(super) fn encode(mut self) -> Vec<u8> {
         self.bound();
         loop {
@@ -131,7 +135,6 @@ impl MemberWord {
     }
 
     /// What was said, bounded; none where it is in a form that is not known here.
-    #[must_use]
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > MAX_WORD {
             return None;
@@ -142,12 +145,13 @@ impl MemberWord {
     }
 
     fn bound(&mut self) {
-        self.program = cut(&told(&self.program), MAX_PROGRAM);
+        self.condition.program = cut(&told(&self.condition.program), MAX_PROGRAM);
         self.every = self.every.clamp(1, 600);
         self.mailings.retain(|mailing| mailing.signature.parse::<Signature>().is_ok());
         self.mailings.truncate(MAX_MAILINGS);
         for mailing in &mut self.mailings {
             mailing.signature.make_ascii_lowercase();
+            mailing.members.clear();
             if let Some(subject) = &mut mailing.subject {
                 *subject = visible(&cut(subject, MAX_SUBJECT));
             }
@@ -164,34 +168,39 @@ fn cut(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
 
-    fn mailing(n: u32, subject: &str) -> MailingWord {
-        MailingWord {
+    fn mailing(n: u32, subject: &str) -> FleetMailing {
+        FleetMailing {
             signature: format!("{n:032x}"),
             count: 20 + n,
             messages: 3,
             recipients: 4,
             first: 5,
             last: 6,
+            members: vec!["another".to_owned()],
             subject: Some(subject.to_owned()),
         }
     }
 
     #[test]
     fn what_is_told_is_read_and_always_fits() {
-        let mut word = MemberWord::new(MemberRole::ThinMilter, 60);
+        let mut word = MemberWord::new(Condition::new(MemberRole::ThinMilter), 60);
         word.mailings = (0..200).map(|n| mailing(n, &"\u{202E}\u{1F4A9}".repeat(300))).collect();
         let bytes = word.encode();
         assert!(bytes.len() <= MAX_WORD, "{}", bytes.len());
         let read = MemberWord::decode(&bytes).unwrap();
         assert!(!read.mailings.is_empty() && read.mailings.len() <= MAX_MAILINGS);
-        assert_eq!((read.role, read.every, read.mailings[0].count), (MemberRole::ThinMilter, 60, 20));
+        assert_eq!(
+            (read.condition.role, read.every, read.mailings[0].count),
+            (MemberRole::ThinMilter, 60, 20)
+        );
+        assert!(read.mailings[0].members.is_empty(), "a member speaks for itself alone");
         assert!(!read.mailings[0].subject.as_ref().unwrap().contains('\u{202E}'));
     }
 
     #[test]
     fn anything_may_stand_in_the_log() {
-        let good =
-            MemberWord { mailings: vec![mailing(1, "x")], ..MemberWord::new(MemberRole::Milter, 1) }.encode();
+        let milter = MemberWord::new(Condition::new(MemberRole::Milter), 1);
+        let good = MemberWord { mailings: vec![mailing(1, "x")], ..milter }.encode();
         for end in 0..good.len() {
             assert!(MemberWord::decode(&good[..end]).is_none(), "{end}");
         }
@@ -203,7 +212,7 @@ mod tests {
         let text = String::from_utf8(good).unwrap();
         let read = |from: &str, to: &str| MemberWord::decode(text.replace(from, to).as_bytes());
         assert!(read("\"form\":1", "\"form\":2").is_none());
-        assert_eq!(read("\"milter\"", "\"shard\"").unwrap().role, MemberRole::Unknown);
+        assert_eq!(read("\"milter\"", "\"shard\"").unwrap().condition.role, MemberRole::Unknown);
         assert_eq!(read("\"every\":1", "\"every\":99999999").unwrap().every, 600);
         assert!(read("00000001", "<script>").unwrap().mailings.is_empty());
         assert!(MemberWord::decode(&vec![b'['; MAX_WORD]).is_none());

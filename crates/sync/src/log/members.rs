@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whom `bulkmark fleet setup` lets use a log, and what it is told besides. Each engine has a function
-//!
-//! ```text
-//! async fn setup(settings: &Settings, members: &[Member], how: &SetUp) -> Result<Vec<String>, LogError>
-//! ```
-//!
-//! which makes ready what a fleet needs, may be called again at any time, and returns a line for each thing that it did, or with
-//! `dry_run` would do; none when all is as it should be. Members who are in the log and not in the list lose their access.
+//! Whom `bulkmark fleet setup` lets use a log, and what it is told besides.
 
 use super::types::Client;
 use bulkmark_counts::Limits;

@@ -59,6 +59,28 @@ pub enum Engine {
     Postgres,
 }
 
+impl Engine {
+    /// Whether this program was built with it.
+    const fn is_here(self) -> bool {
+        match self {
+            Self::Nats => cfg!(feature = "nats"),
+            Self::Postgres => cfg!(feature = "postgres"),
+        }
+    }
+
+    /// What a program tells that was built without it.
+    #[must_use]
+    pub fn missing(self) -> LogError {
+        let (name, feature) = match self {
+            Self::Nats => ("NATS", "nats"),
+            Self::Postgres => ("PostgreSQL", "postgres"),
+        };
+        LogError::Setup(format!(
+            "this bulkmark was built without {name}: cargo build --features {feature} has it"
+        ))
+    }
+}
+
 /// Where a server of the log is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
@@ -114,6 +136,9 @@ impl Address {
             "postgres" | "postgresql" => Engine::Postgres,
             _ => return Err(unexpected()),
         };
+        if !engine.is_here() {
+            return Err(engine.missing().to_string());
+        }
         let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
         let (hosts, path) = match engine {
             // All of its addresses may have the scheme, as NATS' own clients take them.

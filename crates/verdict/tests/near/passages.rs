@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Near signatures: copies that differ share them, and other messages do not.
 
+use crate::memory::Ledger;
 use bulkmark_mail::RawMessage;
 use bulkmark_signature::near::{Near, stray};
 use bulkmark_signature::{Settings, Signatures, signatures};
-use bulkmark_testing::memory::Ledger;
 use bulkmark_types::{FederationKey, Signature};
 
 const TEXT: &str = "Dear friend,\n\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Messages that are pictures: copies of one are counted together, others are not, and logos join no letters.
 
-use bulkmark_testing::memory::Ledger;
+use crate::memory::Ledger;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::fmt::Write;

@@ -8,27 +8,22 @@ use super::encode::{base64_lines, quoted_printable};
 pub enum Part {
     /// Lines of words.
     Text(Vec<Vec<String>>),
-    /// HTML.
+    /// A page.
     Html(Vec<Piece>),
-    /// An attachment.
+    /// A file's bytes.
     File(Vec<u8>),
-    /// Parts, and the subtype of all of them.
+    /// The subtype, and the parts.
     Multipart(&'static str, Vec<Self>),
-    /// A message in a message.
-    Message {
-        /// Its subject.
-        subject: String,
-        /// Its content.
-        content: Box<Self>,
-    },
+    /// A forwarded message: its subject and its content.
+    Message(String, Box<Self>),
 }
 
-/// A piece of a text.
+/// A piece of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
     /// A word.
     Word(String),
-    /// The address of a link.
+    /// The target of a link.
     Link(String),
 }
 
@@ -195,7 +190,7 @@ pub fn write(part: &Part, style: &mut Style) -> Vec<u8> {
             out.extend(format!("--{boundary}--\r\n{}", style.pick(&["", "An epilogue.\r\n"])).bytes());
             out
         }
-        Part::Message { subject, content } => {
+        Part::Message(subject, content) => {
             let head = fields("message/rfc822", "x=y", style);
             let inner = write(content, style);
             [format!("{head}\r\nSubject: {subject}\r\n").as_bytes(), &inner].concat()

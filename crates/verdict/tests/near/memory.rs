@@ -9,7 +9,7 @@ use bulkmark_verdict::{Inquiry, Mode, Question};
 use std::collections::HashMap;
 
 /// Counts under one key.
-pub struct Ledger {
+pub(crate) struct Ledger {
     key: FederationKey,
     counts: HashMap<Signature, u32>,
 }
@@ -22,18 +22,18 @@ impl Default for Ledger {
 
 impl Ledger {
     /// The same under the key of this number.
-    pub fn under(key: u8) -> Self {
+    pub(crate) fn under(key: u8) -> Self {
         let key = format!("the key number {key} of the tests");
         Self { key: FederationKey::from_bytes(key.as_bytes()).unwrap(), counts: HashMap::new() }
     }
 
     /// How often it was seen by its `near` signatures, this time included; 0 where it has none.
-    pub fn see(&mut self, raw: &[u8]) -> u32 {
+    pub(crate) fn see(&mut self, raw: &[u8]) -> u32 {
         self.report(raw, 1).near.unwrap_or(0)
     }
 
     /// Counts a message to so many recipients.
-    pub fn report(&mut self, raw: &[u8], recipients: u32) -> Counts {
+    pub(crate) fn report(&mut self, raw: &[u8], recipients: u32) -> Counts {
         let signatures = signatures(&RawMessage::from_bytes(raw).unwrap(), &self.key, &Settings::default());
         let mut inquiry = Inquiry::new(&signatures, &self.key, Mode::Report(recipients));
         while let Some(Question { reported, once, asked, times, .. }) = inquiry.ask() {

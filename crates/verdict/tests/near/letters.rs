@@ -2,8 +2,8 @@
 //! What a postmaster fears of a bulk detector: letters by different people, refused for what their company puts below them.
 //! And what he wants it for: a mailing, whatever stands below that.
 
-use bulkmark_testing::memory::Ledger;
-use bulkmark_testing::prose::Prose;
+use crate::memory::Ledger;
+use bulkmark_samples::prose::Prose;
 
 /// The count from which on mail is refused.
 const BULK: u32 = 20;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the next step counts on: the last one, or a new epoch in which all that is not counted is looked at again.
+
+use crate::log::{Ends, Place};
+use bulkmark_counts::FleetMark;
+
+/// What the next steps count on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Basis {
+    pub(super) epoch: u64,
+    pub(super) made: u64,
+    pub(super) covers: u64,
+    /// Batches up to here are not kept any more.
+    pub(super) gone: u64,
+    /// Whether the log has not all steps that are known here, and goes on from them all the same.
+    pub(super) ahead: bool,
+}
+
+impl Basis {
+    /// That of the last step, or a new epoch: when the place for batches is another or lost its end, and when the log has not all steps
+    /// (`ahead`), for whoever waits for what it has must hear of it. `first` is the first batch that the log still has.
+    pub(super) fn of(mark: FleetMark, ends: Ends, first: Place, ahead: bool) -> Self {
+        let FleetMark { version, epoch, made, covers, .. } = mark;
+        let goes_on = version > 0 && made == ends.made && covers <= ends.batches.0;
+        if version > 0 && !goes_on {
+            log::warn!(
+                "the log's place for batches is another one, or lost its end: epoch {} begins",
+                epoch + 1
+            );
+        }
+        let (epoch, covers) = if goes_on && !ahead { (epoch, covers) } else { (epoch + 1, 0) };
+        let gone = first.0.saturating_sub(1).min(ends.batches.0);
+        Self { epoch, made: ends.made, covers, gone, ahead }
+    }
+
+    /// Whether all must be told that there is a new epoch, for who reported something is to do so again; or that what some wait for is
+    /// gone.
+    pub(super) const fn is_news(&self, mark: FleetMark) -> bool {
+        let is_new = mark.version > 0 && self.epoch > mark.epoch;
+        let covered = if self.epoch == mark.epoch { mark.covers } else { 0 };
+        is_new || self.gone > covered
+    }
+
+    /// Whether steps up to this one count on it, too.
+    pub(super) const fn holds(&self, mark: FleetMark) -> bool {
+        mark.version == 0 || mark.epoch < self.epoch || mark.epoch == self.epoch && mark.made == self.made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ends(made: u64, batches: u64) -> Ends {
+        Ends { made, batches: Place(batches), steps: Place(1), first_step: Place(1) }
+    }
+
+    #[test]
+    fn an_epoch_begins_where_the_last_step_counts_on_another_place_or_is_not_in_the_log() {
+        let mark = FleetMark { version: 3, epoch: 2, made: 7, covers: 10, ..FleetMark::default() };
+        let of = |ends, ahead| Basis::of(mark, ends, Place(5), ahead);
+        let same = of(ends(7, 12), false);
+        assert_eq!((same.epoch, same.made, same.covers, same.gone), (2, 7, 10, 4));
+        assert!(!same.is_news(mark) && same.holds(mark));
+        for other in [of(ends(8, 12), false), of(ends(7, 9), false), of(ends(7, 12), true)] {
+            assert_eq!((other.epoch, other.covers), (3, 0));
+            assert!(other.is_news(mark) && other.holds(mark), "the step that says so follows this one");
+        }
+        let first = Basis::of(FleetMark::default(), ends(7, 0), Place(1), false);
+        assert_eq!((first.epoch, first.covers, first.gone), (1, 0, 0));
+        assert!(!first.is_news(FleetMark::default()), "nobody waits for anything");
+    }
+
+    /// Whoever waits for a batch that the log dropped before anybody counted it must hear so.
+    #[test]
+    fn batches_that_are_gone_are_news() {
+        let mark = FleetMark { version: 3, epoch: 2, made: 7, covers: 10, ..FleetMark::default() };
+        let of = |first| Basis::of(mark, ends(7, 20), Place(first), false);
+        assert!(!of(11).is_news(mark) && of(12).is_news(mark));
+        assert!(!of(12).holds(FleetMark { made: 8, ..mark }), "that counts on another place");
+    }
+}

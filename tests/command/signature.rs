@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `bulkmark signature` prints the released signatures.
+
+use bulkmark_testing::{program, repository};
+use std::process::Command;
+
+fn signature(args: &[impl AsRef<std::ffi::OsStr>]) -> String {
+    let mut command = Command::new(program());
+    let output = command
+        .current_dir(repository().join("tests/data/mail"))
+        .arg("signature")
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn golden() -> String {
+    std::fs::read_to_string(repository().join("tests/data/signatures.tsv")).unwrap()
+}
+
+/// The signatures of a message under its file's name. crates/signature/tests/forms/body.rs says why they never change.
+#[test]
+fn the_released_form_stays() {
+    let mail = std::fs::read_dir(repository().join("tests/data/mail")).unwrap();
+    let mut names: Vec<_> = mail.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    let is_plain = |line: &&str| !line.starts_with('#') && !line.contains(" from ");
+    assert_eq!(
+        signature(&names).lines().collect::<Vec<_>>(),
+        golden().lines().filter(is_plain).collect::<Vec<_>>()
+    );
+    assert!(names.len() >= 15);
+}
+
+/// The signatures that tell networks are as frozen as those of messages.
+#[test]
+fn the_released_networks_stay() {
+    let golden = golden();
+    let golden: Vec<&str> = golden.lines().filter(|line| line.contains(" from ")).collect();
+    assert_eq!(golden.len(), 4);
+    for line in golden.chunks(2) {
+        let (name, ip) = line[0].split('\t').next().unwrap().split_once(" from ").unwrap();
+        let told = signature(&["--ip", ip, name]);
+        assert_eq!(told.lines().filter(|line| line.contains(" from ")).collect::<Vec<_>>(), line);
+    }
+}
