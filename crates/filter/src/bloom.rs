@@ -109,6 +109,23 @@ impl Bloom {
         Ok(())
     }
 
+    /// Its bits as bytes, in words of eight, little-endian.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// Puts back what [`bytes`](Self::bytes) gave for a filter of the same m and k. False when it does not fit; nothing is changed then.
+    #[must_use]
+    pub fn restore(&mut self, bytes: &[u8]) -> bool {
+        let (words, rest) = bytes.as_chunks();
+        let fits = words.len() == self.words.len() && rest.is_empty();
+        if fits {
+            self.words = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        }
+        fits
+    }
+
     /// Bytes of memory.
     #[must_use]
     pub const fn memory(&self) -> usize {
@@ -148,8 +165,10 @@ impl Bloom {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nominations {
-    spam: Bloom,
-    revoked: Bloom,
+    /// What was nominated.
+    pub spam: Bloom,
+    /// What was revoked.
+    pub revoked: Bloom,
 }
 
 impl Nominations {

@@ -7,6 +7,7 @@ use crate::layout::CELL_BITS;
 use crate::packed::Packed;
 use crate::params::ParameterError;
 use crate::probe::Probe;
+use std::ops::Range;
 
 /// A counting filter whose additions commute and can be taken back, at the price of more wrong counts (the paper's
 /// study; docs/simulation.md). Cells of four bits that stay at 15 once they are there: what a saturated cell lost on
@@ -20,10 +21,31 @@ use crate::probe::Probe;
 /// filter.add(element, 2);
 /// filter.remove(element).expect("it was added");
 /// assert_eq!(filter.count(element), 1);
+///
+/// // To disk and back, as a whole or some blocks at a time.
+/// let all = 0..filter.blocks();
+/// let mut copy = Intuitive::new(filter.blocks())?;
+/// assert!(copy.restore(all.clone(), filter.bytes(all)));
+/// assert_eq!(copy.count(element), 1);
 /// # Ok::<(), bulkmark_filter::ParameterError>(())
 /// ```
 pub struct Intuitive {
     cells: Packed<CELL_BITS>,
+}
+
+impl Intuitive {
+    /// The blocks `range` as bytes: 64 for each block, two cells in each byte, the lower half first.
+    #[must_use]
+    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
+        self.cells.bytes(range)
+    }
+
+    /// Puts back what [`bytes`](Self::bytes) gave for the blocks `range`. False when it does not fit them; then nothing is changed.
+    #[must_use]
+    pub fn restore(&mut self, range: Range<usize>, bytes: &[u8]) -> bool {
+        let target = self.cells.bytes_mut(range).filter(|target| target.len() == bytes.len());
+        target.map(|target| target.copy_from_slice(bytes)).is_some()
+    }
 }
 
 impl Counting for Intuitive {
@@ -59,8 +81,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    fn cells(filter: &Intuitive) -> Vec<u8> {
-        (0..filter.blocks()).flat_map(|block| filter.cells.values(block)).collect()
+    fn cells(filter: &Intuitive) -> &[u8] {
+        filter.bytes(0..filter.blocks())
     }
 
     proptest! {
@@ -104,7 +126,7 @@ mod tests {
         assert_eq!(filter.remove(7), Err(RemoveError::Absent));
         filter.add(7, 2);
         assert_eq!((filter.remove(7), filter.remove(7)), (Ok(()), Ok(())));
-        let before = cells(&filter);
+        let before = cells(&filter).to_vec();
         assert_eq!(filter.remove(7), Err(RemoveError::Absent));
         assert_eq!(cells(&filter), before, "what was refused changes nothing");
     }
@@ -118,5 +140,35 @@ mod tests {
             filter.remove(7).unwrap();
         }
         assert_eq!(filter.count(7), 15);
+    }
+
+    /// As dablooms tests it: elements are added and every fifth is removed; written, read into a new filter, none that is left is
+    /// missed, nearly all that were removed are gone, and removal goes on from there.
+    #[test]
+    fn removals_are_kept_over_a_restart() {
+        const N: u64 = 10_000;
+        let element = |n: u64| u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+        let mut filter = Intuitive::sized(10_000, 10.0).unwrap();
+        (0..N).for_each(|n| _ = filter.add(element(n), 1));
+        (0..N).step_by(5).for_each(|n| filter.remove(element(n)).unwrap());
+        let written = cells(&filter).to_vec();
+        let mut read = Intuitive::new(written.len() / 64).unwrap();
+        assert!(read.restore(0..read.blocks(), &written));
+        assert!((0..N).filter(|n| n % 5 > 0).all(|n| read.count(element(n)) > 0));
+        let shown = (0..N).step_by(5).filter(|&n| read.count(element(n)) > 0).count();
+        assert!(shown < 100, "{shown} of 2,000 that were removed are still shown");
+        (0..N).filter(|n| n % 5 > 0).for_each(|n| read.remove(element(n)).unwrap());
+        assert!(cells(&read).iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn bytes_that_do_not_fit_are_refused() {
+        let mut filter = Intuitive::new(2).unwrap();
+        assert!(
+            !filter.restore(0..1, &[1; 63])
+                && !filter.restore(0..1, &[1; 65])
+                && !filter.restore(0..3, &[1; 192])
+        );
+        assert!(cells(&filter).iter().all(|&byte| byte == 0));
     }
 }

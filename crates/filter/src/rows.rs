@@ -4,6 +4,10 @@
 //! A row is a hash table with open addressing whose hash keeps the order. What is looked for is at its home, the share of the
 //! row that its key is of all keys, or as near to it as there was room, with no free place between. So it takes one wait for
 //! memory, where a list of its own length takes two: one for its address and one for what is in it.
+//!
+//! The price: up to a fifth of the places are free, and a new entry moves up to 128 others (512 bytes in one piece). Since rows grow by
+//! a sixteenth, each entry is moved some 17 times in all, and the addition at which they grow waits for all rows: 20 ms for 20 MB.
+//! A reader pays neither: rows keep still between two additions.
 
 use crate::blocks::{Block, Blocks, prefetch};
 use std::alloc::{Layout, handle_alloc_error};

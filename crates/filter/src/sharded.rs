@@ -60,6 +60,11 @@ impl Sharded {
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Its parts in their order, each locked while it is held: to write them to disk one by one, and to put them back.
+    pub fn parts(&self) -> impl Iterator<Item = MutexGuard<'_, Refined>> {
+        (0..SHARDS).map(|shard| self.lock(shard))
+    }
+
     /// As [`Refined::add_batch`], from any thread. The order of what is in different parts is left open.
     pub fn add_batch(&self, additions: &[(u128, u32)], counts: &mut [u32]) {
         self.in_parts(additions, counts, |addition| addition.0, Refined::add_batch);
@@ -149,8 +154,13 @@ mod tests {
                 });
             }
         });
+        // As it comes back from disk, part by part.
+        let read = Sharded::new(10_000).unwrap();
+        for (part, mut copy) in filter.parts().zip(read.parts()) {
+            assert!(copy.restore(0..part.blocks(), &part.bytes(0..part.blocks())));
+        }
         let mut counts = vec![0; elements.len()];
-        filter.count_batch(&elements, &mut counts);
+        read.count_batch(&elements, &mut counts);
         for (i, count) in (1..).zip(counts) {
             assert_eq!(count, THREADS * (i % 25));
         }

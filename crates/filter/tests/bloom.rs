@@ -85,14 +85,18 @@ fn filter_of(elements: &HashSet<u128>) -> Bloom {
 }
 
 proptest! {
-    /// What was put in is shown, and a union shows what either shows.
+    /// What was put in is shown, a union shows what either shows, and the bits come back from their bytes.
     #[test]
     fn nothing_is_forgotten(a: HashSet<u128>, b: HashSet<u128>) {
         let mut union = filter_of(&a);
         union.union(&filter_of(&b)).unwrap();
         prop_assert!(a.iter().chain(&b).all(|&element| union.contains(element)));
         let both: HashSet<_> = a.union(&b).copied().collect();
-        prop_assert_eq!(union, filter_of(&both));
+        prop_assert_eq!(&union, &filter_of(&both));
+        let mut read = filter_of(&HashSet::new());
+        prop_assert!(!read.restore(&union.bytes()[1..]) && read.fill() == 0.0);
+        prop_assert!(read.restore(&union.bytes()));
+        prop_assert_eq!(read, union);
     }
 
     /// The paper's rule, as long as there is room: nominated and not revoked.

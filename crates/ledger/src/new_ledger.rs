@@ -10,6 +10,7 @@ use bulkmark_counts::settings::Role;
 use bulkmark_counts::state::changes::Expired;
 use bulkmark_counts::state::merged::MergedCounts;
 use bulkmark_counts::state::roles::State;
+use bulkmark_counts::state::unwritten::Merged;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,7 @@ pub(super) fn write(
     for (origin, mark) in vector.iter() {
         counts.merged.vector_mut().set(origin, mark);
     }
-    (counts.adopted, counts.replaced) = (true, true);
+    counts.unwritten.merged = Merged::Replace;
     let changes = std::mem::take(&mut state.counts_mut().changes);
     let written = commit::checkpoint(&db, &state, &changes, &Expired::default());
     written.map_err(|e| io(io::Error::other(e.to_string())))?;

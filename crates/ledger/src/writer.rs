@@ -233,7 +233,7 @@ impl Writer {
                 let journalled = counts.next - checkpoint;
                 let is_server = state.role() == Role::Server;
                 let most = if is_server { SERVER_CHECKPOINT_AFTER } else { CHECKPOINT_AFTER };
-                let many = journalled >= most || counts.steps_bytes >= CHECKPOINT_AFTER_STEPS;
+                let many = journalled >= most || counts.unwritten.steps >= CHECKPOINT_AFTER_STEPS;
                 (many || elapsed && (journalled > 0 || counts.merged_grew()), counts.clock)
             }
             Condition::Failed { .. } => return,

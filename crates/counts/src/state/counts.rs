@@ -16,6 +16,7 @@ use crate::state::local::Local;
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::shares::Share;
 use crate::state::trusted::Trust;
+use crate::state::unwritten::{Merged, Unwritten};
 use crate::state::voices::Voices;
 use bulkmark_types::Signature;
 use std::sync::Arc;
@@ -42,16 +43,8 @@ pub struct Counts {
     pub next: u64,
     /// The rows that the next commit writes.
     pub changes: Changes,
-    /// Whether a snapshot was taken, whose cells and vector the file does not have yet.
-    pub adopted: bool,
-    /// Bytes of the steps since the last checkpoint.
-    pub steps_bytes: usize,
-    /// Whether somebody asked for a checkpoint.
-    pub wanted: bool,
-    /// Whether it took the place of merged counts that the file still has.
-    pub replaced: bool,
-    /// Whether another list of bulk began, and the file still has the one before.
-    pub relisted: bool,
+    /// What a checkpoint has to write beside these.
+    pub unwritten: Unwritten,
     /// Why memory and file can no longer be made to agree.
     pub broken: Option<String>,
     /// The time that a request told last.
@@ -73,12 +66,8 @@ impl Counts {
             bulk: BulkMark::default(),
             fleet: Fleet::default(),
             next,
-            steps_bytes: 0,
-            wanted: false,
             changes: Changes::default(),
-            adopted: false,
-            replaced: false,
-            relisted: false,
+            unwritten: Unwritten::default(),
             broken: None,
             clock: 0,
             settings: settings.clone(),
@@ -153,7 +142,7 @@ impl Counts {
     fn leave_fleet(&mut self) {
         if self.fleet != Fleet::default() {
             self.fleet = Fleet::default();
-            self.adopted = true;
+            self.unwritten.part();
         }
     }
 
@@ -178,8 +167,8 @@ impl Counts {
             let (mut merged, mut held) = (MergedCounts::new(&self.settings), Held::new(&self.settings));
             let kept = KeptOfFleet { merged: &mut merged, held: &mut held, keeps };
             self.fleet.apply(kept, step, &bytes, place, &self.settings)?;
-            (self.merged, self.adopted, self.replaced) = (merged, true, true);
-            (self.held, self.relisted) = (held, true);
+            (self.merged, self.held) = (merged, held);
+            self.unwritten = Unwritten { merged: Merged::Replace, relisted: true, ..self.unwritten };
         } else if self.apply_to_fleet(step, &bytes, place)? == Applied::Known {
             let again = version == self.fleet.mark.version && Chain::of(&bytes) == self.fleet.mark.chain;
             if again && place != self.fleet.mark.place {
@@ -191,19 +180,19 @@ impl Counts {
         }
         self.mark_bulk();
         self.clock = now;
-        self.steps_bytes += bytes.len();
+        self.unwritten.steps += bytes.len();
         self.changes.steps.push(KeptStep { version, place, bytes });
         Ok(Applied::New)
     }
 
     /// Adds a step to what is kept.
     pub fn apply_to_fleet(&mut self, step: &Step, bytes: &[u8], place: u64) -> Result<Applied, StepRefusal> {
-        let Self { fleet, merged, held, settings, relisted, bulk, .. } = self;
+        let Self { fleet, merged, held, settings, unwritten, bulk, .. } = self;
         let keeps = Keeps::of(settings);
         let withdraws = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
         let anew = bulk.is_begun() && withdraws;
         let applied = fleet.apply(KeptOfFleet { merged, held, keeps }, step, bytes, place, settings)?;
-        *relisted |= anew && applied == Applied::New;
+        unwritten.relisted |= anew && applied == Applied::New;
         Ok(applied)
     }
 
@@ -225,7 +214,7 @@ impl Counts {
     /// Takes a fleet's snapshot, whatever was there.
     pub fn replace_fleet(&mut self, snapshot: MergedCounts, held: Held, fleet: Fleet) {
         self.replace(snapshot);
-        (self.fleet, self.held, self.relisted) = (fleet, held, true);
+        (self.fleet, self.held, self.unwritten.relisted) = (fleet, held, true);
         self.changes.notes.clear();
         self.mark_bulk();
     }
@@ -258,7 +247,13 @@ impl Counts {
     /// Takes a snapshot for the merged counts, whatever was there.
     pub fn replace(&mut self, snapshot: MergedCounts) {
         (self.merged, self.fleet) = (snapshot, Fleet::default());
-        (self.adopted, self.replaced) = (true, true);
+        self.unwritten.merged = Merged::Replace;
+    }
+
+    /// Notes that another list of bulk began, whose mark the file does not have, either.
+    pub fn relist(&mut self) {
+        self.unwritten.part();
+        self.unwritten.relisted = true;
     }
 
     fn unite(&mut self, snapshot: &MergedCounts) -> Result<(), Refusal> {
@@ -271,7 +266,7 @@ impl Counts {
             return Err(parameter(error));
         }
         self.fleet = Fleet::default();
-        self.adopted = true;
+        self.unwritten.part();
         Ok(())
     }
 

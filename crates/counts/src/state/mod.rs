@@ -36,6 +36,7 @@ pub mod telling;
 pub mod thin;
 pub mod trusted;
 pub mod unheard;
+pub mod unwritten;
 pub mod voices;
 #[cfg(test)]
 mod voices_kept_tests;

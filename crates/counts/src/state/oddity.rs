@@ -61,13 +61,13 @@ pub fn oddity(signatures: u64, blocks: usize, cells: usize, touched: usize) -> O
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use bulkmark_filter::Sparse;
     use std::collections::BTreeSet;
 
     /// As random as signatures are.
-    pub fn element(n: u64) -> u128 {
+    pub(crate) fn element(n: u64) -> u128 {
         let half = |i: u64| {
             let z = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

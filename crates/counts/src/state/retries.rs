@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(retries.take_expired(4601), [b]);
         assert!(retries.contains(&a, 5600));
         assert_eq!(retries.take_expired(5601), [a]);
-        assert_eq!(retries.len(), 0);
+        assert_eq!(retries.remembered(), 0);
     }
 
     #[test]
@@ -105,6 +105,6 @@ mod tests {
             retries.remember(RetryKey::new(&[&i.to_le_bytes()]), 5);
         }
         assert_eq!(retries.take_expired(5).len(), 10);
-        assert_eq!(retries.len(), MAX_REMEMBERED);
+        assert_eq!(retries.remembered(), MAX_REMEMBERED);
     }
 }

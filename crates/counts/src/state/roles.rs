@@ -192,8 +192,8 @@ impl State {
 
     /// Whether what changed makes sense on disk only as a whole: updates that follow a snapshot or a new origin.
     pub const fn needs_checkpoint(&self) -> bool {
-        self.counts().adopted
-            || self.counts().wanted
+        self.counts().unwritten.is_apart()
+            || self.counts().unwritten.asked
             || matches!(self, Self::Server(server) if server.renewed || server.unheard.changed)
     }
 

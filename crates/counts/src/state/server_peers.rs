@@ -139,9 +139,9 @@ impl Server {
             self.counts.merged.vector_mut().set(past.origin, past.mark);
             self.counts.changes.past.push(past);
             // The vector goes to disk with a checkpoint.
-            self.counts.adopted = true;
+            self.counts.unwritten.part();
         }
-        if self.counts.adopted {
+        if self.counts.unwritten.is_apart() {
             self.forget_over(now);
         }
     }

@@ -19,10 +19,11 @@ impl Server {
         let known = self.counts.bulk;
         if !known.is_begun() {
             self.counts.bulk = BulkMark { list: new.max(1), bound, ..BulkMark::default() };
-            (self.counts.adopted, self.teller.has_moved) = (true, true);
+            self.counts.unwritten.part();
+            self.teller.has_moved = true;
         } else if bound < known.bound {
             self.counts.bulk.bound = bound;
-            self.counts.adopted = true;
+            self.counts.unwritten.part();
         }
         self.counts.bulk
     }
@@ -79,7 +80,7 @@ impl Server {
             self.counts.bulk = BulkMark { list, number: 0, hash: 0, bound: bulk.bound };
             self.counts.held = Held::new(&self.counts.settings);
             self.teller.forget();
-            (self.counts.relisted, self.counts.adopted) = (true, true);
+            self.counts.relist();
             self.counts.changes.notes.clear();
         }
     }

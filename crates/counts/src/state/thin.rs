@@ -68,7 +68,7 @@ impl Cache {
         self.counts.replace(MergedCounts::new(&self.counts.settings));
         self.counts.move_to(&versions);
         self.counts.changes.notes.clear();
-        self.counts.relisted = true;
+        self.counts.unwritten.relisted = true;
         self.settle();
     }
 
@@ -78,7 +78,7 @@ impl Cache {
             self.counts.held = Held::new(&self.counts.settings);
             self.counts.bulk = BulkMark::default();
             self.counts.changes.notes.clear();
-            (self.counts.relisted, self.counts.adopted) = (true, true);
+            self.counts.relist();
         }
     }
 }

@@ -127,7 +127,7 @@ fn run(seed: u64) {
     }
     for milter in &world.milters {
         let spool = milter.node.view().spool().unwrap();
-        assert_eq!(spool.len(), 0, "seed {seed}: reports of {} are left", milter.node.name);
+        assert_eq!(spool.held(), 0, "seed {seed}: reports of {} are left", milter.node.name);
         for &report in &milter.has {
             let Made { own, times, at, .. } = world.made[report];
             let node = &world.servers[0].node;

@@ -81,7 +81,7 @@ pub(crate) fn write_notes(txn: &WriteTransaction, changes: &Changes) -> Result<(
 
 /// Takes out the list before, where another one began. This comes before what is new of it is written.
 pub(crate) fn take_out_old(txn: &WriteTransaction, state: &State) -> Result<(), redb::Error> {
-    if state.counts().relisted {
+    if state.counts().unwritten.relisted {
         txn.open_table(BULK)?.retain(|_, _| false)?;
         txn.open_table(BULK_NOTES)?.retain(|_, _| false)?;
     }
@@ -91,7 +91,7 @@ pub(crate) fn take_out_old(txn: &WriteTransaction, state: &State) -> Result<(), 
 /// Writes what changed at a checkpoint, and lets go of what is of no more use.
 pub(crate) fn write(txn: &WriteTransaction, state: &State, expired: &Expired) -> Result<(), redb::Error> {
     let counts = state.counts();
-    if !counts.bulk.is_begun() && !counts.relisted {
+    if !counts.bulk.is_begun() && !counts.unwritten.relisted {
         return Ok(());
     }
     let mut table = txn.open_table(BULK)?;

@@ -20,6 +20,7 @@ use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::roles::State;
 use bulkmark_counts::state::server::Server;
 use bulkmark_counts::state::spool::{MAX_BATCH, Spool};
+use bulkmark_counts::state::unwritten::{Merged, Unwritten};
 use bulkmark_filter::Counting;
 use redb::{Database, ReadableTable, WriteTransaction};
 
@@ -182,7 +183,7 @@ pub(crate) fn checkpoint(
         take_out(&txn, tables, expired)?;
         take_out(&txn, tables, &changes.over)?;
     }
-    if state.counts().replaced {
+    if state.counts().unwritten.merged == Merged::Replace {
         // What is not in the snapshot must not stay.
         txn.open_table(MERGED.slices)?.retain(|_, _| false)?;
         txn.open_table(MERGED.cells)?.retain(|_, _| false)?;
@@ -225,10 +226,9 @@ pub(crate) fn mark_clean(state: &mut State) {
     }
     layers::mark_clean(state);
     let counts = state.counts_mut();
-    (counts.adopted, counts.replaced, counts.relisted, counts.wanted) = (false, false, false, false);
+    counts.unwritten = Unwritten::default();
     counts.held.mark_clean();
     counts.fleet.marks.mark_clean();
-    counts.steps_bytes = 0;
     for generation in counts.local.generations.iter_mut() {
         generation.dirty.iter_mut().for_each(|slice| slice.fill(false));
     }

@@ -49,7 +49,7 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb:
     let Fleet { mark, origin, time, bound, marks } = &counts.fleet;
     if mark.version > 0 {
         begin_fleet(txn)?;
-    } else if !counts.adopted || !is_of_fleet(txn)? {
+    } else if !counts.unwritten.is_apart() || !is_of_fleet(txn)? {
         return Ok(());
     }
     let mut row = encode(mark, *origin, *time);
@@ -62,7 +62,7 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb:
         known.mark.encode(&mut row);
         table.insert((client, spool), &*seal(MARKS_NAME, &mark_key(client, spool), &row)).map(drop)
     };
-    if counts.adopted {
+    if counts.unwritten.is_apart() {
         table.retain(|_, _| false)?;
         marks.iter().try_for_each(|(client, spool, known)| put(&mut table, client, spool, known))?;
     } else {
@@ -74,7 +74,7 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb:
         }
     }
     let mut steps = txn.open_table(STEPS)?;
-    if counts.adopted {
+    if counts.unwritten.is_apart() {
         // They may be of another chain.
         return Ok(steps.retain(|_, _| false)?);
     }
@@ -192,7 +192,7 @@ fn leave_out(counts: &mut Counts, wanted: Keeps) {
     if !wanted.list {
         counts.held = Held::new(&counts.settings);
     }
-    (counts.adopted, counts.relisted) = (true, true);
+    counts.relist();
 }
 
 /// A kept step: its version and its bytes.

@@ -44,7 +44,7 @@ pub(crate) fn drop_updates(
     if !matches!(state, State::Server(_)) {
         return drop_of_holder(table, state, expired);
     }
-    if state.counts().adopted {
+    if state.counts().unwritten.is_apart() {
         forget_before_marks(&mut table, state)?;
     }
     let known = match load(txn) {

@@ -199,6 +199,6 @@ impl Ledger {
     /// # Errors
     /// When the disk failed.
     pub async fn checkpoint(&self) -> Result<(), LedgerError> {
-        self.ask(|state| state.counts_mut().wanted = true).await
+        self.ask(|state| state.counts_mut().unwritten.asked = true).await
     }
 }

@@ -212,7 +212,7 @@ fn run(seed: u64) -> [usize; 3] {
     let held = |made: &Made| newcomer.node.counted(made.own);
     for milter in world.milters.iter().filter(|_| !world.forgets) {
         let spool = milter.member.node.view().spool().unwrap();
-        assert_eq!(spool.len(), 0, "seed {seed}: reports of {} are left", milter.member.node.name);
+        assert_eq!(spool.held(), 0, "seed {seed}: reports of {} are left", milter.member.node.name);
         for &report in &milter.has {
             let (made, _) = &world.made[report];
             assert!(held(made) == made.times || world.crowded, "seed {seed}: lost");
