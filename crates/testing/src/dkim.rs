@@ -2,9 +2,9 @@
 //! A real OpenDKIM, which signs messages and verifies them as a milter, with public keys from a file.
 
 use super::encode::{base64_lines, from_base64};
-use super::mta::{free_port, skip};
+use super::mta::free_port;
 use super::signer::Signer;
-use super::wait_for_some;
+use super::{skip, wait_for_some};
 use ring::signature::RsaKeyPair;
 use std::fs;
 use std::net::TcpStream;

@@ -2,7 +2,7 @@
 //! Makes DKIM signatures of every kind, good ones and bad ones (RFC 6376), with openssl(1).
 
 use super::encode::base64_lines;
-use super::mta::skip;
+use super::skip;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
