@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the shells make of the completions: each is asked to complete a command line, as if somebody had pressed Tab.
 
-use bulkmark_testing::mta::skip;
-use bulkmark_testing::program;
+use bulkmark_testing::{program, skip};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Stdio};

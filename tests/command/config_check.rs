@@ -119,7 +119,7 @@ fn what_the_daemons_user_cannot_read_is_told() {
     ]);
     let path = |name: &str| directory.path().join(name);
     if chown(path("state"), Some(NOBODY), None).is_err() {
-        bulkmark_testing::mta::skip("only root can give files to others");
+        bulkmark_testing::skip("only root can give files to others");
         return;
     }
     let modes = |modes: &[(&str, u32)]| {

@@ -3,8 +3,7 @@
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Mail, session};
-use bulkmark_testing::mta::skip;
-use bulkmark_testing::{Daemon, Site, program, wait_until};
+use bulkmark_testing::{Daemon, Site, program, skip, wait_until};
 use std::fs::{self, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `make install` gives files the modes that they have in the packages, whatever the umask is.
 
+use bulkmark_testing::skip;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -61,8 +62,7 @@ fn only_root_and_the_daemons_read_the_configuration() {
     assert_eq!(installed(directory.path(), "nogroup"), without);
     assert_eq!(fs::read_to_string(directory.path().join("etc/bulkmark/milter.toml")).unwrap(), "# mine\n");
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: only root can give files to a group");
-        assert!(std::env::var_os("CI").is_none(), "this must not be skipped in CI");
+        skip("only root can give files to a group");
         return;
     }
     let other = tempfile::tempdir().unwrap();

@@ -2,11 +2,11 @@
 //! docs/dovecot.md, done with a real Dovecot and two users over IMAP: what they move into Junk and out of it.
 
 use bulkmark_testing::letters::{letter, offer};
-use bulkmark_testing::mta::{free_port, skip};
+use bulkmark_testing::mta::free_port;
 use bulkmark_testing::page::{STATUS, metrics};
 use bulkmark_testing::rig::{NEWS, message};
 use bulkmark_testing::server::{self, Server};
-use bulkmark_testing::{Daemon, PATIENCE, Site, program, wait_for_some};
+use bulkmark_testing::{Daemon, PATIENCE, Site, program, skip, wait_for_some};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

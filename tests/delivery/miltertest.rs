@@ -2,8 +2,7 @@
 //! The daemon under miltertest(8), which plays the MTA on the wire. Each script in tests/miltertest/ is one course of
 //! events, and is run on TCP and on a Unix socket.
 
-use bulkmark_testing::mta::skip;
-use bulkmark_testing::{Daemon, Site};
+use bulkmark_testing::{Daemon, Site, skip};
 use std::path::Path;
 use std::process::Command;
 

@@ -87,7 +87,7 @@ fn what_is_held_is_left_alone() {
         let mut postmap = Command::new("postmap");
         postmap.args(["-q", &format!("X-Bulkmark: {header}")]).arg(format!("regexp:{}", table.display()));
         let Ok(output) = postmap.output() else {
-            return bulkmark_testing::mta::skip("postmap is missing; run tests/mta/install as root");
+            return bulkmark_testing::skip("postmap is missing; run tests/mta/install as root");
         };
         found.push(String::from_utf8(output.stdout).unwrap().trim().to_owned());
     }
@@ -216,7 +216,7 @@ fn a_socket_for_postfix_alone() {
     fs::create_dir(&directory).unwrap();
     let chown = Command::new("chown").arg(":postfix").arg(&directory).output();
     if !chown.is_ok_and(|output| output.status.success()) {
-        return bulkmark_testing::mta::skip("there is no group postfix to give a directory to");
+        return bulkmark_testing::skip("there is no group postfix to give a directory to");
     }
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o2750)).unwrap();
     site.listen = format!("unix:{}", directory.join("milter.sock").display());

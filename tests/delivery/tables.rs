@@ -2,9 +2,9 @@
 //! White lists by what a site has already: files that change, tables of Postfix's own postmap, and servers that are asked.
 
 use crate::AT_ONCE;
-use bulkmark_testing::mta::{Kind, free_port, skip};
+use bulkmark_testing::mta::{Kind, free_port};
 use bulkmark_testing::rig::{NEWS, Rig, message};
-use bulkmark_testing::wait_for_some;
+use bulkmark_testing::{skip, wait_for_some};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;

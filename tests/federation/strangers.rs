@@ -4,7 +4,7 @@
 use bulkmark_testing::http::ask;
 use bulkmark_testing::letters::{letter, send, wait_for};
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, Site, program, wait_until};
+use bulkmark_testing::{Daemon, Site, program, skip, wait_until};
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -116,7 +116,7 @@ fn fail2ban_finds_the_address() {
     let there = Path::new("/etc/fail2ban/filter.d/common.conf");
     if !there.exists() {
         assert!(std::env::var_os("CI").is_none(), "there is no fail2ban; run tests/mta/install");
-        return println!("SKIPPED: there is no fail2ban here");
+        return skip("there is no fail2ban here");
     }
     let server = Server::new("");
     let filter = server.site.path("bulkmark.conf");

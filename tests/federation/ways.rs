@@ -5,7 +5,7 @@ use bulkmark_testing::authority::{Authority, https, tls_server};
 use bulkmark_testing::letters::{letter, send, wait_for};
 use bulkmark_testing::mta::free_port;
 use bulkmark_testing::server::{Server, milter, wait_until_equal};
-use bulkmark_testing::{Daemon, Site, wait_until};
+use bulkmark_testing::{Daemon, Site, skip, wait_until};
 use std::net::TcpStream;
 use std::process::Command;
 
@@ -44,7 +44,7 @@ impl Proxy {
     fn new() -> Option<Self> {
         if Command::new("tinyproxy").arg("-v").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "there is no tinyproxy; run tests/mta/install");
-            println!("SKIPPED: there is no tinyproxy here");
+            skip("there is no tinyproxy here");
             return None;
         }
         let (site, port) = (Site::new(""), free_port());

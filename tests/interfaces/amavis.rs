@@ -4,9 +4,9 @@
 use crate::asking::{judge, metrics, site, start};
 use crate::spamassassin::{dcc, delivered, rules, write};
 use bulkmark_testing::letters::count;
-use bulkmark_testing::mta::{free_port, skip};
+use bulkmark_testing::mta::free_port;
 use bulkmark_testing::smtp::Client;
-use bulkmark_testing::{Site, wait_for_some};
+use bulkmark_testing::{Site, skip, wait_for_some};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;

@@ -2,8 +2,8 @@
 //! docs/doors.md and docs/openapi.json, as a reader uses them.
 
 use crate::asking::{judge, site, start};
-use bulkmark_testing::Site;
 use bulkmark_testing::letters::letter;
+use bulkmark_testing::{Site, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,8 +53,7 @@ fn the_guide_works_as_it_stands() {
         .collect();
     assert_eq!(commands.len(), 3, "{commands:?}");
     if Command::new("curl").arg("--version").output().is_err() {
-        println!("SKIPPED: curl is not installed");
-        assert!(std::env::var_os("CI").is_none(), "curl must be installed in CI");
+        skip("curl is not installed");
         return;
     }
     let of_socket = site("", "", "");

@@ -4,9 +4,9 @@
 use crate::asking::{site, start};
 use crate::guide::shown;
 use bulkmark_testing::letters::{count, letter};
-use bulkmark_testing::mta::{EX_UNAVAILABLE, free_port, skip};
+use bulkmark_testing::mta::{EX_UNAVAILABLE, free_port};
 use bulkmark_testing::smtp::{Client, Origin};
-use bulkmark_testing::wait_for_some;
+use bulkmark_testing::{skip, wait_for_some};
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

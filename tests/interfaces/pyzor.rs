@@ -4,7 +4,7 @@
 use crate::guide::guide;
 use bulkmark_samples::encode::base64_lines;
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, PATIENCE, Site, wait_until};
+use bulkmark_testing::{Daemon, PATIENCE, Site, skip, wait_until};
 use bulkmark_types::{FederationKey, Foreign, foreign};
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -105,8 +105,7 @@ pub(crate) fn pyzor(version: &str) -> Option<PathBuf> {
     if !client.exists()
         && let Err(why) = install()
     {
-        println!("SKIPPED: Pyzor {version} cannot be installed: {why}");
-        assert!(std::env::var_os("CI").is_none(), "Pyzor {version} must be installed in CI: {why}");
+        skip(&format!("Pyzor {version} cannot be installed: {why}"));
         return None;
     }
     Some(client)

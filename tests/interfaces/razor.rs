@@ -4,7 +4,7 @@
 use crate::spamassassin::run;
 use bulkmark_testing::letters::offer;
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, PATIENCE, Site, wait_until};
+use bulkmark_testing::{Daemon, PATIENCE, Site, skip, wait_until};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -45,8 +45,7 @@ impl Agent {
     /// With a home in the site's directory, who is told by whom to be shown around; none where razor-agents are not installed.
     pub(crate) fn new(site: &Site, name: &str, address: &str) -> Option<Self> {
         if Command::new("razor-admin").arg("-v").output().is_err() {
-            println!("SKIPPED: razor is not installed");
-            assert!(std::env::var_os("CI").is_none(), "razor must be installed in CI");
+            skip("razor is not installed");
             return None;
         }
         let home = site.path(name);

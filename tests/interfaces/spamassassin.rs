@@ -3,9 +3,8 @@
 
 use crate::asking::{counts, metrics, site, start};
 use crate::guide::shown;
-use bulkmark_testing::Site;
 use bulkmark_testing::letters::{count, letter};
-use bulkmark_testing::mta::skip;
+use bulkmark_testing::{Site, skip};
 use serde_json::Value;
 use std::fs;
 use std::io::Write as _;

@@ -4,10 +4,9 @@
 use bulkmark_testing::authority::{Authority, tls_server};
 use bulkmark_testing::http::{answer, ask, connect};
 use bulkmark_testing::milter::{ALL_ACTIONS, ALL_OPTIONS, Client, Mail, session};
-use bulkmark_testing::mta::skip;
 use bulkmark_testing::passed::start_with;
 use bulkmark_testing::server::Server;
-use bulkmark_testing::{Daemon, Site, program, status, wait_for_some};
+use bulkmark_testing::{Daemon, Site, program, skip, status, wait_for_some};
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;

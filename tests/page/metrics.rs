@@ -8,7 +8,7 @@ use bulkmark_testing::milter::{Client, Mail, session};
 use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, ask, exposition, get, metrics, port, values};
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, Site, wait_until};
+use bulkmark_testing::{Daemon, Site, skip, wait_until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
@@ -437,8 +437,7 @@ fn promtool(arguments: &[&str], input: &str) -> Option<(bool, String)> {
     let mut child = match child {
         Ok(child) => child,
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            println!("SKIPPED: promtool is not installed");
-            assert!(std::env::var_os("CI").is_none(), "promtool must be installed in CI");
+            skip("promtool is not installed");
             return None;
         }
         Err(e) => panic!("promtool: {e}"),

@@ -10,7 +10,7 @@ mod keys;
 mod roff;
 
 use bulkmark::command::Cli;
-use bulkmark_testing::program;
+use bulkmark_testing::{program, skip};
 use clap::CommandFactory as _;
 use std::fs;
 use std::io::ErrorKind;
@@ -93,8 +93,7 @@ fn pages_are_well_formed() {
     let output = match Command::new("mandoc").args(["-Tlint", "-Wwarning"]).args(pages()).output() {
         Ok(output) => output,
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            println!("SKIPPED: mandoc is not installed");
-            assert!(std::env::var_os("CI").is_none(), "mandoc must be installed in CI");
+            skip("mandoc is not installed");
             return;
         }
         Err(e) => panic!("mandoc: {e}"),

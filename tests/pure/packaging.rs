@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the packages say, in several places. What becomes of them on a machine, `make package-test` shows.
 
+use bulkmark_testing::skip;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -82,8 +83,7 @@ fn the_profile_for_apparmor_is_valid() {
     {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            println!("SKIPPED: apparmor_parser is not installed");
-            assert!(std::env::var_os("CI").is_none(), "apparmor must be installed in CI");
+            skip("apparmor_parser is not installed");
         }
         Err(e) => panic!("apparmor_parser: {e}"),
     }

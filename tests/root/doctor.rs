@@ -4,11 +4,10 @@
 use bulkmark_testing::clock::Clock;
 use bulkmark_testing::letters::{letter, send};
 use bulkmark_testing::mount::Mount;
-use bulkmark_testing::mta::skip;
 use bulkmark_testing::passed::start_with;
 use bulkmark_testing::rig::Rig;
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, Site, program, wait_until};
+use bulkmark_testing::{Daemon, Site, program, skip, wait_until};
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -340,7 +339,7 @@ fn a_wrong_key_in_the_configuration() {
     let clinic = Clinic::new("treshold = 3\n");
     let told = clinic.doctor();
     assert_eq!((told.code, told.faults().len()), (2, 1), "{}", told.text);
-    told.says("milter.toml:6:1: treshold: unknown key, did you mean thresholds?\n         correct it there");
+    told.says("milter.toml:7:1: treshold: unknown key, did you mean thresholds?\n         correct it there");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Chromium without a window, by its DevTools protocol over two pipes.
 
-use super::{PATIENCE, wait_until};
+use super::{PATIENCE, skip, wait_until};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -46,8 +46,7 @@ impl Browser {
     /// None where there is no Chromium, which a machine that tests every change must not allow.
     pub fn start() -> Option<Self> {
         if Command::new("chromium").arg("--version").output().is_err() {
-            println!("SKIPPED: chromium is not installed");
-            assert!(std::env::var_os("CI").is_none(), "chromium must be installed in CI");
+            skip("chromium is not installed");
             return None;
         }
         let directory = tempfile::Builder::new().prefix("bulkmark-browser-").tempdir().unwrap();

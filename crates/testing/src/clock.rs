@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A clock that is wrong, and set right while a daemon runs: libfaketime tells it the time.
 
-use super::Site;
+use super::{Site, skip};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -22,7 +22,7 @@ impl Clock {
         let output = Command::new("faketime").args(["-m", "now", "printenv", "LD_PRELOAD"]).output();
         let Some(library) = output.ok().filter(|output| output.status.success()) else {
             assert!(std::env::var_os("CI").is_none(), "there is no faketime; run tests/mta/install");
-            println!("SKIPPED: there is no faketime here");
+            skip("there is no faketime here");
             return None;
         };
         let clock = Self(file);

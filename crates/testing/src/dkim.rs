@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A real OpenDKIM, which signs messages and verifies them as a milter, with public keys from a file.
 
-use super::mta::{free_port, skip};
+use super::mta::free_port;
 use super::signer::Signer;
-use super::wait_for_some;
+use super::{skip, wait_for_some};
 use bulkmark_samples::encode::{base64_lines, from_base64};
 use ring::signature::RsaKeyPair;
 use std::fs;

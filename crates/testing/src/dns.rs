@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A name server on loopback that says what a test wants it to, or nothing.
 
-use super::PATIENCE;
-use super::mta::skip;
+use super::{PATIENCE, skip};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, Condvar, Mutex};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! File systems that are small, cannot be written, or hang.
 
+use super::skip;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,8 +31,7 @@ impl Mount {
         if mounted.as_ref().is_ok_and(|output| output.status.success()) {
             return Some(Self(path.to_owned()));
         }
-        assert!(std::env::var_os("CI").is_none(), "cannot mount: {mounted:?}");
-        println!("SKIPPED: no file system can be mounted here (not root?)");
+        skip("no file system can be mounted here (not root?)");
         None
     }
 

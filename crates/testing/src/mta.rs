@@ -2,9 +2,9 @@
 //! Real mail servers, private to one test.
 
 use super::smtp::{Client, Origin};
-use super::{repository, wait_for_some, without_near};
+use super::{repository, skip, wait_for_some, without_near};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -21,13 +21,6 @@ const SHARE: u16 = 1000;
 
 /// Exit code of the scripts where something is missing on this machine.
 pub const EX_UNAVAILABLE: i32 = 69;
-
-/// Says why a test could not be made. Where everything has to be there, that is a failure.
-pub fn skip(why: &str) {
-    assert!(std::env::var_os("CI").is_none(), "this must not be skipped in CI: {why}");
-    // Past the test harness, which would keep it to itself.
-    let _ = writeln!(std::io::stdout(), "SKIPPED: {}", why.trim_end());
-}
 
 /// A port of 127.0.0.1 on which nobody listens. The same one is not given twice soon.
 pub fn free_port() -> u16 {

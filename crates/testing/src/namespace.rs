@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Networks of a test's own: one namespace for a server, and one for each client, each by a cable of its own.
 
-use super::mta::skip;
+use super::skip;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::os::fd::AsFd as _;

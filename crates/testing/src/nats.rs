@@ -4,8 +4,8 @@
 
 use super::gate::Gate;
 use super::mount::Mount;
-use super::mta::{EX_UNAVAILABLE, free_port, skip};
-use super::{PATIENCE, wait_for_some, wait_until};
+use super::mta::{EX_UNAVAILABLE, free_port};
+use super::{PATIENCE, skip, wait_for_some, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -2,8 +2,8 @@
 //! A real PostgreSQL, private to one test.
 
 use super::mount::Mount;
-use super::mta::{free_port, skip};
-use super::{PATIENCE, repository, wait_until};
+use super::mta::free_port;
+use super::{PATIENCE, repository, skip, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! rspamd with Debian's configuration and a directory of its own.
 
-use super::mta::{EX_UNAVAILABLE, skip};
+use super::mta::EX_UNAVAILABLE;
+use super::skip;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

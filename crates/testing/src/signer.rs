@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Makes DKIM signatures of every kind, good ones and bad ones (RFC 6376), with openssl(1).
 
-use super::mta::skip;
+use super::skip;
 use bulkmark_samples::encode::base64_lines;
 use std::io::Write;
 use std::path::PathBuf;

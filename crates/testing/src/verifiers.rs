@@ -2,8 +2,8 @@
 //! A real OpenDMARC and a real rspamd, as milters that tell what they verified, with the name server of a test.
 
 use super::dns::Dns;
-use super::mta::{free_port, skip};
-use super::{repository, rspamd, wait_for_some};
+use super::mta::free_port;
+use super::{repository, rspamd, skip, wait_for_some};
 use std::fs;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
