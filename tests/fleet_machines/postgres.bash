@@ -23,11 +23,9 @@ only_says() {
 
 set_up_engine() {
     local name
-    make_with postgres postgresql
-    mkdir "$work/new"
-    tar -C "$work/new" -xf "$base"
-    make_machine db "$work/postgres" "$guide"
-    for name in "${!member[@]}"; do make_machine "$name" "$work/new" "$guide"; done
+    make_layer postgres postgresql
+    make_machine db postgres "$guide"
+    for name in "${!member[@]}"; do make_machine "$name" base "$guide"; done
     for name in "${!ADDRESS[@]}"; do start "$name"; done
     for name in "${!ADDRESS[@]}"; do booted "$name"; done
     set_up_machines

@@ -19,11 +19,11 @@ make_keys() {
 
 # A machine that is new, but for its name and that root may log in at others: this is what the guides begin with. Its packages lie
 # there, and are not installed: bulkmark for a mail server, whose name begins with mx, or else bulkmark-server.
-make_machine() { # NAME DIRECTORY GUIDE...
-    local name=$1 directory=$2 package=bulkmark-server guide
+make_machine() { # NAME base|LAYER GUIDE...
+    local name=$1 layer=$2 package=bulkmark-server guide
     shift 2
     [[ $name != mx* ]] || package=bulkmark
-    machine "$name" "$directory"
+    machine "$name" "$layer"
     name "$name" "$name.example.org"
     for guide; do cp "$root/docs/$guide.md" "$work/$name/root"; done
     cp "$root/tests/follow" "$root/tests/machines/mail.py" "$packages"/bulkmark-common_*.deb "$packages/$package"_*.deb "$work/$name/root"
