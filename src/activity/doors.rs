@@ -46,7 +46,7 @@ impl Door {
 
 /// What became of a request at a door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Request {
+pub enum Done {
     /// A message was judged and counted.
     Counted,
     /// A message was judged and not counted.
@@ -59,7 +59,7 @@ pub enum Request {
     TimedOut,
 }
 
-impl Request {
+impl Done {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Counted, Self::Asked, Self::Nominated, Self::Refused, Self::TimedOut];
 
@@ -101,7 +101,7 @@ type Place = (String, Option<String>);
 /// What happens at all doors beside the milter's.
 #[derive(Debug, Default)]
 pub struct Doors {
-    requests: [[AtomicU64; Request::ALL.len()]; 1 + Door::BESIDE.len()],
+    requests: [[AtomicU64; Done::ALL.len()]; 1 + Door::BESIDE.len()],
     connections: [Arc<Connections>; 1 + Door::BESIDE.len()],
     /// Those that are configured.
     places: Mutex<BTreeMap<Door, Place>>,
@@ -109,13 +109,13 @@ pub struct Doors {
 
 impl Doors {
     /// Counts a request.
-    pub fn add(&self, door: Door, request: Request) {
+    pub fn add(&self, door: Door, request: Done) {
         self.requests[door.place()][request as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many of these there were.
     #[must_use]
-    pub fn requests(&self, door: Door, request: Request) -> u64 {
+    pub fn requests(&self, door: Door, request: Done) -> u64 {
         self.requests[door.place()][request as usize].load(Ordering::Relaxed)
     }
 
@@ -140,7 +140,7 @@ impl Doors {
             error,
             open: self.connections(door).open(),
             connections: self.connections(door).total(),
-            requests: Request::ALL
+            requests: Done::ALL
                 .map(|request| (request.as_str().to_owned(), self.requests(door, request)))
                 .into(),
         };

@@ -20,7 +20,7 @@ pub use bulk::{Mailing, Seen, StoredMailing};
 pub use bulkmark_policy::AccountStatus;
 pub use connections::{Connections, Open};
 pub use counters::{Activity, Judged};
-pub use doors::{Door, DoorStatus, Doors, Request};
+pub use doors::{Done, Door, DoorStatus, Doors};
 pub use histogram::Histogram;
 pub use load::Load;
 pub use recent::{Recent, Record};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark client`
 
-use super::exit::{EX_CONFIG, EX_USAGE};
+use super::output::{EX_CONFIG, EX_USAGE};
 use super::output::{complain, output, print};
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::server::{Client, Clients, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role};

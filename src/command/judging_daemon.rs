@@ -3,11 +3,11 @@
 
 use super::canary;
 use super::daemon::{answer, end_history, ended, open_ledger, reloading, serving, show};
-use super::exit::EX_CONFIG;
 use super::fleet_tasks::{self, Duty, Joined};
 use super::kept;
 use super::lists::look_after;
 use super::open_doors::{last_answers, open_doors};
+use super::output::EX_CONFIG;
 use super::output::complain;
 use super::supervisor::Supervisor;
 use super::take_reports::{reporter, reports};

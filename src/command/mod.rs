@@ -12,7 +12,6 @@ mod daemon;
 mod digest;
 mod doctor;
 mod doors;
-mod exit;
 mod explain;
 mod fleet;
 mod fleet_tasks;

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What commands print. All of it goes by here: `println!` and its like panic when nobody reads any more, as in
+//! What commands print, and their exit codes. All of it goes by here: `println!` and its like panic when nobody reads any more, as in
 //! `bulkmark explain letter.eml | head -1`, so the lints of `lib.rs` forbid them.
 
 use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};
 use std::process::ExitCode;
+
+/// Exit code of sysexits.h for a configuration that cannot be used.
+pub(crate) const EX_CONFIG: u8 = 78;
+
+/// Exit code of sysexits.h for a command line that says too little or too much.
+pub(crate) const EX_USAGE: u8 = 64;
 
 /// The exit status that a shell shows of a program that SIGPIPE ended. Rust's runtime ignores that signal.
 const ENDED_BY_SIGPIPE: i32 = 128 + 13;

@@ -2,8 +2,8 @@
 //! `bulkmark server`
 
 use super::daemon::{self, answer, end_history, ended, open_ledger, reloading, serving, show};
-use super::exit::EX_CONFIG;
 use super::fleet_tasks::{self, Duty, Joined};
+use super::output::EX_CONFIG;
 use super::output::complain;
 use super::supervisor::Supervisor;
 use super::watch::watch;

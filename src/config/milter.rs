@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `milter.toml`: every key, and what it becomes.
 
-use super::bounded::read_bounded;
 use super::doors;
 use super::error::ConfigError;
-use super::policies;
+use super::policies::{self, read_bounded};
 use super::source::Source;
 use crate::doors::Settings as DoorSettings;
 use crate::milter::Listeners;

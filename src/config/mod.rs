@@ -3,7 +3,6 @@
 //!
 //! Each room has a settings struct of its own; here they are put together, filled, and checked against one another.
 
-mod bounded;
 mod doors;
 mod error;
 mod fleet;
@@ -17,7 +16,6 @@ mod settings;
 mod source;
 mod warnings;
 
-pub use bounded::read_bounded;
 pub use doors::DOORS_PATH;
 pub use error::ConfigError;
 pub use fleet::load_members;
@@ -25,6 +23,7 @@ pub use in_force::{SERVER_EXAMPLE, in_force, keep};
 pub use kind::{Kind, load_for};
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};
 pub use pieces::{files, pieces_directory};
+pub use policies::read_bounded;
 pub use server::{SERVER_PATH, ServerFile, ServerStatus, ServerSync, load_server, load_server_parts};
 pub use settings::{Setting, Shown, settings};
 pub use warnings::{CertificatesError, Tested, test_certificates, warnings};

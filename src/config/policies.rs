@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `[[policy]]` and `[outbound]` against the rest of the file, with the files that they name.
 
-use super::bounded::read_bounded;
 use super::error::ConfigError;
 use super::source::Source;
 use crate::milter::Listeners;
@@ -9,7 +8,11 @@ use bulkmark_policy::{
     DEFAULT, Defaults, MAX_POLICIES, Name, OneOrMany, OutboundSettings, Policies, Policy, PolicySettings,
     WhiteListError,
 };
+use std::io::{self, Read as _};
 use std::path::Path;
+
+/// Bytes of a white list or table, which is kept in memory: some million entries.
+const LARGEST_LIST: u64 = 256 << 20;
 
 /// Whether names are there once, and listeners are those that there are.
 pub(super) fn check(
@@ -69,4 +72,21 @@ pub(super) fn load(
         })
     };
     policies.iter().enumerate().map(load).collect::<Result<_, _>>().map(Policies)
+}
+
+/// The content of a file of a white list, if that is no larger than any sensible one.
+///
+/// # Errors
+/// When it cannot be read, or is larger.
+pub fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let file = std::fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_LIST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST_LIST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is larger than {LARGEST_LIST} bytes"),
+        ));
+    }
+    Ok(bytes)
 }

@@ -2,7 +2,7 @@
 //! What a milter says of the doors beside its own.
 
 use super::exposition::Text;
-use crate::activity::{Activity, Door, Request};
+use crate::activity::{Activity, Done, Door};
 
 /// Connections and requests by door.
 pub(super) fn door_metrics(activity: &Activity, text: &mut Text) {
@@ -20,7 +20,7 @@ pub(super) fn door_metrics(activity: &Activity, text: &mut Text) {
         "Open connections of other programs that ask, by door.",
         Door::BESIDE.into_iter().map(|door| (vec![name(door)], doors.connections(door).open())),
     );
-    let all = Door::BESIDE.into_iter().flat_map(|door| Request::ALL.map(|request| (door, request)));
+    let all = Door::BESIDE.into_iter().flat_map(|door| Done::ALL.map(|request| (door, request)));
     text.family(
         "bulkmark_door_requests_total",
         "counter",

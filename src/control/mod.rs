@@ -6,7 +6,6 @@
 
 mod ask;
 mod backup;
-mod disk;
 mod door_metrics;
 mod exposition;
 mod fleet_metrics;
@@ -20,10 +19,9 @@ mod serve;
 mod status;
 
 pub use ask::{backup, correspondents, counts, forget_reports, reports, spoken_of, status};
-pub use disk::Disk;
 pub use exposition::METRICS_TYPE;
 pub use report::report;
 pub use reported::{MAX_REPORTED, MAX_REPORTER, Report, Reported, TakeReport};
 pub use reports::{NameReporter, ReportsAsked, Whose};
 pub use serve::Control;
-pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Parts, RefusedStatus};
+pub use status::{ClientStatus, DISK_PATIENCE, Daemon, DaemonStatus, Disk, Parts, RefusedStatus};

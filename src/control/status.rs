@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a daemon can say of itself.
 
-use super::disk::Disk;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
 use crate::activity::{AccountStatus, Activity, DoorStatus, TrapStatus};
 use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
-use bulkmark_ledger::{Ledger, LedgerError};
+use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError};
 use bulkmark_sync::fleet::{Fleet, FleetStatus};
 use bulkmark_sync::{Asks, LinkStatus, Links, Parameters, Remote};
 use bulkmark_types::Signature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -296,6 +295,31 @@ fn behind(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> u64 {
         version.saturating_sub(ours.get(origin).copied().unwrap_or_default())
     };
     theirs.iter().map(missing).fold(0, u64::saturating_add)
+}
+
+/// What a disk has, and what the ledger takes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Disk {
+    /// Bytes of the file system.
+    pub size: u64,
+    /// Bytes of it that the daemon may still write.
+    pub available: u64,
+    /// Bytes of the ledger's file.
+    pub ledger: u64,
+}
+
+impl Disk {
+    /// Of the ledger in this directory; none where the system does not tell.
+    fn of(directory: &Path) -> Option<Self> {
+        let system = rustix::fs::statvfs(directory).ok()?;
+        let ledger = directory.join(FILE_NAME).metadata().ok()?.len();
+        Some(Self {
+            size: system.f_blocks.saturating_mul(system.f_frsize),
+            available: system.f_bavail.saturating_mul(system.f_frsize),
+            ledger,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::access::{Access, Denied};
 use super::envelope::{Asked, asked};
 use super::head::Head;
-use crate::activity::{Door, Request as Done};
+use crate::activity::{Done, Door};
 use crate::judging::{Explanation, Judgement, Message, Service, Thresholds, decides, explain, judge};
 use axum::Router;
 use axum::body::{Body, HttpBody as _};

@@ -63,6 +63,15 @@ impl Traces {
     }
 }
 
+/// A message that is reported.
+#[derive(Clone, Copy)]
+pub(super) struct Reported<'a> {
+    pub(super) content: &'a Content,
+    pub(super) envelope: &'a Envelope,
+    pub(super) subject: &'a str,
+    pub(super) traces: &'a Traces,
+}
+
 /// Of a message of which somebody says that it is spam: the pairs by which that ends a correspondence, since a recipient says so, and it is
 /// proven that the message is from there: who forges somebody's address ends nobody's correspondence with them.
 ///
@@ -71,14 +80,15 @@ impl Traces {
 pub(super) async fn ended(
     service: &Service,
     rules: &Rules,
-    (content, envelope, traces): (&Content, &Envelope, &Traces),
+    message: Reported<'_>,
     reporter: &str,
 ) -> Result<Vec<u64>, String> {
     let is_reporter = |recipient: &str| {
         let (mailbox, name) = (rules.mailboxes.mailbox(recipient), rules.mailboxes.mailbox(reporter));
         mailbox == name || mailbox.rsplit_once('@').is_some_and(|(user, _)| user == name)
     };
-    let mut envelope = envelope.clone();
+    let Reported { content, traces, .. } = message;
+    let mut envelope = message.envelope.clone();
     if reporter.contains('@') && !envelope.recipients.iter().any(|recipient| is_reporter(recipient)) {
         envelope.recipients.push(reporter.to_owned());
     }
@@ -98,7 +108,9 @@ pub(super) async fn ended(
             Authenticate::Header => (),
             // The client's name is not in the message.
             Authenticate::No => all.clear(),
-            Authenticate::Here => verify(service, rules, (content, &envelope, traces), &mut all).await,
+            Authenticate::Here => {
+                verify(service, rules, Reported { envelope: &envelope, ..message }, &mut all).await
+            }
         }
     }
     if all.len() < found {
@@ -114,7 +126,7 @@ pub(super) async fn ended(
 async fn verify(
     service: &Service,
     rules: &Rules,
-    (content, envelope, traces): (&Content, &Envelope, &Traces),
+    Reported { content, envelope, traces, .. }: Reported<'_>,
     all: &mut Vec<Correspondence>,
 ) {
     let mut asked = Proven::default();

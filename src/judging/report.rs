@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What somebody says of a message that was delivered: from the message to what the ledger is told.
 
-use super::correspondents::{Traces, ended, forget};
+use super::correspondents::{Reported, Traces, ended, forget};
 use super::daily::{Admitted, MOST_A_DAY};
 use super::service::Service;
 use crate::activity::Became;
@@ -85,9 +85,7 @@ pub async fn take_report(service: &Service, raw: Vec<u8>, word: Word) -> Result<
     let read = move || read(&raw, &of_rules);
     let read = service.readers.read(None, read).await.map_err(|_| Refused::Unreadable);
     match read.flatten() {
-        Ok((content, envelope, subject, traces)) => {
-            take(service, &rules, (&content, &envelope, &traces), (word, subject), None).await
-        }
+        Ok(read) => take(service, &rules, read.reported(), word, None).await,
         Err(refused) => {
             service.activity.words.add(word.side == Side::Spam, Became::Refused);
             Err(refused)
@@ -116,12 +114,12 @@ pub(super) fn became(said: Option<&Said>) -> Became {
 pub(super) async fn take(
     service: &Service,
     rules: &Rules,
-    message: (&Content, &Envelope, &Traces),
-    (word, subject): (Word, String),
+    message: Reported<'_>,
+    word: Word,
     weight: Option<Fraction>,
 ) -> Result<Taken, Refused> {
     let is_spam = word.side == Side::Spam;
-    let taken = say(service, rules, message, (word, subject), weight).await;
+    let taken = say(service, rules, message, word, weight).await;
     let became = match &taken {
         Err(Refused::TooMany) => Became::OverLimit,
         other => became(other.as_ref().ok().map(|taken| &taken.said)),
@@ -133,11 +131,11 @@ pub(super) async fn take(
 async fn say(
     service: &Service,
     rules: &Rules,
-    (content, envelope, traces): (&Content, &Envelope, &Traces),
-    (word, subject): (Word, String),
+    message: Reported<'_>,
+    word: Word,
     weight: Option<Fraction>,
 ) -> Result<Taken, Refused> {
-    let now = bulkmark_ledger::now();
+    let (Reported { content, envelope, .. }, now) = (message, bulkmark_ledger::now());
     match Finding::uncounted(content) {
         Some(Finding::Canary(_)) => return Err(Refused::Canary),
         Some(_) => {
@@ -153,7 +151,7 @@ async fn say(
     if !all && !word.force {
         check_own(rules, content, envelope)?;
         let reporter = String::from_utf8_lossy(word.reporter.strip_prefix(b"user:").unwrap_or_default());
-        let ended = ended(service, rules, (content, envelope, traces), &reporter).await;
+        let ended = ended(service, rules, message, &reporter).await;
         correspondence = ended.map_err(Refused::Correspondent)?;
     }
     let reporter = ReporterId::of(&rules.key, &word.reporter);
@@ -175,7 +173,7 @@ async fn say(
     let is_shared = !service.links.is_empty() && nominations.iter().any(|said| said.shared);
     let Word { side, only_back, .. } = word;
     let (trap, weighing) = (weight.map(Fraction::units), weighing(rules));
-    let subject = if service.activity.keeps_subjects() { subject } else { String::new() };
+    let subject = if service.activity.keeps_subjects() { message.subject } else { "" }.to_owned();
     let nothing_new = !is_heard;
     let said = Saying { reporter, side, nominations, trap, weighing, subject, only_back, nothing_new, now };
     let said = service.ledger.say(said).await?;
@@ -230,7 +228,22 @@ pub(super) fn named(rules: &Rules, name: &[u8]) -> String {
     if rules.people.log_names { format!(" name={}", plain_bytes(name)) } else { String::new() }
 }
 
-fn read(raw: &[u8], rules: &Rules) -> Result<(Content, Envelope, String, Traces), Refused> {
+/// A message that was delivered, as it was read.
+struct Read {
+    content: Content,
+    envelope: Envelope,
+    subject: String,
+    traces: Traces,
+}
+
+impl Read {
+    fn reported(&self) -> Reported<'_> {
+        let Self { content, envelope, subject, traces } = self;
+        Reported { content, envelope, subject, traces }
+    }
+}
+
+fn read(raw: &[u8], rules: &Rules) -> Result<Read, Refused> {
     let from_bytes = if rules.verifies() { RawMessage::exact_from_bytes } else { RawMessage::from_bytes };
     let message = from_bytes(raw)?;
     let stored = Stored::of(raw);
@@ -240,7 +253,7 @@ fn read(raw: &[u8], rules: &Rules) -> Result<(Content, Envelope, String, Traces)
         ..Envelope::default()
     };
     let content = Content::claiming(&message, rules, envelope.sender.as_deref());
-    Ok((content, envelope, stored.subject, Traces::of(&message, raw, rules)))
+    Ok(Read { content, envelope, subject: stored.subject, traces: Traces::of(&message, raw, rules) })
 }
 
 /// Whether it comes from one's own users, as far as it says from whom it comes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is sent to a trap is nominated as spam.
 
-use super::correspondents::Traces;
+use super::correspondents::{Reported, Traces};
 use super::report::{Refused, Taken, Word, take};
 use super::service::Service;
 use bulkmark_counts::Side;
@@ -49,6 +49,7 @@ pub(super) async fn spring(
     // One that cannot be read costs the list of reports a subject, and nobody a message.
     let read = |field| catch_unwind(|| subject(field)).unwrap_or_default();
     let subject = subject_field.map(read).unwrap_or_default();
+    let message = Reported { content, envelope, subject: &subject, traces: &Traces::default() };
     let (mut best, now) = (Sprung::Refused, bulkmark_ledger::now());
     let mut heard: Vec<String> = Vec::new();
     for &trap in traps {
@@ -66,7 +67,7 @@ pub(super) async fn spring(
             best = best.min(Sprung::Known);
             continue;
         }
-        let result = nominate(service, rules, (envelope, content, &subject), &mailbox, deadline).await;
+        let result = nominate(service, rules, message, &mailbox, deadline).await;
         best = best.min(result);
         heard.push(mailbox);
     }
@@ -76,7 +77,7 @@ pub(super) async fn spring(
 async fn nominate(
     service: &Service,
     rules: &Rules,
-    (envelope, content, subject): (&Envelope, &Content, &str),
+    message: Reported<'_>,
     mailbox: &str,
     deadline: Instant,
 ) -> Sprung {
@@ -86,9 +87,7 @@ async fn nominate(
         force: false,
         only_back: false,
     };
-    let weight = Some(rules.traps.weight());
-    let traces = Traces::default();
-    let taken = take(service, rules, (content, envelope, &traces), (word, subject.to_owned()), weight);
+    let taken = take(service, rules, message, word, Some(rules.traps.weight()));
     let why: Cow<'_, str> = match timeout_at(deadline, taken).await {
         Ok(Ok(Taken { said, .. })) if said.counted > 0 => return Sprung::Nominated,
         Ok(Ok(Taken { said, .. })) if said.known > 0 => return Sprung::Known,
@@ -99,6 +98,6 @@ async fn nominate(
         Ok(Err(e)) => e.to_string().into(),
         Err(_) => "the ledger did not answer in time".into(),
     };
-    log::info!("{}: a trap got it, and it is not nominated: {why}", envelope.id());
+    log::info!("{}: a trap got it, and it is not nominated: {why}", message.envelope.id());
     Sprung::Refused
 }

@@ -173,7 +173,7 @@ mod tests {
             let mut cx = Context::from_waker(Waker::noop());
             (0..5).filter(|&i| places[i].is_closed(&mut cx)).collect::<Vec<_>>()
         };
-        assert_eq!(closed(1), [], "nobody is silent for long");
+        assert_eq!(closed(1), [0_usize; 0], "nobody is silent for long");
         assert_eq!(closed(6), [4], "it said nothing that matters");
         assert_eq!(closed(6), [4]);
         assert_eq!(closed(30), [2, 4]);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The listener, and what is asked of it.
 
-use super::events::events;
 use super::settings::Settings;
-use super::snapshot::Snapshots;
+use super::snapshot::{Snapshots, events};
 use crate::control::{Daemon, METRICS_TYPE};
 use crate::net::{Address, Bounds, Crowd, HttpListener, is_ours};
 use arc_swap::ArcSwap;

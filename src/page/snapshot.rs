@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the page shows, in sections of JSON that change at times of their own.
+//! What the page shows, in sections of JSON that change at times of their own: all of them once, or those that changed as server-sent
+//! events.
 
 use crate::activity::{Activity, HOURS, MINUTES};
 use crate::control::{Daemon, DaemonStatus};
+use crate::net::{Sender, streamed};
 use arc_swap::ArcSwap;
+use axum::body::Body;
 use bulkmark_counts::{Asked, SaidOf};
 use bulkmark_ledger::now;
 use bulkmark_policy::Verdict;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -23,6 +27,9 @@ const SAID_WITHIN: u64 = 7 * 86_400;
 
 /// Mailings that are shown; the page itself shows the first of them, and all when it is asked.
 const TOP: usize = 50;
+
+/// The time between two looks.
+const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Where the page gets its values from.
 pub(super) struct Snapshots {
@@ -172,6 +179,33 @@ impl Snapshots {
             vec!["signatures".to_owned()]
         } else {
             Verdict::ALL.map(|verdict| verdict.to_string()).to_vec()
+        }
+    }
+}
+
+/// Sends all sections, and from then on those that changed, until nobody reads.
+pub(super) fn events(snapshots: Arc<Snapshots>) -> Body {
+    let (sink, body) = streamed(Vec::new());
+    tokio::spawn(async move { send(&snapshots, &sink).await });
+    body
+}
+
+async fn send(snapshots: &Snapshots, sink: &Sender) {
+    let mut sent: HashMap<&str, Value> = HashMap::new();
+    let mut tick = tokio::time::interval(INTERVAL);
+    loop {
+        tick.tick().await;
+        // A comment where nothing changed: it shows whether anybody reads.
+        let mut text = String::from(":\n\n");
+        for (name, value) in snapshots.sections().await {
+            if sent.get(name) != Some(&value) {
+                // JSON has no line breaks, so that one line is all of it.
+                text += &format!("event: {name}\ndata: {value}\n\n");
+                sent.insert(name, value);
+            }
+        }
+        if sink.send(text.as_bytes()).await.is_err() {
+            return;
         }
     }
 }

@@ -10,11 +10,19 @@ const EVERY: Duration = Duration::from_secs(600);
 const REASONS: usize = 8;
 const LETTERS: usize = 300;
 
+/// A reason that the log has.
+#[derive(Debug)]
+struct Told {
+    why: String,
+    at: Instant,
+    /// How often it was left out since.
+    left_out: u64,
+}
+
 /// The reasons that a client was refused for lately.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    /// When each was told, and how often it was left out since.
-    told: Vec<(String, Instant, u64)>,
+    told: Vec<Told>,
     /// Refusals for even more reasons.
     others: u64,
 }
@@ -25,11 +33,11 @@ impl Refusals {
         let why: String = why.chars().take(LETTERS).collect();
         let mut lines = Vec::new();
         let minutes = EVERY.as_secs() / 60;
-        self.told.retain(|(known, at, left_out)| {
+        self.told.retain(|Told { why, at, left_out }| {
             let over = now.duration_since(*at) >= EVERY;
             if over && *left_out > 0 {
                 lines.push(format!(
-                    "{known} ({left_out} more times in the {minutes} minutes after that was said)"
+                    "{why} ({left_out} more times in the {minutes} minutes after that was said)"
                 ));
             }
             !over
@@ -38,11 +46,11 @@ impl Refusals {
             lines.push(format!("{} more times, for other reasons", std::mem::take(&mut self.others)));
         }
         let room = self.told.len() < REASONS;
-        match self.told.iter_mut().find(|(known, ..)| *known == why) {
-            Some((.., left_out)) => *left_out += 1,
+        match self.told.iter_mut().find(|told| told.why == why) {
+            Some(told) => told.left_out += 1,
             None if room => {
                 lines.push(why.clone());
-                self.told.push((why, now, 0));
+                self.told.push(Told { why, at: now, left_out: 0 });
             }
             None => self.others += 1,
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark config check`
 
-use super::super::exit::EX_CONFIG;
 use super::super::next_start;
+use super::super::output::EX_CONFIG;
 use super::super::output::{complain, print};
 use super::which::Which;
 use crate::config::{self, Checked, Kind};

@@ -5,7 +5,7 @@ mod check;
 mod show;
 mod which;
 
-use super::exit::EX_CONFIG;
+use super::output::EX_CONFIG;
 use super::output::complain;
 use crate::config::ConfigError;
 use clap::Subcommand;

@@ -3,20 +3,40 @@
 
 use super::files::{AS_ROOT, is_forbidden};
 use super::report::Report;
-use super::subject::Daemon;
 use crate::command::show::{ago, called, next_capacity};
 use crate::control::{self, DaemonStatus};
+use crate::telemetry;
 use bulkmark_ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus, now};
-use bulkmark_sync::Parameters;
+use bulkmark_sync::{Parameters, Upstream, log};
 use bulkmark_types::FederationKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 
 /// One new message in so many that shows the threshold is worth a word.
 const FALSE_BULK: f64 = 1e-6;
 
 /// A window that needed so many filters was made for too few signatures.
 const MANY_SLICES: usize = 3;
+
+/// What a milter and a server have alike.
+pub(super) struct Daemon<'a> {
+    /// "milter", "doors" or "server".
+    pub(super) name: &'static str,
+    /// Its configuration, and whether that is where the packages have it.
+    pub(super) path: &'a Path,
+    pub(super) packaged: bool,
+    pub(super) control: &'a Path,
+    pub(super) state_dir: &'a Path,
+    pub(super) ledger: &'a bulkmark_counts::Settings,
+    pub(super) threshold: u32,
+    pub(super) log: &'a telemetry::Settings,
+    /// What the other servers are to it, and which there are.
+    pub(super) link: &'static str,
+    pub(super) others: &'a [Upstream],
+    /// The log of its fleet, if it is in one.
+    pub(super) fleet: Option<&'a log::Settings>,
+}
 
 /// Asks the daemon, or reads the ledger when none runs.
 pub(super) async fn examine(

@@ -3,6 +3,8 @@
 
 use super::report::Report;
 use crate::command::show::bytes;
+use crate::config;
+use crate::net::{Endpoint, TlsFiles};
 use bulkmark_ledger::FILE_NAME;
 use bulkmark_ledger::directory::{ENTER, Obstacle, READ, User, WRITE};
 use rustix::fs::StatVfsMountFlags;
@@ -10,6 +12,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::SystemTime;
 
 /// Below so much free space nothing more may go well, and below so much it is time to look.
 const SPACE_ERROR: u64 = 16 << 20;
@@ -141,5 +144,31 @@ pub(super) fn examine_disk(directory: &Path, report: &mut Report) {
         report.warning(CHECK, text, advice);
     } else {
         report.ok(CHECK, text);
+    }
+}
+
+const CERTIFICATE: &str = "certificate";
+
+/// A server's certificate and key: do they go together, and will others take them?
+pub(super) fn examine_certificates(tls: &TlsFiles, listen: &Endpoint, user: &User, report: &mut Report) {
+    examine_file(CERTIFICATE, &tls.cert, false, user, report);
+    examine_file(CERTIFICATE, &tls.key, true, user, report);
+    let tested = match config::test_certificates(tls, listen, SystemTime::now()) {
+        Ok(tested) => tested,
+        Err(e) => {
+            let advice =
+                "put the certificate and its key there, as PEM; the server does not start with these";
+            return report.error(CERTIFICATE, e, advice);
+        }
+    };
+    for doubt in &tested.doubts {
+        report.warning(
+            CERTIFICATE,
+            doubt,
+            "get a new one, put it there, and systemctl reload bulkmark-server",
+        );
+    }
+    if let ([], Some(first)) = (&*tested.doubts, tested.certificates.first()) {
+        report.ok(CERTIFICATE, format!("it is for {}, until {}", first.names.join(", "), first.last_day()));
     }
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark doctor`
 //!
-//! `report` collects what the others find: `files` looks at what the daemon may do with its files, `counts` asks
-//! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does, `doors` asks the other doors,
-//! `dns` asks name servers, `servers` asks the other servers, `fleet` the log of a fleet, `traps` looks at what traps get, and `certificates` at the server's own. `subject` is what they look at.
+//! `report` collects what the others find: `files` looks at what the daemon may do with its files, and at a server's certificate, `counts` asks
+//! the daemon or reads its ledger, `session` speaks to the milter as Postfix would, `postfix` asks Postfix whether it does, `doors` asks the
+//! other doors, `dns` asks name servers, `servers` asks the other servers, `fleet` the log of a fleet, and `traps` looks at what traps get.
 
-mod certificates;
 mod counts;
 mod dns;
 mod doors;
@@ -15,7 +14,6 @@ mod postfix;
 mod report;
 mod servers;
 mod session;
-mod subject;
 mod traps;
 
 use crate::command::output::output;
@@ -28,12 +26,12 @@ use crate::telemetry;
 use bulkmark_ledger::directory::User;
 use bulkmark_sync::Upstream;
 use bulkmark_types::FederationKey;
+use counts::Daemon;
 use files::AS_ROOT;
 use report::{Level, Report};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use subject::Daemon;
 
 /// Check everything that a milter or server needs to do its work, and advise.
 ///
@@ -215,7 +213,7 @@ async fn server(
     };
     let (user, key) = daemon.examine_config(key, report);
     if let Some(tls) = &file.tls {
-        certificates::examine(tls, &file.listen, &user, report);
+        files::examine_certificates(tls, &file.listen, &user, report);
     }
     match Clients::load(&file.state_dir) {
         Ok(_) if file.fleet.is_some() => report.ok("clients", "those that report are in the log"),

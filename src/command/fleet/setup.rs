@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet setup`
 
-use crate::command::exit::{EX_CONFIG, EX_USAGE};
+use crate::command::output::{EX_CONFIG, EX_USAGE};
 use crate::command::output::{complain, output};
 use crate::config;
 use anyhow::anyhow;

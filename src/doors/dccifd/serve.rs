@@ -6,7 +6,7 @@ use super::super::head::Head;
 use super::super::settings::DccifdSettings;
 use super::reply::{Found, Style, reply};
 use super::request::{Bad, Preamble, Request, Shows};
-use crate::activity::{Door, Request as Done};
+use crate::activity::{Done, Door};
 use crate::judging::{Hold, Judgement, Message, Refused, Service, Word, judge, take_report};
 use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;

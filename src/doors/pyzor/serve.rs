@@ -7,7 +7,7 @@ use super::answer::{Counts, Denied, NEVER_COUNTED, PONG, Told, write};
 use super::rate::Rates;
 use super::replay::{Replays, Seen};
 use super::request::{ANONYMOUS, MOST, Op, Request};
-use crate::activity::{Door, Request as Done};
+use crate::activity::{Done, Door};
 use crate::doors::settings::{PyzorSettings, Tally};
 use crate::judging::{PyzorDigest, Refused, Service, Teller, digest_counts, take_pyzor};
 use crate::net::{Address, network_of};

@@ -7,14 +7,13 @@ use super::answer::{Answer, greeting, write_batch, write_one};
 use super::lines::{Asked, Bad, Lines};
 use super::request::{Digest, Request};
 use super::session::{PAUSE, Session};
-use crate::activity::{Door, Request as Done};
+use crate::activity::{Done, Door};
 use crate::doors::settings::RazorSettings;
 use crate::judging::{Refused, Service, opinions, take_digest};
 use crate::net::{Accepted, Member, Stream};
 use bulkmark_counts::Side;
 use bulkmark_types::{Signature, UNIT, foreign};
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -55,7 +54,7 @@ pub(in crate::doors) async fn connection(
         log::info!("razor: {ip:?} may not ask (doors.razor.networks)");
         return doors.add(Door::Razor, Done::Refused);
     }
-    match Box::pin(converse(&mut stream, (&member, ip), &context)).await {
+    match Box::pin(converse(&mut stream, &member, Session::new(ip), &context)).await {
         Ok(()) | Err(End::Silent) => (),
         Err(End::Late) => {
             log::debug!("razor: {}", End::Late);
@@ -75,12 +74,13 @@ pub(in crate::doors) async fn connection(
 
 async fn converse(
     stream: &mut Stream,
-    (member, ip): (&Member, Option<IpAddr>),
+    member: &Member,
+    mut session: Session,
     context: &Arc<Context>,
 ) -> Result<(), End> {
     let patience = context.settings.timeout;
     write(stream, greeting().as_bytes(), context).await?;
-    let (mut lines, mut session, mut asked) = (Lines::default(), Session::default(), Vec::new());
+    let (mut lines, mut asked) = (Lines::default(), Vec::new());
     let (mut piece, mut text) = (vec![0; PIECE], String::new());
     let mut deadline = Instant::now() + patience;
     loop {
@@ -93,7 +93,7 @@ async fn converse(
         if !asked.is_empty() {
             // It is our turn, and it is not sent away; until it has to take the answer.
             let busy = member.busy();
-            answer(&mut asked, (&mut session, ip), context, &mut text).await;
+            answer(&mut asked, &mut session, context, &mut text).await;
             drop(busy);
             if std::mem::take(&mut session.was_wrong) {
                 sleep(PAUSE).await;
@@ -117,12 +117,7 @@ async fn write(stream: &mut Stream, bytes: &[u8], context: &Context) -> Result<(
 }
 
 /// Writes the answers to all that came, in order. The ledger is asked once for all checks.
-async fn answer(
-    asked: &mut Vec<Asked>,
-    (session, ip): (&mut Session, Option<IpAddr>),
-    context: &Arc<Context>,
-    text: &mut String,
-) {
+async fn answer(asked: &mut Vec<Asked>, session: &mut Session, context: &Arc<Context>, text: &mut String) {
     let mut found = check(asked, context).await.into_iter();
     let mut answers = Vec::new();
     for one in asked.drain(..) {
@@ -131,7 +126,7 @@ async fn answer(
         }
         match one {
             Asked::One(request) => {
-                let answer = reply(request, (session, ip), context, &mut found).await;
+                let answer = reply(request, session, context, &mut found).await;
                 write_one(&answer, &context.told, text);
             }
             Asked::Batch(requests) => {
@@ -140,7 +135,7 @@ async fn answer(
                     if session.is_over {
                         break;
                     }
-                    answers.push(reply(request, (session, ip), context, &mut found).await);
+                    answers.push(reply(request, session, context, &mut found).await);
                 }
                 write_batch(&answers, &context.told, text);
             }
@@ -177,7 +172,7 @@ async fn check(asked: &[Asked], context: &Context) -> Vec<Answer> {
 
 async fn reply(
     request: Request,
-    (session, ip): (&mut Session, Option<IpAddr>),
+    session: &mut Session,
     context: &Arc<Context>,
     found: &mut impl Iterator<Item = Answer>,
 ) -> Answer {
@@ -193,7 +188,7 @@ async fn reply(
         Request::Nominations => Answer::Servers("nsl"),
         Request::Register { user, password } => {
             let by = (&context.accounts, context.settings.register);
-            session.register(by, ip, (user, password)).await
+            session.register(by, (user, password)).await
         }
         Request::Identify(user) => session.identify(&context.accounts, user),
         Request::Prove(proof) => session.prove(&proof),

@@ -15,11 +15,21 @@ const MOST_TRIES: u32 = 3;
 /// How long the answer takes where a proof was wrong, so that nobody tries many.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
+/// A user that the client claims to be, and has to prove.
+#[derive(Debug)]
+struct Claim {
+    user: String,
+    /// What is kept of that user's password.
+    secret: Secret,
+    challenge: String,
+}
+
 /// One connection.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// Who it says it is, what is kept of that user's password, and the challenge.
-    claim: Option<(String, Secret, String)>,
+    /// The client's address.
+    ip: Option<IpAddr>,
+    claim: Option<Claim>,
     /// Who it is.
     user: Option<String>,
     tries: u32,
@@ -30,6 +40,11 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// Of a client with this address.
+    pub(super) fn new(ip: Option<IpAddr>) -> Self {
+        Self { ip, ..Self::default() }
+    }
+
     /// By which name what it says is counted. What users tell elsewhere is by other names, since nobody knows whether it is the same person.
     pub(super) fn reporter(&self) -> Option<Vec<u8>> {
         self.user.as_ref().map(|user| [b"door:razor:", user.as_bytes()].concat())
@@ -39,10 +54,9 @@ impl Session {
     pub(super) async fn register(
         &mut self,
         (accounts, registers): (&Arc<Accounts>, Registers),
-        ip: Option<IpAddr>,
         (user, password): (Option<String>, Option<String>),
     ) -> Answer {
-        let is_local = ip.is_some_and(|ip| ip.to_canonical().is_loopback());
+        let is_local = self.ip.is_some_and(|ip| ip.to_canonical().is_loopback());
         let may = match registers {
             Registers::Nobody => false,
             Registers::Local => is_local,
@@ -73,7 +87,7 @@ impl Session {
         let Some(secret) = accounts.secret(&user) else { return Answer::UnknownUser };
         match made_up() {
             Ok(challenge) => {
-                self.claim = Some((user, secret, challenge.clone()));
+                self.claim = Some(Claim { user, secret, challenge: challenge.clone() });
                 Answer::Challenge(challenge)
             }
             Err(e) => {
@@ -85,7 +99,7 @@ impl Session {
 
     /// The proof: each challenge is for one.
     pub(super) fn prove(&mut self, proof: &str) -> Answer {
-        let Some((user, secret, challenge)) = self.claim.take() else { return Answer::Forbidden };
+        let Some(Claim { user, secret, challenge }) = self.claim.take() else { return Answer::Forbidden };
         if secret.is_proved(&challenge, proof) {
             self.user = Some(user);
             return Answer::Done;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The explanation: all that is known of a message and its signatures, as programs get it.
 
-use super::judged::Judged;
+use super::judged::{Judged, People};
 use super::made_of::{of_thing, outline, words};
-use super::people::People;
 use super::statement::Statement;
 use bulkmark_counts::Shares;
 use bulkmark_mail::RawMessage;

@@ -2,15 +2,15 @@
 //! Asks all that the milter would ask of a message that it had not counted yet.
 
 use super::super::proofs::verify;
-use super::people::People;
 use super::source::{Case, Source};
 use crate::lookup::Found;
 use bulkmark_counts::Shares;
-use bulkmark_policy::{Correspondence, Counts};
+use bulkmark_policy::{Correspondence, Counts, Weight};
 use bulkmark_signature::near;
 use bulkmark_verdict::{
     Content, Counted, Envelope, Exempt, Finding, Hearing, Inquiry, Mode, Question, Rules, questions,
 };
+use serde::{Serialize, Serializer};
 
 /// Pairs of a recipient and an address that are asked for: they fit a line of the control socket.
 const MOST_PAIRS: usize = 500;
@@ -32,6 +32,23 @@ pub struct Judged {
     pub(super) people: Option<People>,
     /// What was verified.
     pub(super) verified: Vec<Found>,
+}
+
+/// What people say, in units of an eighth of a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct People {
+    /// What it comes to, in people whose word weighs whole.
+    #[serde(serialize_with = "as_text")]
+    pub weight: Weight,
+    /// Of the signature that was nominated most: the nominations.
+    pub nominated: Shares,
+    /// And the revocations.
+    pub revoked: Shares,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn as_text<S: Serializer>(weight: &Weight, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(weight)
 }
 
 /// Why the milter would not even read a message, as far as that is known by what is told of it.

@@ -9,12 +9,10 @@ mod explanation;
 mod here;
 mod judged;
 mod made_of;
-mod people;
 mod source;
 mod statement;
 
 pub use explanation::{Explained, Explanation, Thresholds, decides};
 pub use here::explain;
-pub use judged::{Judged, exempt, find};
-pub use people::People;
+pub use judged::{Judged, People, exempt, find};
 pub use source::{Case, Source};
