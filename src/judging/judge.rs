@@ -3,8 +3,9 @@
 
 use super::budget::Account;
 use super::correspondents::{correspondences, remember};
-use super::judgement::{ASKED, Judgement, target, tell};
+use super::judgement::Judgement;
 use super::later::Judged;
+use super::line::{ASKED, target, tell};
 use super::message::Message;
 use super::people::hear;
 use super::proofs::prove;

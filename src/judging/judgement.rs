@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is known of a message once it is judged, and its one line in the log.
+//! What is known of a message once it is judged.
 
-use super::message::Message;
-use crate::activity::Door;
-use bulkmark_policy::Verdict;
-use bulkmark_verdict::{Content, Finding, Outcome, Rules, fields, log_line};
-use log::Level;
+use bulkmark_verdict::{Content, Finding, Outcome};
 
 /// What became of a message.
 #[derive(Debug)]
@@ -18,39 +14,4 @@ pub struct Judgement {
     pub content: Option<Content>,
     /// Signatures that were reported for it.
     pub reported: usize,
-}
-
-/// The target of the one line of a message, by which the logger knows it and its verdict.
-pub(super) const fn target(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Clean => "bulkmark::message::clean",
-        Verdict::Bulk => "bulkmark::message::bulk",
-        Verdict::Spam => "bulkmark::message::spam",
-        Verdict::Whitelisted => "bulkmark::message::whitelisted",
-        Verdict::Exempt => "bulkmark::message::exempt",
-        Verdict::Unknown => "bulkmark::message::unknown",
-    }
-}
-
-/// The target of that line where a message was only asked about.
-pub(super) const ASKED: &str = "bulkmark::asked";
-
-/// Writes the one line of a message.
-pub(super) fn tell(
-    rules: &Rules,
-    message: &Message,
-    judgement: &Judgement,
-    (target, level): (&'static str, Level),
-) {
-    if !log::log_enabled!(target: target, level) {
-        return;
-    }
-    let Judgement { finding, outcome, .. } = judgement;
-    let mut fields = fields(rules, &message.envelope, finding, outcome, message.started.elapsed());
-    if message.door != Door::Milter {
-        let at = fields.iter().position(|(name, _)| *name == "ms").unwrap_or(fields.len());
-        fields.insert(at, ("door", message.door.as_str().to_owned()));
-    }
-    let line = log_line(&message.envelope, &fields);
-    log::log!(target: target, level, "{line}");
 }

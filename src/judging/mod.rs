@@ -13,6 +13,7 @@ mod explain;
 mod judge;
 mod judgement;
 mod later;
+mod line;
 mod look_back;
 mod message;
 mod people;
