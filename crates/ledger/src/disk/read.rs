@@ -2,7 +2,7 @@
 //! Reading what is on disk, beside the writer: updates for those who follow.
 
 use crate::disk::backup;
-use crate::disk::errors::Fault;
+use crate::disk::errors::unavailable;
 use crate::disk::rows::unseal;
 use crate::disk::schema::UPDATES;
 use crate::disk::snapshot::Snapshot;
@@ -28,10 +28,6 @@ pub enum Behind {
     /// The disk failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-}
-
-pub(crate) fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
-    LedgerError::Unavailable(error.into().to_string())
 }
 
 impl Reader {
@@ -92,7 +88,7 @@ impl Reader {
     /// # Errors
     /// When the disk failed or a row is damaged.
     pub fn backup(&self, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), LedgerError> {
-        backup::dump(&self.db, &mut take).map(drop).map_err(fault)
+        backup::dump(&self.db, &mut take).map(drop).map_err(LedgerError::from)
     }
 
     /// The cells as of the last checkpoint, as one state that stays while it is held.
@@ -107,12 +103,8 @@ impl Reader {
 /// An update without what it is kept with.
 pub(crate) fn unsealed(origin: Origin, version: u64, row: &[u8]) -> Result<&[u8], LedgerError> {
     let key = [origin.0.to_le_bytes(), version.to_le_bytes()].concat();
-    let value = unseal("updates", &key, row).map_err(fault)?;
+    let value = unseal("updates", &key, row)?;
     value.get(8..).ok_or_else(|| LedgerError::Unavailable("an update is too short".to_owned()))
-}
-
-pub(crate) fn fault(fault: Fault) -> LedgerError {
-    fault.into()
 }
 
 /// The hash of the update before, which an update names.

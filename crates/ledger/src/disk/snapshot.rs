@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A snapshot: the cells of the last checkpoint as rows, read beside the writer.
 
+use crate::disk::errors::unavailable;
 use crate::disk::layers::LayerRow;
-use crate::disk::read::{fault, unavailable};
 use crate::disk::rows::{ChunkKey, LayerKey, Record, SliceKey, chunk_key, size_and_slice, slice_key, unseal};
 use crate::disk::schema::{Cells, LAYERS, LOCAL, MERGED, META, VECTOR};
 use crate::errors::LedgerError;
@@ -100,7 +100,7 @@ impl Snapshot {
                 continue;
             }
             let key = key.value();
-            let LayerRow { capacity, bytes, .. } = LayerRow::decode(key, value.value()).map_err(fault)?;
+            let LayerRow { capacity, bytes, .. } = LayerRow::decode(key, value.value())?;
             let (origin, start, length, chunk) = key;
             rows.push(Row {
                 window: Window::from((start, length)),
@@ -141,11 +141,9 @@ impl Snapshot {
             let record = slices.get(of).map_err(unavailable)?;
             let record =
                 record.ok_or_else(|| LedgerError::Unavailable("a slice has no record".to_owned()))?;
-            let record = unseal(slices_name, &slice_key(window, of.2), record.value())
-                .and_then(Record::decode)
-                .map_err(fault)?;
-            let bytes =
-                unseal(cells_name, &chunk_key(window, number, chunk), value.value()).map_err(fault)?;
+            let record =
+                unseal(slices_name, &slice_key(window, of.2), record.value()).and_then(Record::decode)?;
+            let bytes = unseal(cells_name, &chunk_key(window, number, chunk), value.value())?;
             let bytes = bytes.to_vec();
             let (_, slice) = size_and_slice(number);
             rows.push(Row { window, capacity: record.capacity, slice, chunk, client: None, bytes });
