@@ -4,7 +4,7 @@
 use crate::errors::LedgerError;
 use crate::handle::{Ledger, name};
 use bulkmark_counts::history::bulk::{BulkMark, Note, Section};
-use bulkmark_counts::state::roles::State;
+use bulkmark_counts::state::cache::Cache;
 use bulkmark_counts::state::thin::{BulkAssembly, NoteGap};
 use bulkmark_types::Signature;
 use std::sync::Arc;
@@ -48,8 +48,7 @@ impl Ledger {
             return Ok(known);
         }
         let new = name()?;
-        self.ask_role(move |state: &mut State| state.server().map(|server| server.tell_bulk(bound, new)))
-            .await
+        self.ask_server(move |server| server.tell_bulk(bound, new)).await
     }
 
     /// Takes what another server told of bulk.
@@ -57,8 +56,7 @@ impl Ledger {
     /// # Errors
     /// When the ledger is not available.
     pub async fn hear_bulk(&self, sections: Vec<Section>, now: u64) -> Result<(), LedgerError> {
-        let work = move |state: &mut State| state.server().map(|server| server.hear_bulk(&sections, now));
-        self.ask_role(work).await
+        self.ask_server(move |server| server.hear_bulk(&sections, now)).await
     }
 
     /// Takes a note, whose bytes are these, of the list with this number. False when it was known before.
@@ -72,14 +70,11 @@ impl Ledger {
         bytes: Arc<[u8]>,
         now: u64,
     ) -> Result<Result<bool, NoteGap>, LedgerError> {
-        let work = move |state: &mut State| {
-            let cache = state.cache()?;
-            if cache.counts.bulk.list != list {
-                return Ok(Err(NoteGap { found: note.number(), known: 0 }));
-            }
-            Ok(cache.take_note(&note, bytes, now))
+        let work = move |cache: &mut Cache| match cache.counts.bulk.list == list {
+            true => cache.take_note(&note, bytes, now),
+            false => Err(NoteGap { found: note.number(), known: 0 }),
         };
-        self.ask_role(work).await
+        self.ask_cache(work).await
     }
 
     /// Takes a whole list for all that others counted.
@@ -87,7 +82,7 @@ impl Ledger {
     /// # Errors
     /// When it is not on disk.
     pub async fn adopt_bulk(&self, assembly: BulkAssembly) -> Result<(), LedgerError> {
-        self.ask_role(move |state| state.cache().map(|cache| cache.adopt_bulk(assembly))).await
+        self.ask_cache(move |cache| cache.adopt_bulk(assembly)).await
     }
 
     /// The counts of `signatures` at the time `now`, in their order.

@@ -17,13 +17,14 @@ use bulkmark_counts::history::vector::{Origin, Vector};
 use bulkmark_counts::settings::Role;
 use bulkmark_counts::settings::Settings;
 use bulkmark_counts::state::assembly::Assembly;
+use bulkmark_counts::state::cache::Cache;
 use bulkmark_counts::state::limited::Limits;
 use bulkmark_counts::state::merged::Applied;
 use bulkmark_counts::state::receipts::{Receipt, Reporter};
 use bulkmark_counts::state::report::Report;
 use bulkmark_counts::state::report::RetryKey;
 use bulkmark_counts::state::roles::{State, WrongRole};
-use bulkmark_counts::state::server::NotCounted;
+use bulkmark_counts::state::server::{NotCounted, Server};
 use bulkmark_counts::state::shares::Shares;
 use bulkmark_counts::state::spool::Outgoing;
 use bulkmark_types::{FederationKey, Signature};
@@ -152,10 +153,7 @@ impl Ledger {
         now: u64,
     ) -> Result<Result<Receipt, NotCounted>, LedgerError> {
         let new = Origin(if limits.is_some() { name()? } else { 0 });
-        let work = move |state: &mut State| {
-            state.server().map(|server| server.take_batch(reporter, number, &reports, limits, now, new))
-        };
-        self.ask_role(work).await
+        self.ask_server(move |server| server.take_batch(reporter, number, &reports, limits, now, new)).await
     }
 
     /// Takes all back that a limited client brought, here and, through the updates, everywhere. False when there is nothing.
@@ -163,8 +161,7 @@ impl Ledger {
     /// # Errors
     /// When that is not on disk; then it is still counted.
     pub async fn withdraw(&self, client: String, now: u64) -> Result<bool, LedgerError> {
-        self.ask_role(move |state: &mut State| state.server().map(|server| server.withdraw(&client, now)))
-            .await
+        self.ask_server(move |server| server.withdraw(&client, now)).await
     }
 
     /// The batch of own reports to send to this upstream server next, and the spool's number: one that it has not
@@ -178,7 +175,7 @@ impl Ledger {
         upstream: String,
         new: bool,
     ) -> Result<Option<(u64, Outgoing)>, LedgerError> {
-        self.ask_role(move |state| Ok(state.cache()?.next_batch(&upstream, new))).await
+        self.ask_cache(move |cache| cache.next_batch(&upstream, new)).await
     }
 
     /// Drops a batch that this upstream server will never take.
@@ -186,7 +183,7 @@ impl Ledger {
     /// # Errors
     /// When that could not be written down.
     pub async fn drop_batch(&self, upstream: String, number: u64) -> Result<(), LedgerError> {
-        self.ask_role(move |state| state.cache().map(|cache| cache.drop_batch(&upstream, number))).await
+        self.ask_cache(move |cache| cache.drop_batch(&upstream, number)).await
     }
 
     /// Begins a spool of another number, for this upstream server knows later batches of the one of this number: the ledger
@@ -198,9 +195,7 @@ impl Ledger {
     /// When that could not be written down, or there is no random number.
     pub async fn renew_spool(&self, upstream: String, known: u64) -> Result<Option<u64>, LedgerError> {
         let new = name()?;
-        let work =
-            move |state: &mut State| state.cache().map(|cache| cache.renew_spool(&upstream, known, new));
-        self.ask_role(work).await
+        self.ask_cache(move |cache| cache.renew_spool(&upstream, known, new)).await
     }
 
     /// Remembers where this upstream server counted a batch.
@@ -213,9 +208,7 @@ impl Ledger {
         number: u64,
         receipt: Receipt,
     ) -> Result<(), LedgerError> {
-        let work =
-            move |state: &mut State| state.cache().map(|cache| cache.acknowledge(&upstream, number, receipt));
-        self.ask_role(work).await
+        self.ask_cache(move |cache| cache.acknowledge(&upstream, number, receipt)).await
     }
 
     /// Drops own reports that no server took for too long, or that are too many. Returns how many are lost.
@@ -223,7 +216,7 @@ impl Ledger {
     /// # Errors
     /// When that could not be written down.
     pub async fn trim_spool(&self, now: u64) -> Result<u64, LedgerError> {
-        self.ask_role(move |state| state.cache().map(|cache| cache.trim_spool(now))).await
+        self.ask_cache(move |cache| cache.trim_spool(now)).await
     }
 
     /// Applies an update whose bytes are these.
@@ -266,7 +259,7 @@ impl Ledger {
     /// When it is not on disk; the inner one when it cannot be taken.
     pub async fn adopt_fork(&self, assembly: Assembly) -> Result<Result<(), Refusal>, LedgerError> {
         let snapshot = assembly.into_counts();
-        self.ask_role(move |state| state.cache().map(|cache| cache.adopt(snapshot, true))).await
+        self.ask_cache(move |cache| cache.adopt(snapshot, true)).await
     }
 
     /// What can be said about it. Estimates of fill and false bulk, which read some cells, are made for a `threshold`
@@ -348,6 +341,22 @@ impl Ledger {
         work: impl FnOnce(&mut State) -> Result<T, WrongRole> + Send + 'static,
     ) -> Result<T, LedgerError> {
         Ok(self.ask(work).await??)
+    }
+
+    /// For a milter whose counts come from servers or a fleet.
+    pub(super) async fn ask_cache<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Cache) -> T + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        self.ask_role(move |state| state.cache().map(work)).await
+    }
+
+    /// For a server.
+    pub(super) async fn ask_server<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Server) -> T + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        self.ask_role(move |state| state.server().map(work)).await
     }
 
     /// For counts: read beside the writer, who may be waiting for the disk. What was counted last may not be on it yet.

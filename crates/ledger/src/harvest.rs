@@ -15,7 +15,7 @@ use bulkmark_counts::history::fleet::{FleetMark, origin_of_client};
 use bulkmark_counts::history::vector::{Mark, Origin, Vector};
 use bulkmark_counts::settings::Role;
 use bulkmark_counts::state::counts::Counts;
-use bulkmark_counts::state::limited::Member;
+use bulkmark_counts::state::member::Member;
 use bulkmark_counts::state::merged::MergedCounts;
 use bulkmark_counts::state::receipts::{Receipt, Reporter};
 use bulkmark_counts::state::roles::State;

@@ -19,7 +19,7 @@ use bulkmark_counts::history::spool_mark::SpoolMark;
 use bulkmark_counts::history::step::{SpoolMarks, Step, StepHead};
 use bulkmark_counts::history::vector::{Chain, Origin, Vector};
 use bulkmark_counts::state::counts::Counts;
-use bulkmark_counts::state::fleet::marks::Known;
+use bulkmark_counts::state::fleet::marks::KnownMark;
 use bulkmark_counts::state::fleet::parts::{Entry, Head, Packer};
 use bulkmark_counts::state::merged::MergedCounts;
 use bulkmark_counts::state::roles::State;
@@ -222,7 +222,7 @@ impl Seed {
         self.batches.iter().map(|(client, spool, number)| {
             let mut mark = SpoolMark::default();
             mark.take(*number, *number);
-            Entry::Mark { client: client.clone(), spool: *spool, known: Known { at: 1, mark } }
+            Entry::Mark { client: client.clone(), spool: *spool, known: KnownMark { at: 1, mark } }
         })
     }
 }

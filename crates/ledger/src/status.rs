@@ -6,7 +6,7 @@ use bulkmark_counts::history::window::Window;
 use bulkmark_counts::settings::Role;
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::layer::Layer;
-use bulkmark_counts::state::limited::Member;
+use bulkmark_counts::state::member::Member;
 use bulkmark_counts::state::merged::MergedCounts;
 use bulkmark_counts::state::roles::State;
 use bulkmark_counts::state::room::Rows;

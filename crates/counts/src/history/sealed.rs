@@ -34,7 +34,7 @@ impl OtherForm {
     /// What these bytes are, when they are whole and of this kind, but of none of these forms, which go from the oldest to the newest.
     pub fn of(kinds: &[&[u8; 5]], what: &'static str, bytes: &[u8]) -> Option<Self> {
         let (content, sum) = bytes.split_last_chunk()?;
-        let right = *sum == crc32fast::hash(content).to_le_bytes();
+        let right = *sum == checksum(&[content]);
         let (&[a, b, c, d, first], &[.., last]) = (*kinds.first()?, *kinds.last()?);
         let &[e, f, g, h, form] = content.first_chunk()?;
         let other = right && [a, b, c, d] == [e, f, g, h] && !(first..=last).contains(&form);
@@ -42,16 +42,23 @@ impl OtherForm {
     }
 }
 
+/// The CRC-32 of these parts, one behind the other, as it stands behind bytes that travel and behind rows on disk.
+pub fn checksum(parts: &[&[u8]]) -> [u8; 4] {
+    let mut hash = crc32fast::Hasher::new();
+    parts.iter().for_each(|part| hash.update(part));
+    hash.finalize().to_le_bytes()
+}
+
 /// The bytes, which begin with their kind, with the CRC-32 of all of them behind.
 pub fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
-    let sum = crc32fast::hash(&bytes);
-    bytes.extend_from_slice(&sum.to_le_bytes());
+    let sum = checksum(&[&bytes]);
+    bytes.extend_from_slice(&sum);
     bytes
 }
 
 /// What is between kind and checksum; none when these are not right.
 pub fn unseal<'a>(kind: &[u8; 5], bytes: &'a [u8]) -> Option<&'a [u8]> {
     let (content, sum) = bytes.split_last_chunk()?;
-    let right = *sum == crc32fast::hash(content).to_le_bytes();
+    let right = *sum == checksum(&[content]);
     content.strip_prefix(kind).filter(|_| right)
 }

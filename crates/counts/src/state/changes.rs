@@ -7,14 +7,14 @@ use crate::history::window::Window;
 use crate::state::receipts::{Receipt, Reporter};
 use crate::state::report::RetryKey;
 use crate::state::spool::Waiting;
-use crate::state::voices::VoiceKey;
+use crate::state::words::VoiceKey;
 use bulkmark_types::{ReporterId, Signature};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// One report as the journal holds it.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct JournalEntry {
     /// The window in which it counts.
     pub window: Window,
     /// The signature that was seen.
@@ -39,7 +39,7 @@ pub struct Begun {
 
 /// An update as it is kept and handed on.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct KeptUpdate {
     /// The origin whose history it continues.
     pub origin: Origin,
     /// The version that it makes.
@@ -78,7 +78,7 @@ pub struct Changes {
     /// Windows of own counts that are new.
     pub begun: Vec<Begun>,
     /// Own reports for the journal, in the order of their numbers.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// The last batch of each of these reporters; none for those that are forgotten. One that is forgotten and comes again
     /// has one place here, so what came last holds.
     pub receipts: HashMap<Reporter, Option<(u64, Receipt)>>,
@@ -89,7 +89,7 @@ pub struct Changes {
     /// Numbers of batches that are new or were acknowledged.
     pub batches: BTreeSet<u64>,
     /// Updates that were made or applied.
-    pub updates: Vec<Kept>,
+    pub updates: Vec<KeptUpdate>,
     /// Notes of bulk that were made or applied.
     pub notes: Vec<KeptNote>,
     /// Steps of a fleet's chain that were applied, or found in another place of the log.

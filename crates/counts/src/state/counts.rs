@@ -8,9 +8,9 @@ use crate::history::update::{Scope, Update};
 use crate::history::vector::{Chain, Vector};
 use crate::settings::Settings;
 use crate::state::cases::Cases;
-use crate::state::changes::{Begun, Changes, Entry, Kept, KeptStep};
+use crate::state::changes::{Begun, Changes, JournalEntry, KeptStep, KeptUpdate};
 use crate::state::fleet::fold::{Fleet, check_like};
-use crate::state::fleet::keeps::{Keeps, Kept as KeptOfFleet};
+use crate::state::fleet::keeps::{Folded, Keeps};
 use crate::state::held::Held;
 use crate::state::local::Local;
 use crate::state::merged::{Applied, MergedCounts};
@@ -101,7 +101,7 @@ impl Counts {
             self.changes.begun.push(Begun { window, first: self.next, capacity });
         }
         match self.local.generations.add(window, self.next, signature, times) {
-            Ok(()) => self.journal(Entry { window, signature, times, client: None }),
+            Ok(()) => self.journal(JournalEntry { window, signature, times, client: None }),
             Err(e) => self.broken = Some(format!("no memory for more signatures: {e}")),
         }
     }
@@ -115,14 +115,19 @@ impl Counts {
     }
 
     /// Notes a local report for the disk.
-    pub fn journal(&mut self, entry: Entry) {
+    pub fn journal(&mut self, entry: JournalEntry) {
         self.next += 1;
         self.changes.entries.push(entry);
     }
 
     /// Keeps an update for the disk, and for others.
     pub fn keep(&mut self, update: &Update, bytes: Arc<[u8]>, at: u64) {
-        self.changes.updates.push(Kept { origin: update.origin(), version: update.version(), at, bytes });
+        self.changes.updates.push(KeptUpdate {
+            origin: update.origin(),
+            version: update.version(),
+            at,
+            bytes,
+        });
     }
 
     /// Applies an update of another origin.
@@ -165,7 +170,7 @@ impl Counts {
         if first && !(is_empty && self.held.signatures() == 0 && !self.bulk.is_begun()) {
             // A chain begins with nothing. What others than this fleet counted is not in it.
             let (mut merged, mut held) = (MergedCounts::new(&self.settings), Held::new(&self.settings));
-            let kept = KeptOfFleet { merged: &mut merged, held: &mut held, keeps };
+            let kept = Folded { merged: &mut merged, held: &mut held, keeps };
             self.fleet.apply(kept, step, &bytes, place, &self.settings)?;
             (self.merged, self.held) = (merged, held);
             self.unwritten = Unwritten { merged: Merged::Replace, relisted: true, ..self.unwritten };
@@ -191,7 +196,7 @@ impl Counts {
         let keeps = Keeps::of(settings);
         let withdraws = step.updates.iter().any(|(update, _)| update.scope == Scope::Withdrawn);
         let anew = bulk.is_begun() && withdraws;
-        let applied = fleet.apply(KeptOfFleet { merged, held, keeps }, step, bytes, place, settings)?;
+        let applied = fleet.apply(Folded { merged, held, keeps }, step, bytes, place, settings)?;
         unwritten.relisted |= anew && applied == Applied::New;
         Ok(applied)
     }

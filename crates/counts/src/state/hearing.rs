@@ -8,7 +8,8 @@ use crate::state::roles::{State, WrongRole};
 use crate::state::saying::{Nominated, Said, Saying};
 use crate::state::spool::Waiting;
 use crate::state::trusted::{Known, taken_back, weigh_new};
-use crate::state::voices::{VoiceKey, Wanted};
+use crate::state::voices::Wanted;
+use crate::state::words::VoiceKey;
 use bulkmark_types::{ReporterId, Signature, revocation, weigh};
 use serde::{Deserialize, Serialize};
 

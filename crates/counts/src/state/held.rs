@@ -28,14 +28,14 @@ const SLACK: usize = 64;
 
 /// Prints with their counts, in order.
 #[derive(Default)]
-struct Part {
+struct Bucket {
     slots: Vec<u64>,
     is_dirty: bool,
 }
 
 /// What is held of one window.
 struct HeldWindow {
-    parts: Vec<Part>,
+    parts: Vec<Bucket>,
     /// Counts that do not fit beside their prints.
     large: HashMap<u64, u32>,
     len: usize,
@@ -43,7 +43,7 @@ struct HeldWindow {
 
 impl HeldWindow {
     fn new() -> Self {
-        let parts = std::iter::repeat_with(Part::default).take(PARTS).collect();
+        let parts = std::iter::repeat_with(Bucket::default).take(PARTS).collect();
         Self { parts, large: HashMap::new(), len: 0 }
     }
 
@@ -115,7 +115,7 @@ impl HeldWindow {
 
     fn memory(&self) -> usize {
         let slots: usize = self.parts.iter().map(|part| part.slots.capacity() * size_of::<u64>()).sum();
-        slots + PARTS * size_of::<Part>() + self.large.capacity() * size_of::<(u64, u32)>()
+        slots + PARTS * size_of::<Bucket>() + self.large.capacity() * size_of::<(u64, u32)>()
     }
 }
 

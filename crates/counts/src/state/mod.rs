@@ -15,6 +15,7 @@ pub mod layer;
 pub mod layers;
 pub mod limited;
 pub mod local;
+pub mod member;
 pub mod merged;
 pub mod merged_window;
 pub mod oddity;
@@ -42,3 +43,4 @@ pub mod voices;
 mod voices_kept_tests;
 #[cfg(test)]
 mod voices_tests;
+pub mod words;

@@ -2,7 +2,7 @@
 //! What was said here, by mailing, and who is trusted how much: for the administrator.
 
 use crate::state::roles::State;
-use crate::state::voices::VoiceKey;
+use crate::state::words::VoiceKey;
 use bulkmark_types::{ReporterId, ReporterKind, Signature};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

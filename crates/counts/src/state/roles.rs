@@ -12,7 +12,7 @@ use crate::state::server::Server;
 use crate::state::shares::{Shares, add_up};
 use crate::state::site::Site;
 use crate::state::spool::Spool;
-use crate::state::voices::Own;
+use crate::state::words::Own;
 use bulkmark_types::{Signature, weigh};
 
 /// All that a ledger counts, in memory, with what of it is not on disk yet. Each role has what it can do.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! For how many words there is room, and whose: so that nobody who says much keeps others from being heard.
 
-use bulkmark_types::{ReporterId, Signature};
+use crate::state::words::VoiceKey;
+use bulkmark_types::ReporterId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,9 +15,6 @@ const MAX_OF_ONE: u32 = 1 << 15;
 
 /// Rows of traps, which have a room of their own: whoever knows one can write to it, so it is their own oldest words that make place.
 pub const MAX_OF_TRAPS: usize = 1 << 17;
-
-/// Whose row, and of which nomination.
-type Row = (ReporterId, Signature);
 
 /// How much there is of one reporter.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,7 +30,7 @@ pub struct Room {
     users: usize,
     traps: usize,
     /// The rows of traps, and some that are gone, by their first window.
-    oldest: BTreeSet<(u64, Row)>,
+    oldest: BTreeSet<(u64, VoiceKey)>,
 }
 
 /// How many rows there are.
@@ -78,7 +76,7 @@ impl Room {
     }
 
     /// A row begins in this window.
-    pub fn take(&mut self, key: Row, is_trap: bool, window: u64) {
+    pub fn take(&mut self, key: VoiceKey, is_trap: bool, window: u64) {
         let of = self.of.entry(key.0).or_default();
         of.rows += 1;
         of.is_trap = is_trap;
@@ -102,7 +100,7 @@ impl Room {
     }
 
     /// A row that may be one of those that are to make place, if traps have more than their room: the oldest first.
-    pub fn too_many(&mut self) -> Option<Row> {
+    pub fn too_many(&mut self) -> Option<VoiceKey> {
         if self.traps <= MAX_OF_TRAPS {
             return None;
         }
@@ -110,7 +108,7 @@ impl Room {
     }
 
     /// Forgets what is gone.
-    pub fn sweep(&mut self, is_there: impl Fn(&Row) -> bool) {
+    pub fn sweep(&mut self, is_there: impl Fn(&VoiceKey) -> bool) {
         self.oldest.retain(|(_, key)| is_there(key));
     }
 }

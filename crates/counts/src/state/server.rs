@@ -5,10 +5,11 @@ use crate::history::refusal::Refusal;
 use crate::history::update::{Scope, Update};
 use crate::history::vector::{Mark, Origin, Vector};
 use crate::history::window::Calendar;
-use crate::state::changes::Entry;
+use crate::state::changes::JournalEntry;
 use crate::state::counts::Counts;
 use crate::state::generations::Generations;
-use crate::state::limited::{Limited, Limits, Member, OverQuota};
+use crate::state::limited::{Limited, Limits, OverQuota};
+use crate::state::member::{Member, Reported};
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::receipts::{Backwards, Receipt, Receipts, Reporter};
 use crate::state::teller::Teller;
@@ -292,7 +293,7 @@ impl Server {
             merged.layers_mut().insert(origin, layer);
             merged.vector_mut().set(origin, mark);
             let member = self.limited.member(&client, Origin(0));
-            for (window, signature, times) in since {
+            for Reported { window, signature, times } in since {
                 member.add(window, signature, times, true)?;
             }
         }
@@ -333,7 +334,7 @@ fn add_limited(
         let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;
         if times > 0 {
             member.add(window, signature, times, true)?;
-            counts.journal(Entry { window, signature, times, client: Some(member.origin) });
+            counts.journal(JournalEntry { window, signature, times, client: Some(member.origin) });
         }
     }
     Ok(())

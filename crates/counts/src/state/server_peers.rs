@@ -5,12 +5,12 @@ use crate::history::past::Past;
 use crate::history::refusal::Refusal;
 use crate::history::vector::{Mark, Origin, Vector};
 use crate::history::window::Calendar;
-use crate::state::changes::{Begun, Entry};
+use crate::state::changes::{Begun, JournalEntry};
 use crate::state::generations::Generations;
-use crate::state::limited::Member;
 use crate::state::local::Local;
+use crate::state::member::Member;
 use crate::state::server::Server;
-use crate::state::unheard::Held;
+use crate::state::unheard::HeldBack;
 use bulkmark_filter::ParameterError;
 
 /// Seconds by which the clocks of two servers may differ, and more.
@@ -73,8 +73,8 @@ impl Server {
     }
 
     /// Counts a report of the journal under its origin, which is one of this server.
-    fn count_again(&mut self, entry: &Entry) -> Result<(), ParameterError> {
-        let &Entry { window, signature, times, client } = entry;
+    fn count_again(&mut self, entry: &JournalEntry) -> Result<(), ParameterError> {
+        let &JournalEntry { window, signature, times, client } = entry;
         if let Some(client) = client {
             let Some(member) = self.limited.of_origin_mut(client) else { return Ok(()) };
             member.add(window, signature, times, true)?;
@@ -91,7 +91,7 @@ impl Server {
 
     /// Makes the last update of a history that this server wrote before it went on under another name. It is of a filter of its own:
     /// such can be added to whatever there is.
-    fn finish(&mut self, origin: Origin, held: &Held) -> Result<(), ParameterError> {
+    fn finish(&mut self, origin: Origin, held: &HeldBack) -> Result<(), ParameterError> {
         let mark = self.counts.merged.vector().get(origin);
         let of_client = held.entries.iter().any(|entry| entry.client.is_some());
         let last = if of_client {

@@ -9,25 +9,25 @@
 
 use crate::history::vector::{Origin, Vector};
 use crate::history::window::Calendar;
-use crate::state::changes::Entry;
+use crate::state::changes::JournalEntry;
 use crate::state::layer::LayerWindow;
 use bulkmark_types::Signature;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports that are in no update of their origin.
 #[derive(Debug, Clone, Default)]
-pub struct Held {
+pub struct HeldBack {
     /// That of the origin's last update. Whoever knows a later one knows these reports.
     pub version: u64,
     /// The reports, in the order in which they came.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// By how much they may raise each cell, where they are of a limited client.
     pub cells: BTreeMap<usize, u32>,
 }
 
-impl Held {
+impl HeldBack {
     /// Adds a report; `capacity` is that of the filters of its client, if it has limits.
-    pub fn push(&mut self, entry: Entry, capacity: Option<u32>) {
+    pub fn push(&mut self, entry: JournalEntry, capacity: Option<u32>) {
         if let Some(geometry) = capacity.and_then(|capacity| LayerWindow::new(capacity).ok()) {
             for cell in geometry.filter.cells_of(entry.signature.bits()) {
                 let sum = self.cells.entry(cell).or_default();
@@ -45,14 +45,14 @@ pub struct Unheard {
     peers: BTreeSet<String>,
     /// Whether nothing may be counted before they did.
     waits: bool,
-    held: BTreeMap<Origin, Held>,
+    held: BTreeMap<Origin, HeldBack>,
     /// Whether the file has other reports held than these.
     pub changed: bool,
 }
 
 impl Unheard {
     /// After a start. A server `waits` for its peers if it has a history that they may know more of.
-    pub fn new(peers: &[String], waits: bool, held: BTreeMap<Origin, Held>) -> Self {
+    pub fn new(peers: &[String], waits: bool, held: BTreeMap<Origin, HeldBack>) -> Self {
         let peers: BTreeSet<_> = peers.iter().cloned().collect();
         Self { waits: waits && !peers.is_empty(), peers, held, changed: false }
     }
@@ -78,7 +78,7 @@ impl Unheard {
     }
 
     /// What is held back, by origin.
-    pub const fn held(&self) -> &BTreeMap<Origin, Held> {
+    pub const fn held(&self) -> &BTreeMap<Origin, HeldBack> {
         &self.held
     }
 
@@ -105,7 +105,7 @@ impl Unheard {
     }
 
     /// What was held back and is known to nobody, once all peers were heard; from then on nothing waits.
-    pub fn release(&mut self) -> BTreeMap<Origin, Held> {
+    pub fn release(&mut self) -> BTreeMap<Origin, HeldBack> {
         if !self.peers.is_empty() {
             return BTreeMap::new();
         }

@@ -9,42 +9,12 @@ use crate::settings::Settings;
 use crate::state::room::{Room, Rows};
 use crate::state::saying::{Nominated, Said, Saying, Side};
 use crate::state::spool::Waiting;
+use crate::state::words::{Own, Told, VoiceKey, Word, ends, own_of, units};
 use bulkmark_types::{ReporterId, Signature, UNIT, revocation};
 use std::collections::{BTreeSet, HashMap};
 
 /// Words of a row at most: who goes on changing their mind is not heard any more until one of the words is over.
 const MAX_WORDS: usize = 8;
-
-/// What one reporter said of one signature at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Word {
-    /// The beginning of the window in which it is counted.
-    pub window: u64,
-    /// Above zero for spam, below for none.
-    pub units: i8,
-    /// Where it is counted.
-    pub told: Told,
-}
-
-/// Where a word is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
-    /// Here alone.
-    Here,
-    /// Everywhere: others are told.
-    All,
-    /// It was sent, and nobody will ever say whether it was counted. It cannot be said again, which might count twice; and taking it back
-    /// subtracts nothing, which might be of what others said.
-    Unknown,
-    /// The same, and it was taken back.
-    Void,
-}
-
-impl Told {
-    const fn is_known(self) -> bool {
-        matches!(self, Self::Here | Self::All)
-    }
-}
 
 /// A word that is about to be counted.
 pub enum Wanted {
@@ -52,18 +22,6 @@ pub enum Wanted {
     New(Side, u32),
     /// It takes back so many units.
     Back(u32),
-}
-
-/// Whose words, and of which nomination.
-pub type VoiceKey = (ReporterId, Signature);
-
-/// What the reporters of this mail server said by one tagged signature.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Own {
-    /// By how much its count is higher for it.
-    pub units: u32,
-    /// How many of them there are.
-    pub reporters: u32,
 }
 
 /// All rows.
@@ -386,29 +344,6 @@ fn wanted(saying: &Saying, stands: i32) -> i32 {
         Side::Spam => 1,
         Side::NotSpam => -1,
     }
-}
-
-fn units(word: &Word) -> i32 {
-    word.units.into()
-}
-
-/// What one reporter's words add to what is known to count of them, for the nomination and against it.
-fn own_of(nomination: Signature, words: &[Word]) -> impl Iterator<Item = (Signature, Own)> {
-    let sides = [(nomination, 1), (revocation(nomination), -1)];
-    sides.into_iter().filter_map(|(signature, side)| {
-        let of_side = words.iter().filter(|word| word.told.is_known() && word.units.signum() == side);
-        let units = of_side.map(|word| u32::from(word.units.unsigned_abs())).sum();
-        (units > 0).then_some((signature, Own { units, reporters: 1 }))
-    })
-}
-
-/// What would stand of these words, and of one in `window`, if only the windows from each of theirs on were left.
-fn ends<'a, I: Iterator<Item = &'a Word>>(words: impl Fn() -> I, window: u64) -> impl Iterator<Item = i32> {
-    let left = move |from: u64, words: I| {
-        words.filter(|word| word.window >= from).map(|word| i32::from(word.units)).sum()
-    };
-    let windows = words().map(|word| word.window).filter(move |&from| from <= window);
-    windows.chain([window]).map(move |from| left(from, words()))
 }
 
 /// Why a word is not counted.

@@ -15,7 +15,7 @@ use crate::disk::schema::{
 use crate::disk::{cases, fleet, held, layers, voices};
 use bulkmark_counts::history::chunks::blocks_of;
 use bulkmark_counts::history::window::Window;
-use bulkmark_counts::state::changes::{Begun, Changes, Expired, Kept};
+use bulkmark_counts::state::changes::{Begun, Changes, Expired, KeptUpdate};
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::roles::State;
 use bulkmark_counts::state::server::Server;
@@ -95,12 +95,12 @@ fn write_receipts(txn: &WriteTransaction, changes: &Changes) -> Result<(), redb:
     Ok(())
 }
 
-fn write_updates(txn: &WriteTransaction, state: &State, updates: &[Kept]) -> Result<(), redb::Error> {
+fn write_updates(txn: &WriteTransaction, state: &State, updates: &[KeptUpdate]) -> Result<(), redb::Error> {
     if updates.is_empty() {
         return Ok(());
     }
     let mut table = txn.open_table(UPDATES)?;
-    for Kept { origin, version, at, bytes } in updates {
+    for KeptUpdate { origin, version, at, bytes } in updates {
         let value = [&at.to_le_bytes()[..], bytes].concat();
         let key = [origin.0.to_le_bytes(), version.to_le_bytes()].concat();
         table.insert((origin.0, *version), &*seal("updates", &key, &value))?;

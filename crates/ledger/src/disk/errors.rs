@@ -143,3 +143,8 @@ impl Fault {
         }
     }
 }
+
+/// An error of the disk, for a caller of the ledger.
+pub(crate) fn unavailable(error: impl Into<redb::Error>) -> LedgerError {
+    LedgerError::Unavailable(error.into().to_string())
+}

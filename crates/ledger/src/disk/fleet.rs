@@ -14,7 +14,7 @@ use bulkmark_counts::state::changes::KeptStep;
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::fleet::fold::Fleet;
 use bulkmark_counts::state::fleet::keeps::Keeps;
-use bulkmark_counts::state::fleet::marks::Known;
+use bulkmark_counts::state::fleet::marks::KnownMark;
 use bulkmark_counts::state::held::Held;
 use bulkmark_counts::state::merged::{Applied, MergedCounts};
 use redb::{Database, ReadableDatabase, ReadableTable, TableError, WriteTransaction};
@@ -57,11 +57,12 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts) -> Result<(), redb:
     row.push(Keeps::of(&counts.settings).number());
     put_meta(txn, FLEET, &row)?;
     let mut table = txn.open_table(MARKS)?;
-    let put = |table: &mut redb::Table<'_, (&str, u64), &[u8]>, client: &str, spool: u64, known: &Known| {
-        let mut row = known.at.to_le_bytes().to_vec();
-        known.mark.encode(&mut row);
-        table.insert((client, spool), &*seal(MARKS_NAME, &mark_key(client, spool), &row)).map(drop)
-    };
+    let put =
+        |table: &mut redb::Table<'_, (&str, u64), &[u8]>, client: &str, spool: u64, known: &KnownMark| {
+            let mut row = known.at.to_le_bytes().to_vec();
+            known.mark.encode(&mut row);
+            table.insert((client, spool), &*seal(MARKS_NAME, &mark_key(client, spool), &row)).map(drop)
+        };
     if counts.unwritten.is_apart() {
         table.retain(|_, _| false)?;
         marks.iter().try_for_each(|(client, spool, known)| put(&mut table, client, spool, known))?;
@@ -117,11 +118,11 @@ pub(crate) fn decode(row: &[u8]) -> Result<(Fleet, Keeps), Fault> {
     Ok((Fleet { mark, origin, time, bound, ..Fleet::default() }, keeps))
 }
 
-pub(crate) fn decode_mark(client: &str, spool: u64, row: &[u8]) -> Result<Known, Fault> {
+pub(crate) fn decode_mark(client: &str, spool: u64, row: &[u8]) -> Result<KnownMark, Fault> {
     let mut fields = Fields(unseal(MARKS_NAME, &mark_key(client, spool), row)?);
     let at = fields.u64()?;
     let mark = SpoolMark::decode(&mut fields)?.ok_or_else(|| damaged("the mark of a spool is none"))?;
-    Ok(Known { at, mark })
+    Ok(KnownMark { at, mark })
 }
 
 /// What the member of a fleet whose ledger this is keeps; none of another ledger.

@@ -6,7 +6,7 @@ use crate::disk::rows::{decode_batch, encode_batch};
 use crate::disk::schema::{get_meta, put_meta};
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::history::vector::Origin;
-use bulkmark_counts::state::changes::Entry;
+use bulkmark_counts::state::changes::JournalEntry;
 use bulkmark_counts::state::server::Server;
 use redb::WriteTransaction;
 
@@ -31,7 +31,7 @@ pub(crate) fn write(txn: &WriteTransaction, server: &Server) -> Result<(), redb:
 }
 
 /// What was held back, with the version of the origin's last update that it is not in.
-pub(crate) fn load(txn: &WriteTransaction) -> Result<Vec<(Origin, u64, Vec<Entry>)>, Fault> {
+pub(crate) fn load(txn: &WriteTransaction) -> Result<Vec<(Origin, u64, Vec<JournalEntry>)>, Fault> {
     let row = get_meta(txn, HELD)?.unwrap_or_default();
     let (mut fields, mut all) = (Fields(&row), Vec::new());
     while !fields.0.is_empty() {

@@ -5,31 +5,23 @@
 //! or misplaced one is found when the file is opened. The format is described in docs/ledger.md.
 
 use crate::disk::bulk;
+use crate::disk::cells::{load_local, load_merged};
 use crate::disk::errors::{Fault, damaged, no_memory};
+use crate::disk::replay::{hold, load_held, replay, replay_limited, replay_updates};
 use crate::disk::rows::{
-    Record, SliceKey, chunk_key, chunks_of, decode_batch, decode_batch_record, decode_last_sent,
-    decode_receipt, decode_spool, decode_waiting, encode_last_sent, encode_spool, size_and_slice, slice_key,
-    unseal,
+    decode_batch_record, decode_last_sent, decode_receipt, decode_spool, decode_waiting, encode_last_sent,
+    encode_spool, unseal,
 };
 use crate::disk::schema::{
-    BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
-    SPOOL_STATE, UPDATES, VECTOR, get_meta, put_meta,
+    BATCHES, CHECKPOINT, CUT, LAST_SENT, ORIGIN, RECEIPTS, RETRIES, SPOOL, SPOOL_STATE, get_meta, put_meta,
 };
-use crate::disk::{cases, fleet, held, layers, voices};
-use bulkmark_counts::history::chunks::blocks_of;
+use crate::disk::{cases, fleet, layers, voices};
 use bulkmark_counts::history::fields::Fields;
-use bulkmark_counts::history::update::Update;
 use bulkmark_counts::history::vector::{Chain, Mark, Origin, Vector};
-use bulkmark_counts::history::window::Window;
 use bulkmark_counts::settings::{Hold, Role, Settings};
 use bulkmark_counts::state::cache::Cache;
-use bulkmark_counts::state::changes::Entry;
 use bulkmark_counts::state::counts::Counts;
-use bulkmark_counts::state::generations::{Generation, Generations};
-use bulkmark_counts::state::layer::Layer;
-use bulkmark_counts::state::limited::Limited;
 use bulkmark_counts::state::local::Local;
-use bulkmark_counts::state::merged::MergedCounts;
 use bulkmark_counts::state::receipts::{Receipt, Receipts, Reporter};
 use bulkmark_counts::state::report::RetryKey;
 use bulkmark_counts::state::retries::Retries;
@@ -38,11 +30,8 @@ use bulkmark_counts::state::server::Server;
 use bulkmark_counts::state::site::Site;
 use bulkmark_counts::state::spool::Spool;
 use bulkmark_counts::state::teller::Teller;
-use bulkmark_counts::state::unheard::{Held, Unheard};
-use bulkmark_filter::{Counting, ParameterError};
+use bulkmark_counts::state::unheard::Unheard;
 use redb::{Database, ReadableTable, WriteTransaction};
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// All that the file holds.
@@ -179,42 +168,6 @@ fn load_server(
     Ok(server)
 }
 
-/// What was held back when the file was written.
-fn load_held(txn: &WriteTransaction, limited: &Limited) -> Result<BTreeMap<Origin, Held>, Fault> {
-    let mut all = BTreeMap::<Origin, Held>::new();
-    for (origin, version, entries) in held::load(txn)? {
-        let capacity = limited.of_any_origin(origin).map(|member| member.capacity);
-        let held = all.entry(origin).or_default();
-        held.version = version;
-        entries.into_iter().for_each(|entry| held.push(entry, capacity));
-    }
-    Ok(all)
-}
-
-/// Holds a report of the journal back that is in no update; of a client whose counts were taken back it is no more.
-fn hold(held: &mut BTreeMap<Origin, Held>, own: (Origin, Mark), limited: &Limited, entry: Entry) {
-    let of_client = entry.client.map(|client| limited.of_any_origin(client).map(|member| (client, member)));
-    let (origin, mark, capacity) = match of_client {
-        None => (own.0, own.1, None),
-        Some(None) => return,
-        Some(Some((client, member))) => (client, member.mark, Some(member.capacity)),
-    };
-    let held = held.entry(origin).or_default();
-    held.version = mark.version;
-    held.push(entry, capacity);
-}
-
-/// Adds a report of the journal to what its client brought; of a client whose counts were taken back it is no more.
-fn replay_limited(
-    limited: &mut Limited,
-    client: Origin,
-    entry: &Entry,
-    records: bool,
-) -> Result<(), ParameterError> {
-    let Some(member) = limited.of_origin_mut(client) else { return Ok(()) };
-    member.add(entry.window, entry.signature, entry.times, records)
-}
-
 /// A number that was drawn once and stays.
 fn meta_number(txn: &WriteTransaction, name: &str, new: u64) -> Result<u64, Fault> {
     if let Some(row) = get_meta(txn, name)? {
@@ -229,148 +182,6 @@ fn load_cut(txn: &WriteTransaction) -> Result<(Mark, u64), Fault> {
     let mut fields = Fields(&row);
     let (version, at) = (fields.u64()?, fields.u64()?);
     Ok((Mark { version, chain: Chain(fields.take()?) }, at))
-}
-
-/// What a row of cells is: window, number of the slice, its record, and its chunks.
-fn each_slice(
-    txn: &WriteTransaction,
-    tables: &Cells,
-    mut join: impl FnMut(Window, u32, &Record) -> Result<(), Fault>,
-    mut chunk: impl FnMut(Window, u32, u32, &[u8]) -> Result<bool, Fault>,
-) -> Result<(), Fault> {
-    let slices = txn.open_table(tables.slices)?;
-    let cells = txn.open_table(tables.cells)?;
-    let [slices_name, cells_name] = tables.names;
-    for row in slices.range::<SliceKey>(..)? {
-        let (key, record) = row?;
-        let (start, length, number) = key.value();
-        let window = Window::from((start, length));
-        let record = Record::decode(unseal(slices_name, &slice_key(window, number), record.value())?)?;
-        join(window, number, &record)?;
-        let mut chunks = 0;
-        for row in cells.range(chunks_of(window, number))? {
-            let (key, bytes) = row?;
-            let at = key.value().3;
-            let bytes = unseal(cells_name, &chunk_key(window, number, at), bytes.value())?;
-            if !chunk(window, number, at, bytes)? {
-                return Err(damaged(format!("chunk {at} of the window {window} does not fit its filter")));
-            }
-            chunks += 1;
-        }
-        if chunks != record.chunks {
-            return Err(damaged(format!("the window {window} has {chunks} chunks of {}", record.chunks)));
-        }
-    }
-    Ok(())
-}
-
-fn load_local(txn: &WriteTransaction, settings: &Settings) -> Result<Generations, Fault> {
-    let loaded = std::cell::RefCell::new(Vec::<Generation>::new());
-    let join = |window, number: u32, record: &Record| {
-        let mut loaded = loaded.borrow_mut();
-        if loaded.last().is_none_or(|generation| generation.window != window) {
-            loaded.push(Generation::new(window, record.capacity));
-        }
-        let Some(generation) = loaded.last_mut().filter(|g| g.row.slices().len() == number as usize) else {
-            return Err(damaged(format!("the window {window} has no slice before {number}")));
-        };
-        generation.join(record.from, record.capacity).map_err(no_memory)?;
-        if let Some(slice) = generation.row.slice_mut(number as usize) {
-            slice.distinct = record.distinct;
-        }
-        Ok(())
-    };
-    let chunk = |_, number: u32, chunk: u32, bytes: &[u8]| {
-        let mut loaded = loaded.borrow_mut();
-        let slice = loaded.last_mut().and_then(|generation| generation.row.slice_mut(number as usize));
-        let Some(slice) = slice else { return Ok(false) };
-        Ok(slice.filter.restore(blocks_of(chunk as usize, slice.filter.blocks()), bytes))
-    };
-    each_slice(txn, &LOCAL, join, chunk)?;
-    let mut generations = Generations::new(settings);
-    loaded.into_inner().into_iter().for_each(|generation| generations.restore(generation));
-    Ok(generations)
-}
-
-/// What others counted; `own` are the origins of this ledger, `layers` what limited clients of others brought.
-fn load_merged(
-    txn: &WriteTransaction,
-    settings: &Settings,
-    own: &[Origin],
-    layers: BTreeMap<Origin, Layer>,
-) -> Result<MergedCounts, Fault> {
-    let loaded = std::cell::RefCell::new(MergedCounts::new(settings));
-    let capacity = std::cell::Cell::new(1);
-    let join = |window, number, record: &Record| {
-        // The row has the capacity of the first slice of this size, whatever slice it is of.
-        capacity.set(record.capacity);
-        let (size, _) = size_and_slice(number);
-        let fits = loaded.borrow_mut().restore(window, record.capacity, size);
-        if fits { Ok(()) } else { Err(damaged(format!("the window {window} has two filters in one place"))) }
-    };
-    each_slice(txn, &MERGED, join, |window, number, chunk, bytes| {
-        let (_, slice) = size_and_slice(number);
-        loaded.borrow_mut().merge_chunk(window, capacity.get(), slice, chunk, bytes).map_err(no_memory)
-    })?;
-    let mut merged = loaded.into_inner();
-    merged
-        .windows_mut()
-        .iter_mut()
-        .for_each(|window| window.dirty.iter_mut().for_each(|slice| slice.fill(false)));
-    if let Some(row) = get_meta(txn, VECTOR)? {
-        let text = String::from_utf8_lossy(&row);
-        let vector: Vector = text.parse().map_err(|e| damaged(format!("its version vector: {e}")))?;
-        for (origin, mark) in vector.iter().filter(|(origin, _)| !own.contains(origin)) {
-            merged.vector_mut().set(origin, mark);
-        }
-    }
-    for (origin, layer) in layers {
-        merged.layers_mut().insert(origin, layer);
-    }
-    Ok(merged)
-}
-
-/// Applies the updates that came after the last checkpoint.
-fn replay_updates(txn: &WriteTransaction, merged: &mut MergedCounts, own: &[Origin]) -> Result<(), Fault> {
-    for row in txn.open_table(UPDATES)?.range::<(u64, u64)>(..)? {
-        let (key, value) = row?;
-        let (origin, version) = key.value();
-        if own.contains(&Origin(origin)) || version <= merged.vector().get(Origin(origin)).version {
-            continue;
-        }
-        let key = [origin.to_le_bytes(), version.to_le_bytes()].concat();
-        let mut fields = Fields(unseal("updates", &key, value.value())?);
-        let at = fields.u64()?;
-        let update = Update::decode(fields.0).map_err(|e| damaged(format!("{e}")))?;
-        merged.apply(&update, fields.0, at).map_err(|e| damaged(format!("{e}")))?;
-    }
-    Ok(())
-}
-
-/// Adds the reports of the journal whose numbers are in `range`; returns the number behind the last of them. The journal
-/// must begin at the checkpoint and have no gap.
-fn replay(
-    txn: &WriteTransaction,
-    checkpoint: u64,
-    range: Range<u64>,
-    mut add: impl FnMut(u64, Entry) -> Result<(), ParameterError>,
-) -> Result<u64, Fault> {
-    let (mut next, mut end) = (checkpoint, range.start);
-    for row in txn.open_table(JOURNAL)?.range::<u64>(..)? {
-        let (key, batch) = row?;
-        let first = key.value();
-        if first != next {
-            return Err(damaged(format!("the journal continues at report {first} instead of {next}")));
-        }
-        for entry in decode_batch(unseal("journal", &first.to_le_bytes(), batch.value())?)? {
-            if range.contains(&next) {
-                add(next, entry).map_err(no_memory)?;
-                end = next + 1;
-            }
-            next += 1;
-        }
-    }
-    Ok(end)
 }
 
 fn load_receipts(txn: &WriteTransaction) -> Result<Vec<(Reporter, u64, Receipt)>, Fault> {

@@ -2,7 +2,8 @@
 //! Reading bulk beside the writer, for those who hold it: notes, and the whole list.
 
 use crate::disk::bulk::{mark_of, note_of, section_of};
-use crate::disk::read::{Reader, fault, unavailable};
+use crate::disk::errors::unavailable;
+use crate::disk::read::Reader;
 use crate::disk::rows::{SliceKey, unseal};
 use crate::disk::schema::{BULK, BULK_NOTES, BULK_STATE, META, VECTOR};
 use crate::errors::LedgerError;
@@ -41,7 +42,7 @@ impl Reader {
         if theirs.number > 0 {
             let last = table.get(theirs.number).map_err(unavailable)?;
             let Some(last) = last else { return Ok(None) };
-            let (_, bytes) = note_of(theirs.number, last.value()).map_err(fault)?;
+            let (_, bytes) = note_of(theirs.number, last.value())?;
             if hash_of(bytes) != theirs.hash {
                 return Ok(None);
             }
@@ -53,7 +54,7 @@ impl Reader {
             if number != next || bytes >= limit {
                 break;
             }
-            let (_, note) = note_of(number, row.value()).map_err(fault)?;
+            let (_, note) = note_of(number, row.value())?;
             bytes += note.len();
             notes.push((number, note.into()));
             next += 1;
@@ -71,10 +72,10 @@ impl Reader {
         let row = |name: &str| -> Result<Option<Vec<u8>>, LedgerError> {
             let row = meta.get(name).map_err(unavailable)?;
             let row = row.map(|row| unseal("meta", name.as_bytes(), row.value()).map(<[u8]>::to_vec));
-            row.transpose().map_err(fault)
+            row.transpose().map_err(LedgerError::from)
         };
         let Some(mark) = row(BULK_STATE)? else { return Ok(None) };
-        let mark = mark_of(&mark).map_err(fault)?;
+        let mark = mark_of(&mark)?;
         let vector = row(VECTOR)?.unwrap_or_default();
         let vector: Vector = String::from_utf8_lossy(&vector)
             .parse()
@@ -126,7 +127,7 @@ impl BulkRows {
         let (mut rows, mut last) = (Vec::new(), after);
         for row in table.range::<SliceKey>((from, Bound::Unbounded)).map_err(unavailable)?.take(most) {
             let (key, row) = row.map_err(unavailable)?;
-            rows.push(section_of(key.value(), row.value()).map_err(fault)?);
+            rows.push(section_of(key.value(), row.value())?);
             last = Some(key.value());
         }
         Ok((rows, last))

@@ -3,9 +3,10 @@
 
 use crate::disk::errors::{Fault, damaged};
 use bulkmark_counts::history::fields::Fields;
+use bulkmark_counts::history::sealed::checksum;
 use bulkmark_counts::history::vector::Origin;
 use bulkmark_counts::history::window::Window;
-use bulkmark_counts::state::changes::Entry;
+use bulkmark_counts::state::changes::JournalEntry;
 use bulkmark_counts::state::inherited::LastSent;
 use bulkmark_counts::state::receipts::Receipt;
 use bulkmark_counts::state::spool::{Batch, Spool, Stored, Waiting};
@@ -68,7 +69,7 @@ impl Record {
 const ENTRY_BYTES: usize = 8 + 8 + 16 + 4;
 
 /// Reports of one limited client, whose origin comes first, or of all who have no limits.
-pub(crate) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
+pub(crate) fn encode_batch(entries: &[JournalEntry]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(8 + entries.len() * ENTRY_BYTES);
     if let Some(Origin(origin)) = entries.first().and_then(|entry| entry.client) {
         bytes.extend_from_slice(&origin.to_le_bytes());
@@ -81,7 +82,7 @@ pub(crate) fn encode_batch(entries: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<JournalEntry>, Fault> {
     let (client, bytes) = match bytes.split_first_chunk() {
         Some((origin, rest)) if rest.len() % ENTRY_BYTES == 0 => {
             (Some(Origin(u64::from_le_bytes(*origin))), rest)
@@ -93,7 +94,7 @@ pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
     };
     let decode = |entry: &[u8; ENTRY_BYTES]| {
         let mut fields = Fields(entry);
-        Ok(Entry {
+        Ok(JournalEntry {
             window: Window::from((fields.u64()?, fields.u64()?)),
             signature: Signature::from_bytes(fields.take()?),
             times: fields.u32()?,
@@ -213,23 +214,15 @@ pub(crate) fn chunk_key(window: Window, slice: u32, chunk: u32) -> Vec<u8> {
     [slice_key(window, slice), chunk.to_le_bytes().to_vec()].concat()
 }
 
-fn checksum(table: &str, key: &[u8], value: &[u8]) -> [u8; 4] {
-    let mut hash = crc32fast::Hasher::new();
-    for part in [table.as_bytes(), key, value] {
-        hash.update(part);
-    }
-    hash.finalize().to_le_bytes()
-}
-
 /// The value with its checksum behind it.
 pub(crate) fn seal(table: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
-    [value, &checksum(table, key, value)].concat()
+    [value, &checksum(&[table.as_bytes(), key, value])].concat()
 }
 
 /// The value without its checksum, which must be right.
 pub(crate) fn unseal<'a>(table: &str, key: &[u8], sealed: &'a [u8]) -> Result<&'a [u8], Fault> {
     match sealed.split_last_chunk::<4>() {
-        Some((value, sum)) if *sum == checksum(table, key, value) => Ok(value),
+        Some((value, sum)) if *sum == checksum(&[table.as_bytes(), key, value]) => Ok(value),
         _ => Err(damaged(format!("a row of the table {table} fails its checksum"))),
     }
 }

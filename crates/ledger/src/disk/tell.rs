@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What one server tells another: updates, and of what is not kept any more that it counts nowhere.
 
-use crate::disk::errors::Fault;
+use crate::disk::errors::{damaged, unavailable};
 use crate::disk::past::PAST;
-use crate::disk::read::{Behind, Reader, before, fault, unavailable, unsealed};
+use crate::disk::read::{Behind, Reader, before, unsealed};
 use crate::disk::rows::unseal;
 use crate::disk::schema::{META, UPDATES};
 use crate::errors::LedgerError;
@@ -110,7 +110,7 @@ fn following(
 fn past(txn: &ReadTransaction) -> Result<BTreeMap<Origin, Past>, LedgerError> {
     let meta = txn.open_table(META).map_err(unavailable)?;
     let Some(row) = meta.get(PAST).map_err(unavailable)? else { return Ok(BTreeMap::new()) };
-    let row = unseal("meta", PAST.as_bytes(), row.value()).map_err(fault)?;
-    let all = Past::decode_all(row).ok_or_else(|| fault(Fault::Damaged("what is past".to_owned())))?;
+    let row = unseal("meta", PAST.as_bytes(), row.value())?;
+    let all = Past::decode_all(row).ok_or_else(|| damaged("what is past"))?;
     Ok(all.into_iter().map(|past| (past.origin, past)).collect())
 }

@@ -7,7 +7,8 @@ use crate::disk::schema::VOICES;
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::state::changes::Changes;
 use bulkmark_counts::state::counts::Counts;
-use bulkmark_counts::state::voices::{Told, VoiceKey, Voices, Word};
+use bulkmark_counts::state::voices::Voices;
+use bulkmark_counts::state::words::{Told, VoiceKey, Word};
 use bulkmark_types::{ReporterId, Signature};
 use redb::{ReadableTable, WriteTransaction};
 

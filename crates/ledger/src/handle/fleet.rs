@@ -13,7 +13,6 @@ use bulkmark_counts::settings::Settings;
 use bulkmark_counts::state::fleet::assembly::FleetAssembly;
 use bulkmark_counts::state::fleet::draft::{Batched, Drafted, Terms, draft};
 use bulkmark_counts::state::merged::Applied;
-use bulkmark_counts::state::roles::State;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -76,10 +75,7 @@ impl Ledger {
             Err(e) => return Ok(Err(StepRefusal::Junk(e.to_string()))),
         };
         let new = name()?;
-        self.ask_role(move |state: &mut State| {
-            state.cache().map(|cache| cache.apply_step(&step.1, bytes, place, now, new))
-        })
-        .await
+        self.ask_cache(move |cache| cache.apply_step(&step.1, bytes, place, now, new)).await
     }
 
     /// The step that would follow, of as many of these batches, from the first on, as it has room for; they are in the order of their
@@ -126,10 +122,7 @@ impl Ledger {
         begin: bool,
         bulk_from: u32,
     ) -> Result<Vec<FleetBatch>, LedgerError> {
-        let work = move |state: &mut State| {
-            state.cache().map(|cache| cache.for_fleet(after, most, begin, bulk_from))
-        };
-        let carried = self.ask_role(work).await?;
+        let carried = self.ask_cache(move |cache| cache.for_fleet(after, most, begin, bulk_from)).await?;
         let batch = carried.into_iter().map(|carried| FleetBatch {
             spool: carried.spool,
             number: carried.number,
@@ -188,10 +181,7 @@ impl Ledger {
             return Ok(Ok(Applied::Known));
         }
         let new = name()?;
-        self.ask_role(move |state: &mut State| {
-            state.cache().map(|cache| cache.adopt_fleet(snapshot, forked, new))
-        })
-        .await
+        self.ask_cache(move |cache| cache.adopt_fleet(snapshot, forked, new)).await
     }
 
     /// Writes all cells down.

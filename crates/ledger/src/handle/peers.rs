@@ -9,13 +9,14 @@ use bulkmark_counts::history::update::Update;
 use bulkmark_counts::history::vector::{Origin, Vector};
 use bulkmark_counts::state::merged::Applied;
 use bulkmark_counts::state::roles::State;
+use bulkmark_counts::state::server::Server;
 use bulkmark_filter::ParameterError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Why a server cannot go on: memory and file must be made to agree again.
-fn broken(state: &mut State, error: &ParameterError) {
-    state.counts_mut().broken = Some(format!("a new origin could not begin: {error}"));
+fn broken(server: &mut Server, error: &ParameterError) {
+    server.counts.broken = Some(format!("a new origin could not begin: {error}"));
 }
 
 impl Ledger {
@@ -31,12 +32,10 @@ impl Ledger {
     /// When what follows from it is not on disk.
     pub async fn hear(&self, peer: String, theirs: Vector, now: u64) -> Result<(), LedgerError> {
         let new = Origin(name()?);
-        let work = move |state: &mut State| {
-            let heard = state.server()?.hear(&peer, &theirs, now, new);
-            heard.unwrap_or_else(|e| broken(state, &e));
-            Ok(())
+        let work = move |server: &mut Server| {
+            server.hear(&peer, &theirs, now, new).unwrap_or_else(|e| broken(server, &e));
         };
-        self.ask_role(work).await
+        self.ask_server(work).await
     }
 
     /// Waits for peers no longer. Returns those that said nothing since the start; none when nothing waits.
@@ -45,14 +44,13 @@ impl Ledger {
     /// When that is not on disk.
     pub async fn go_on(&self, now: u64) -> Result<Option<Vec<String>>, LedgerError> {
         let new = Origin(name()?);
-        let work = move |state: &mut State| {
-            let went_on = state.server()?.go_on(now, new);
-            Ok(went_on.unwrap_or_else(|e| {
-                broken(state, &e);
+        let work = move |server: &mut Server| {
+            server.go_on(now, new).unwrap_or_else(|e| {
+                broken(server, &e);
                 None
-            }))
+            })
         };
-        self.ask_role(work).await
+        self.ask_server(work).await
     }
 
     /// From now on updates are kept for other servers, too.
@@ -69,7 +67,7 @@ impl Ledger {
     /// # Errors
     /// When that is not on disk.
     pub async fn pass_over(&self, past: Vec<Past>, now: u64) -> Result<(), LedgerError> {
-        self.ask_role(move |state| state.server().map(|server| server.pass_over(&past, now))).await
+        self.ask_server(move |server| server.pass_over(&past, now)).await
     }
 
     /// Applies updates one after another, in one commit, up to the first that cannot be applied. Whether any of them was new.
@@ -82,18 +80,14 @@ impl Ledger {
         now: u64,
     ) -> Result<Result<bool, Refusal>, LedgerError> {
         let new = Origin(name()?);
-        let work = move |state: &mut State| {
-            let server = state.server()?;
+        let work = move |server: &mut Server| {
             let mut any = false;
             for (update, bytes) in updates {
-                match server.apply(&update, bytes, now, new) {
-                    Ok(applied) => any |= applied == Applied::New,
-                    Err(refusal) => return Ok(Err(refusal)),
-                }
+                any |= server.apply(&update, bytes, now, new)? == Applied::New;
             }
-            Ok(Ok(any))
+            Ok(any)
         };
-        self.ask_role(work).await
+        self.ask_server(work).await
     }
 
     /// Whether a snapshot of what `theirs` says could be taken.

@@ -13,7 +13,7 @@ use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
 /// One window that is added to.
-struct Held {
+struct ClientWindow {
     /// Cells that were raised, with all that they would hold.
     raised: BTreeMap<usize, u32>,
     /// About how many signatures there are.
@@ -27,7 +27,7 @@ pub(super) struct ClientDraft<'a> {
     capacity: u32,
     /// Where an element has its cells; it is empty.
     shape: Sparse,
-    windows: BTreeMap<Window, Held>,
+    windows: BTreeMap<Window, ClientWindow>,
 }
 
 impl<'a> ClientDraft<'a> {
@@ -73,14 +73,14 @@ impl<'a> ClientDraft<'a> {
         }
     }
 
-    fn window(&mut self, window: Window) -> &mut Held {
+    fn window(&mut self, window: Window) -> &mut ClientWindow {
         let Self { layer, shape, windows, .. } = self;
         windows.entry(window).or_insert_with(|| {
             let used =
                 layer.and_then(|layer| layer.windows.get(&window)).map_or(0, |held| held.filter.used());
             let blocks = shape.blocks();
             let fill = used as f64 / (blocks * CELLS_PER_BLOCK) as f64;
-            Held { raised: BTreeMap::new(), distinct: estimate(fill, blocks) }
+            ClientWindow { raised: BTreeMap::new(), distinct: estimate(fill, blocks) }
         })
     }
 
@@ -121,7 +121,7 @@ impl<'a> ClientDraft<'a> {
 
     /// What all windows grow by.
     pub(super) fn parts(&self) -> Vec<Part> {
-        let of = |(&window, held): (&Window, &Held)| {
+        let of = |(&window, held): (&Window, &ClientWindow)| {
             let grown = held.raised.iter().map(|(&cell, &value)| (cell, value - self.before(window, cell)));
             let delta = Delta::from_changes(self.shape.blocks(), grown).ok()?;
             (!delta.is_empty()).then_some(Part { window, capacity: self.capacity, slice: 0, delta })

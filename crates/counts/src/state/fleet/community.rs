@@ -32,7 +32,7 @@ pub(super) fn estimate(fill: f64, blocks: usize) -> u64 {
 }
 
 /// The slices of one window that are added to.
-struct Row<'a> {
+struct CommunityWindow<'a> {
     /// The number of the first of them.
     first: u32,
     slices: Vec<Draft<'a>>,
@@ -44,7 +44,7 @@ struct Row<'a> {
 pub(super) struct CommunityDraft<'a> {
     merged: &'a MergedCounts,
     capacity: u32,
-    rows: BTreeMap<Window, Row<'a>>,
+    rows: BTreeMap<Window, CommunityWindow<'a>>,
 }
 
 impl<'a> CommunityDraft<'a> {
@@ -89,16 +89,16 @@ impl<'a> CommunityDraft<'a> {
     }
 
     /// The newest slice of a window; none yet where there is nothing.
-    fn begin(&self, window: Window) -> Result<Row<'a>, ParameterError> {
+    fn begin(&self, window: Window) -> Result<CommunityWindow<'a>, ParameterError> {
         let slices = self.slices(window);
         let Some(newest) = slices.last() else {
-            return Ok(Row { first: 0, slices: Vec::new(), room: 0 });
+            return Ok(CommunityWindow { first: 0, slices: Vec::new(), room: 0 });
         };
         let first = u32::try_from(slices.len() - 1).unwrap_or(MAX_SLICES);
         let (capacity, blocks) = Scaling::<Refined>::shape(capacity_of(window, self.capacity), first);
         let room =
             u64::from(capacity / share_of(window)).saturating_sub(estimate(newest.gauge(1).fill, blocks));
-        Ok(Row { first, slices: vec![Draft::of(newest)], room })
+        Ok(CommunityWindow { first, slices: vec![Draft::of(newest)], room })
     }
 
     /// By how much a signature's count grows, window by window.
@@ -116,7 +116,7 @@ impl<'a> CommunityDraft<'a> {
 
     /// What all of them grow by.
     pub(super) fn parts(&self) -> Vec<Part> {
-        let of = |(&window, row): (&Window, &Row<'a>)| -> Vec<Part> {
+        let of = |(&window, row): (&Window, &CommunityWindow<'a>)| -> Vec<Part> {
             let deltas = (row.first..).zip(row.slices.iter().map(Draft::delta));
             let deltas = deltas.filter(|(_, delta)| !delta.is_empty());
             let capacity = capacity_of(window, self.capacity);

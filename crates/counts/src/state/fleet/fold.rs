@@ -8,7 +8,7 @@ use crate::history::step::{Step, StepHead};
 use crate::history::update::{Scope, Update};
 use crate::history::vector::{Chain, Origin};
 use crate::settings::Settings;
-use crate::state::fleet::keeps::Kept;
+use crate::state::fleet::keeps::Folded;
 use crate::state::fleet::marks::Marks;
 use crate::state::held::Held;
 use crate::state::merged::{Applied, MergedCounts};
@@ -39,7 +39,7 @@ impl Fleet {
     /// [`StepRefusal`]; nothing is changed then.
     pub fn apply(
         &mut self,
-        Kept { merged, held, keeps }: Kept<'_>,
+        Folded { merged, held, keeps }: Folded<'_>,
         step: &Step,
         bytes: &[u8],
         place: u64,

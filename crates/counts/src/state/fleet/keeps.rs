@@ -45,7 +45,7 @@ impl Keeps {
 }
 
 /// The counts that steps are added to.
-pub struct Kept<'a> {
+pub struct Folded<'a> {
     pub(crate) merged: &'a mut MergedCounts,
     pub(crate) held: &'a mut Held,
     pub(crate) keeps: Keeps,

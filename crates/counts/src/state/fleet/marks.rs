@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A spool, and the step that changed its mark last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownMark {
     /// The version of the step that set it last.
     pub at: u64,
     /// The batches of the spool that are counted.
@@ -18,7 +18,7 @@ pub struct Known {
 /// By client, which the log proves, and then by spool. So nobody can speak for another one's spool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
-    clients: BTreeMap<String, BTreeMap<u64, Known>>,
+    clients: BTreeMap<String, BTreeMap<u64, KnownMark>>,
     /// Those that are not on disk as they are.
     dirty: BTreeSet<(String, u64)>,
 }
@@ -28,19 +28,19 @@ impl Marks {
         Some(&self.known(client, spool)?.mark)
     }
 
-    pub(crate) fn known(&self, client: &str, spool: u64) -> Option<&Known> {
+    pub(crate) fn known(&self, client: &str, spool: u64) -> Option<&KnownMark> {
         self.clients.get(client)?.get(&spool)
     }
 
     /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, u64, &Known)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64, &KnownMark)> {
         self.clients
             .iter()
             .flat_map(|(client, spools)| spools.iter().map(move |(&spool, known)| (&**client, spool, known)))
     }
 
     /// Puts one back that was read.
-    pub fn restore(&mut self, client: String, spool: u64, known: Known) {
+    pub fn restore(&mut self, client: String, spool: u64, known: KnownMark) {
         self.clients.entry(client).or_default().insert(spool, known);
     }
 
@@ -58,7 +58,7 @@ impl Marks {
         for (client, new) in marks {
             let spools = self.clients.entry(client.clone()).or_default();
             for (&spool, mark) in new {
-                spools.insert(spool, Known { at: version, mark: mark.clone() });
+                spools.insert(spool, KnownMark { at: version, mark: mark.clone() });
                 self.dirty.insert((client.clone(), spool));
             }
             let mut oldest: Vec<_> = spools.iter().map(|(&spool, known)| (known.at, spool)).collect();
@@ -72,7 +72,7 @@ impl Marks {
     }
 
     /// Those that are to be written, or taken out.
-    pub fn dirty(&self) -> impl Iterator<Item = (&str, u64, Option<&Known>)> {
+    pub fn dirty(&self) -> impl Iterator<Item = (&str, u64, Option<&KnownMark>)> {
         self.dirty.iter().map(|(client, spool)| (&**client, *spool, self.known(client, *spool)))
     }
 

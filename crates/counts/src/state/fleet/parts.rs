@@ -11,7 +11,7 @@ use crate::history::sealed::{OtherForm, seal, unseal};
 use crate::history::spool_mark::SpoolMark;
 use crate::history::step::{MAX_STEP, take_name};
 use crate::history::vector::{Chain, Origin, Vector};
-use crate::state::fleet::marks::Known;
+use crate::state::fleet::marks::KnownMark;
 
 /// The kind of a part, and the version of its form.
 const MAGIC: &[u8; 5] = b"BMFP\x01";
@@ -59,7 +59,7 @@ pub enum Entry {
         /// The random number of the spool.
         spool: u64,
         /// Its mark, and since which step.
-        known: Known,
+        known: KnownMark,
     },
     /// A part of the list of bulk.
     Bulk(Section),
@@ -118,7 +118,7 @@ impl Entry {
                 let (spool, at) = (fields.u64()?, fields.u64()?);
                 let mark = SpoolMark::decode(&mut fields)?;
                 let (Some(client), Some(mark)) = (client, mark) else { return Ok(None) };
-                Self::Mark { client, spool, known: Known { at, mark } }
+                Self::Mark { client, spool, known: KnownMark { at, mark } }
             }
             3 => Self::End { rows: fields.u64()?, marks: fields.u64()? },
             4 => match Section::decode(&mut fields.0, MAX_ENTRIES) {
@@ -251,7 +251,7 @@ mod tests {
         };
         vec![
             Entry::Head(head),
-            Entry::Mark { client: "mx1".to_owned(), spool: 8, known: Known { at: 7, mark } },
+            Entry::Mark { client: "mx1".to_owned(), spool: 8, known: KnownMark { at: 7, mark } },
             Entry::Bulk(section),
             Entry::Thin { marks: 1, sections: 1, bound: 10 },
             row(0, 100),

@@ -21,7 +21,7 @@ pub struct Trimmed {
 }
 
 /// Reports at the front: those of a batch, or that are in none.
-struct Part {
+struct Stretch {
     reports: Range<u64>,
     is_batch: bool,
 }
@@ -39,7 +39,7 @@ impl Spool {
         let first = end - kept as u64;
         let (mut stays, mut batches) = (VecDeque::with_capacity(kept), VecDeque::new());
         let mut inherited = self.inherited.end();
-        for Part { reports, is_batch } in parts {
+        for Stretch { reports, is_batch } in parts {
             let batch = if is_batch { self.batches.pop_front() } else { None };
             let is_counted = batch.as_ref().is_some_and(|batch| batch.included);
             let start = first + stays.len() as u64;
@@ -79,8 +79,8 @@ impl Spool {
         most: usize,
         since: u64,
         keeps: impl Fn(&Waiting) -> bool,
-    ) -> (Vec<Part>, u64, usize) {
-        let (mut parts, mut at, mut kept): (Vec<Part>, u64, usize) = (Vec::new(), self.first, 0);
+    ) -> (Vec<Stretch>, u64, usize) {
+        let (mut parts, mut at, mut kept): (Vec<Stretch>, u64, usize) = (Vec::new(), self.first, 0);
         let mut batches = self.batches.iter().peekable();
         loop {
             let passed = self.places(&(self.first..at)).len();
@@ -96,7 +96,7 @@ impl Spool {
             at = reports.end;
             match parts.last_mut().filter(|part| !part.is_batch && batch.is_none()) {
                 Some(part) => part.reports.end = at,
-                None => parts.push(Part { reports, is_batch: batch.is_some() }),
+                None => parts.push(Stretch { reports, is_batch: batch.is_some() }),
             }
         }
         (parts, at, kept)

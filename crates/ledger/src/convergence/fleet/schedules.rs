@@ -24,7 +24,7 @@ use super::world::{Made, SHARED, World};
 use bulkmark_counts::settings::Role;
 use bulkmark_counts::state::changes::Expired;
 use bulkmark_counts::state::fleet::keeps::Keeps;
-use bulkmark_counts::state::fleet::marks::Known;
+use bulkmark_counts::state::fleet::marks::KnownMark;
 use bulkmark_counts::state::teller::bound_for;
 use bulkmark_types::{Signature, UNIT};
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ fn newcomer(world: &World) -> Member {
 }
 
 /// What a member knows of the spools.
-fn marks(member: &Member) -> Vec<(String, u64, Known)> {
+fn marks(member: &Member) -> Vec<(String, u64, KnownMark)> {
     let marks = member.node.view().counts().fleet.marks.iter();
     marks.map(|(client, spool, known)| (client.to_owned(), spool, known.clone())).collect()
 }

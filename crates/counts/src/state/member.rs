@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! One limited client: the cells that it raised, how much further it may raise them, and the updates that tell others.
+
+use crate::history::update::{Part, Scope, Update};
+use crate::history::vector::{Mark, Origin};
+use crate::history::window::{Calendar, Window};
+use crate::state::layer::{Layer, LayerWindow};
+use crate::state::oddity::Oddity;
+use bulkmark_filter::{Delta, ParameterError};
+use bulkmark_types::Signature;
+use std::collections::BTreeMap;
+
+/// Reports of one signature.
+pub struct Reported {
+    /// The window in which it was seen.
+    pub window: Window,
+    /// The signature.
+    pub signature: Signature,
+    /// How often it was seen.
+    pub times: u32,
+}
+
+/// One client.
+pub struct Member {
+    /// The origin under which its updates are made.
+    pub origin: Origin,
+    /// Where its history stands.
+    pub mark: Mark,
+    /// The origins that it had before this server began anew. What they brought counts as brought.
+    pub former: Vec<Origin>,
+    /// The size of its filters.
+    pub capacity: u32,
+    /// The cells that it raised.
+    pub layer: Layer,
+    /// What its cells grew by since the last update.
+    growth: BTreeMap<Window, BTreeMap<usize, u32>>,
+    /// The reports that they grew by.
+    since: Vec<Reported>,
+    looked_at: Look,
+}
+
+/// The last look at the cells of a window.
+struct Look {
+    window: Window,
+    /// Signatures that the window had then.
+    distinct: u64,
+    odd: Option<Oddity>,
+}
+
+/// A look at the cells takes as long as they are many. So they are looked at again when there are a quarter more signatures.
+const LOOK_AGAIN: u64 = 4;
+
+impl Member {
+    /// A client with an empty layer.
+    pub const fn new(origin: Origin, mark: Mark, former: Vec<Origin>, capacity: u32) -> Self {
+        let layer = Layer { windows: BTreeMap::new() };
+        let looked_at = Look { window: Window { start: 0, length: 0 }, distinct: 0, odd: None };
+        Self { origin, mark, former, capacity, layer, growth: BTreeMap::new(), since: Vec::new(), looked_at }
+    }
+
+    /// How many of `times` reports it may bring, when no cell may hold more than `most` over all windows, and `elsewhere` is what
+    /// a cell holds from it that is not in its layer.
+    pub fn allowed(
+        &self,
+        calendar: Calendar,
+        window: Window,
+        (signature, times): (Signature, u32),
+        most: u32,
+        now: u64,
+        elsewhere: impl Fn(usize) -> u32,
+    ) -> Result<u32, ParameterError> {
+        let empty;
+        let filter = match self.layer.windows.get(&window) {
+            Some(held) => &held.filter,
+            None => {
+                empty = LayerWindow::new(self.capacity)?;
+                &empty.filter
+            }
+        };
+        let (mut count, mut reach) = (u32::MAX, u32::MAX);
+        for cell in filter.cells_of(signature.bits()) {
+            let here = filter.get(cell);
+            let others = self.layer.sum(calendar, window, cell, now).saturating_sub(here) + elsewhere(cell);
+            count = count.min(here);
+            reach = reach.min(here.max(most.saturating_sub(others)));
+        }
+        Ok(times.min(reach.saturating_sub(count)))
+    }
+
+    /// Adds reports: raises the smallest cells (H1), each once (H2). `records` says whether that is to be in the next update.
+    pub fn add(
+        &mut self,
+        window: Window,
+        signature: Signature,
+        times: u32,
+        records: bool,
+    ) -> Result<(), ParameterError> {
+        let held = self.layer.window_mut(window, self.capacity)?;
+        let count = held.filter.count(signature.bits());
+        held.distinct += u64::from(count == 0);
+        let target = count.saturating_add(times);
+        for cell in held.filter.cells_of(signature.bits()) {
+            let by = target.saturating_sub(held.filter.get(cell));
+            if by > 0 {
+                held.raise(cell, by);
+                if records {
+                    *self.growth.entry(window).or_default().entry(cell).or_default() += by;
+                }
+            }
+        }
+        if records {
+            self.since.push(Reported { window, signature, times });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_grown(&self) -> bool {
+        !self.growth.is_empty()
+    }
+
+    /// Cells that grew since the last update.
+    pub(super) fn grown_cells(&self) -> usize {
+        self.growth.values().map(BTreeMap::len).sum()
+    }
+
+    /// What is strange about its signatures in the newest window.
+    pub const fn odd(&self) -> Option<Oddity> {
+        self.looked_at.odd
+    }
+
+    /// Looks at what it brought in the newest window. What is strange there is returned once.
+    pub(super) fn look(&mut self) -> Option<Oddity> {
+        let mut newest = self.layer.windows.iter().rev();
+        let (&window, held) = newest.find(|(window, _)| !window.is_of_people())?;
+        let before = &self.looked_at;
+        if window == before.window && held.distinct < before.distinct + before.distinct.div_ceil(LOOK_AGAIN) {
+            return None;
+        }
+        let (odd, was_odd) = (held.oddity(), before.odd.is_some());
+        self.looked_at = Look { window, distinct: held.distinct, odd };
+        odd.filter(|_| !was_odd)
+    }
+
+    /// What it grew by since the last update, as the next one with its bytes; none when nothing was added.
+    pub fn cut(&mut self) -> Option<(Update, Vec<u8>)> {
+        let parts: Vec<Part> = std::mem::take(&mut self.growth)
+            .into_iter()
+            .filter_map(|(window, cells)| {
+                let blocks = self.layer.windows.get(&window)?.filter.blocks();
+                let delta = Delta::from_changes(blocks, cells).ok()?;
+                Some(Part { window, capacity: self.capacity, slice: 0, delta })
+            })
+            .collect();
+        self.since.clear();
+        (!parts.is_empty()).then(|| self.publish(Scope::Client, parts))
+    }
+
+    /// The update that takes all back.
+    pub fn withdraw(&mut self) -> (Update, Vec<u8>) {
+        self.publish(Scope::Withdrawn, Vec::new())
+    }
+
+    fn publish(&mut self, scope: Scope, parts: Vec<Part>) -> (Update, Vec<u8>) {
+        let version = self.mark.version + 1;
+        let update = Update { origin: self.origin, version, before: self.mark.chain, scope, parts };
+        let bytes = update.encode();
+        self.mark = update.mark(&bytes);
+        (update, bytes)
+    }
+
+    /// Its layer as others know it, without what it grew by since the last update; and the reports by which it grew.
+    pub fn into_told(mut self) -> Result<(Layer, Vec<Reported>), ParameterError> {
+        for (window, grown) in &self.growth {
+            let Some(held) = self.layer.windows.remove(window) else { continue };
+            let told = self.layer.window_mut(*window, self.capacity)?;
+            for (cell, value) in held.filter.delta(0..held.filter.blocks()).changes() {
+                told.raise(cell, value.saturating_sub(grown.get(&cell).copied().unwrap_or(0)));
+            }
+        }
+        Ok((self.layer, self.since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use proptest::prelude::*;
+    use std::num::NonZeroU32;
+
+    const DAY: u64 = 86_400;
+    const NOW: u64 = 20_000 * DAY + 1000;
+    const MOST: u32 = 5;
+
+    fn settings() -> Settings {
+        Settings { capacity: NonZeroU32::new(40).unwrap(), ..Settings::default() }
+    }
+
+    fn calendar() -> Calendar {
+        Calendar::new(&settings())
+    }
+
+    /// As the server does it.
+    fn report(member: &mut Member, signature: Signature, times: u32, now: u64) -> u32 {
+        let window = calendar().at(now);
+        let allowed = member.allowed(calendar(), window, (signature, times), MOST, now, |_| 0).unwrap();
+        if allowed > 0 {
+            member.add(window, signature, allowed, true).unwrap();
+        }
+        allowed
+    }
+
+    fn member() -> Member {
+        Member::new(Origin(1), Mark::default(), Vec::new(), settings().capacity.get())
+    }
+
+    proptest! {
+        /// Whatever signatures a client makes up, on whatever days: no count rises by more than its limit, and no cell either.
+        /// The filter is so small that all of them meet.
+        #[test]
+        fn no_count_rises_above_the_limit(
+            reports in prop::collection::vec((any::<[u8; 16]>(), 1u32..9, 0u64..7), 0..300),
+            victims in prop::collection::vec(any::<[u8; 16]>(), 20),
+        ) {
+            let mut member = member();
+            let mut days: Vec<_> = reports;
+            days.sort_by_key(|&(_, _, day)| day);
+            for (bytes, times, day) in days {
+                report(&mut member, Signature::from_bytes(bytes), times, NOW + day * DAY);
+            }
+            let now = NOW + 6 * DAY;
+            for victim in victims {
+                prop_assert!(member.layer.count(calendar(), Signature::from_bytes(victim), now) <= MOST);
+            }
+            for cell in 0..settings().capacity.get() as usize * 10 {
+                prop_assert!(member.layer.sum(calendar(), calendar().at(now), cell, now) <= MOST);
+            }
+        }
+
+        /// As long as it has room, a client brings what it may, and its count is never below that.
+        #[test]
+        fn what_is_allowed_is_counted(
+            reports in prop::collection::vec((0u8..6, 1u32..4, 0u64..7), 0..30),
+        ) {
+            let (mut member, mut brought) = (member(), BTreeMap::<u8, u32>::new());
+            let mut days = reports;
+            days.sort_by_key(|&(_, _, day)| day);
+            for (n, times, day) in days {
+                let signature = Signature::from_bytes([n.wrapping_mul(41).wrapping_add(7); 16]);
+                *brought.entry(n).or_default() += report(&mut member, signature, times, NOW + day * DAY);
+            }
+            for (n, brought) in brought {
+                let signature = Signature::from_bytes([n.wrapping_mul(41).wrapping_add(7); 16]);
+                prop_assert!(member.layer.count(calendar(), signature, NOW + 6 * DAY) >= brought);
+            }
+        }
+
+        /// What others hear makes the same layer.
+        #[test]
+        fn updates_tell_all(rounds in prop::collection::vec(prop::collection::vec((any::<[u8; 16]>(), 1u32..9), 0..20), 0..6)) {
+            let (mut member, mut held) = (member(), Layer::default());
+            for round in rounds {
+                for (bytes, times) in round {
+                    report(&mut member, Signature::from_bytes(bytes), times, NOW);
+                }
+                if let Some((update, bytes)) = member.cut() {
+                    let read = Update::decode(&bytes).unwrap();
+                    prop_assert_eq!(&read, &update);
+                    for part in &read.parts {
+                        held.window_mut(part.window, part.capacity).unwrap().apply(&part.delta).unwrap();
+                    }
+                }
+            }
+            let parts = |layer: &Layer| -> Vec<_> { layer.windows.values().map(|held| held.part(0)).collect() };
+            prop_assert_eq!(parts(&held), parts(&member.layer));
+        }
+    }
+
+    /// In another window the client begins nothing anew; only when a window is over is there room again.
+    #[test]
+    fn the_limit_is_for_the_whole_retention() {
+        let (mut member, signature) = (member(), Signature::from_bytes([7; 16]));
+        let days: Vec<_> = (0..8).map(|day| report(&mut member, signature, 3, NOW + day * DAY)).collect();
+        assert_eq!(days, [3, 2, 0, 0, 0, 0, 0, 3]);
+    }
+}
