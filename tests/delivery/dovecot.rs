@@ -298,17 +298,26 @@ fn who_moves_mail_into_junk_nominates_it_and_out_of_it_revokes() {
     });
 }
 
+/// Pigeonhole 0.5.19 waits so long for the socket of a program (5 seconds are meant), and fails then. On a busy machine one of
+/// thousands does.
+const TOO_SLOW: &str = "Connection timed out (> 5 msecs)";
+
 /// Who moves thousands of messages by one command has them all moved, and is heard of as many as may be in a day. The milter's log tells that
 /// once, Dovecot's of no error; what was heard can be taken back by moving it back, also by who said enough. `BULKMARK_MOVED` says how many.
 #[test]
 fn who_moves_thousands_at_once_has_them_moved_and_is_told_of_once() {
+    assert!((0..10).any(|_| move_thousands()), "Pigeonhole never reaches the program in time");
+}
+
+/// None of it is told where Pigeonhole was too slow.
+fn move_thousands() -> bool {
     const HEARD: usize = 2000;
     let moved =
         std::env::var("BULKMARK_MOVED").map_or(2500, |number| number.parse().expect("BULKMARK_MOVED"));
     let mut site = Site::new(&format!("{STATUS}[people]\nnew-reporter = 1.0\n"));
     site.listen = format!("inet:127.0.0.1:{}", free_port());
     let daemon = milter(&site);
-    let Some(dovecot) = Dovecot::start(&site) else { return };
+    let Some(dovecot) = Dovecot::start(&site) else { return true };
     let mut anna = dovecot.user("anna");
     // Thousands of programs take their time.
     anna.stream
@@ -322,6 +331,9 @@ fn who_moves_thousands_at_once_has_them_moved_and_is_told_of_once() {
     anna.move_all("INBOX", "Junk");
     println!("{moved} messages were moved in {:.1} s", began.elapsed().as_secs_f64());
     assert_eq!((anna.count("INBOX"), anna.count("Junk")), (0, moved));
+    if dovecot.log().contains(TOO_SLOW) {
+        return false;
+    }
     assert!(!dovecot.log().contains("Error"), "{}", dovecot.log());
     let lines = |of: &str| daemon.log.lines().into_iter().filter(|line| line.contains(of)).count();
     daemon.log.wait_for(0, " of 2000 messages today; ");
@@ -343,6 +355,7 @@ fn who_moves_thousands_at_once_has_them_moved_and_is_told_of_once() {
     assert_eq!(weights, [false, false, true]);
     assert_eq!(over(), (moved - HEARD) as f64);
     assert!(!dovecot.log().contains("Error"), "{}", dovecot.log());
+    true
 }
 
 /// Waits until a mail server's `check` tells this weight.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The daemon behind a real Postfix and behind a real Sendmail: what senders are told, and what recipients get.
+//! The daemon behind real mail servers, and miltertest, which plays one: what senders are told, and what recipients get.
 //!
 //! Each test has a mail server and a daemon of its own. Clients come from elsewhere, since mail from loopback is exempt: to
 //! Postfix they say so by XCLIENT; for Sendmail they have other addresses of loopback, and the daemon does not exempt these.

@@ -15,7 +15,7 @@
     clippy::pedantic,
     reason = "of the study a part is used here"
 )]
-mod model;
+mod study;
 
 use bulkmark_mail::RawMessage;
 use bulkmark_signature::signatures;
@@ -26,14 +26,14 @@ use bulkmark_testing::server::Server;
 use bulkmark_testing::{Daemon, Site, status, wait_until};
 use bulkmark_types::{FederationKey, Signature};
 use bulkmark_verdict::{Inquiry, Mode, Question};
-use model::law::Law;
-use model::plan;
-use model::sample::{Dealt, Whole, whole};
-use model::traffic::Traffic;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use study::law::Law;
+use study::plan;
+use study::sample::{Dealt, Whole, whole};
+use study::traffic::Traffic;
 
 /// Mailings, and how often the largest comes.
 const MAILINGS: u32 = 700;

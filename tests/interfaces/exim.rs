@@ -125,7 +125,7 @@ fn the_dcc_condition_refuses_bulk() {
     for part in [OUTSIDE, "from=<s@example.org>", "nrcpt=2"] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    let inbox = exim.inbox(10);
+    let inbox = exim.inbox(19);
     let fields: Vec<_> = inbox.lines().filter(|line| line.starts_with("X-DCC-bulkmark-Metrics: ")).collect();
     for n in [2, 18, 19] {
         let counts = format!("; Body={n} Fuz1=");

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Merging and deltas: several writers, one view, never below the truth; and coded bytes of any origin.
 
-mod common;
-
+use crate::random::{Random, element};
 use bulkmark_filter::{Counting, Delta, Merged, Refined};
-use common::random::{Random, element};
 use proptest::prelude::*;
 use std::collections::HashMap;
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The cells of an element: all are inside the filter, and all can be reached.
 
-mod common;
-
+use crate::random::element;
 use bulkmark_filter::{CELLS_PER_BLOCK, Probe};
-use common::random::element;
 use md5::Md5;
 use proptest::prelude::*;
 use sha1::{Digest, Sha1};

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The gauge, held against what strange elements find.
 
-mod common;
-
+use crate::random::element;
 use bulkmark_filter::{Counting, Gauge, Merged, Refined};
-use common::random::element;
 
 /// The estimate is what strange elements find, in a filter so crowded that many are taken for bulk.
 #[test]

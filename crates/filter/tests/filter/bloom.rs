@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The Bloom filter and the pair of filters for nominations, against sets.
 
-mod common;
-
+use crate::random::element;
 use bulkmark_filter::{Bloom, Nominations, ParameterError};
-use common::random::element;
 use proptest::prelude::*;
 use std::collections::HashSet;
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The filters from outside: what they find, how they are merged, compared and measured, and which parameters they take.
+
+mod bloom;
+mod gauge;
+mod merge;
+mod parameters;
+mod probe;
+#[path = "../common/random.rs"]
+#[allow(unreachable_pub, dead_code, reason = "each that uses it uses a part")]
+mod random;
