@@ -269,7 +269,6 @@ impl Seat {
     }
 
     /// Is done when it has to leave.
-    #[must_use]
     pub fn sent_away(&self) -> OwnedNotified {
         Arc::clone(&self.member.close).notified_owned()
     }
