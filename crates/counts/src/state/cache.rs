@@ -12,13 +12,12 @@ use crate::state::fleet::assembly::Assembled;
 use crate::state::fleet::fold::check_like;
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::receipts::Receipt;
-use crate::state::report::Report;
+use crate::state::report::{Addition, Report};
 use crate::state::retries::Retries;
 use crate::state::saying::{Said, Saying};
 use crate::state::spool::fleet::Sent;
 use crate::state::spool::{Dropped, Outgoing, Spool, Trimmed, Waiting};
 use crate::state::trusted::Known;
-use bulkmark_types::Signature;
 use std::sync::Arc;
 
 /// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over; beside that, its
@@ -37,19 +36,17 @@ impl Cache {
     pub fn report(&mut self, report: &Report) {
         self.counts.clock = report.now;
         let again = self.retries.again(&mut self.counts.changes, report);
-        for addition in report.additions(again) {
-            self.add(addition, report.now);
-        }
+        report.additions(again).for_each(|addition| self.add(addition, report.now));
     }
 
     /// Puts what somebody says into the spool, or counts it here, in the same way.
     pub fn say(&mut self, saying: &Saying, known: &[Known]) -> Said {
         let (said, raise) = self.counts.hear(saying, known);
-        raise.into_iter().for_each(|raise| self.add(raise, saying.now));
+        raise.into_iter().for_each(|addition| self.add(addition, saying.now));
         said
     }
 
-    fn add(&mut self, (signature, times, shared): (Signature, u32, bool), now: u64) {
+    fn add(&mut self, Addition { signature, times, shared }: Addition, now: u64) {
         if shared {
             let waiting = Waiting { signature, times, at: now };
             self.spool.push(waiting);

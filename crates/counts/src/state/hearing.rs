@@ -4,6 +4,7 @@
 use crate::state::cases::Case;
 use crate::state::changes::Changes;
 use crate::state::counts::Counts;
+use crate::state::report::Addition;
 use crate::state::roles::{State, WrongRole};
 use crate::state::saying::{Nominated, Said, Saying};
 use crate::state::spool::Waiting;
@@ -120,7 +121,7 @@ impl State {
 impl Counts {
     /// Notes what somebody says, of whose signatures so much is known, and returns what is to be counted for it: tagged signatures, by
     /// how much, and whether others are told.
-    pub fn hear(&mut self, saying: &Saying, known: &[Known]) -> (Said, Vec<(Signature, u32, bool)>) {
+    pub fn hear(&mut self, saying: &Saying, known: &[Known]) -> (Said, Vec<Addition>) {
         self.clock = saying.now;
         let Self { voices, cases, trust, changes, .. } = self;
         trust.weighing = saying.weighing;

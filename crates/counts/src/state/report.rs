@@ -42,20 +42,35 @@ pub enum Shared {
     Nothing,
 }
 
+/// A signature that a report, or a user's word, adds to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addition {
+    /// The signature, tagged where it is a word.
+    pub signature: Signature,
+    /// How often it is added.
+    pub times: u32,
+    /// Whether it goes to other servers.
+    pub shared: bool,
+}
+
 impl Report {
-    /// What is added, and how often, when so many of its times are those of a message that comes again; and whether it goes to other
-    /// servers.
-    pub fn additions(&self, again: u32) -> impl Iterator<Item = (Signature, u32, bool)> {
+    /// The additions of a report when so many of its times are those of a message that comes again.
+    pub fn additions(&self, again: u32) -> impl Iterator<Item = Addition> {
         let each = self.times.saturating_sub(again);
         let once = u32::from(self.times > 0 && again == 0);
         let exact = self.shared == Shared::All;
         let near = self.shared != Shared::Nothing;
-        let all = self.signatures.iter().map(move |&signature| (signature, each, exact));
-        let all = all.chain(self.once.iter().map(move |&signature| (signature, once, near)));
+        let all =
+            self.signatures.iter().map(move |&signature| Addition { signature, times: each, shared: exact });
+        let all = all.chain(self.once.iter().map(move |&signature| Addition {
+            signature,
+            times: once,
+            shared: near,
+        }));
         let also = if each > 0 { &self.also[..] } else { &[] };
-        let also_shared = if self.also_exact { exact } else { near };
-        let also = also.iter().map(move |&(signature, times)| (signature, times, also_shared));
-        all.chain(also).filter(|&(_, times, _)| times > 0)
+        let shared = if self.also_exact { exact } else { near };
+        let also = also.iter().map(move |&(signature, times)| Addition { signature, times, shared });
+        all.chain(also).filter(|addition| addition.times > 0)
     }
 
     /// What it asks for: the counts of these, in this order, are the answer.
@@ -110,7 +125,7 @@ mod tests {
                 times: 1,
                 ..Report::default()
             };
-            report.additions(0).map(|(_, _, shared)| shared).collect::<Vec<_>>()
+            report.additions(0).map(|addition| addition.shared).collect::<Vec<_>>()
         };
         for also_exact in [false, true] {
             assert_eq!(shared(Shared::All, also_exact), [true; 3]);

@@ -2,7 +2,7 @@
 //! A milter that counts for itself.
 
 use crate::state::counts::Counts;
-use crate::state::report::Report;
+use crate::state::report::{Addition, Report};
 use crate::state::retries::Retries;
 use crate::state::saying::{Said, Saying};
 use crate::state::spool::Spool;
@@ -23,15 +23,17 @@ impl Site {
     pub fn report(&mut self, report: &Report) {
         self.counts.clock = report.now;
         let again = self.retries.again(&mut self.counts.changes, report);
-        for (signature, times, _) in report.additions(again) {
-            self.counts.add(signature, times, report.now);
-        }
+        report.additions(again).for_each(|addition| self.add(addition, report.now));
     }
 
     /// Counts what somebody says.
     pub fn say(&mut self, saying: &Saying, known: &[Known]) -> Said {
         let (said, raise) = self.counts.hear(saying, known);
-        raise.into_iter().for_each(|(signature, units, _)| self.counts.add(signature, units, saying.now));
+        raise.into_iter().for_each(|addition| self.add(addition, saying.now));
         said
+    }
+
+    fn add(&mut self, Addition { signature, times, .. }: Addition, now: u64) {
+        self.counts.add(signature, times, now);
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::history::window::{Calendar, Window};
 use crate::settings::Settings;
+use crate::state::report::Addition;
 use crate::state::room::{Room, Rows};
 use crate::state::saying::{Nominated, Said, Saying, Side};
 use crate::state::spool::Waiting;
@@ -80,7 +81,7 @@ impl Voices {
         saying: &Saying,
         changed: &mut BTreeSet<VoiceKey>,
         mut weigh: impl FnMut(usize, Wanted) -> u32,
-    ) -> (Said, Vec<(Signature, u32, bool)>) {
+    ) -> (Said, Vec<Addition>) {
         let (mut said, mut raise) = (Said::default(), Vec::new());
         for (at, &Nominated { nomination, shared, .. }) in saying.nominations.iter().enumerate() {
             let key = (saying.reporter, nomination);
@@ -98,7 +99,7 @@ impl Voices {
                     let shared = told.map_or(shared, |word| word.told != Told::Here);
                     said.units += u32::from(units.unsigned_abs());
                     let signature = if units > 0 { nomination } else { revocation(nomination) };
-                    raise.push((signature, u32::from(units.unsigned_abs()), shared));
+                    raise.push(Addition { signature, times: units.unsigned_abs().into(), shared });
                     let window = self.calendar.of_people(saying.now).start;
                     if !self.rows.contains_key(&key) {
                         self.room.take(key, saying.trap.is_some(), window);

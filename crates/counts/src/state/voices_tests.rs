@@ -8,6 +8,7 @@ use super::limited::{Limited, Limits};
 use super::local::Local;
 use super::merged::MergedCounts;
 use super::receipts::{Receipts, Reporter};
+use super::report::Addition;
 use super::retries::Retries;
 use super::roles::State;
 use super::saying::{Nominated, Said, Saying, Side, Weighing};
@@ -138,8 +139,11 @@ fn what_was_told_to_whom_is_taken_back_there() {
             saying.nominations[0].shared = shared;
             voices.say(&saying, &mut BTreeSet::new(), |_, _| UNIT).1
         };
-        assert_eq!(say(Side::Spam, shared), [(of(1), UNIT, shared)]);
-        assert_eq!(say(Side::NotSpam, !shared), [(revocation(of(1)), UNIT, shared)]);
+        assert_eq!(say(Side::Spam, shared), [Addition { signature: of(1), times: UNIT, shared }]);
+        assert_eq!(
+            say(Side::NotSpam, !shared),
+            [Addition { signature: revocation(of(1)), times: UNIT, shared }]
+        );
     }
 }
 
