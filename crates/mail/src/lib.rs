@@ -4,6 +4,8 @@
 //! [`RawMessage`] collects what matters of a message; [`RawMessage::visit`] shows its content, part by part, to a
 //! [`Visitor`]. Nothing here fails: what is malformed or beyond a bound is still shown, as bytes. [`mbox`] tells where the
 //! messages of a file begin and end.
+//!
+//! Pure: no file, no socket, no clock. It knows no other crate of bulkmark.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a count means for a message: white list, threshold, action. Pure: no clock, no file, no socket.
+//! What a count means for a message: white list, threshold, action.
+//!
+//! Pure: no clock, no file, no socket. It knows `bulkmark-mail` and `bulkmark-trust`, and neither how signatures are made nor ledgers: counts
+//! are numbers here.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

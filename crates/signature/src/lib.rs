@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! From a message to its signatures. The canonical forms are specified in docs/signatures.md.
+//!
+//! Pure: no file, no socket, no clock. It reads messages by `bulkmark-mail`, and knows no ledger: its caller asks one, and tells it the
+//! answers ([`near::Seen`]).
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

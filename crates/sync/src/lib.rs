@@ -2,9 +2,10 @@
 //! How counts travel: reports up, updates and snapshots down, by the HTTP API that docs/protocol.md describes.
 //!
 //! `wire` has the bytes, for both sides, and `clock` compares their clocks. `remote` asks one server; `fetch` takes all that it
-//! holds; `follow` keeps a ledger in step with the first of
-//! several servers that answers, and a server's ledger with its peers; `push` sends a milter's own reports. `log` is what a fleet
-//! has in the place of servers, and `fleet` what its machines do with it.
+//! holds; `follow` keeps a ledger in step with the first of several servers that answers, and a server's ledger with its peers; `push`
+//! sends a milter's own reports. `log` is what a fleet has in the place of servers, and `fleet` what its machines do with it.
+//!
+//! It knows ledgers and their counts, and nothing of mail. The features `nats` and `postgres` are the engines of a fleet's log.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Whoever judges, the milter or a command, brings an [`Envelope`] and the [`Content`]. An [`Inquiry`] says what to report to the
-//! ledger and what to ask it, in a few steps, so that the caller may wait for the answers as it likes. Pure: no clock, no
-//! file, no socket.
+//! ledger and what to ask it, in a few steps, so that the caller may wait for the answers as it likes.
+//!
+//! Pure: no clock, no file, no socket. It knows `bulkmark-signature` and `bulkmark-policy`, and no ledger.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

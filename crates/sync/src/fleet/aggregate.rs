@@ -3,8 +3,7 @@
 //! log takes the first step that follows the last, and all go on from what it delivers.
 
 use super::basis::Basis;
-use super::cursor::Cursor;
-use super::follow::own;
+use super::cursor::{Cursor, own};
 use super::lost::Lost;
 use super::queue::{Clients, Queue};
 use super::snapshot::Snapshots;

@@ -6,7 +6,12 @@
 //! follow makes it doubt, and look at the newest snapshot and all that follows that, before it takes it for junk.
 
 use crate::log::Place;
-use bulkmark_counts::{Chain, Mark};
+use bulkmark_counts::{Chain, FleetMark, Mark};
+
+/// How far a ledger is in the chain.
+pub(super) const fn own(mark: FleetMark) -> Mark {
+    Mark { version: mark.version, chain: mark.chain }
+}
 
 /// What a step says of its place in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

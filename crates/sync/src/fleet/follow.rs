@@ -2,13 +2,13 @@
 //! Keeps a ledger in step with a fleet's log.
 
 use super::ahead::{Ahead, Tip};
-use super::cursor::{Cursor, Head, Seen};
+use super::cursor::{Cursor, Head, Seen, own};
 use super::snapshot;
 use super::state::{Count, Fleet, Stopped};
 use crate::backoff::Backoff;
 use crate::log::{Ends, Log, LogError, Place, Reader as _, Step};
 use crate::state::Flow;
-use bulkmark_counts::{Applied, FleetMark, Mark, Settings, StepRefusal, other_step, step_head};
+use bulkmark_counts::{Applied, Mark, Settings, StepRefusal, other_step, step_head};
 use bulkmark_ledger::{Ledger, LedgerError, now};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -69,11 +69,6 @@ struct Follower<L> {
     /// The last step of the log's chain, as far as it was read.
     tip: Option<Tip>,
     ahead: Ahead,
-}
-
-/// How far a ledger is in the chain.
-pub(super) fn own(mark: FleetMark) -> Mark {
-    Mark { version: mark.version, chain: mark.chain }
 }
 
 impl<L: Log> Follower<L> {

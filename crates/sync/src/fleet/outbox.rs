@@ -3,7 +3,7 @@
 //! appended again when all up to there is covered and it is not counted, when the log does not reach as far any more, or when it is
 //! another log.
 
-use crate::log::{Ends, Place};
+use crate::log::{Appending, Ends, LogError, Place};
 use bulkmark_counts::FleetMark;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -82,54 +82,43 @@ impl Outbox {
         again
     }
 
-    /// Those that are to be appended now, with the number of the attempt.
-    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<(Id, u32)> {
+    /// Those that are to be appended now.
+    pub(super) fn due(&mut self, mark: FleetMark, now: Instant) -> Vec<Appending> {
         let mut due = Vec::new();
-        for (&id, sent) in &mut self.0 {
+        for (&(spool, number), sent) in &mut self.0 {
             if let State::Waits(from) = sent.state
                 && from <= now
             {
                 (sent.state, sent.epoch) = (State::OnTheWay, mark.epoch);
-                due.push((id, sent.attempt));
+                due.push(Appending { spool, number, attempt: sent.attempt });
             }
         }
         due
     }
 
     /// The log says that it has a batch there.
-    pub(super) fn stored(&mut self, id: Id, attempt: u32, place: Place, now: Instant) {
-        if let Some(sent) = self.on_the_way(id, attempt) {
+    pub(super) fn stored(&mut self, id: Appending, place: Place, now: Instant) {
+        if let Some(sent) = self.on_the_way(id) {
             sent.state = State::Stored(place, now);
         }
     }
 
-    /// Appending a batch failed; it may be in the log all the same.
-    pub(super) fn failed(&mut self, id: Id, attempt: u32, now: Instant) {
-        if let Some(sent) = self.on_the_way(id, attempt) {
-            sent.failures = sent.failures.saturating_add(1);
-            sent.state = State::Waits(now + pause(sent.failures, LAST_PAUSE));
+    /// Appending a batch failed; it may be in the log all the same. Where the log heard of it and did not store it in time, it does by another
+    /// attempt; if it stores both, it is counted once.
+    pub(super) fn failed(&mut self, id: Appending, error: &LogError, now: Instant) {
+        let Some(sent) = self.on_the_way(id) else { return };
+        sent.failures = sent.failures.saturating_add(1);
+        let longest = if matches!(error, LogError::Enough(_)) { LAST_PAUSE_TOO_SOON } else { LAST_PAUSE };
+        let from = now + pause(sent.failures, longest);
+        match error {
+            LogError::Unstored(_) => sent.repeat(from),
+            _ => sent.state = State::Waits(from),
         }
     }
 
-    /// The log did not take a batch, since this machine brought as much as it may for now.
-    pub(super) fn too_soon(&mut self, id: Id, attempt: u32, now: Instant) {
-        if let Some(sent) = self.on_the_way(id, attempt) {
-            sent.failures = sent.failures.saturating_add(1);
-            sent.state = State::Waits(now + pause(sent.failures, LAST_PAUSE_TOO_SOON));
-        }
-    }
-
-    /// The log heard of a batch and did not store it in time. By another attempt it does; if it stores both, it is counted once.
-    pub(super) fn unstored(&mut self, id: Id, attempt: u32, now: Instant) {
-        if let Some(sent) = self.on_the_way(id, attempt) {
-            sent.failures = sent.failures.saturating_add(1);
-            sent.repeat(now + pause(sent.failures, LAST_PAUSE));
-        }
-    }
-
-    fn on_the_way(&mut self, id: Id, attempt: u32) -> Option<&mut Sent> {
-        let sent = self.0.get_mut(&id)?;
-        (sent.attempt == attempt && matches!(sent.state, State::OnTheWay)).then_some(sent)
+    fn on_the_way(&mut self, id: Appending) -> Option<&mut Sent> {
+        let sent = self.0.get_mut(&(id.spool, id.number))?;
+        (sent.attempt == id.attempt && matches!(sent.state, State::OnTheWay)).then_some(sent)
     }
 
     /// Batches that are passed over again and again.
@@ -180,6 +169,10 @@ mod tests {
         FleetMark { version: 1, epoch, made: epoch, covers, ..FleetMark::default() }
     }
 
+    fn id(spool: u64, number: u64, attempt: u32) -> Appending {
+        Appending { spool, number, attempt }
+    }
+
     fn ends(made: u64, batches: u64) -> Ends {
         Ends { made, batches: Place(batches), steps: Place(1), first_step: Place(1) }
     }
@@ -190,23 +183,23 @@ mod tests {
     fn what_is_not_counted_is_appended_again() {
         let (mut outbox, mut now) = (Outbox::default(), Instant::now());
         assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(1, 0), now), 0);
-        assert_eq!(outbox.due(mark(1, 0), now), [((7, 1), 0), ((7, 2), 0)]);
+        assert_eq!(outbox.due(mark(1, 0), now), [id(7, 1, 0), id(7, 2, 0)]);
         assert_eq!(outbox.due(mark(1, 0), now), [], "they are on their way");
-        outbox.stored((7, 1), 0, Place(5), now);
-        outbox.stored((7, 2), 0, Place(6), now);
+        outbox.stored(id(7, 1, 0), Place(5), now);
+        outbox.stored(id(7, 2, 0), Place(6), now);
         assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(1, 4), now), 0);
         assert_eq!(outbox.open(&[(7, 2)], mark(1, 5), now), 0, "1 is counted");
         let mut pauses = Vec::new();
         for attempt in 1..12 {
             assert_eq!(outbox.open(&[(7, 2)], mark(1, 6), now), 1);
             let since = now;
-            while outbox.due(mark(1, 6), now) != [((7, 2), attempt)] {
+            while outbox.due(mark(1, 6), now) != [id(7, 2, attempt)] {
                 now += FIRST_PAUSE;
                 assert!(now - since <= LAST_PAUSE_UNCOUNTED);
             }
             pauses.push(now - since);
-            outbox.stored((7, 2), attempt - 1, Place(6), now);
-            outbox.stored((7, 2), attempt, Place(6), now);
+            outbox.stored(id(7, 2, attempt - 1), Place(6), now);
+            outbox.stored(id(7, 2, attempt), Place(6), now);
         }
         assert_eq!(outbox.passed_over(), 1);
         assert!(pauses.is_sorted() && pauses.last() == Some(&LAST_PAUSE_UNCOUNTED), "{pauses:?}");
@@ -218,20 +211,20 @@ mod tests {
         let (mut outbox, mut now) = (Outbox::default(), Instant::now());
         outbox.open(&[(7, 1)], mark(1, 0), now);
         for _ in 0..20 {
-            assert_eq!(outbox.due(mark(1, 0), now), [((7, 1), 0)]);
-            outbox.failed((7, 1), 0, now);
+            assert_eq!(outbox.due(mark(1, 0), now), [id(7, 1, 0)]);
+            outbox.failed(id(7, 1, 0), &LogError::Unavailable(String::new()), now);
             assert_eq!(outbox.due(mark(1, 0), now), []);
             now += LAST_PAUSE;
         }
         // Unless the log says that it has heard of it, and does not store it.
         outbox.due(mark(1, 0), now);
-        outbox.unstored((7, 1), 0, now);
+        outbox.failed(id(7, 1, 0), &LogError::Unstored(String::new()), now);
         assert_eq!(outbox.due(mark(1, 0), now), []);
-        assert_eq!(outbox.due(mark(1, 0), now + LAST_PAUSE), [((7, 1), 1)]);
+        assert_eq!(outbox.due(mark(1, 0), now + LAST_PAUSE), [id(7, 1, 1)]);
         // Under another spool's name the numbers are others.
         assert_eq!(outbox.open(&[(8, 1)], mark(1, 0), now), 0);
-        assert_eq!(outbox.due(mark(1, 0), now), [((8, 1), 0)]);
-        outbox.stored((7, 1), 0, Place(1), now);
+        assert_eq!(outbox.due(mark(1, 0), now), [id(8, 1, 0)]);
+        outbox.stored(id(7, 1, 0), Place(1), now);
         assert_eq!(outbox.open(&[(8, 1)], mark(1, 3), now), 0, "that was of the other");
     }
 
@@ -242,19 +235,19 @@ mod tests {
         let (mut outbox, now) = (Outbox::default(), Instant::now());
         outbox.open(&[(7, 1), (7, 2)], mark(1, 0), now);
         outbox.due(mark(1, 0), now);
-        outbox.stored((7, 1), 0, Place(5), now);
-        outbox.stored((7, 2), 0, Place(6), now);
+        outbox.stored(id(7, 1, 0), Place(5), now);
+        outbox.stored(id(7, 2, 0), Place(6), now);
         assert!(!outbox.is_late(now + PATIENCE - Duration::from_secs(1)));
         let later = now + PATIENCE;
         assert!(outbox.is_late(later));
         assert_eq!(outbox.compare(ends(1, 6), mark(1, 0), later), 0);
         assert!(!outbox.is_late(later));
         assert_eq!(outbox.compare(ends(1, 5), mark(1, 0), later), 1);
-        assert_eq!(outbox.due(mark(1, 0), later), [((7, 2), 1)]);
-        outbox.stored((7, 2), 1, Place(6), later);
+        assert_eq!(outbox.due(mark(1, 0), later), [id(7, 2, 1)]);
+        outbox.stored(id(7, 2, 1), Place(6), later);
         assert_eq!(outbox.open(&[(7, 1), (7, 2)], mark(2, 0), later), 2, "an epoch later");
-        assert_eq!(outbox.due(mark(2, 0), later), [((7, 1), 1), ((7, 2), 2)]);
-        outbox.stored((7, 1), 1, Place(1), later);
+        assert_eq!(outbox.due(mark(2, 0), later), [id(7, 1, 1), id(7, 2, 2)]);
+        outbox.stored(id(7, 1, 1), Place(1), later);
         assert_eq!(
             outbox.compare(ends(3, 9), mark(2, 0), later),
             1,

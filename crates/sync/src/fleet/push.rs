@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Reports of this machine on their way into the log.
 
+use super::cursor::own;
 use super::outbox::{Id, Outbox};
 use super::state::{Count, Fleet, Stopped};
 use crate::log::{Appending, Ends, Log, LogError, Place};
 use crate::state::Flow;
-use bulkmark_counts::{FleetMark, Mark};
+use bulkmark_counts::FleetMark;
 use bulkmark_ledger::{FleetBatch, Ledger};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,8 +15,8 @@ use tokio::task::JoinSet;
 /// Batches at a time that no step covers yet.
 const OUTSTANDING: usize = 64;
 
-/// A batch that was appended, the number of the attempt, and what became of it.
-type Appended = (Id, u32, Result<Place, LogError>);
+/// A batch that was appended, and what became of it.
+type Appended = (Appending, Result<Place, LogError>);
 
 /// Appends own reports to the log, in batches, every `interval`, until steps cover them; for as long as the ledger is open.
 ///
@@ -77,29 +78,24 @@ impl<L: Log> Pusher<L> {
                 self.fleet.count(Count::Again, lost);
             }
         }
-        for ((spool, number), attempt) in self.outbox.due(mark, now) {
-            let is_it = |batch: &&FleetBatch| (batch.spool, batch.number) == (spool, number);
+        for id in self.outbox.due(mark, now) {
+            let is_it = |batch: &&FleetBatch| (batch.spool, batch.number) == (id.spool, id.number);
             let Some(batch) = batches.iter().find(is_it) else { continue };
             let (log, bytes) = (Arc::clone(&self.log), batch.bytes.clone());
-            let id = Appending { spool, number, attempt };
-            self.appends.spawn(async move { ((spool, number), attempt, log.append(id, bytes).await) });
+            self.appends.spawn(async move { (id, log.append(id, bytes).await) });
         }
         Ok(())
     }
 
-    fn appended(&mut self, (id, attempt, result): Appended) {
+    fn appended(&mut self, (id, result): Appended) {
         let now = Instant::now();
         match result {
             Ok(place) => {
                 self.fleet.works(Flow::Reports);
-                self.outbox.stored(id, attempt, place, now);
+                self.outbox.stored(id, place, now);
             }
             Err(e) => {
-                match e {
-                    LogError::Unstored(_) => self.outbox.unstored(id, attempt, now),
-                    LogError::Enough(_) => self.outbox.too_soon(id, attempt, now),
-                    _ => self.outbox.failed(id, attempt, now),
-                }
+                self.outbox.failed(id, &e, now);
                 self.fleet.fails(Flow::Reports, &Stopped::from(e));
             }
         }
@@ -138,8 +134,7 @@ impl Fence {
             }
         };
         let mark = ledger.fleet();
-        let own = Mark { version: mark.version, chain: mark.chain };
-        self.passed = cursor.place >= ends.steps && cursor.is_at(own) && covers(mark, ends);
+        self.passed = cursor.place >= ends.steps && cursor.is_at(own(mark)) && covers(mark, ends);
         Ok(self.passed)
     }
 }

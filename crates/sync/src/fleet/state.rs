@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the tasks of a fleet's machine tell one another, and people.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, own};
 use super::members::{MemberStatus, Members};
 use super::notes::{Among, Notes, uncounted};
 use super::reporters::{ReporterStatus, Reporters};
@@ -9,7 +9,7 @@ use super::word::FleetMailing;
 use crate::bulk::BulkBound;
 use crate::log::{Batch, Ends, LogError, Place};
 use crate::state::{Flow, Link, Links};
-use bulkmark_counts::{FleetMark, Mark, OtherForm};
+use bulkmark_counts::{FleetMark, OtherForm};
 use bulkmark_types::told;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -291,14 +291,13 @@ impl Fleet {
     #[must_use]
     pub fn status(&self, mark: FleetMark, aggregates: bool) -> FleetStatus {
         let (ends, cursor) = (*self.ends.lock(), *self.reached.borrow());
-        let own = Mark { version: mark.version, chain: mark.chain };
         let members = self.members.lock();
         let ago = |at: &Mutex<Option<Instant>>| at.lock().map(|at| at.elapsed().as_secs());
         let same = ends.filter(|ends| ends.made == mark.made || mark.version == 0);
         FleetStatus {
             log: self.url.clone(),
             aggregates,
-            in_step: cursor.is_some_and(|cursor| cursor.is_at(own)),
+            in_step: cursor.is_some_and(|cursor| cursor.is_at(own(mark))),
             version: mark.version,
             chain: mark.chain.to_string(),
             epoch: mark.epoch,
