@@ -323,9 +323,9 @@ fn compare(fleet: &Fleet, engine: plan::Engine) {
         let of = |value: f64| if name.ends_with("a report") { value / whole.reports as f64 } else { value };
         let differs = 100.0 * (model / measured - 1.0);
         println!("{name:<52}{:>12.2}{:>12.2}{differs:>8.1} %", of(model), of(measured));
-        // An aggregator that has something else to do drops an answer of PostgreSQL that is on its way, and asks again. On a busy machine it
+        // An aggregator that has something else to do drops an answer of the log that is on its way, and asks again. On a busy machine it
         // drops many.
-        let may_be_more = matches!(engine, plan::Engine::Postgres) && name.starts_with("to each aggregator");
+        let may_be_more = name.starts_with("to each aggregator");
         if differs > 30.0 || differs < -30.0 && !may_be_more {
             wrong.push(name);
         }
