@@ -10,7 +10,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build man demo test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
+.PHONY: all build build-dev man demo test-programs test test-quick day guides-test lint check-aarch64 miri tools deny build-arm64 stage deb rpm lint-packages package-test federation-test fleet-test arm64-test image-test study exactness fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -23,12 +23,18 @@ build:
 man:
 	WRITE_MAN=1 $(CARGO) test --locked --test pure up_to_date
 
-demo:
-	$(CARGO) build --locked -p bulkmark
+demo: build-dev
 	tests/demo $(TARGET)/debug/bulkmark
+
+build-dev:
+	$(CARGO) build --locked -p bulkmark
 
 # Tests wait most of the time, so more of them run at once than there are processors.
 TEST := RUST_TEST_THREADS=6 $(CARGO) test --locked --workspace
+
+# All programs of the tests, and the program that they run.
+test-programs:
+	$(TEST) --no-run
 
 # All tests. If Postfix, miltertest or another program that they need is missing, apt installs it.
 test:
@@ -50,11 +56,15 @@ guides-test: deb
 	tests/beside/run $(PACKAGES)
 	tests/exim/run $(PACKAGES)
 
+# The fuzz targets, with the libraries as clippy has checked them; libFuzzer itself is not needed for that.
+FUZZ_CHECKED := CARGO_PROFILE_DEV_DEBUG=0 CUSTOM_LIBFUZZER_PATH=/usr/lib/libfuzzer.a
+
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) fmt --manifest-path crates/filter/speed/Cargo.toml --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(FUZZ_CHECKED) $(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
 # Whether it compiles for another processor. Only ring's build script wants a C compiler for it.
