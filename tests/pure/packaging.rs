@@ -12,43 +12,37 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// All packages are of one build and say so, each to its own package manager.
+/// The packages have the version of the changelog, which is that of the program.
 #[test]
-fn the_packages_have_the_version_of_the_changelog() {
+fn the_packages_have_the_version_of_the_program() {
     let changelog = read("packaging/debian/changelog");
     let version = changelog.split(['(', ')']).nth(1).unwrap();
-    let (program, revision) = version.rsplit_once('-').unwrap();
-    assert_eq!(program, env!("CARGO_PKG_VERSION"));
-    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
-    let metadata = &manifest["package"]["metadata"];
-    assert_eq!(metadata["deb"]["revision"].as_str(), Some(revision));
-    assert_eq!(metadata["generate-rpm"]["release"].as_str(), Some(revision));
-    let depends = metadata["deb"]["depends"].as_str().unwrap();
-    assert!(depends.contains(&format!("bulkmark-common (= {version})")), "{depends}");
-    let requires = metadata["generate-rpm"]["requires"]["bulkmark-common"].as_str();
-    assert_eq!(requires, Some(&*format!("= {version}")));
+    assert_eq!(version.rsplit_once('-').unwrap().0, env!("CARGO_PKG_VERSION"));
 }
 
 /// Each daemon has a unit, a configuration and a package of its own, by one list of daemons in each place.
 #[test]
 fn every_daemon_is_packaged() {
-    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
-    let metadata = &manifest["package"]["metadata"];
-    let (stage, makefile, last) = (read("packaging/stage"), read("Makefile"), read("packaging/debian/last"));
+    let (control, spec) = (read("packaging/debian/control"), read("packaging/rpm/bulkmark.spec"));
+    let (stage, deb, last) = (read("packaging/stage"), read("packaging/deb"), read("packaging/debian/last"));
+    let makefile = read("Makefile");
     for daemon in ["doors", "server"] {
         let (unit, name) = (format!("systemd/bulkmark-{daemon}.service"), format!("bulkmark-{daemon}"));
         assert!(read(&unit).contains(&format!("ExecStart=/usr/bin/bulkmark {daemon}\n")), "{unit}");
         assert!(read(&unit).contains(&format!("StateDirectory=bulkmark/{daemon}\n")), "{unit}");
         assert!(read(&format!("conf/{daemon}.toml")).contains(&format!("/etc/bulkmark/{daemon}.toml")));
-        for (kind, scripts) in [("deb", "maintainer-scripts"), ("generate-rpm", "post_install_script")] {
-            let variant = &metadata[kind]["variants"][daemon];
-            assert!(variant[scripts].as_str().unwrap().contains(&format!("/{daemon}")), "{variant}");
+        assert!(control.contains(&format!("Package: {name}\n")) && last.contains(&name), "{daemon}");
+        for section in ["package", "files"] {
+            assert!(spec.contains(&format!("\n%{section} {daemon}\n")), "{daemon}");
         }
-        assert_eq!(metadata["generate-rpm"]["variants"][daemon]["name"].as_str(), Some(&*name));
-        assert!(makefile.contains(&format!("--variant={daemon}")) && last.contains(&name), "{daemon}");
+        for script in ["post", "preun", "postun"] {
+            let of = format!("\n%{script} {daemon}\n%include %{{staged}}/scripts/rpm/{daemon}/");
+            assert!(spec.contains(&of), "{of}");
+        }
         assert!(makefile.contains(&format!(" {daemon}.toml")), "{daemon}");
     }
     assert!(stage.contains("for daemon in milter doors server; do"), "{stage}");
+    assert!(deb.contains("for part in milter common doors server; do"), "{deb}");
 }
 
 /// Whoever installs a package is told the line that README and the manual tell.
