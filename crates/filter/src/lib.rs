@@ -29,10 +29,6 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![deny(missing_docs, clippy::host_endian_bytes, clippy::big_endian_bytes)]
-#![cfg_attr(
-    not(feature = "study"),
-    allow(unreachable_pub, reason = "some of it is only reached by `internals`, which needs that feature")
-)]
 
 mod batch;
 mod blocks;
@@ -44,7 +40,6 @@ mod draft;
 mod estimate;
 mod gauge;
 mod growth;
-#[cfg(feature = "study")]
 #[doc(hidden)]
 pub mod internals;
 mod intuitive;

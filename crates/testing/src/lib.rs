@@ -27,7 +27,6 @@ pub mod passed;
 pub mod postgres;
 pub mod process;
 pub mod proxy;
-#[expect(clippy::should_implement_trait, reason = "it has no end, so it is no iterator")]
 #[path = "../../filter/tests/common/random.rs"]
 pub mod random;
 pub mod reports;
