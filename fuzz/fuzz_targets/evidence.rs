@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use bulkmark_mail::RawMessage;
 use bulkmark::lookup::Evidence;
+use bulkmark_mail::RawMessage;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -5,8 +5,8 @@
 
 use bulkmark_mail::{File, MAX_DEPTH, RawMessage, Text, Visitor};
 use bulkmark_signature::near::traced;
-use bulkmark_types::FederationKey;
 use bulkmark_signature::{Settings, body, signatures};
+use bulkmark_types::FederationKey;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

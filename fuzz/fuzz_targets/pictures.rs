@@ -5,8 +5,8 @@
 #![no_main]
 
 use bulkmark_mail::RawMessage;
-use bulkmark_types::FederationKey;
 use bulkmark_signature::near::{Near, traced};
+use bulkmark_types::FederationKey;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

@@ -12,6 +12,10 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 #![deny(clippy::host_endian_bytes, clippy::big_endian_bytes)]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(any(feature = "nats", feature = "postgres")),
+    allow(dead_code, unused_variables, reason = "some of it is for the engines alone")
+)]
 
 mod asks;
 mod backoff;
