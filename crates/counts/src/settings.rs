@@ -61,7 +61,7 @@ pub struct Federation {
     pub spool_reports: usize,
     /// The URLs of all upstream servers.
     pub upstreams: Vec<String>,
-    /// The number of the federation's key; [`Ledger::open`](crate::ledger::Ledger::open) sets it.
+    /// The number of the federation's key; `Ledger::open` sets it.
     pub key_id: u64,
     /// In a fleet, the client under which this milter's reports go to the log.
     pub fleet_client: Option<String>,

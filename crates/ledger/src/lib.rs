@@ -5,14 +5,11 @@
 //! wait, applies them, commits them in one transaction, and answers them; so a report that was answered is on disk, and many
 //! messages share one fsync. Who only asks for counts reads them beside the writer, which keeps nobody out while the disk works.
 //!
-//! Three floors, each of which knows only those below it:
+//! `disk` is the file: load, commit, read. The counts that it keeps, and what travels between ledgers, are in `bulkmark-counts`, which knows
+//! of no disk. Beside the ledger stand the [`directory`] that it is in, and the [`correspondents`] of a site's own users.
 //!
-//! - `disk`: the file; load, commit, read
-//! - `state`: what is counted and who has what; one type for each role
-//! - `history`: version vectors, updates, rows of snapshots
-//!
-//! Words: an [`Update`] is one step of an origin's history. A `Delta` (of the filter crate) is what one filter grew by; an
-//! update is made up of them.
+//! Words: an [`Update`](bulkmark_counts::Update) is one step of an origin's history. A `Delta` (of the filter crate) is what one filter
+//! grew by; an update is made up of them.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

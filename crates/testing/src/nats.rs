@@ -117,7 +117,7 @@ impl Cluster {
         self.start_all();
     }
 
-    /// For new nodes that refuse streams since one of them is no peer: see [`Self::wait_until_whole`].
+    /// For new nodes that refuse streams since one of them is no peer: see `wait_until_whole`.
     pub fn begin_anew(&self) {
         self.empty();
         self.wait_until_whole();

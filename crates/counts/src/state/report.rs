@@ -21,7 +21,7 @@ pub struct Report {
     pub asked: Vec<Signature>,
     /// How often `signatures` were seen; zero only asks.
     pub times: u32,
-    /// For each time, who it was for, as far as the caller knows: those that were [refused](crate::ledger::Ledger::refused) within
+    /// For each time, who it was for, as far as the caller knows: those that were refused (`Ledger::refused`) within
     /// the last hour are not counted again.
     pub keys: Vec<RetryKey>,
     /// What of it goes to other servers, where there are any.

@@ -44,7 +44,7 @@ pub struct Batched {
 /// What a step is to say beside its batches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// The number of the epoch: that of [`FleetMark`](crate::ledger::FleetMark), or a higher one when the place for batches is another
+    /// The number of the epoch: that of [`FleetMark`](crate::FleetMark), or a higher one when the place for batches is another
     /// one or has lost its end.
     pub epoch: u64,
     /// Which place for batches it counts on.
