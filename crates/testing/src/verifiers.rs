@@ -52,7 +52,7 @@ impl Verifier {
             directory.path(),
             &[
                 ("local.d/worker-proxy.inc", proxy),
-                ("local.d/options.inc", rspamd::options(directory.path(), &dns.address, "60s", "dkim,spf")),
+                ("local.d/options.inc", rspamd::options(directory.path(), &dns.address, "10s", "dkim,spf")),
                 ("local.d/actions.conf", "reject = null; add_header = null; greylist = null;\n".to_owned()),
                 ("local.d/milter_headers.conf", guide("milter_headers.conf")),
             ],
