@@ -277,11 +277,23 @@ impl Daemon {
         self.child.id()
     }
 
-    /// Sends it a signal, such as `HUP`.
+    /// Sends it a signal, such as `HUP`. After `STOP` none of its threads runs any more.
     pub fn signal(&self, name: &str) {
         let status =
             Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
         assert!(status.success());
+        // A thread that runs on another processor stops a little later, and on a busy machine still answers.
+        if name == "STOP" {
+            wait_for_some("the stop of all threads", || self.is_stopped().then_some(()));
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("stat")).unwrap()).all(|stat| {
+            // The state stands behind the name, which is in parentheses.
+            stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('T'))
+        })
     }
 
     /// Sends SIGHUP and returns the line that tells how the reload went.
