@@ -290,10 +290,10 @@ impl Daemon {
 
     fn is_stopped(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
-        threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("stat")).unwrap()).all(|stat| {
-            // The state stands behind the name, which is in parentheses.
-            stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('T'))
-        })
+        // One that has ended since has no file any more. The state stands behind the name, which is in parentheses.
+        let mut stats =
+            threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+        stats.all(|stat| stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('T')))
     }
 
     /// Sends SIGHUP and returns the line that tells how the reload went.
