@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Three nodes with their accounts, which all cases of this file share, one after the other.
+//! Clusters of three nodes with their accounts, which all cases share, one after the other at each.
 
 use crate::conformance::Engine;
 use bulkmark_sync::Link;
@@ -22,8 +22,16 @@ const NAMES: [&str; 4] = ["mx1", "mx2", "mx3", "a-friend_2"];
 const ADMIN: &str = "admin";
 const AGGREGATOR: &str = "agg";
 
-static CLUSTER: OnceCell<Option<Cluster>> = OnceCell::const_new();
-static TURN: Mutex<()> = Mutex::const_new(());
+/// A cluster, and whose turn it is there.
+struct Shared {
+    turn: Mutex<()>,
+    cluster: OnceCell<Option<Cluster>>,
+}
+
+/// Cases wait for their cluster for most of their time, so there are several.
+static CLUSTERS: [Shared; 3] =
+    [const { Shared { turn: Mutex::const_new(()), cluster: OnceCell::const_new() } }; 3];
+static CASES: AtomicUsize = AtomicUsize::new(0);
 
 /// The cluster, for one case.
 pub(crate) struct Fleet {
@@ -166,8 +174,9 @@ impl Engine for Fleet {
     type Log = Nats;
 
     async fn fresh(clients: &[Client]) -> Option<Self> {
-        let turn = TURN.lock().await;
-        let cluster = CLUSTER.get_or_init(begin).await.as_ref()?;
+        let shared = &CLUSTERS[CASES.fetch_add(1, Ordering::Relaxed) % CLUSTERS.len()];
+        let turn = shared.turn.lock().await;
+        let cluster = shared.cluster.get_or_init(begin).await.as_ref()?;
         let fleet = Self { _turn: turn, cluster, kills: AtomicUsize::new(0) };
         cluster.start_all();
         cluster.wait_until_well();
