@@ -3,7 +3,8 @@
 //!
 //! `wire` has the bytes, for both sides, and `clock` compares their clocks. `remote` asks one server; `fetch` takes all that it
 //! holds; `follow` keeps a ledger in step with the first of several servers that answers, and a server's ledger with its peers; `push`
-//! sends a milter's own reports. `log` is what a fleet has in the place of servers, and `fleet` what its machines do with it.
+//! sends a milter's own reports. `log` is what a fleet has in the place of servers, `engines` opens the one that a configuration names,
+//! and `fleet` is what its machines do with it.
 //!
 //! It knows ledgers and their counts, and nothing of mail. The features `nats` and `postgres` are the engines of a fleet's log.
 
@@ -22,6 +23,7 @@ mod backoff;
 mod bulk;
 pub mod clock;
 mod code;
+pub mod engines;
 mod fetch;
 pub mod fleet;
 mod follow;

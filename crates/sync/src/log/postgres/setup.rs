@@ -21,7 +21,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// be dead. So one machine cannot take all.
 const CONNECTIONS: u32 = 10;
 
-/// Makes what a fleet needs, and lets these members in and no others; see [`set_up`](crate::log::set_up). `settings` are those of the
+/// Makes what a fleet needs, and lets these members in and no others; see [`set_up`](crate::engines::set_up). `settings` are those of the
 /// database's owner, who may create roles. Two fleets have two databases.
 ///
 /// # Errors
