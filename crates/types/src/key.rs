@@ -22,6 +22,7 @@ pub struct FederationKey {
     id: u64,
     passages: SipHasher24,
     words: [u8; 16],
+    strays: SipHasher24,
     source_counts: SipHasher24,
     source_buckets: SipHasher24,
     nominations: SipHasher24,
@@ -62,6 +63,7 @@ impl FederationKey {
             id,
             passages: hasher(Kind::Near, b"passages"),
             words: derived(Kind::Near, b"words"),
+            strays: hasher(Kind::StrayBy, b"origins"),
             source_counts: hasher(Kind::SourceCount, b"networks"),
             source_buckets: hasher(Kind::SourceBucket, b"buckets"),
             nominations: hasher(Kind::Nomination, b"signatures"),
@@ -90,6 +92,15 @@ impl FederationKey {
         let mut content = [slot; 9];
         content[1..].copy_from_slice(&passage.to_le_bytes());
         Signature::from_bytes(self.passages.hash(&content).as_bytes())
+    }
+
+    /// The signature that says that `of` was found below new text, by this origin.
+    pub(crate) fn stray_by(&self, of: Signature, origin: u8, name: &[u8]) -> Signature {
+        let mut hasher = self.strays;
+        hasher.write(&of.to_bytes());
+        hasher.write(&[origin]);
+        hasher.write(name);
+        Signature::from_bytes(hasher.finish128().as_bytes())
     }
 
     /// The signature that stands for `of` from one network.

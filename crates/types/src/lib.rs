@@ -13,6 +13,7 @@
 mod escape;
 mod foreign;
 mod key;
+mod provenance;
 mod reporters;
 mod signature;
 mod sources;
@@ -20,6 +21,7 @@ mod sources;
 pub use escape::{escaped, plain, plain_bytes, told, visible};
 pub use foreign::{Foreign, foreign};
 pub use key::{FederationKey, KeyError};
+pub use provenance::{Provenance, Whose, stray_by};
 pub use reporters::{ReporterId, ReporterKind, UNIT, correspondence, nomination, revocation, weigh};
 pub use signature::{Kind, LowInformation, ParseSignatureError, Signature};
 pub use sources::{BUCKETS, ClientNetwork, PRESENT, outbound, source_bucket, source_count};

@@ -13,6 +13,8 @@ pub enum Kind {
     Near,
     /// Says of a `near` signature that the rest of a message with it was new.
     Stray,
+    /// Says the same where it is less certain, and by whom the message came.
+    StrayBy,
     /// Says of another signature how often it came from one client network.
     SourceCount,
     /// Says of another signature that it came from some network of a bucket.
@@ -37,6 +39,7 @@ impl Kind {
             Self::Body => "body/1",
             Self::Near => "near/1",
             Self::Stray => "stray/1",
+            Self::StrayBy => "stray-by/1",
             Self::SourceCount => "source-count/1",
             Self::SourceBucket => "source-bucket/1",
             Self::Outbound => "outbound/1",
@@ -54,6 +57,7 @@ impl fmt::Display for Kind {
             Self::Body => "body",
             Self::Near => "near",
             Self::Stray => "stray",
+            Self::StrayBy => "stray-by",
             Self::SourceCount => "source-count",
             Self::SourceBucket => "source-bucket",
             Self::Outbound => "outbound",

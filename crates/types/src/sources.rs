@@ -46,7 +46,7 @@ impl ClientNetwork {
     }
 
     /// Its bytes; IPv4 and IPv6 differ in their number.
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::V4(bytes) => bytes,
             Self::V6(bytes) => bytes,

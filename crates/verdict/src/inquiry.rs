@@ -6,12 +6,13 @@
 //! report that. docs/signatures.md has the reasons.
 
 use super::question::Question;
+use super::sender::Sender;
 use super::settled::Settled;
 use super::trail::Trail;
 use bulkmark_policy::{Backings, Counts, Range};
 use bulkmark_signature::Signatures;
-use bulkmark_signature::near::{Judgement, Seen, stray};
-use bulkmark_types::{ClientNetwork, FederationKey, Signature};
+use bulkmark_signature::near::{Afterwards, Judgement, Seen, stray};
+use bulkmark_types::{ClientNetwork, FederationKey, Provenance, Signature};
 
 /// Whether a message is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,8 @@ enum Step {
     Counts,
     /// Where what it is like was found.
     Doubts,
+    /// By whom that was sent.
+    Origins,
     /// What follows for others.
     Afterwards,
     /// From where what it is like came.
@@ -71,6 +74,8 @@ pub struct Inquiry<'a> {
     reported: usize,
     /// None where it does not matter from where copies come.
     trail: Option<Trail<'a>>,
+    /// Who sent it.
+    sender: Sender,
     is_apart: bool,
     /// Whether the message was reported before, and only what follows from all counts is reported now.
     is_late: bool,
@@ -94,6 +99,7 @@ impl<'a> Inquiry<'a> {
             near: None,
             reported: 0,
             trail: None,
+            sender: Sender::default(),
             is_apart: false,
             is_late: false,
             unknown_below: None,
@@ -112,6 +118,13 @@ impl<'a> Inquiry<'a> {
     #[must_use]
     pub const fn afterwards(mut self) -> Self {
         self.is_late = true;
+        self
+    }
+
+    /// The same for a message that these sent: it is also asked whether they send what it is like with ever other text.
+    #[must_use]
+    pub fn sent_by(mut self, provenance: Provenance) -> Self {
+        self.sender = Sender(provenance);
         self
     }
 
@@ -140,7 +153,13 @@ impl<'a> Inquiry<'a> {
         loop {
             let Parts { reported, once, also, asked, anchors } = self.next()?;
             self.open = Open { near: [&once[..], &asked].concat(), reported: once.len(), anchors };
-            let mut asked = if self.step == Step::Doubts { self.strays(&asked) } else { asked };
+            let mut asked = match self.step {
+                Step::Doubts => asked.iter().map(|&signature| stray(self.key, signature)).collect(),
+                Step::Origins => {
+                    asked.iter().flat_map(|&signature| self.sender.ask(self.key, signature)).collect()
+                }
+                _ => asked,
+            };
             let before = asked.len();
             if let Some(trail) = &self.trail {
                 asked.extend(trail.questions(self.key, &self.open.anchors));
@@ -174,7 +193,7 @@ impl<'a> Inquiry<'a> {
         Some(match self.step {
             Step::Counts => {
                 let reported = self.signatures.body.ok().into_iter().collect();
-                let once = distinct(near.reported());
+                let once = distinct(near.reported().chain(near.reported_contexts()));
                 let asked = near.asked().into_iter().filter(|signature| !once.contains(signature));
                 let asked = distinct(asked);
                 Parts { reported, once, asked, ..Parts::default() }
@@ -185,6 +204,7 @@ impl<'a> Inquiry<'a> {
                 let (asked, anchors) = (distinct(near.doubts(&self.seen)), anchors.unwrap_or_default());
                 Parts { asked, anchors, ..Parts::default() }
             }
+            Step::Origins => Parts { asked: near.further_doubts(&self.seen), ..Parts::default() },
             Step::Afterwards => {
                 let carriers = |judgement| near.carriers(judgement, &self.seen);
                 let carriers = || self.near.as_ref().map(carriers).unwrap_or_default();
@@ -194,20 +214,21 @@ impl<'a> Inquiry<'a> {
                 if self.mode == Mode::Ask {
                     return Some(Parts { anchors, ..Parts::default() });
                 }
-                let once = distinct(near.afterwards(self.key, &self.seen).into_iter());
+                let Afterwards { reported, strays, .. } = near.afterwards(&self.seen);
+                let strays = strays.into_iter().map(|of| stray(self.key, of));
+                let once = distinct(strays.chain(reported));
                 let also = self.trail.as_ref().map(|trail| trail.report_body(self.key, self.body));
                 Parts { once, also: also.unwrap_or_default(), anchors, ..Parts::default() }
             }
             Step::Sources => {
                 let also = self.trail.as_ref().map(|trail| trail.report_near(self.key, counts));
-                Parts { also: also.unwrap_or_default(), ..Parts::default() }
+                let mut also = also.unwrap_or_default();
+                let unsure = distinct(near.afterwards(&self.seen).unsure.into_iter());
+                also.extend(unsure.into_iter().flat_map(|of| self.sender.report(self.key, of)));
+                Parts { also, ..Parts::default() }
             }
             Step::Done => return None,
         })
-    }
-
-    fn strays(&self, of: &[Signature]) -> Vec<Signature> {
-        of.iter().map(|&signature| stray(self.key, signature)).collect()
     }
 
     /// Takes the answer to the question that [`ask`](Self::ask) gave last.
@@ -217,7 +238,8 @@ impl<'a> Inquiry<'a> {
         if self.step == Step::Counts && self.signatures.body.is_ok() {
             self.body = counts.split_off_first().copied();
         }
-        let (counts, of_sources) = counts.split_at(near.len().min(counts.len()));
+        let each = if self.step == Step::Origins { self.sender.questions() } else { 1 };
+        let (counts, of_sources) = counts.split_at((each * near.len()).min(counts.len()));
         // What this report added is taken off again: near-replicas are judged by what was seen before.
         let before = |(i, &count): (usize, &u32)| if i < reported { count.saturating_sub(1) } else { count };
         let before: Vec<u32> = counts.iter().enumerate().map(before).collect();
@@ -232,6 +254,12 @@ impl<'a> Inquiry<'a> {
                     trail.answer_body(anchors, of_sources);
                 }
                 self.seen.add_strays(&near, &before);
+                self.step = Step::Origins;
+            }
+            Step::Origins => {
+                for (&signature, counts) in near.iter().zip(counts.chunks_exact(each)) {
+                    self.seen.add_unsure(signature, self.sender.told(counts));
+                }
                 let all = &self.signatures.near;
                 self.near = (!all.is_empty()).then(|| all.judge(&self.seen));
                 self.step = Step::Afterwards;

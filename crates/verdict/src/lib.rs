@@ -35,6 +35,7 @@ mod reason;
 #[cfg(test)]
 mod recipients;
 mod rules;
+mod sender;
 mod settled;
 mod trail;
 

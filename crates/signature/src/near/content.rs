@@ -3,6 +3,7 @@
 
 use super::lines::TOO_FEW;
 use super::things::{Enclosed, MAX_FILES, Page};
+use std::ops::Range;
 
 /// Words that are read of a message, some hundred pages; what follows is left out.
 pub(super) const MAX_WORDS: usize = 1 << 16;
@@ -66,7 +67,9 @@ pub(super) struct Content {
     pub(super) has_files: bool,
     /// Whether its own lines say something, however few words it has.
     pub(super) speaks: bool,
-    /// What it quotes, and what stands behind rules, kept only while it has nearly no words.
+    /// Which of the words are those of enclosed messages.
+    pub(super) enclosed: Vec<Range<usize>>,
+    /// What it quotes, kept only while it has few words, and what stands behind rules, while it has none.
     pub(super) quoted: Option<Box<Self>>,
     pub(super) footer: Option<Box<Self>>,
 }
@@ -75,6 +78,9 @@ impl Content {
     pub(super) fn append(&mut self, mut other: Self) {
         other.words.truncate(MAX_WORDS - self.words.len().min(MAX_WORDS));
         other.positions.truncate(other.words.len());
+        let (before, read) = (self.words.len(), other.words.len());
+        let enclosed = other.enclosed.into_iter().map(|words| words.start.min(read)..words.end.min(read));
+        self.enclosed.extend(enclosed.map(|words| before + words.start..before + words.end));
         self.words.append(&mut other.words);
         self.positions.append(&mut other.positions);
         self.page.append(other.page);
@@ -88,13 +94,13 @@ impl Content {
         append_kept(&mut self.footer, other.footer);
     }
 
-    /// Without a remainder: a message that has nearly no words of its own is what it quotes, or else what stands behind a rule.
+    /// A message that has nearly no words of its own is what it quotes, or else what stands behind a rule.
     pub(super) fn whole(mut self) -> Self {
-        let (quoted, footer) = (self.quoted.take(), self.footer.take());
         let own = self.words.len();
         if self.speaks || own > NO_ANSWER {
             return self;
         }
+        let (quoted, footer) = (self.quoted.take(), self.footer.take());
         if let Some(quoted) = quoted {
             self.append(*quoted);
         }

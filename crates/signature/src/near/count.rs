@@ -2,16 +2,21 @@
 //! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
 
 use super::known::{ALIKE, Known, Seen};
+use super::letter::Letter;
 use super::slots::{Near, Slot, Thing};
 
 /// The place of the slot whose count is that of the text, from the highest, 0: three passages agree.
-const AGREEING: usize = 2;
+pub(super) const AGREEING: usize = 2;
 
 /// Of the slots that say something, so many in ten must have been seen ...
 const COVERED: usize = 6;
 
 /// ... at least one in so many times as often as the third.
 pub(super) const QUARTER: u32 = 4;
+
+/// A message that may be a letter is a copy of others if one in so many of these may be one as well: a program made all of them. Else
+/// somebody wrote above what others sent as it was.
+const EIGHTH: u32 = 8;
 
 /// What is known of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +46,10 @@ pub struct Said {
 /// Why text that was seen often does not make a message bulk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// New text stands above it.
+    /// New text stands above or below it.
     Letter,
+    /// New text may stand above or below it, and in other messages with it none does.
+    Unlike,
     /// It is what comes below ever other text.
     Block,
     /// It is too little of the message.
@@ -78,14 +85,18 @@ impl Near {
         let count = third(informative.iter().copied());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
+        let letter = self.letter(seen);
         let bound = if known().max() <= Some(ALIKE) {
             None
-        } else if self.is_letter(seen) {
+        } else if letter == Some(Letter::Certain) {
             Some(Bound::Letter)
         } else if count <= ALIKE {
             Some(if third(known()) > ALIKE { Bound::Block } else { Bound::Part })
+        } else if 10 * covered < COVERED * informative.len() {
+            Some(Bound::Part)
         } else {
-            (10 * covered < COVERED * informative.len()).then_some(Bound::Part)
+            let may_be = third(slots.iter().filter(|said| said.counts).map(|said| said.known.unsure.all));
+            (letter.is_some() && may_be.saturating_mul(EIGHTH) < count).then_some(Bound::Unlike)
         };
         (if bound.is_some() { count.min(ALIKE) } else { count }, bound)
     }
@@ -109,15 +120,16 @@ fn third(counts: impl Iterator<Item = u32>) -> u32 {
 
 /// The passage that was seen most often of those that are no blocks, or of all where all are.
 fn said(slot: &Slot, seen: &Seen) -> Said {
-    let known: Vec<Known> = slot.passages.iter().map(|(_, signature)| seen.known(*signature)).collect();
-    let most = |wanted: &dyn Fn(&Known) -> bool| {
-        let wanted = known.iter().copied().enumerate().filter(|(_, known)| wanted(known));
+    let of_slot = slot.known(seen);
+    let known = &of_slot.passages;
+    let most = |wanted: &dyn Fn(usize) -> bool| {
+        let wanted = known.iter().copied().enumerate().filter(|&(i, _)| wanted(i));
         // Of equal ones the first.
         wanted.rev().max_by_key(|(_, known)| known.count)
     };
-    let own = most(&|known| !known.is_block());
+    let own = most(&|i| !of_slot.is_block(i));
     // Where a block comes first, copies report that; that the next one was never seen tells nothing.
-    let counts = own.filter(|(_, own)| own.count > 0 || !known.first().is_some_and(|first| first.is_block()));
+    let counts = own.filter(|(_, own)| own.count > 0 || !of_slot.is_block(0));
     let (passage, of) = counts.or_else(|| most(&|_| true)).unwrap_or_default();
     Said { passage, known: of, counts: counts.is_some() }
 }

@@ -4,10 +4,10 @@
 use bulkmark_types::Signature;
 use std::collections::HashMap;
 
-/// Messages with new text above it from which on a passage may be a block.
-const FEW_STRAYS: u32 = 2;
+/// Letters from which on what stands below them may be a block.
+const FEW_LETTERS: u32 = 2;
 
-/// One in so many messages with it has new text above it: then it is a block.
+/// One in so many messages with it is a letter: then it is a block.
 const ONE_IN: u32 = 10;
 
 /// The highest count of messages that are only alike: of passages some of which are blocks, or that are few. Far below every
@@ -19,15 +19,36 @@ pub(super) const ALIKE: u32 = 3;
 pub struct Known {
     /// In messages.
     pub count: u32,
-    /// In messages that looked like a letter above it.
+    /// In messages that were letters above it for certain.
     pub strays: u32,
+    /// In messages that may have been letters above it: by anybody, and by those who sent this message.
+    pub unsure: Unsure,
+}
+
+/// Messages that may have been letters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unsure {
+    /// By anybody.
+    pub all: u32,
+    /// By the domain of this message.
+    pub domain: u32,
+    /// By its client network.
+    pub network: u32,
 }
 
 impl Known {
-    /// Whether it keeps coming with new text: a disclaimer, the signature of a person, the form of a program.
+    /// Whether it keeps coming with new text, whoever sends it: a disclaimer, the signature of a person, the form of a program.
     #[must_use]
     pub const fn is_block(self) -> bool {
-        self.strays >= FEW_STRAYS && self.strays.saturating_mul(ONE_IN) >= self.count
+        self.strays >= FEW_LETTERS && self.strays.saturating_mul(ONE_IN) >= self.count
+    }
+
+    /// Whether those who sent this message keep sending it with new text. Many send from the network of a provider: so of what comes
+    /// with new text from anywhere, it must be more than a little that comes from there.
+    #[must_use]
+    pub const fn is_own_block(self) -> bool {
+        let Unsure { all, domain, network } = self.unsure;
+        domain >= FEW_LETTERS || network >= FEW_LETTERS && network.saturating_mul(ONE_IN) >= all
     }
 
     /// What it says of messages being alike, which is less than that they are bulk.
@@ -53,6 +74,11 @@ impl Seen {
         for (signature, &count) in of.iter().zip(counts) {
             self.0.entry(*signature).or_default().strays = count;
         }
+    }
+
+    /// This one was seen in so many messages that may have been letters.
+    pub fn add_unsure(&mut self, of: Signature, unsure: Unsure) {
+        self.0.entry(of).or_default().unsure = unsure;
     }
 
     /// What is known of it; what was not asked for was never seen.

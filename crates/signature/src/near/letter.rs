@@ -1,23 +1,49 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whether a message looks like a letter above text that others have, too; and what is told to the ledger of it.
 
-use super::known::Seen;
-use super::slots::{Near, Slot, stray};
-use bulkmark_types::FederationKey;
+use super::count::AGREEING;
+use super::known::{ALIKE, Seen};
+use super::runs::Runs;
+use super::slots::{Near, Slot, SlotKnown};
 use bulkmark_types::Signature;
+
+/// New words at one end of a message that make it a letter, whoever sends it.
+const CERTAIN: usize = 60;
+
+/// New words at its end that may make it one.
+const UNSURE: usize = 20;
+
+/// How sure it is that somebody wrote a message, above or below text that stands in many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Letter {
+    /// It may be a copy to which a program put other words: who sends it tells.
+    Unsure,
+    /// It has more new text than senders of copies put to them.
+    Certain,
+}
+
+/// What a message says once the counts are known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Afterwards {
+    /// Passages that are reported in the place of blocks.
+    pub reported: Vec<Signature>,
+    /// What stands below new text for certain.
+    pub strays: Vec<Signature>,
+    /// What may.
+    pub unsure: Vec<Signature>,
+}
 
 impl Near {
     /// The signatures that are asked for and not reported.
     #[must_use]
     pub fn asked(&self) -> Vec<Signature> {
         let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]).map(|(_, signature)| *signature);
-        further.chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
+        let contexts = self.contexts.iter().flat_map(|context| &context[1..]).copied();
+        further.chain(contexts).chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
     }
 
-    /// Every signature that may count: passages and things.
-    fn all(&self) -> impl Iterator<Item = Signature> + '_ {
-        let passages = self.slots.iter().flat_map(|slot| &slot.passages).map(|(_, signature)| *signature);
-        passages.chain(self.all_things())
+    fn passages(&self) -> impl Iterator<Item = Signature> + '_ {
+        self.slots.iter().flat_map(|slot| &slot.passages).map(|(_, signature)| *signature)
     }
 
     fn all_things(&self) -> impl Iterator<Item = Signature> + '_ {
@@ -27,14 +53,34 @@ impl Near {
 
     /// The signatures whose [`stray`] ones matter for [`judge`](Self::judge): all that were seen before.
     pub fn doubts<'a>(&'a self, seen: &'a Seen) -> impl Iterator<Item = Signature> + 'a {
-        self.all().filter(|&signature| seen.has(signature))
+        self.passages().chain(self.all_things()).filter(|&signature| seen.has(signature))
     }
 
-    /// Whether new text stands above known text: the head of the text was never seen, and of the passages that are reported,
+    /// The signatures of which it matters how often they were seen in [unsure](Letter::Unsure) letters, and of whom: what carries the
+    /// count, where that may be more than a few.
+    #[must_use]
+    pub fn further_doubts(&self, seen: &Seen) -> Vec<Signature> {
+        let carriers = self.slots.iter().filter_map(|slot| slot.carrier(seen));
+        let all: Vec<Signature> =
+            carriers.filter(|(_, count)| *count > ALIKE).map(|(signature, _)| signature).collect();
+        if all.len() > AGREEING { all } else { Vec::new() }
+    }
+
+    /// Whether the message is a letter: new text above or below text that others have, too.
+    #[must_use]
+    pub fn letter(&self, seen: &Seen) -> Option<Letter> {
+        let Runs { top, bottom } = self.runs(seen);
+        if top >= CERTAIN || bottom >= CERTAIN {
+            return Some(Letter::Certain);
+        }
+        let may_be = self.begins_anew(seen) || bottom >= UNSURE || self.answers_anew(seen);
+        may_be.then_some(Letter::Unsure)
+    }
+
+    /// Whether new text stands above all known text: the head of the text was never seen, and of the passages that are reported,
     /// each that was never seen stands before all that were. So looks a letter above a signature or a disclaimer, whatever
     /// mail program wrote it. A copy with another greeting does not, nor one with other words here and there.
-    #[must_use]
-    pub fn is_letter(&self, seen: &Seen) -> bool {
+    fn begins_anew(&self, seen: &Seen) -> bool {
         let is_new = |slot: &Slot| !seen.has(slot.reported());
         let head_is_new = self.slots.first().is_some_and(is_new);
         // What begins at the end goes on with the first words.
@@ -44,21 +90,25 @@ impl Near {
         head_is_new && first_known.is_none_or(|known| last_new < Some(known))
     }
 
-    /// What is reported once the counts are known, from the next message on: [`stray`] signatures of what stands below new
-    /// text, and where a slot reports a block, the next of its passages that stands above all blocks and is none.
+    /// Whether few words, some of them known, stand with a text that was never seen: an answer in words that are often used.
+    fn answers_anew(&self, seen: &Seen) -> bool {
+        let is_new = |context: &Vec<Signature>| !context.iter().any(|&signature| seen.has(signature));
+        self.contexts.iter().any(is_new) && self.passages().any(|signature| seen.has(signature))
+    }
+
+    /// What follows from the counts for messages after this one: what stands below new text, and by whom that was sent.
     #[must_use]
-    pub fn afterwards(&self, key: &FederationKey, seen: &Seen) -> Vec<Signature> {
-        let mut strays = Vec::new();
-        if self.is_letter(seen) {
-            let passages = self.slots.iter().flat_map(|slot| &slot.passages);
-            strays.extend(passages.map(|(_, signature)| *signature));
+    pub fn afterwards(&self, seen: &Seen) -> Afterwards {
+        let mut all = Afterwards { reported: self.above_blocks(seen), ..Afterwards::default() };
+        let known = self.passages().filter(|&signature| seen.has(signature));
+        match self.letter(seen) {
+            Some(Letter::Certain) => all.strays.extend(known),
+            Some(Letter::Unsure) => all.unsure.extend(known),
+            None => (),
         }
         if self.rest.is_some_and(|rest| !seen.has(rest)) {
-            strays.extend(self.all_things());
+            all.strays.extend(self.all_things().filter(|&signature| seen.has(signature)));
         }
-        let strays = strays.into_iter().filter(|&signature| seen.has(signature));
-        let mut all: Vec<Signature> = strays.map(|signature| stray(key, signature)).collect();
-        all.extend(self.above_blocks(seen));
         all
     }
 
@@ -70,19 +120,23 @@ impl Near {
         own.chain(self.above_blocks(seen)).collect()
     }
 
+    /// Where a slot reports a block, the next of its passages that stands above all blocks and is none.
     fn above_blocks(&self, seen: &Seen) -> Vec<Signature> {
-        let is_block = |signature: Signature| seen.known(signature).is_block();
-        let passages = self.slots.iter().flat_map(|slot| &slot.passages);
-        let blocks = passages.filter(|(_, signature)| is_block(*signature));
-        let Some(top) = blocks.map(|(passage, _)| passage.at).min() else { return Vec::new() };
-        let instead = |slot: &Slot| {
-            let mut own = slot.passages.iter().skip_while(|(_, signature)| is_block(*signature));
-            is_block(slot.reported())
-                .then(|| own.next())
-                .flatten()
-                .filter(|(passage, _)| passage.at < top)
-                .map(|&(_, s)| s)
+        let known: Vec<SlotKnown> = self.slots.iter().map(|slot| slot.known(seen)).collect();
+        let slots = || self.slots.iter().zip(&known);
+        let blocks = slots().flat_map(|(slot, known)| {
+            slot.passages
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| known.is_block(*i))
+                .map(|(_, (passage, _))| passage.at)
+        });
+        let Some(top) = blocks.min() else { return Vec::new() };
+        let instead = |(slot, known): (&Slot, &SlotKnown)| {
+            let own = (0..slot.passages.len()).find(|&i| !known.is_block(i)).filter(|_| known.is_block(0))?;
+            let (passage, signature) = slot.passages[own];
+            (passage.at < top).then_some(signature)
         };
-        self.slots.iter().filter_map(instead).collect()
+        slots().filter_map(instead).collect()
     }
 }

@@ -2,6 +2,7 @@
 //! From what was read of a message to its signatures.
 
 use super::content::{Content, Position};
+use super::context::contexts;
 use super::product::WordKey;
 use super::reader::Reader;
 use super::sample::{Scheme, sample};
@@ -30,8 +31,14 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
     if slots.is_empty() {
         return of_things(content, key);
     }
+    let context = |(number, hashes): (u8, Vec<u64>)| -> Vec<Signature> {
+        hashes.iter().map(|hash| signature(key, number, &hash.to_le_bytes())).collect()
+    };
+    let contexts = [number::QUOTED, number::ENCLOSED].into_iter().zip(contexts(content)).map(context);
     Near {
         slots,
+        words: content.words.len(),
+        contexts: contexts.filter(|context| !context.is_empty()).collect(),
         things: hidden.map(|hidden| (Thing::Hidden, hidden)).into_iter().collect(),
         ..Near::default()
     }
@@ -44,6 +51,8 @@ mod number {
     pub(super) const PATH: u8 = 0x82;
     pub(super) const REST: u8 = 0x83;
     pub(super) const HIDDEN: u8 = 0x84;
+    pub(super) const QUOTED: u8 = 0x85;
+    pub(super) const ENCLOSED: u8 = 0x86;
     /// And the number of the band.
     pub(super) const BAND: u8 = 0x90;
 }
@@ -80,7 +89,8 @@ fn of_things(content: &Content, key: &FederationKey) -> Near {
         rest.extend(chosen.files.iter().flat_map(|digest| *digest));
     }
     let has_rest = !things.is_empty() && !chosen.alone && !rest.is_empty();
-    Near { slots: Vec::new(), things, unsure, rest: has_rest.then(|| signature(key, number::REST, &rest)) }
+    let rest = has_rest.then(|| signature(key, number::REST, &rest));
+    Near { things, unsure, rest, ..Near::default() }
 }
 
 fn signature(key: &FederationKey, number: u8, content: &[u8]) -> Signature {

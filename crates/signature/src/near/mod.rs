@@ -5,6 +5,7 @@
 mod carriers;
 mod characters;
 mod content;
+mod context;
 mod count;
 mod fold;
 mod frames;
@@ -17,6 +18,7 @@ mod picture;
 mod pixels;
 mod product;
 mod reader;
+mod runs;
 mod sample;
 mod slots;
 mod things;
@@ -24,7 +26,8 @@ mod words;
 
 pub use content::Position;
 pub use count::{Bound, Judgement, Said};
-pub use known::{Known, Seen};
+pub use known::{Known, Seen, Unsure};
+pub use letter::{Afterwards, Letter};
 pub(crate) use make::{finish, reader};
 pub use make::{traced, under};
 pub(crate) use reader::Reader;

@@ -2,7 +2,8 @@
 //! What a reader gets of a message: its words, its links, and what is attached.
 
 use super::characters::{self, Apart, Lengths};
-use super::content::{Content, MAX_HIDDEN, MAX_WORDS, NO_ANSWER, Position, Shows};
+use super::content::{Content, MAX_HIDDEN, MAX_WORDS, Position, Shows};
+use super::context::FEW_OWN;
 use super::frames::Frame;
 use super::lines::{Line, Lines, unfold};
 use super::links;
@@ -66,7 +67,7 @@ impl Reader {
         // Who answers with a link or a line of code has answered, though it has no words.
         part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
-        if part.words.len() <= NO_ANSWER {
+        if part.words.len() <= FEW_OWN {
             part.quoted = self.kept(lines.quoted);
         }
         if part.words.is_empty() {
@@ -303,9 +304,10 @@ impl Visitor for Reader {
     }
 
     fn message_end(&mut self) {
-        let Some(message) = self.open.pop().map(Frame::finish) else {
+        let Some(mut message) = self.open.pop().map(Frame::finish) else {
             return;
         };
+        message.enclosed = std::iter::once(0..message.words.len()).collect();
         match self.open.last_mut() {
             Some(frame) => frame.add_message(message),
             None => self.read.append(message),

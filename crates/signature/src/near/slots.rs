@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The signatures of a message, each in its slot.
 
-use super::known::Known;
+use super::known::{Known, Seen};
 use super::sample::Passage;
 use bulkmark_types::FederationKey;
 use bulkmark_types::{Kind, Signature};
@@ -28,6 +28,45 @@ impl Slot {
     pub fn place(&self) -> usize {
         self.passages[0].0.at
     }
+
+    /// What is known of its passages.
+    pub(super) fn known(&self, seen: &Seen) -> SlotKnown {
+        let passages: Vec<Known> =
+            self.passages.iter().map(|(_, signature)| seen.known(*signature)).collect();
+        let carrier = carrier(&passages);
+        let is_own = carrier.is_some_and(|carrier| passages[carrier].is_own_block());
+        SlotKnown { passages, carrier, is_own }
+    }
+
+    /// The one of its passages that carries what may be counted, if any was seen: the one seen most often that is no block; and how
+    /// often that was.
+    pub(super) fn carrier(&self, seen: &Seen) -> Option<(Signature, u32)> {
+        let known = self.known(seen);
+        known.carrier.map(|carrier| (self.passages[carrier].1, known.passages[carrier].count))
+    }
+}
+
+/// What is known of the passages of a slot.
+#[derive(Debug)]
+pub(super) struct SlotKnown {
+    pub(super) passages: Vec<Known>,
+    carrier: Option<usize>,
+    /// Whether it is its sender's own block. All of the slot is one then.
+    is_own: bool,
+}
+
+impl SlotKnown {
+    /// Whether this one of its passages says nothing of the message.
+    pub(super) fn is_block(&self, i: usize) -> bool {
+        let known = self.passages[i];
+        known.is_block() || self.is_own && known.count > 0
+    }
+}
+
+/// Of equal ones the first.
+fn carrier(passages: &[Known]) -> Option<usize> {
+    let seen = passages.iter().enumerate().filter(|(_, known)| known.count > 0 && !known.is_block());
+    seen.rev().max_by_key(|(_, known)| known.count).map(|(i, _)| i)
 }
 
 /// From what else than text a signature was made.
@@ -53,6 +92,11 @@ const BANDS: usize = 3;
 pub struct Near {
     /// Those of its text.
     pub slots: Vec<Slot>,
+    /// How many words of it were read.
+    pub words: usize,
+    /// Those of what it quotes and of what it encloses, where it has few words of its own; the first of each is reported. They say
+    /// whether the words were written for that, and count nothing.
+    pub contexts: Vec<Vec<Signature>>,
     /// Those of what is attached or linked, where there is next to no text.
     pub things: Vec<(Thing, Signature)>,
     /// What else is asked for the [bands](Thing::Band) of a picture: as they would be if their least certain bits were others.
@@ -69,10 +113,15 @@ impl Near {
         self.slots.is_empty() && self.things.is_empty()
     }
 
-    /// The signatures that a message reports, eight at most.
+    /// The signatures that a message reports and is known again by, eight at most.
     pub fn reported(&self) -> impl Iterator<Item = Signature> + '_ {
         let things = self.things.iter().map(|(_, signature)| *signature);
         self.slots.iter().map(Slot::reported).chain(things).chain(self.rest)
+    }
+
+    /// The signatures by which its [contexts](Self::contexts) are known again, which it reports as well.
+    pub fn reported_contexts(&self) -> impl Iterator<Item = Signature> + '_ {
+        self.contexts.iter().filter_map(|context| context.first()).copied()
     }
 
     /// What its picture counts: `known` says of a signature how often it was seen, and `says` what that counts. A message reports
@@ -86,6 +135,7 @@ impl Near {
             Some(says(all.fold(Known::default(), |sum, form| Known {
                 count: sum.count.saturating_add(form.count),
                 strays: sum.strays.saturating_add(form.strays),
+                ..sum
             })))
         };
         let mut bands: Vec<u32> = self.things.iter().filter_map(of_band).collect();
