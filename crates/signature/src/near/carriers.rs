@@ -16,7 +16,7 @@ impl Near {
     pub fn carriers(&self, judgement: &Judgement, seen: &Seen) -> Vec<Signature> {
         let enough = (judgement.count / QUARTER).max(1);
         let slots = || self.slots.iter().zip(&judgement.slots);
-        let text = slots().filter(|(_, said)| said.counts && said.known.count >= enough);
+        let text = slots().filter(|(_, said)| said.counts && said.known.count > 0 && said.count >= enough);
         let mut all: Vec<Signature> = text.map(|(slot, said)| slot.passages[said.passage].1).collect();
         let things = self.things.iter().map(|&(thing, signature)| match thing {
             Thing::Band(band) => self.commonest(band, signature, seen),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What stands with a few words of its own and is no part of them: the letter that is answered, the message that is handed on. Where
-//! that was never seen, the words above it were written for it, however often they come.
+//! What a message is about, besides its own words: the letter that it answers, the message that it hands on. Where that was never
+//! seen, the words above it were written for it, however often they come.
 
 use super::content::Content;
 use super::sample::{Scheme, sample};
 
-/// Own words up to which what stands with them matters.
-pub(super) const FEW_OWN: usize = 60;
+/// Own words up to which what stands with them matters: an answer, with the disclaimer of a company below it.
+pub(super) const FEW_OWN: usize = 400;
 
 /// Words of a text that can be known again.
 const ENOUGH: usize = 9;
@@ -14,8 +14,8 @@ const ENOUGH: usize = 9;
 /// Evenly weighted, since nothing is put before what is quoted.
 const SCHEME: Scheme = Scheme { slots: 1, head: false, last: Scheme::FULL, ..Scheme::SHIPPED };
 
-/// The passages by which the quoted text and the enclosed message of a message with few words are known again, their hashes; the first
-/// of each is the one that is reported. Empty for other messages.
+/// The passages by which the quoted text and the enclosed message are known again, their hashes; the first of each is the one that is
+/// reported. Empty where there is none, or too little of it, and for a message of many own words.
 pub(super) fn contexts(content: &Content) -> [Vec<u64>; 2] {
     let enclosed: Vec<u64> =
         content.enclosed.iter().flat_map(|words| &content.words[words.clone()]).copied().collect();

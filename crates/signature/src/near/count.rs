@@ -5,13 +5,16 @@ use super::known::{ALIKE, Known, Seen};
 use super::letter::Letter;
 use super::slots::{Near, Slot, Thing};
 
-/// The place of the slot whose count is that of the text, from the highest, 0: three passages agree.
+/// The place of the slot by which messages are alike, from the highest, 0: three passages agree.
 pub(super) const AGREEING: usize = 2;
 
 /// Of the slots that say something, so many in ten must have been seen ...
 const COVERED: usize = 6;
 
-/// ... at least one in so many times as often as the third.
+/// ... and fewer in ten of its words stand before and behind what was seen. Of the slots that must have been seen, each was ...
+const NEW: usize = 4;
+
+/// ... at least one in so many times as often as the count says.
 pub(super) const QUARTER: u32 = 4;
 
 /// A message that may be a letter is a copy of others if one in so many of these may be one as well: a program made all of them. Else
@@ -34,10 +37,12 @@ pub struct Judgement {
 /// What a slot says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Said {
-    /// Which of its passages it is about.
+    /// Which of its passages was seen most, of those that are no blocks if there are any.
     pub passage: usize,
     /// What is known of that.
     pub known: Known,
+    /// How many messages reported any of its passages that are no blocks. Each reports one in a slot, so none is counted twice.
+    pub count: u32,
     /// Whether it says anything of this message. It does not if the passage is a block, or would never have been reported for
     /// a block that comes before it.
     pub counts: bool,
@@ -79,24 +84,25 @@ impl Near {
 
     /// The count of the text, as far as it may be bulk, and what keeps it from being more.
     fn text(&self, slots: &[Said], seen: &Seen) -> (u32, Option<Bound>) {
-        let known = || slots.iter().map(|said| said.known.count);
-        let informative: Vec<u32> =
-            slots.iter().filter(|said| said.counts).map(|said| said.known.count).collect();
-        let count = third(informative.iter().copied());
+        let all = || slots.iter().map(|said| said.count);
+        let informative: Vec<u32> = slots.iter().filter(|said| said.counts).map(|said| said.count).collect();
+        let count = agreed(informative.clone());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
         let letter = self.letter(seen);
-        let bound = if known().max() <= Some(ALIKE) {
+        let is_part =
+            || 10 * covered < COVERED * informative.len() || 10 * self.runs(seen).around >= NEW * self.words;
+        let bound = if all().max() <= Some(ALIKE) {
             None
         } else if letter == Some(Letter::Certain) {
             Some(Bound::Letter)
         } else if count <= ALIKE {
-            Some(if third(known()) > ALIKE { Bound::Block } else { Bound::Part })
-        } else if 10 * covered < COVERED * informative.len() {
+            Some(if third(all()) > ALIKE { Bound::Block } else { Bound::Part })
+        } else if is_part() {
             Some(Bound::Part)
         } else {
-            let may_be = third(slots.iter().filter(|said| said.counts).map(|said| said.known.unsure.all));
-            (letter.is_some() && may_be.saturating_mul(EIGHTH) < count).then_some(Bound::Unlike)
+            let unsure = third(slots.iter().filter(|said| said.counts).map(|said| said.known.unsure.all));
+            (letter.is_some() && unsure.saturating_mul(EIGHTH) < count).then_some(Bound::Unlike)
         };
         (if bound.is_some() { count.min(ALIKE) } else { count }, bound)
     }
@@ -109,6 +115,15 @@ impl Near {
         };
         third(self.slots.iter().map(of))
     }
+}
+
+/// How many messages agree with this one, by the counts of slots. Copies that differ share some of eight slots each, so a slot counts
+/// fewer of them than there are. The highest may be that of a common phrase; the second highest is no accident if the third is
+/// not much lower.
+fn agreed(mut counts: Vec<u32>) -> u32 {
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let [_, second, third, ..] = counts[..] else { return 0 };
+    second.min(third.saturating_add(third / 2))
 }
 
 /// The third highest, or nothing where there are fewer.
@@ -131,5 +146,7 @@ fn said(slot: &Slot, seen: &Seen) -> Said {
     // Where a block comes first, copies report that; that the next one was never seen tells nothing.
     let counts = own.filter(|(_, own)| own.count > 0 || !of_slot.is_block(0));
     let (passage, of) = counts.or_else(|| most(&|_| true)).unwrap_or_default();
-    Said { passage, known: of, counts: counts.is_some() }
+    let same = (0..known.len()).filter(|&i| !of_slot.is_block(i)).map(|i| known[i].count);
+    let count = if counts.is_some() { same.fold(0, u32::saturating_add) } else { of.count };
+    Said { passage, known: of, count, counts: counts.is_some() }
 }

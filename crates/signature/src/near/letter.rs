@@ -10,7 +10,7 @@ use bulkmark_types::Signature;
 /// New words at one end of a message that make it a letter, whoever sends it.
 const CERTAIN: usize = 60;
 
-/// New words at its end that may make it one.
+/// New words anywhere that may make it one.
 const UNSURE: usize = 20;
 
 /// How sure it is that somebody wrote a message, above or below text that stands in many.
@@ -69,11 +69,11 @@ impl Near {
     /// Whether the message is a letter: new text above or below text that others have, too.
     #[must_use]
     pub fn letter(&self, seen: &Seen) -> Option<Letter> {
-        let Runs { top, bottom } = self.runs(seen);
-        if top >= CERTAIN || bottom >= CERTAIN {
+        let Runs { end, any, .. } = self.runs(seen);
+        if end >= CERTAIN {
             return Some(Letter::Certain);
         }
-        let may_be = self.begins_anew(seen) || bottom >= UNSURE || self.answers_anew(seen);
+        let may_be = self.begins_anew(seen) || any >= UNSURE || self.answers_anew(seen);
         may_be.then_some(Letter::Unsure)
     }
 
@@ -90,7 +90,7 @@ impl Near {
         head_is_new && first_known.is_none_or(|known| last_new < Some(known))
     }
 
-    /// Whether few words, some of them known, stand with a text that was never seen: an answer in words that are often used.
+    /// Whether its own words, some of them known, stand with a text that was never seen: an answer in words that are often used.
     fn answers_anew(&self, seen: &Seen) -> bool {
         let is_new = |context: &Vec<Signature>| !context.iter().any(|&signature| seen.has(signature));
         self.contexts.iter().any(is_new) && self.passages().any(|signature| seen.has(signature))
