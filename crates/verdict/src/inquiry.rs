@@ -2,8 +2,8 @@
 //! From the signatures of a message to its counts, by questions that the caller puts to a ledger.
 //!
 //! A message takes one question. Where the answer says that something of it was seen before, a second one asks what it was seen
-//! with, and a third one reports what follows. Where it was seen often, they also ask from which networks, and a fourth one may
-//! report that. docs/signatures.md has the reasons.
+//! with, and the last one reports what follows. Where it was seen often, one between asks by whom; they also ask from which networks, and
+//! one more may report that. docs/signatures.md has the reasons.
 
 use super::question::Question;
 use super::sender::Sender;
@@ -438,14 +438,14 @@ mod tests {
     fn a_disk_that_fails_between_two_reports_leaves_the_count_of_the_body() {
         let (mut ledger, letter) = (Ledger::default(), of(LETTER));
         for n in 1..=9 {
-            let counts = ledger.judge(&letter, Mode::Report(1), 2);
+            let counts = ledger.judge(&letter, Mode::Report(1), 3);
             assert_eq!(counts, Some(Counts { body: Some(n), near: Some(n), spam: None }));
         }
         let counts = ledger.judge(&letter, Mode::Report(1), 1);
         assert_eq!(counts, Some(Counts { body: Some(10), near: None, spam: None }));
         assert_eq!(ledger.judge(&letter, Mode::Report(1), 0), None);
         // It was counted, once.
-        let counts = ledger.judge(&letter, Mode::Report(1), 2);
+        let counts = ledger.judge(&letter, Mode::Report(1), 3);
         assert_eq!(counts, Some(Counts { body: Some(11), near: Some(11), spam: None }));
     }
 
@@ -457,7 +457,7 @@ mod tests {
         assert!(links.body.is_err() && !links.near.is_empty());
         let mut ledger = Ledger::default();
         for n in 1..=9 {
-            assert_eq!(ledger.judge(&links, Mode::Report(1), 2).unwrap().near, Some(n));
+            assert_eq!(ledger.judge(&links, Mode::Report(1), 3).unwrap().near, Some(n));
         }
         assert_eq!(ledger.judge(&links, Mode::Report(1), 1), None);
     }
@@ -465,7 +465,7 @@ mod tests {
     #[test]
     fn asking_counts_nothing_and_says_what_was_seen() {
         let (mut ledger, letter) = (Ledger::default(), of(LETTER));
-        let asked = |ledger: &mut Ledger| ledger.judge(&letter, Mode::Ask, 2).unwrap();
+        let asked = |ledger: &mut Ledger| ledger.judge(&letter, Mode::Ask, 3).unwrap();
         assert_eq!(asked(&mut ledger), Counts { body: Some(0), near: Some(0), spam: None });
         for n in 1..=9 {
             // To three recipients: three of the one, one of the other.
@@ -510,7 +510,7 @@ mod tests {
         assert_eq!(sorted.len(), all.len());
         let mut ledger = Ledger::default();
         for n in 1..=5 {
-            let counts = ledger.judge(&twice, Mode::Report(1), 2).unwrap();
+            let counts = ledger.judge(&twice, Mode::Report(1), 3).unwrap();
             assert_eq!(counts, Counts { body: Some(n), near: Some(n), spam: None });
         }
     }

@@ -59,7 +59,7 @@ mod tests {
             passages: vec![(Passage { hash: n.into(), at: n.into() }, signature(n))],
             goes_round: false,
         };
-        Near { slots: slots.iter().map(slot).collect(), ..Near::default() }
+        Near { slots: slots.iter().map(slot).collect(), words: 100, ..Near::default() }
     }
 
     fn carriers(near: &Near, seen: &[(u8, u32, u32)]) -> Vec<Signature> {

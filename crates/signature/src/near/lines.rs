@@ -88,7 +88,8 @@ impl<'a> Lines<'a> {
                 in_quote = false;
             }
             let rest = length.saturating_sub(before);
-            if rest <= FOOTER && is_rule(line) {
+            let is_most = rest > before && !sorted.own.is_empty() && line != "--";
+            if rest <= FOOTER && is_rule(line) && (!is_most || gives_address(lines.clone())) {
                 sorted.footer.extend(lines.filter_map(full));
                 break;
             }
@@ -181,6 +182,12 @@ fn is_rule(line: &str) -> bool {
     line == "--" || (marks >= RULE && 2 * marks >= line.len() - blanks)
 }
 
+/// Whether one of the lines of a footer says where to find or write to whoever put it there, as those of lists and services do. What
+/// stands below a rule and is longer than all above it is the message otherwise: a form that was filled in, a forwarded note.
+fn gives_address<'a>(mut lines: impl Iterator<Item = Line<'a>>) -> bool {
+    lines.any(|(_, line)| line.contains("://") || line.contains("www.") || line.contains('@'))
+}
+
 /// A line that says how to get no more of such mail, in the languages of much mail.
 fn leaves_list(line: &str) -> bool {
     // Made once: most of the time would go to making them.
@@ -205,15 +212,45 @@ fn leaves_list(line: &str) -> bool {
 
 /// A line with which the message that is answered or handed on begins, in full below it.
 fn begins_answered<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> bool {
+    let mut rest = rest.filter_map(full);
     if line.starts_with("---") {
         let bare = line.trim_matches(['-', ' ']).to_ascii_lowercase();
-        return bare == "original message" || bare.starts_with("forwarded");
+        let is_named = bare == "original message" || bare.starts_with("forwarded");
+        // In another language it is told by what follows.
+        return is_named
+            || !bare.is_empty()
+                && line.ends_with("---")
+                && rest.next().is_some_and(|(_, next)| is_from(next));
     }
     // Outlook's way: some fields of the other message's header.
-    line.starts_with("From:") && {
-        let next = rest.filter_map(full).next();
-        next.is_some_and(|(_, next)| ["Sent:", "Date:", "To:"].iter().any(|field| next.starts_with(field)))
-    }
+    is_from(line) && rest.next().is_some_and(|(_, next)| is_field(next) && !next.ends_with(':'))
+}
+
+/// The field of a header that says from whom a message is, as mail programs name it in the languages of much mail.
+fn is_from(line: &str) -> bool {
+    const NAMES: [&str; 16] = [
+        "from",
+        "von",
+        "de",
+        "da",
+        "van",
+        "från",
+        "fra",
+        "lähettäjä",
+        "od",
+        "feladó",
+        "от",
+        "від",
+        "από",
+        "kimden",
+        "发件人",
+        "差出人",
+    ];
+    let name = line
+        .trim_start_matches('*')
+        .split_once([':', '：'])
+        .map(|(name, _)| name.trim_end_matches(['*', ' ', '\u{A0}']));
+    name.is_some_and(|name| name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase()))
 }
 
 /// How many lines at the end say who wrote: short ones, behind a longer one.
@@ -256,6 +293,41 @@ mod tests {
         // What is long is no footer.
         let content = format!("{LONG}\n").repeat(50);
         assert_eq!(Lines::of(&format!("{LONG}\n-- \n{content}")).own.len(), 52);
+    }
+
+    /// A form that was filled in, a note that is handed on: it stands below a line and is most of the message.
+    #[test]
+    fn what_is_most_of_a_message_is_no_footer() {
+        let rule = "-".repeat(40);
+        let filled = format!("Somebody wrote:\n{rule}\n{LONG}\n{LONG}\n");
+        assert_eq!(Lines::of(&filled).own.len(), 4);
+        let signed = format!("{LONG}\n{rule}\n{LONG}\n");
+        assert_eq!(own(&signed), LONG, "no longer than what it stands below");
+        let of_list =
+            format!("Thanks!\n{rule}\nThis list is for all who like it.\nhttps://lists.example/it\n");
+        assert_eq!(own(&of_list), "Thanks!");
+        assert_eq!(own(&format!("Thanks!\n-- \n{LONG}\n")), "Thanks!");
+    }
+
+    #[test]
+    fn what_is_answered_begins_with_its_header_in_any_language() {
+        let text = "no no no no no no no";
+        for header in [
+            "From: Tim\nSent: today\n",
+            "Von: Tim\nGesendet: heute\n",
+            "De : Tim\nEnvoyé : aujourd'hui\n",
+            "*De:* Tim\n*Enviado:* hoy\n",
+            "-----Oorspronkelijk bericht-----\nVan: Tim\nVerzonden: vandaag\n",
+            "-----Ursprüngliche Nachricht-----\nVon: Tim\n",
+        ] {
+            assert_eq!(own(&format!("{LONG}\n{header}\n{text}\n")), LONG, "{header}");
+        }
+        for text in [
+            "De: la\nand so on it goes with more words",
+            "From: here to there\nwe went:\nfar away, all of us",
+        ] {
+            assert_eq!(Lines::of(&format!("{LONG}\n{text}\n")).quoted.len(), 0, "{text}");
+        }
     }
 
     #[test]
