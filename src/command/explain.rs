@@ -80,6 +80,13 @@ fn for_people(explanation: &Explanation) -> String {
             if explained.strays > 0 {
                 let _ = writeln!(text, "  of these below new text: {}", explained.strays);
             }
+            if explained.unsure > 0 {
+                let Explained { unsure, by_sender, .. } = explained;
+                let _ = writeln!(
+                    text,
+                    "  of these perhaps below new text: {unsure}, from this sender: {by_sender}"
+                );
+            }
             if !explained.counts {
                 text.push_str("  so it does not count\n");
             }

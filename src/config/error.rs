@@ -117,7 +117,7 @@ pub(super) fn in_words(message: &str) -> (String, Option<String>) {
 }
 
 /// Keys that are often written below a table by mistake, where TOML takes them for keys of the table.
-const TOP_LEVEL: [&str; 16] = [
+const TOP_LEVEL: [&str; 17] = [
     "listen",
     "listen-mode",
     "control",
@@ -128,6 +128,7 @@ const TOP_LEVEL: [&str; 16] = [
     "header",
     "exempt-loopback",
     "exempt-networks",
+    "relays",
     "exempt-authenticated",
     "judge",
     "policy",

@@ -3,7 +3,7 @@
 
 use bulkmark_policy::Range;
 use bulkmark_signature::Signatures;
-use bulkmark_types::ClientNetwork;
+use bulkmark_types::Provenance;
 use std::time::Instant;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -14,7 +14,7 @@ pub(super) const MOST: usize = 4096;
 /// A message that was judged by a part of the counts.
 pub(super) struct Judged {
     pub(super) signatures: Signatures,
-    pub(super) network: Option<ClientNetwork>,
+    pub(super) provenance: Provenance,
     pub(super) range: Range,
     /// How often it was reported.
     pub(super) times: u32,

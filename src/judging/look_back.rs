@@ -8,6 +8,7 @@ use super::thin::{together, wanted};
 use bulkmark_counts::{Report, Shared};
 use bulkmark_ledger::now;
 use bulkmark_sync::wire::MAX_ASKED;
+use bulkmark_types::Provenance;
 use bulkmark_types::{FederationKey, Signature};
 use bulkmark_verdict::{Inquiry, Mode, Question};
 use std::collections::VecDeque;
@@ -116,7 +117,8 @@ async fn report(service: &Service, judged: &Judged, since: u32, key: &Federation
     let Some(asks) = &service.asks else { return Reported::Over };
     let mut unsuccessful = Reported::Unasked;
     let inquiry = Inquiry::new(&judged.signatures, key, Mode::Report(judged.times)).afterwards();
-    let mut inquiry = inquiry.from_network(judged.network, judged.range.clone());
+    let Provenance { network, .. } = judged.provenance;
+    let mut inquiry = inquiry.sent_by(judged.provenance.clone()).from_network(network, judged.range.clone());
     while let Some(question) = inquiry.ask() {
         let wanted = wanted(&question);
         let deadline = Instant::now() + PATIENCE;

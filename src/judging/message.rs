@@ -4,7 +4,7 @@
 use super::budget::Account;
 use super::service::{InFlight, Service};
 use crate::activity::Door;
-use bulkmark_mail::RawMessage;
+use bulkmark_mail::{RawMessage, Received};
 use bulkmark_verdict::{Envelope, Exempt, Rules, Unknown};
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,6 +40,8 @@ pub struct Message {
     recipient_bytes: usize,
     /// Why the message is neither counted nor judged.
     pub exempt: Option<Exempt>,
+    /// Whether the client that is known by now is one of one's own mail servers in front: the next Received field has the one before it.
+    is_relayed: bool,
     /// Why it cannot be judged.
     pub(super) unjudged: Option<Unknown>,
     pub(super) raw: RawMessage,
@@ -67,6 +69,7 @@ impl Message {
             Door::Milter => rules.exempt(&envelope),
             Door::Http | Door::Dccifd | Door::Razor | Door::Pyzor => rules.exempt_as_told(&envelope),
         };
+        let is_relayed = exempt.is_none() && rules.is_relay(envelope.client);
         let raw = if rules.verifies() { RawMessage::exact() } else { RawMessage::new() };
         Self {
             rules,
@@ -76,6 +79,7 @@ impl Message {
             is_explained: false,
             recipient_bytes: 0,
             exempt,
+            is_relayed,
             unjudged: None,
             raw,
             forged: 0,
@@ -127,6 +131,9 @@ impl Message {
     /// A header field, its value with the blank behind the colon.
     pub fn header(&mut self, name: &[u8], exact: &[u8]) {
         let value = exact.trim_ascii_start();
+        if self.is_relayed && name.eq_ignore_ascii_case(b"received") {
+            self.pass_relay(value);
+        }
         self.content_begins();
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
             self.forged += 1;
@@ -146,6 +153,18 @@ impl Message {
         // With the colon, a blank and the end of the line.
         self.grow(name.len() + value.len() + 4);
         self.collect(|raw| raw.header(name, exact));
+    }
+
+    /// A mail server of one's own wrote this Received field: the message comes from the client that it tells.
+    fn pass_relay(&mut self, value: &[u8]) {
+        let Received { client, helo, .. } = Received::of(&String::from_utf8_lossy(value));
+        self.is_relayed = self.rules.is_relay(client);
+        if client.is_none() {
+            return;
+        }
+        // Nobody here verified a name of it.
+        self.envelope = Envelope { client, helo, host: None, ..std::mem::take(&mut self.envelope) };
+        self.exempt = self.exempt.or_else(|| self.rules.exempt_as_told(&self.envelope));
     }
 
     /// A piece of the body.

@@ -38,6 +38,21 @@ impl Proven {
         Self { dkim, spf, dmarc: if from.len() == 1 { from } else { Vec::new() } }
     }
 
+    /// Who stands behind a message from these addresses: the domain of them all, if it was verified that it, or one above or below
+    /// it, sent it or signed it; and the address itself where anybody can have one in that domain.
+    #[must_use]
+    pub fn author(&self, from: &[String]) -> Option<String> {
+        let (address, others) = from.split_first()?;
+        let of = domain(address).to_lowercase();
+        if of.is_empty() || others.iter().any(|other| domain(other).to_lowercase() != of) {
+            return None;
+        }
+        let mut names = [&self.dkim, &self.spf, &self.dmarc].into_iter().flatten().map(|name| domain(name));
+        let is_aligned = names.any(|name| is_below(name, &of) || is_below(&of, name));
+        let author = if is_for_anybody(&of) && others.is_empty() { address.to_lowercase() } else { of };
+        is_aligned.then_some(author)
+    }
+
     /// Whether there is no name at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -199,6 +214,60 @@ impl Proven {
     }
 }
 
+/// Whether a domain is the other one or below it.
+fn is_below(domain: &str, other: &str) -> bool {
+    domain.strip_suffix(other).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// Whether it is the domain of a large provider, in which anybody can have an address: what comes from there has no origin in common.
+fn is_for_anybody(domain: &str) -> bool {
+    const NAMES: [&str; 40] = [
+        "126.com",
+        "163.com",
+        "aol.com",
+        "comcast.net",
+        "fastmail.com",
+        "free.fr",
+        "freenet.de",
+        "gmail.com",
+        "gmx.at",
+        "gmx.ch",
+        "gmx.com",
+        "gmx.de",
+        "gmx.net",
+        "googlemail.com",
+        "hotmail.com",
+        "icloud.com",
+        "laposte.net",
+        "libero.it",
+        "live.com",
+        "mac.com",
+        "mail.com",
+        "mail.ru",
+        "me.com",
+        "msn.com",
+        "naver.com",
+        "onet.pl",
+        "orange.fr",
+        "outlook.com",
+        "proton.me",
+        "protonmail.com",
+        "qq.com",
+        "rediffmail.com",
+        "seznam.cz",
+        "sina.com",
+        "t-online.de",
+        "web.de",
+        "wp.pl",
+        "yahoo.com",
+        "yandex.ru",
+        "zoho.com",
+    ];
+    // These have one in each country.
+    let first = domain.split_once('.').map_or(domain, |(first, _)| first);
+    NAMES.binary_search(&domain).is_ok() || matches!(first, "hotmail" | "live" | "outlook" | "yahoo")
+}
+
 /// The domain of an address, or the whole.
 pub(super) fn domain(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, domain)| domain)
@@ -310,6 +379,31 @@ mod tests {
             let other = judge(format!("{dmarc}{from}\n\n"));
             assert_eq!(other, (String::new(), vec![Ignored::OtherFrom]), "{from}");
         }
+    }
+
+    /// A domain speaks for its own mail alone, and a provider for each of its users.
+    #[test]
+    fn who_stands_behind_it() {
+        let author = |from: &[&str], dkim: &str| {
+            let proven = Proven { dkim: vec![dkim.to_owned()], ..Proven::default() };
+            proven.author(&from.iter().map(|&from| from.to_owned()).collect::<Vec<_>>())
+        };
+        let shop = Some("shop.example".to_owned());
+        assert_eq!(author(&["a@Shop.example"], "shop.example"), shop);
+        assert_eq!(author(&["a@shop.example", "b@shop.example"], "mail.shop.example"), shop);
+        assert_eq!(author(&["a@news.shop.example"], "shop.example"), Some("news.shop.example".to_owned()));
+        assert_eq!(author(&["Anna@gmail.com"], "gmail.com"), Some("anna@gmail.com".to_owned()));
+        assert_eq!(author(&["a@yahoo.co.uk"], "yahoo.co.uk"), Some("a@yahoo.co.uk".to_owned()));
+        for (from, dkim) in [
+            (&["a@shop.example"][..], "p.example"),
+            (&["a@shop.example"], "op.example"),
+            (&[], "shop.example"),
+        ] {
+            assert_eq!(author(from, dkim), None);
+        }
+        assert_eq!(author(&["a@shop.example", "b@other.example"], "shop.example"), None);
+        let by_sender = Proven { spf: vec!["bounce@shop.example".to_owned()], ..Proven::default() };
+        assert_eq!(by_sender.author(&["a@shop.example".to_owned()]), shop);
     }
 
     #[test]

@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(asked(&mut ledger), Counts { body: Some(0), near: Some(0), spam: None });
         for n in 1..=9 {
             // To three recipients: three of the one, one of the other.
-            let counts = ledger.judge(&letter, Mode::Report(3), 2).unwrap();
+            let counts = ledger.judge(&letter, Mode::Report(3), 3).unwrap();
             assert_eq!(counts, Counts { body: Some(3 * n), near: Some(n), spam: None });
             assert_eq!(asked(&mut ledger), counts);
         }

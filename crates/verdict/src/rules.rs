@@ -2,6 +2,7 @@
 //! All that a message is judged by. A reload puts new rules in the place of the old ones; a message keeps those under
 //! which it began.
 
+use super::content::Content;
 use super::envelope::Envelope;
 use super::header::HeaderName;
 use super::inquiry::Inquiry;
@@ -11,8 +12,9 @@ use bulkmark_policy::{
     OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Terms, Thresholds, Traps,
     WhiteList,
 };
-use bulkmark_types::FederationKey;
+use bulkmark_types::{FederationKey, Provenance};
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -25,6 +27,8 @@ pub struct Rules {
     pub header: HeaderName,
     /// Clients whose mail is neither counted nor judged.
     pub exempt_networks: Vec<Network>,
+    /// One's own mail servers in front, whose Received fields tell from where mail comes.
+    pub relays: Vec<Network>,
     /// Whether loopback clients and local submission are such.
     pub exempt_loopback: bool,
     /// Whether authenticated clients are such.
@@ -80,6 +84,7 @@ impl Default for Rules {
             hostname: None,
             header: HeaderName::default(),
             exempt_networks: Vec::new(),
+            relays: Vec::new(),
             exempt_loopback: true,
             exempt_authenticated: true,
             on_failure: OnFailure::default(),
@@ -225,15 +230,33 @@ impl Rules {
         all.filter(|&by| self.judges(by)).map(|by| self.terms(by))
     }
 
-    /// An inquiry about a message with this envelope: from which networks its copies came is asked, unless it is outbound and counted
-    /// apart, since one's own users are where they are.
+    /// An inquiry about a message: from which networks its copies came is asked, unless it is outbound and counted apart, since one's
+    /// own users are where they are.
     #[must_use]
-    pub fn about<'a>(&self, inquiry: Inquiry<'a>, envelope: &Envelope) -> Inquiry<'a> {
+    pub fn about<'a>(&self, inquiry: Inquiry<'a>, envelope: &Envelope, content: &Content) -> Inquiry<'a> {
+        let inquiry = inquiry.sent_by(self.provenance(envelope, content));
         if self.is_outbound(envelope) {
             inquiry.apart()
         } else {
             inquiry.from_network(envelope.network(), self.range())
         }
+    }
+
+    /// Who sends a message, as far as that is known before it is counted: of what is verified, what a mail server tells. What one's own
+    /// users send is sent by an account.
+    #[must_use]
+    pub fn provenance(&self, envelope: &Envelope, content: &Content) -> Provenance {
+        if self.is_outbound(envelope) {
+            return Provenance { network: None, domain: Some(envelope.account()) };
+        }
+        let proven = content.proven.for_sender(envelope.sender.as_deref());
+        Provenance { network: envelope.network(), domain: proven.author(&content.from) }
+    }
+
+    /// Whether a client is one of one's own mail servers in front.
+    #[must_use]
+    pub fn is_relay(&self, client: Option<IpAddr>) -> bool {
+        client.is_some_and(|ip| self.relays.iter().any(|relay| relay.contains(ip)))
     }
 
     /// Between which thresholds all policies have theirs.

@@ -7,7 +7,7 @@ use super::statement::Statement;
 use bulkmark_counts::Shares;
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{By, Verdict};
-use bulkmark_signature::near::{self, Bound, Known};
+use bulkmark_signature::near::{self, Bound, Judgement, Known};
 use bulkmark_types::{Signature, outbound};
 use bulkmark_verdict::{Answer, Envelope, Finding, FromWhere, Missed, Rules, because};
 use serde::Serialize;
@@ -102,6 +102,10 @@ pub struct Explained {
     pub seen: Shares,
     /// Messages in which it was found below new text.
     pub strays: u32,
+    /// Messages in which it was found with what may be new text, as far as that was asked for.
+    pub unsure: u32,
+    /// Those of them that this sender sent: the domain of its author or its network, whichever sent more.
+    pub by_sender: u32,
     /// Whether it says anything of this message.
     pub counts: bool,
 }
@@ -121,7 +125,7 @@ impl Explanation {
         let (verdict, mut because) = because(finding, limits, content.signatures.body.err());
         if verdict == Verdict::Clean {
             let why = match near {
-                Some(near) => near.bound.map(why),
+                Some(near) => why(near),
                 None => rules.signature.near.then_some(NO_NEAR),
             };
             because.extend(why.into_iter().flat_map(|why| ["; ", why]));
@@ -177,16 +181,18 @@ fn explained(
     shares: Vec<Shares>,
 ) -> (Option<Explained>, Vec<Explained>) {
     let mut shares = shares.into_iter();
-    let mut explained = |signature: Signature, made_of, Known { count, strays }, counts| Explained {
+    let mut explained = |signature: Signature, made_of, Known { count, strays, unsure }, counts| Explained {
         signature: signature.to_string(),
         made_of,
         count,
         seen: shares.next().unwrap_or_default(),
         strays,
+        unsure: unsure.all,
+        by_sender: unsure.domain.max(unsure.network),
         counts,
     };
     let body = judged.content.signatures.body.ok().map(|signature| {
-        let known = Known { count: judged.counts.body.unwrap_or(0), strays: 0 };
+        let known = Known { count: judged.counts.body.unwrap_or(0), ..Known::default() };
         explained(signature, outline(message), known, true)
     });
     let Some(of_near) = &judged.near else { return (body, Vec::new()) };
@@ -207,14 +213,20 @@ const NO_NEAR: &str = "it has no near signatures, since it has too little text o
                        link that stands below a few words is not the message";
 
 /// Why text that was seen often does not make a message bulk, for a postmaster.
-const fn why(bound: Bound) -> &'static str {
-    match bound {
+fn why(near: &Judgement) -> Option<&'static str> {
+    Some(match near.bound? {
         Bound::Letter => {
-            "new text stands above what was seen before, as in a letter above a signature or a disclaimer"
+            "new text stands above or below what was seen before, as in a letter above a signature or a disclaimer"
+        }
+        Bound::Unlike => {
+            "new text stands above or below what was seen before, and the others that have this have no new text with it"
+        }
+        Bound::Block if near.slots.iter().any(|said| !said.counts && said.known.is_own_block()) => {
+            "what it shares with others comes from this sender with ever other text, as a signature or a disclaimer does"
         }
         Bound::Block => {
             "what it shares with others keeps coming below new text, as a signature, a disclaimer or a form does"
         }
         Bound::Part => "what it shares with others is too small a part of it",
-    }
+    })
 }
