@@ -98,13 +98,12 @@ fn rows(about: &[About]) -> Vec<(String, Wish, Row)> {
 /// Which one of its group each message is.
 fn places(about: &[About]) -> Vec<usize> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
-    let place = |about| {
-        let About { group, .. } = about;
+    let mut place = |group| {
         let place = seen.entry(group).or_default();
         *place += 1;
         *place
     };
-    about.iter().map(place).collect()
+    about.iter().map(|about| place(&*about.group)).collect()
 }
 
 /// The /24 or the /64.
