@@ -90,6 +90,15 @@ impl Draft {
         self.signed(&text)
     }
 
+    /// The same from somebody else to this author, as it was before he answered it or passed it on.
+    pub(crate) fn letter_to_author(&mut self, author: &Person, paragraphs: Range<usize>) -> String {
+        let (from, to) = (self.from.clone(), self.to.clone());
+        (self.from, self.to) = (author.clone(), from.clone());
+        let letter = self.letter(paragraphs);
+        (self.from, self.to) = (from, to);
+        letter
+    }
+
     /// A greeting, one to three sentences, and a name below.
     pub(crate) fn note(&mut self) -> String {
         let text = self.w.paragraph(1..4);

@@ -67,14 +67,16 @@ fn same_line(d: &mut Draft) -> Part {
     } else {
         "Dear all, please see the request below. Can you deal with it and answer the customer before the end of the week? Many thanks."
     };
-    let (customer, request) = (d.w.person(), d.letter(1..3));
+    let customer = d.w.person();
+    let request = d.letter_to_author(&customer, 1..3);
     let block = d.original(&customer, &d.from.clone(), &d.subject.clone());
     d.subject = format!("FW: {}", d.subject);
     Part::Plain(format!("{line}\n\n{block}\n{request}"))
 }
 
 fn forwarded(d: &mut Draft) -> Part {
-    let (own, customer, request) = (d.w.sentence(), d.w.person(), d.letter(1..4));
+    let (own, customer) = (d.w.sentence(), d.w.person());
+    let request = d.letter_to_author(&customer, 1..4);
     let address = customer.local();
     d.subject = format!("TR: {}", d.subject);
     Part::Plain(format!(
@@ -88,7 +90,8 @@ fn forwarded(d: &mut Draft) -> Part {
 
 /// Without a word.
 fn forwarded_bare(d: &mut Draft) -> Part {
-    let (customer, request) = (d.w.person(), d.letter(1..4));
+    let customer = d.w.person();
+    let request = d.letter_to_author(&customer, 1..4);
     let block = d.original(&customer, &d.from.clone(), &d.subject.clone());
     d.subject = format!("WG: {}", d.subject);
     Part::Plain(format!("{block}\n{request}"))

@@ -210,8 +210,8 @@ fn circular_ok(d: &mut Draft) -> Part {
 
 /// An own letter below the answer to it, no two the same.
 fn own_thread(d: &mut Draft) -> Part {
-    let (answer, before) = (d.note(), d.letter(1..3));
-    let (author, me) = (d.to.clone(), d.from.clone());
+    let (answer, author, me) = (d.note(), d.to.clone(), d.from.clone());
+    let before = d.letter_to_author(&author, 1..3);
     let block = d.original(&author, &me, &d.subject.clone());
     Part::Plain(format!("{answer}\n{block}\n{before}"))
 }
