@@ -3,7 +3,7 @@
 
 use crate::client;
 use crate::stream::Message;
-use crate::text::{Language, Person, Writer, wrapped};
+use crate::text::{Language, Person, Writer, reworded, wrapped};
 use bulkmark_samples::encode::base64_lines;
 use std::fmt::Write as _;
 use std::io;
@@ -57,6 +57,8 @@ pub(crate) struct Draft {
     pub(crate) w: Writer,
     /// Which one of its kind it is.
     pub(crate) number: usize,
+    /// Which kind: blocks of one kind are those of no other.
+    pub(crate) kind: u64,
     pub(crate) from: Person,
     /// The domain of its author's address.
     pub(crate) domain: String,
@@ -72,7 +74,8 @@ impl Draft {
         let mut w = Writer::new(language, &[seed, &[number as u64]].concat());
         let (from, to, subject) = (w.person(), w.person(), w.topic());
         let date = w.date();
-        Self { w, number, from, domain, to, subject, date, fields: String::new() }
+        let kind = seed.first().copied().unwrap_or_default();
+        Self { w, number, kind, from, domain, to, subject, date, fields: String::new() }
     }
 
     pub(crate) fn address(&self) -> String {
@@ -110,6 +113,11 @@ impl Draft {
         let name = if self.w.percent(40) { self.from.first.to_owned() } else { self.from.name() };
         let text = self.flowed(text);
         format!("{greeting}\n\n{text}\n\n{closing}\n{name}\n")
+    }
+
+    /// The disclaimer of this kind's firm: as all of its language, but for a third of the words.
+    pub(crate) fn disclaimer(&self) -> String {
+        reworded(self.w.language, self.w.language.disclaimer, 33, &[7003, self.kind])
     }
 
     /// The line above a quote of somebody.

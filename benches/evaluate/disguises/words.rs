@@ -3,7 +3,7 @@
 
 use super::copy::{Copy, Disguise};
 use crate::draft::Part;
-use crate::text::{Language, Writer};
+use crate::text::{Language, Writer, reworded};
 
 pub(super) const DISGUISES: &[Disguise] = &[
     ("unchanged", |c| c.plain()),
@@ -116,9 +116,7 @@ fn wording(language: &'static Language, sentence: &str, number: usize) -> String
         return sentence.to_owned();
     }
     let seed: Vec<u64> = sentence.bytes().map(u64::from).chain([number as u64]).collect();
-    let mut fixed = Writer::new(language, &seed);
-    let word = |word: &str| if fixed.percent(50) { fixed.word().to_owned() } else { word.to_owned() };
-    sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    reworded(language, sentence, 50, &seed)
 }
 
 /// Each sentence in one of so many wordings.

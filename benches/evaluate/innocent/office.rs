@@ -38,16 +38,16 @@ pub(super) const KINDS: &[Kind] = &[
 
 fn disclaimer(d: &mut Draft) -> Part {
     let letter = d.letter(1..4);
-    Part::Plain(format!("{letter}\n{}\n", d.w.language.disclaimer))
+    Part::Plain(format!("{letter}\n{}\n", d.disclaimer()))
 }
 
 fn note_disclaimer(d: &mut Draft) -> Part {
     let note = d.note();
-    Part::Plain(format!("{note}\n{}\n", d.w.language.disclaimer))
+    Part::Plain(format!("{note}\n{}\n", d.disclaimer()))
 }
 
 fn html_disclaimer(d: &mut Draft) -> Part {
-    let (letter, disclaimer) = (d.letter(1..3), d.w.language.disclaimer);
+    let (letter, disclaimer) = (d.letter(1..3), d.disclaimer());
     Part::both(format!("{letter}\n{disclaimer}\n"), page(&format!("{letter}\n\n{disclaimer}")))
 }
 
@@ -57,7 +57,7 @@ fn ok_disclaimer(d: &mut Draft) -> Part {
     let short = d.w.pick(language.short);
     d.subject = format!("Re: {}", d.subject);
     let name = if d.w.percent(50) { format!("{}\n", d.from.first) } else { String::new() };
-    Part::Plain(format!("{short}\n{name}\n{}\n", language.disclaimer))
+    Part::Plain(format!("{short}\n{name}\n{}\n", d.disclaimer()))
 }
 
 /// The same words above ever other requests.
@@ -209,7 +209,7 @@ fn out_of_office_german(d: &mut Draft) -> Part {
         stand_in.name(),
         d.w.digits(4),
         d.from.name(),
-        GERMAN.disclaimer
+        d.disclaimer()
     ))
 }
 

@@ -164,7 +164,7 @@ fn pgp_note(d: &mut Draft) -> Part {
 
 /// What everybody answers: who wrote it, and its text. The same for each who answers.
 fn circular(d: &mut Draft) -> (Person, String) {
-    let mut w = Writer::new(d.w.language, &[7002]);
+    let mut w = Writer::new(d.w.language, &[7002, d.kind]);
     let (author, topic) = (w.person(), w.topic());
     d.subject = format!("Re: {topic}");
     let text = w.paragraphs(3..4);

@@ -271,6 +271,13 @@ impl Writer {
     }
 }
 
+/// The text with so many of a hundred words replaced, always by the same ones for the same seed.
+pub(crate) fn reworded(language: &'static Language, text: &str, percent: usize, seed: &[u64]) -> String {
+    let mut fixed = Writer::new(language, seed);
+    let word = |word: &str| if fixed.percent(percent) { fixed.word().to_owned() } else { word.to_owned() };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// With a capital letter in front.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
