@@ -14,6 +14,8 @@ pub(crate) enum From {
     Message,
     /// A network of this number, which no message tells of.
     Network(u32),
+    /// This address.
+    Address(IpAddr),
 }
 
 /// All mailings go out by one provider.
@@ -26,6 +28,7 @@ impl From {
     pub(crate) fn address(self, raw: &[u8]) -> IpAddr {
         match self {
             Self::Network(number) => invented(number),
+            Self::Address(ip) => ip,
             Self::Message => border(raw).unwrap_or_else(|| of_domain(raw)),
         }
     }
@@ -37,7 +40,7 @@ fn invented(number: u32) -> IpAddr {
 }
 
 /// Header fields of this name, unfolded, from the top.
-fn fields<'a>(raw: &'a [u8], name: &'static str) -> impl Iterator<Item = String> + 'a {
+pub(crate) fn fields<'a>(raw: &'a [u8], name: &'static str) -> impl Iterator<Item = String> + 'a {
     let head = raw.windows(4).position(|four| four == b"\r\n\r\n").map_or(raw, |end| &raw[..end]);
     let text = String::from_utf8_lossy(head).replace("\r\n ", " ").replace("\r\n\t", " ");
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -62,13 +65,13 @@ fn border(raw: &[u8]) -> Option<IpAddr> {
 }
 
 /// The last two labels of a name.
-fn domain(host: &str) -> &str {
+pub(crate) fn domain(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     host.rmatch_indices('.').nth(1).map_or(host, |(dot, _)| &host[dot + 1..])
 }
 
 /// Whether it is an address on the Internet, and of no experiment.
-fn is_public(ip: IpAddr) -> bool {
+pub(crate) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
             let shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xC0 == 64;

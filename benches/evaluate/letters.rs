@@ -6,13 +6,12 @@ use crate::figures::{Wish, both, mean};
 use crate::generated::python;
 use crate::runs::{Bench, Job};
 use crate::stream;
-use std::path::PathBuf;
 
 /// Recipients of the message that comes before.
 const RECIPIENTS: usize = 25;
 
 pub(crate) fn measure(bench: &Bench) -> Result<(), String> {
-    let out = std::env::var_os("EXAMPLES").map_or_else(|| bench.work("letters"), PathBuf::from);
+    let out = bench.examples.clone().unwrap_or_else(|| bench.work("letters"));
     let rows = python("letters.py", &[&out], "")?;
     println!(
         "100 letters to one recipient each that share only a block: at 20; {} keys, mean and worst",

@@ -5,8 +5,8 @@
 //!
 //! docs/evaluation.md says what DIR must hold, and what is measured. Each section sends streams of messages, each to a milter
 //! that starts with an empty ledger, under several federation keys, and from the network that it came from. Of the environment there are also `ONLY` (names of sections,
-//! with commas between them), `BINARY` (another program than the one built here), and `EXAMPLES` (a directory for the letters of
-//! the last section).
+//! with commas between them), `BINARY` (another program than the one built here), and `EXAMPLES` (a directory for the mail
+//! that the sections letters, innocent and disguises make).
 
 #[path = "../../crates/study/src/labelled.rs"]
 #[allow(unreachable_pub, dead_code, reason = "it is a part of the studies, too")]
@@ -16,15 +16,20 @@ mod client;
 mod company;
 mod copies;
 mod counts;
+mod disguises;
+mod draft;
 mod figures;
 mod generated;
+mod innocent;
 mod labelled_mail;
 mod letters;
 mod lists;
 mod milter;
 mod pyzor;
 mod runs;
+mod site;
 mod stream;
+mod text;
 
 use runs::Bench;
 use std::time::Instant;
@@ -32,13 +37,16 @@ use std::time::Instant;
 /// A section, by its name for `ONLY`. An error says why there is nothing to measure.
 type Section = (&'static str, fn(&Bench) -> Result<(), String>);
 
-const SECTIONS: [Section; 6] = [
+const SECTIONS: [Section; 9] = [
     ("labelled", labelled_mail::measure),
     ("lists", lists::measure),
     ("company", company::measure),
     ("evasions", copies::evasions),
     ("mutations", copies::mutations),
     ("letters", letters::measure),
+    ("site", site::measure),
+    ("innocent", innocent::measure),
+    ("disguises", disguises::measure),
 ];
 
 fn main() {

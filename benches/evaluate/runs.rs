@@ -22,6 +22,8 @@ pub(crate) struct Bench {
     pub(crate) seeds: usize,
     /// How many messages are disguised and mutated.
     pub(crate) bases: usize,
+    /// Where generated mail is written for people to look at.
+    pub(crate) examples: Option<PathBuf>,
     binary: PathBuf,
     work: TempDir,
 }
@@ -46,7 +48,9 @@ impl Bench {
         };
         let keys = (0..variable("KEYS", 3)).map(|n| (n > 0).then(|| key(n))).collect();
         let binary = PathBuf::from(program());
-        Some(Self { corpus, keys, seeds: variable("SEEDS", 3), bases: variable("MUTATE", 12), binary, work })
+        let examples = std::env::var_os("EXAMPLES").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let (seeds, bases) = (variable("SEEDS", 3), variable("MUTATE", 12));
+        Some(Self { corpus, keys, seeds, bases, examples, binary, work })
     }
 
     /// What is measured.

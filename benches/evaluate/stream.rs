@@ -14,6 +14,7 @@ use std::sync::Arc;
 enum Place {
     File(PathBuf),
     Mbox(Arc<Vec<u8>>, Range<usize>),
+    Made(Arc<[u8]>),
 }
 
 /// A message, where it comes from, and to how many it goes.
@@ -30,6 +31,11 @@ impl Message {
         Self { place: Place::File(path), recipients: 1, from: From::Message }
     }
 
+    /// One that a generator made, to one recipient.
+    pub(crate) fn made(raw: Vec<u8>) -> Self {
+        Self { place: Place::Made(raw.into()), recipients: 1, from: From::Message }
+    }
+
     pub(crate) fn to(self, recipients: usize) -> Self {
         Self { recipients, ..self }
     }
@@ -42,6 +48,7 @@ impl Message {
     pub(crate) fn raw(&self) -> Vec<u8> {
         match &self.place {
             Place::File(path) => with_crlf(&std::fs::read(path).unwrap()),
+            Place::Made(raw) => with_crlf(raw),
             Place::Mbox(all, range) => with_crlf(&mbox::delivered(&all[range.clone()])),
         }
     }
