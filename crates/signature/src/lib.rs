@@ -24,5 +24,5 @@ pub use body::body;
 pub use canary::{Canary, NoCanary};
 pub use groups::{Belongs, Groups};
 pub use message::{Signatures, payload, signatures};
-pub use payload::{MAX_REPORTED as MAX_PAYLOADS, Payload, Payloads};
+pub use payload::{MAX_REPORTED as MAX_PAYLOADS, Payload, PayloadSignature, Payloads};
 pub use settings::Settings;

@@ -84,9 +84,11 @@ impl Reader {
         // Who answers with a link or a line of code has answered, though it has no words.
         part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
-        for lines in [&lines.own, &lines.names, &lines.footer] {
+        for (lines, in_footer) in [(&lines.own, false), (&lines.names, false), (&lines.footer, true)] {
+            part.payload.set_in_footer(in_footer);
             self.find_payload(lines, &mut part);
         }
+        part.payload.set_in_footer(false);
         if part.words.len() <= NO_ANSWER {
             part.quoted = self.kept(lines.quoted);
         }

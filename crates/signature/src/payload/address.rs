@@ -36,8 +36,10 @@ pub(super) fn form(address: &str) -> Option<String> {
 
 /// Small letters, without a tag behind `+`, without punctuation that stands around an address.
 fn canonical(local: &str, domain: &str) -> Option<String> {
-    let local = local.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let name = local.split('+').next().filter(|name| !name.is_empty())?;
+    let is_mark = |c: char| !c.is_alphanumeric();
+    let local = local.trim_start_matches(is_mark).to_lowercase();
+    let name =
+        local.split('+').next().map(|name| name.trim_end_matches(is_mark)).filter(|name| !name.is_empty())?;
     let domain = domain.trim_end_matches(|c: char| !c.is_alphanumeric());
     let host = Host::of_name(domain).filter(|host| !host.says_nothing())?;
     if WITHOUT_DOTS.contains(&&*host.name) {

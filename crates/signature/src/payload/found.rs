@@ -6,7 +6,8 @@ use super::link::Target;
 use super::skeleton::Form;
 use bulkmark_mail::Correspondents;
 use bulkmark_types::{FederationKey, Kind, Signature};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Signatures of payload that a message reports.
 pub const MAX_REPORTED: usize = 8;
@@ -23,6 +24,7 @@ const LONGEST: usize = 1024;
 
 /// A kind of payload, the rarest first. Its number is hashed with the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
 pub enum Payload {
     /// An address of a crypto-currency.
     Wallet = 1,
@@ -40,34 +42,59 @@ pub enum Payload {
     Skeleton = 7,
 }
 
-impl Payload {
-    const fn number(self) -> u8 {
-        self as u8
-    }
-}
-
 /// The payload signatures of a message, the rarest kinds first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Payloads {
-    /// Each with its kind; [`MAX_REPORTED`] at most.
-    pub all: Vec<(Payload, Signature)>,
+    /// [`MAX_REPORTED`] at most.
+    pub all: Vec<PayloadSignature>,
+}
+
+/// A payload signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PayloadSignature {
+    /// From what it is made.
+    pub kind: Payload,
+    /// Whether that stands in a footer and nowhere else. All mail of a mailing list has the same footer, whoever wrote it.
+    pub in_footer: bool,
+    /// What is counted.
+    pub signature: Signature,
 }
 
 /// What was found in some parts of a message.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    contents: BTreeSet<(Payload, String)>,
+    /// Each content, and whether it stands in footers only.
+    contents: BTreeMap<(Payload, String), bool>,
     /// How many of each kind there are.
     counts: [usize; Payload::Skeleton as usize + 1],
     skeleton: Option<Form>,
+    /// Whether a footer is read.
+    in_footer: bool,
 }
 
 impl Found {
+    /// What is added from now on is of a footer, or not.
+    pub(crate) fn set_in_footer(&mut self, in_footer: bool) {
+        self.in_footer = in_footer;
+    }
+
     /// Adds a content in its one form.
     pub(super) fn add(&mut self, kind: Payload, content: String) {
-        let count = &mut self.counts[usize::from(kind.number())];
-        if *count < MAX_KEPT && content.len() <= LONGEST && self.contents.insert((kind, content)) {
-            *count += 1;
+        self.put(kind, content, self.in_footer);
+    }
+
+    fn put(&mut self, kind: Payload, content: String, in_footer: bool) {
+        let count = &mut self.counts[kind as usize];
+        if content.len() > LONGEST {
+            return;
+        }
+        match self.contents.entry((kind, content)) {
+            Entry::Occupied(mut known) => *known.get_mut() &= in_footer,
+            Entry::Vacant(new) if *count < MAX_KEPT => {
+                *count += 1;
+                new.insert(in_footer);
+            }
+            Entry::Vacant(_) => (),
         }
     }
 
@@ -95,14 +122,17 @@ impl Found {
 
     /// Adds what was found in another part.
     pub(crate) fn append(&mut self, other: Self) {
-        other.contents.into_iter().for_each(|(kind, content)| self.add(kind, content));
+        other
+            .contents
+            .into_iter()
+            .for_each(|((kind, content), in_footer)| self.put(kind, content, in_footer));
         other.skeleton.into_iter().for_each(|form| self.skeleton(form));
     }
 
     /// The signatures of all, in a message between these.
     pub(crate) fn finish(mut self, key: &FederationKey, between: &Correspondents) -> Payloads {
         for to in between.reply_to.iter().filter(|to| !between.from.contains(to)) {
-            address::form(to).into_iter().for_each(|to| self.add(Payload::Address, to));
+            address::form(to).into_iter().for_each(|to| self.put(Payload::Address, to, false));
         }
         // The reader's own address is in the mail of everybody who writes to him by a program.
         for to in &between.to {
@@ -110,24 +140,25 @@ impl Found {
                 self.contents.remove(&(Payload::Address, to));
             });
         }
-        if self.counts[usize::from(Payload::Site.number())] > MAX_SITES {
-            self.contents.retain(|(kind, _)| !matches!(kind, Payload::Site | Payload::Page));
+        if self.counts[Payload::Site as usize] > MAX_SITES {
+            self.contents.retain(|(kind, _), _| !matches!(kind, Payload::Site | Payload::Page));
         }
-        let mut all: Vec<(Payload, Signature)> = self
-            .contents
-            .iter()
-            .map(|(kind, content)| (*kind, signature(key, *kind, content.as_bytes())))
+        let made = |kind, in_footer, content: &[u8]| {
+            let signature = key.signature(Kind::Payload, &[&[kind as u8], content]);
+            PayloadSignature { kind, in_footer, signature }
+        };
+        let contents = self.contents.iter();
+        let mut all: Vec<PayloadSignature> = contents
+            .map(|((kind, content), in_footer)| made(*kind, *in_footer, content.as_bytes()))
             .collect();
         // Which of many are chosen depends neither on their order nor on what stands beside them.
         all.sort_unstable();
         let mut of_kind = (Payload::Wallet, 0);
-        all.retain(|(kind, _)| {
+        all.retain(|PayloadSignature { kind, .. }| {
             of_kind = if of_kind.0 == *kind { (*kind, of_kind.1 + 1) } else { (*kind, 1) };
             of_kind.1 <= MAX_OF_KIND
         });
-        all.extend(
-            self.skeleton.map(|form| (Payload::Skeleton, signature(key, Payload::Skeleton, &form.digest))),
-        );
+        all.extend(self.skeleton.map(|form| made(Payload::Skeleton, false, &form.digest)));
         all.truncate(MAX_REPORTED);
         Payloads { all }
     }
@@ -135,10 +166,6 @@ impl Found {
     /// Each content behind the name of its kind.
     #[cfg(test)]
     pub(super) fn contents(&self) -> Vec<String> {
-        self.contents.iter().map(|(kind, content)| format!("{kind:?} {content}")).collect()
+        self.contents.keys().map(|(kind, content)| format!("{kind:?} {content}")).collect()
     }
-}
-
-fn signature(key: &FederationKey, kind: Payload, content: &[u8]) -> Signature {
-    key.signature(Kind::Payload, &[&[kind.number()], content])
 }

@@ -178,7 +178,11 @@ fn has_page(token: &str) -> bool {
 
 /// A link as it is in a text: one without a scheme is one of a page.
 pub(super) fn targets_of_text(link: &str, see: &mut impl FnMut(Target)) {
-    if link.contains("://") { targets(link, None, see) } else { pages(link, see) }
+    if link.contains("://") {
+        targets(link, None, see);
+    } else {
+        pages(&link[..link.floor_char_boundary(LONGEST)], see);
+    }
 }
 
 #[cfg(test)]
@@ -229,7 +233,7 @@ mod tests {
                 "bank.example/url?q -|shop.example/x?a&b -",
             ),
             ("http://bank.example/url?q=http://shop.example/x&y=1", "bank.example/url?q -|shop.example/x -"),
-            ("http://rd.bank.example/*http://shop.example/x?a&b", "bank.example/ -|shop.example/x?a&b -"),
+            ("http://rd.bank.example/*http://shop.example/x?a&b", "bank.example/* -|shop.example/x?a&b -"),
         ] {
             assert_eq!(seen(link, None), both, "{link}");
         }

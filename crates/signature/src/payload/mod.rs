@@ -16,9 +16,11 @@ mod scan;
 mod shape;
 mod skeleton;
 mod telephone;
+#[cfg(test)]
+mod tests;
 mod wallet;
 
 pub(crate) use found::Found;
-pub use found::{MAX_REPORTED, Payload, Payloads};
+pub use found::{MAX_REPORTED, Payload, PayloadSignature, Payloads};
 pub(crate) use page::Page;
 pub(crate) use scan::Scanner;

@@ -47,7 +47,7 @@ impl Page {
 
     fn start(&mut self, name: &str, link: Option<&str>) {
         match name {
-            "base" => self.base = self.base.take().or(link.map(str::to_owned)),
+            "base" => self.base = self.base.take().or_else(|| link.map(str::to_owned)),
             "a" => self.open = link.filter(|_| self.links < MAX_LINKS).map(str::to_owned),
             // Nothing stands in the one; the other stands around all.
             "area" | "form" => {
