@@ -67,19 +67,15 @@ fn first_of(text: &str, row: &Row<'_>, at: usize) -> Option<(String, usize)> {
     if at == 0 && row.plus {
         return international(groups, 0);
     }
+    let cue = || if at == 0 { behind_cue(&text[..row.start], groups) } else { None };
     if groups[0].digits.starts_with("00") {
-        return (groups.len() > 1)
-            .then(|| international(groups, 2))
-            .flatten()
-            .filter(|(number, _)| number.len() > 10);
+        let parted = international(groups, 2).filter(|(number, _)| groups.len() > 1 && number.len() > 10);
+        return parted.or_else(cue);
     }
     if has_date(groups) {
         return None;
     }
-    north_american(groups)
-        .or_else(|| in_parentheses(groups))
-        .or_else(|| with_zero(groups))
-        .or_else(|| if at == 0 { behind_cue(&text[..row.start], groups) } else { None })
+    north_american(groups).or_else(|| in_parentheses(groups)).or_else(|| with_zero(groups)).or_else(cue)
 }
 
 /// Digits behind a `+`, or behind `skipped` zeros.
@@ -302,6 +298,7 @@ mod tests {
             ("(11) 5555-1234", "1155551234"),
             ("+234 803 555 0100", "+2348035550100"),
             ("Whatsapp: 2348035550100", "2348035550100"),
+            ("Tel 00442079460958", "+442079460958"),
             ("手机13812345678", "+13812345678"),
             ("+49(30)1234567", "+49301234567"),
         ] {
