@@ -14,7 +14,7 @@ const ZEROS: [char; 22] = [
 
 /// The line without disguises. Only one that is not ASCII, or has `[at]` in it, is another.
 pub(super) fn fold(line: &str) -> Cow<'_, str> {
-    let folded = if line.is_ascii() && !line.contains('\t') {
+    let folded = if line.is_ascii() && memchr::memchr(b'\t', line.as_bytes()).is_none() {
         Cow::Borrowed(line)
     } else {
         let mut folded = String::with_capacity(line.len());
@@ -63,7 +63,7 @@ fn plain(c: char) -> char {
 fn without_brackets(line: &str) -> Option<String> {
     let mut plain: Option<String> = None;
     let mut done = 0;
-    for (at, _) in line.match_indices(['[', '(', '{']) {
+    for at in memchr::memchr3_iter(b'[', b'(', b'{', line.as_bytes()) {
         let Some((sign, length)) = bracketed(&line[at..]) else { continue };
         let all = plain.get_or_insert_default();
         // Blanks on both sides go with it.

@@ -146,7 +146,16 @@ fn phone_parameter(query: &str) -> Option<String> {
 
 /// The link that stands in a token of a text, if one does.
 pub(super) fn in_token(token: &str) -> Option<&str> {
-    let link = match token.find("://") {
+    // Nearly all tokens are words.
+    let slash = memchr::memchr(b'/', token.as_bytes());
+    if slash.is_none() && !token.contains(['w', 'W']) {
+        return None;
+    }
+    let colon = slash.and_then(|slash| {
+        memchr::memmem::find(&token.as_bytes()[slash.saturating_sub(1)..], b"://")
+            .map(|at| slash.saturating_sub(1) + at)
+    });
+    let link = match colon {
         Some(at) => {
             let scheme = token[..at].bytes().rev().take_while(u8::is_ascii_alphabetic).count();
             &token[at - scheme..]

@@ -24,29 +24,43 @@ impl Scanner {
     /// Adds the payload of a line to `found`.
     pub(crate) fn line(&mut self, line: &str, found: &mut Found) {
         self.steps += line.len();
-        if !may_have_any(line) {
-            return;
+        let marks = Marks::of(line);
+        if !marks.have(mark::DISGUISE) {
+            return self.folded(line, marks, found);
         }
         let line = fold(line);
-        // Links are taken out first, since they are full of digits.
+        self.folded(&line, Marks::of(&line), found);
+    }
+
+    /// A line without disguises. Links are taken out first, since they are full of digits.
+    fn folded(&mut self, line: &str, marks: Marks, found: &mut Found) {
+        if !marks.have(mark::SLASH) && !marks.may_have_www() {
+            return self.plain(line, marks, found);
+        }
         let (mut from, mut at) = (0, 0);
         for token in line.split(' ') {
             if let Some(link) = in_token(token) {
-                self.plain(&line[from..at], found);
+                self.plain(&line[from..at], marks, found);
                 targets_of_text(link, &mut |target| found.target(target));
                 from = at + token.len();
             }
             at += token.len() + 1;
         }
-        self.plain(&line[from.min(line.len())..], found);
+        self.plain(&line[from..], marks, found);
     }
 
-    /// Text without links.
-    fn plain(&mut self, text: &str, found: &mut Found) {
-        self.steps += 2 * text.len();
-        addresses(text, &mut self.steps, &mut |address| found.add(Payload::Address, address));
-        self.rows(text, found);
-        telephones(text, &mut |number| found.add(Payload::Telephone, number));
+    /// Text without links, of a line with these marks.
+    fn plain(&mut self, text: &str, marks: Marks, found: &mut Found) {
+        if marks.have(mark::AT) {
+            self.steps += text.len();
+            addresses(text, &mut self.steps, &mut |address| found.add(Payload::Address, address));
+        }
+        // A wallet may have no digit, though few have none.
+        if marks.have(mark::DIGIT) || text.len() >= *LENGTHS.start() && has_long_row(text) {
+            self.steps += 2 * text.len();
+            self.rows(text, found);
+            telephones(text, &mut |number| found.add(Payload::Telephone, number));
+        }
     }
 
     /// Rows of letters and digits with a checksum.
@@ -77,19 +91,63 @@ impl Scanner {
     }
 }
 
-/// Whether anything may be in a line. Most lines have letters and punctuation only.
-fn may_have_any(line: &str) -> bool {
-    let (mut row, mut longest, mut dots) = (0, 0, 0);
-    for b in line.bytes() {
-        if matches!(b, b'0'..=b'9' | b'@' | b'/' | b'[' | b'(' | b'{' | 0x80..) {
-            return true;
+/// What of note stands in a line, a bit for each.
+mod mark {
+    pub(super) const DIGIT: u8 = 1;
+    pub(super) const AT: u8 = 2;
+    pub(super) const SLASH: u8 = 4;
+    pub(super) const DOT: u8 = 8;
+    pub(super) const W: u8 = 16;
+    /// What may have to be folded.
+    pub(super) const DISGUISE: u8 = 32;
+}
+
+/// The mark of each byte.
+const MARKS: [u8; 256] = {
+    let mut marks = [0; 256];
+    let mut b = 0u8;
+    loop {
+        marks[b as usize] = match b {
+            b'0'..=b'9' => mark::DIGIT,
+            b'@' => mark::AT,
+            b'/' => mark::SLASH,
+            b'.' => mark::DOT,
+            b'w' | b'W' => mark::W,
+            b'[' | b'(' | b'{' | b'\t' | 0x80.. => mark::DISGUISE,
+            _ => 0,
+        };
+        if b == u8::MAX {
+            break marks;
         }
-        row = if b.is_ascii_alphanumeric() { row + 1 } else { 0 };
-        longest = longest.max(row);
-        dots += usize::from(b == b'.');
+        b += 1;
     }
-    // A host needs two dots behind `www`; a wallet may have no digit.
-    longest >= *LENGTHS.start() || dots > 1
+};
+
+/// The marks of a line. Most lines have next to none.
+#[derive(Debug, Clone, Copy)]
+struct Marks(u8);
+
+impl Marks {
+    fn of(line: &str) -> Self {
+        Self(line.bytes().fold(0, |marks, b| marks | MARKS[usize::from(b)]))
+    }
+
+    const fn have(self, mark: u8) -> bool {
+        self.0 & mark != 0
+    }
+
+    const fn may_have_www(self) -> bool {
+        self.have(mark::W) && self.have(mark::DOT)
+    }
+}
+
+/// Whether letters and digits stand in a row that is as long as a wallet.
+fn has_long_row(text: &str) -> bool {
+    let mut row = 0;
+    text.bytes().any(|b| {
+        row = if b.is_ascii_alphanumeric() { row + 1 } else { 0 };
+        row >= *LENGTHS.start()
+    })
 }
 
 #[cfg(test)]
