@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
             seen += text.len();
         }
         Piece::Swallowed(text) | Piece::SwallowedTarget(text) => swallowed += text.len(),
-        Piece::Break | Piece::Picture { .. } => (),
+        Piece::Break | Piece::Picture { .. } | Piece::Start { .. } | Piece::End(_) => (),
     });
     // A byte that cannot stand in HTML becomes a character of three.
     assert!(seen <= 3 * html.len(), "{seen} bytes of {}", html.len());

@@ -52,6 +52,39 @@ impl Fields {
     }
 }
 
+/// The addresses between which a message goes, as its header says, in lower case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Correspondents {
+    /// Of the From field.
+    pub from: Vec<String>,
+    /// Of the Reply-To field.
+    pub reply_to: Vec<String>,
+    /// Of the To and Cc fields, as far as [`RawMessage`](super::RawMessage) keeps them.
+    pub to: Vec<String>,
+}
+
+impl Correspondents {
+    /// Reads the fields of a header block.
+    pub(super) fn of(head: &[u8]) -> Self {
+        let mut all = Self::default();
+        for field in fields_of(head) {
+            let Some((name, value)) = name_and_value(field) else { continue };
+            let is = |wanted: &[u8]| name.eq_ignore_ascii_case(wanted);
+            let kept = if is(b"from") {
+                &mut all.from
+            } else if is(b"reply-to") {
+                &mut all.reply_to
+            } else if is(b"to") || is(b"cc") {
+                &mut all.to
+            } else {
+                continue;
+            };
+            kept.extend(addresses(&[b"From: ", value].concat()));
+        }
+        all
+    }
+}
+
 /// A Subject field as people read it, from its value.
 #[must_use]
 pub fn subject(value: &[u8]) -> String {

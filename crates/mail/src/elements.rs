@@ -146,6 +146,11 @@ impl<'a> Elements<'a> {
         !look.hidden && !look.quoted
     }
 
+    /// Whether what stands here is laid out at all, for this message or for one that it quotes.
+    pub(super) fn is_displayed(&self) -> bool {
+        !self.look().hidden
+    }
+
     fn look(&self) -> Look {
         self.open.last().map_or(START, |element| element.look)
     }

@@ -8,7 +8,7 @@ use super::style::Sheet;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
-use html5ever::{LocalName, local_name};
+use html5ever::{Attribute, LocalName, local_name};
 use std::cell::{Cell, RefCell};
 
 /// A piece of an HTML part.
@@ -31,11 +31,34 @@ pub enum Piece<'a> {
     },
     /// A word ends here: a line break, or the edge of a paragraph, cell or picture.
     Break,
+    /// An element begins. Its [`Target`](Self::Target)s follow.
+    Start {
+        /// Its name in lower case.
+        name: &'a str,
+        /// The address that a click on it opens (`a`, `area`), its form sends to (`form`), or relative links begin from (`base`); none
+        /// where the element is not displayed.
+        link: Option<&'a str>,
+        /// Its attributes.
+        attributes: Attributes<'a>,
+    },
+    /// The end tag of an element of this name, in lower case; elements may also end without one.
+    End(&'a str),
     /// Characters behind the start tag of a title, style sheet or script that is never closed, read as if that tag were not
     /// there. Programs by the HTML standard show nothing of it, others do.
     Swallowed(&'a str),
     /// The target of a link in such a place.
     SwallowedTarget(&'a str),
+}
+
+/// The attributes of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes<'a>(&'a [Attribute]);
+
+impl<'a> Attributes<'a> {
+    /// Their names in lower case, in the order of the tag.
+    pub fn names(self) -> impl Iterator<Item = &'a str> {
+        self.0.iter().map(|attribute| &*attribute.name.local)
+    }
 }
 
 /// Shows the text and the link targets of `html`, in order.
@@ -98,7 +121,7 @@ fn show_swallowed(
         next = tokenize_all(text, &passed, elements, &mut |piece| match piece {
             Piece::Text(text) => see(Piece::Swallowed(text)),
             Piece::Target(target) => see(Piece::SwallowedTarget(target)),
-            Piece::Break => see(Piece::Break),
+            Piece::Break | Piece::Start { .. } | Piece::End(_) => see(piece),
             _ => (),
         });
     }
@@ -249,6 +272,19 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
+    fn start(&self, tag: &Tag) {
+        let opened_by = match tag.name {
+            local_name!("a") | local_name!("area") | local_name!("base") => Some(local_name!("href")),
+            local_name!("form") => Some(local_name!("action")),
+            _ => None,
+        };
+        let link = opened_by.filter(|_| self.elements.borrow().is_displayed()).and_then(|name| {
+            let attribute = tag.attrs.iter().find(|a| a.name.local == name)?;
+            Some(attribute.value.trim()).filter(|value| !value.is_empty())
+        });
+        (self.see.borrow_mut())(Piece::Start { name: &tag.name, link, attributes: Attributes(&tag.attrs) });
+    }
+
     fn targets(&self, tag: &Tag) {
         for attribute in &tag.attrs {
             let is_target = matches!(
@@ -331,6 +367,7 @@ impl TokenSink for Sink<'_, '_> {
                 self.end_text();
                 self.elements.borrow_mut().open(&tag);
                 self.end_word(&tag.name);
+                self.start(&tag);
                 self.targets(&tag);
                 self.picture(&tag);
                 if self.passed.contains(&tag.name) {
@@ -343,6 +380,7 @@ impl TokenSink for Sink<'_, '_> {
                 self.end_text();
                 self.elements.borrow_mut().close(&tag.name);
                 self.end_word(&tag.name);
+                (self.see.borrow_mut())(Piece::End(&tag.name));
                 *self.silent.borrow_mut() = None;
             }
             _ => (),
@@ -364,7 +402,7 @@ mod tests {
             Piece::Hidden(text) => all.push_str(&format!("({text})")),
             Piece::Target(target) => all.push_str(&format!("[{target}]")),
             Piece::Picture { source, size } => all.push_str(&format!("{{{source} {size:?}}}")),
-            Piece::Break => (),
+            Piece::Break | Piece::Start { .. } | Piece::End(_) => (),
             Piece::Swallowed(text) => all.push_str(&format!("{{{text}}}")),
             Piece::SwallowedTarget(target) => all.push_str(&format!("{{[{target}]}}")),
         });
@@ -456,6 +494,28 @@ mod tests {
             seen("<img src=\"cid:1@x\"><input type=image src=http://b.example/i.png>"),
             "{cid:1@x (None, None)}[http://b.example/i.png]"
         );
+    }
+
+    #[test]
+    fn elements_and_their_links() {
+        let seen = |html: &str| {
+            let mut all = String::new();
+            pieces(html, &mut |piece| match piece {
+                Piece::Start { name, link, attributes } => {
+                    let names: Vec<&str> = attributes.names().collect();
+                    all.push_str(&format!("<{name} {names:?} {}>", link.unwrap_or("-")));
+                }
+                Piece::End(name) => all.push_str(&format!("</{name}>")),
+                _ => (),
+            });
+            all
+        };
+        assert_eq!(seen("<A class=x HREF=' u '>a</A><br>"), r#"<a ["class", "href"] u></a><br [] ->"#);
+        assert_eq!(seen("<form action=v><link href=w>"), r#"<form ["action"] v><link ["href"] ->"#);
+        assert_eq!(seen("<p hidden><a href=u>"), r#"<p ["hidden"] -><a ["href"] ->"#);
+        // What the reader of a swallowed page sees has elements, too.
+        let page = "<a href=u>some words and some more of them</a>";
+        assert_eq!(seen(&format!("<title>{page}")), r#"<title [] -><a ["href"] u></a>"#);
     }
 
     #[test]

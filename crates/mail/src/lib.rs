@@ -33,8 +33,8 @@ mod style;
 mod transfer;
 
 pub use authres::{AuthenticationResults, MethodResult};
-pub use decode::{Fields, header_fields, subject};
-pub use html::{Piece, pieces};
+pub use decode::{Correspondents, Fields, header_fields, subject};
+pub use html::{Attributes, Piece, pieces};
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
 pub use part::{File, Text};
 pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A message as it came: the few header fields that matter, and the body.
 
-use super::decode::{self, Fields};
+use super::decode::{self, Correspondents, Fields};
 use super::mime::{self, Visitor};
 
 /// Bytes of body that are kept. Postfix takes 10 MB by default and sites that raise it stay near 25 to 50 MB; what is
@@ -26,6 +26,12 @@ const MAX_CLAIMS: usize = 20;
 /// Bytes of such a field; a signature with a key of 4,096 bits takes 1 to 2 KiB.
 const MAX_CLAIM: usize = 4 << 10;
 
+/// Fields with the addresses of others. The first of each is kept, and of that the beginning.
+const ADDRESSES: [&str; 3] = ["reply-to", "to", "cc"];
+
+/// Bytes of such a field, some hundred addresses.
+const MAX_ADDRESSES: usize = 8 << 10;
+
 /// A message is over one of the bounds of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
@@ -47,6 +53,8 @@ pub struct RawMessage {
     over: Option<TooLarge>,
     /// Of each of [`CLAIMS`], how many came.
     claims: [usize; CLAIMS.len()],
+    /// Of each of [`ADDRESSES`], whether it came.
+    addresses: [bool; ADDRESSES.len()],
     /// All header fields as they came, where signatures over them may be verified.
     exact: Option<Exact>,
 }
@@ -135,10 +143,28 @@ impl RawMessage {
             return;
         }
         let name = name.trim_ascii();
+        let is_it = |wanted: &&str| name.eq_ignore_ascii_case(wanted.as_bytes());
+        if let Some(field) = ADDRESSES.iter().position(is_it) {
+            if !std::mem::replace(&mut self.addresses[field], true) {
+                self.keep_addresses(name, value);
+            }
+            return;
+        }
         if !KEPT.iter().any(|kept| name.eq_ignore_ascii_case(kept.as_bytes())) {
             return;
         }
         self.keep(name, value);
+    }
+
+    /// Adds the beginning of a field of addresses, up to a comma. A message is not too large because of it.
+    fn keep_addresses(&mut self, name: &[u8], value: &[u8]) {
+        let value = match value.get(..MAX_ADDRESSES) {
+            Some(beginning) => &value[..memchr::memrchr(b',', beginning).unwrap_or(0)],
+            None => value,
+        };
+        if self.bytes.len() + name.len() + value.len() <= MAX_HEADERS {
+            self.keep(name, value);
+        }
     }
 
     /// Adds a field that matters.
@@ -206,6 +232,12 @@ impl RawMessage {
         Fields::of(mime::split_entity(&self.bytes).0)
     }
 
+    /// Who writes to whom as the header says: the addresses of From, Reply-To, and the first To and Cc.
+    #[must_use]
+    pub fn correspondents(&self) -> Correspondents {
+        Correspondents::of(mime::split_entity(&self.bytes).0)
+    }
+
     /// Shows the content to `visitor`, in the order of the message.
     pub fn visit(&self, visitor: &mut dyn Visitor) {
         mime::walk(&self.bytes, visitor);
@@ -248,6 +280,24 @@ mod tests {
             message.header(b"X", &[b'\n'; 99]);
         }
         assert!(message.exact_header().is_none() && message.over().is_none() && message.len() < 100);
+    }
+
+    #[test]
+    fn correspondents_are_found() {
+        let many = "a@b.example, ".repeat(2000);
+        let raw = format!(
+            "From: A <A@b.example>\nTo: \"x, y\" <C@d.example>,\n e@f.example\nCc: {many}\nTo: no@b.example\n\
+             reply-to : g@H.example\n\nbody"
+        );
+        let message = RawMessage::from_bytes(raw.as_bytes()).unwrap();
+        let found = message.correspondents();
+        assert_eq!(
+            (found.from, found.reply_to),
+            (vec!["a@b.example".to_owned()], vec!["g@h.example".to_owned()])
+        );
+        assert_eq!(found.to[..3], ["c@d.example", "e@f.example", "a@b.example"]);
+        assert!(found.to.len() < 700 && message.len() < 10_000);
+        assert_eq!(message.exact_body(), b"body");
     }
 
     #[test]

@@ -75,7 +75,12 @@ impl Canonical {
                 self.guard.target(target);
             }
             // Its target is content; what is enclosed enters as an attachment.
-            Piece::Picture { .. } | Piece::Break | Piece::Swallowed(_) | Piece::SwallowedTarget(_) => (),
+            Piece::Picture { .. }
+            | Piece::Break
+            | Piece::Start { .. }
+            | Piece::End(_)
+            | Piece::Swallowed(_)
+            | Piece::SwallowedTarget(_) => (),
         }
     }
 

@@ -16,11 +16,13 @@ mod groups;
 mod guard;
 mod message;
 pub mod near;
+mod payload;
 mod settings;
 mod text;
 
 pub use body::body;
 pub use canary::{Canary, NoCanary};
 pub use groups::{Belongs, Groups};
-pub use message::{Signatures, signatures};
+pub use message::{Signatures, payload, signatures};
+pub use payload::{MAX_REPORTED as MAX_PAYLOADS, Payload, PayloadSignature, Payloads};
 pub use settings::Settings;

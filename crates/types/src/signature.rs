@@ -11,6 +11,8 @@ pub enum Kind {
     Body,
     /// A passage, a file or the links, which copies of a message share though they differ elsewhere.
     Near,
+    /// A wallet, an account, a telephone number, an address or a page to which a message wants its readers to turn.
+    Payload,
     /// Says of a `near` signature that the rest of a message with it was new.
     Stray,
     /// Says the same where it is less certain, and by whom the message came.
@@ -38,6 +40,7 @@ impl Kind {
         match self {
             Self::Body => "body/1",
             Self::Near => "near/1",
+            Self::Payload => "payload/1",
             Self::Stray => "stray/1",
             Self::StrayBy => "stray-by/1",
             Self::SourceCount => "source-count/1",
@@ -56,6 +59,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Body => "body",
             Self::Near => "near",
+            Self::Payload => "payload",
             Self::Stray => "stray",
             Self::StrayBy => "stray-by",
             Self::SourceCount => "source-count",

@@ -3,6 +3,7 @@
 
 use super::lines::TOO_FEW;
 use super::things::{Enclosed, MAX_FILES, Page};
+use crate::payload::Found;
 use std::ops::Range;
 
 /// Words that are read of a message, some hundred pages; what follows is left out.
@@ -61,6 +62,8 @@ pub(super) struct Content {
     pub(super) files: Vec<Enclosed>,
     /// Keyed hashes of the words that its style hides; a few hundred.
     pub(super) hidden: Vec<u64>,
+    /// What a reader may answer to.
+    pub(super) payload: Found,
     /// How well mail programs can show it.
     pub(super) shows: Shows,
     /// Whether something is attached, however little is read of that.
@@ -85,6 +88,7 @@ impl Content {
         self.positions.append(&mut other.positions);
         self.page.append(other.page);
         self.add_files(other.files);
+        self.payload.append(other.payload);
         self.shows = self.shows.max(other.shows);
         other.hidden.truncate(MAX_HIDDEN - self.hidden.len().min(MAX_HIDDEN));
         self.hidden.append(&mut other.hidden);

@@ -48,6 +48,8 @@ pub(super) struct Lines<'a> {
     pub(super) quoted: Vec<Line<'a>>,
     /// What stands behind a rule or the mark of a signature, or says how to leave a list.
     pub(super) footer: Vec<Line<'a>>,
+    /// Short lines below the text: who wrote it.
+    pub(super) names: Vec<Line<'a>>,
 }
 
 impl<'a> Lines<'a> {
@@ -105,7 +107,7 @@ impl<'a> Lines<'a> {
             sorted.own.push((number, line));
         }
         let own_end = sorted.own.len() - sign_off(&sorted.own);
-        sorted.own.truncate(own_end);
+        sorted.names = sorted.own.split_off(own_end);
         sorted
     }
 

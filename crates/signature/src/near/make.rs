@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::sample::{Scheme, sample};
 use super::slots::{Near, Slot, Thing};
 use super::things::choose;
+use crate::payload::Found;
 use bulkmark_mail::RawMessage;
 use bulkmark_types::FederationKey;
 use bulkmark_types::{Kind, Signature};
@@ -102,9 +103,10 @@ pub(crate) fn reader(key: &FederationKey, traced: bool) -> Reader {
     Reader::new(WordKey::new(key.words()), traced)
 }
 
-/// The signatures of what `reader` read.
-pub(crate) fn finish(reader: Reader, key: &FederationKey) -> Near {
-    near(&reader.finish(), key, &Scheme::SHIPPED)
+/// The signatures of what `reader` read, and its payload.
+pub(crate) fn finish(reader: Reader, key: &FederationKey) -> (Near, Found) {
+    let content = reader.finish();
+    (near(&content, key, &Scheme::SHIPPED), content.payload)
 }
 
 /// The `near` signatures of a message, and where each of its words stands: [`Passage::at`](super::Passage::at) is a number of these.

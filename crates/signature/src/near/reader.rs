@@ -10,6 +10,7 @@ use super::links;
 use super::product::WordKey;
 use super::things::{Enclosed, FEW, MAX_DECODED, Page, Shown, Source, words_in};
 use super::words::{Token, Word, Words};
+use crate::payload::{self, Found, Scanner};
 use bulkmark_mail::{File, Piece, Text, Visitor, pieces};
 
 /// Bytes of own lines that say nothing: "see below", a number that differs in each copy.
@@ -32,6 +33,17 @@ pub(crate) struct Reader {
     html_page: Page,
     /// Pictures that were decoded.
     decoded: usize,
+    /// What finds payload; None where it is not wanted.
+    payload: Option<Finder>,
+}
+
+/// What finds payload in the parts of a message.
+#[derive(Debug, Default)]
+struct Finder {
+    scanner: Scanner,
+    page: payload::Page,
+    /// What was found in the messages that the HTML part quotes.
+    quoted: Found,
 }
 
 impl Reader {
@@ -49,7 +61,13 @@ impl Reader {
             html_hidden: String::new(),
             html_page: Page::default(),
             decoded: 0,
+            payload: None,
         }
+    }
+
+    /// The same that finds payload, too.
+    pub(crate) fn with_payload(self) -> Self {
+        Self { payload: Some(Finder::default()), ..self }
     }
 
     /// What was read.
@@ -67,8 +85,17 @@ impl Reader {
         // Who answers with a link or a line of code has answered, though it has no words.
         part.speaks = lines.own.iter().map(|(_, line)| line.len()).sum::<usize>() > SHORT;
         self.read_lines(&lines.own, &mut part);
+        for (lines, in_footer) in [(&lines.own, false), (&lines.names, false), (&lines.footer, true)] {
+            part.payload.set_in_footer(in_footer);
+            self.find_payload(lines, &mut part);
+        }
+        part.payload.set_in_footer(false);
         if part.words.len() <= FEW_OWN {
             part.quoted = self.kept(lines.quoted);
+        }
+        let quoted_payload = self.payload.as_mut().map(|finder| std::mem::take(&mut finder.quoted));
+        if let (Some(content), Some(found)) = (&mut part.quoted, quoted_payload) {
+            content.payload.append(found);
         }
         if part.words.is_empty() {
             part.footer = self.kept(lines.footer);
@@ -81,10 +108,19 @@ impl Reader {
 
     /// What is read of lines that are read only if a message has no others.
     fn kept(&mut self, lines: Vec<Line<'_>>) -> Option<Box<Content>> {
-        let lines = if lines.is_empty() { lines } else { unfold(lines) };
         let mut content = Content::default();
+        self.find_payload(&lines, &mut content);
+        let lines = if lines.is_empty() { lines } else { unfold(lines) };
         self.read_lines(&lines, &mut content);
         (!content.words.is_empty()).then(|| Box::new(content))
+    }
+
+    /// Lines with payload, not those that are quoted in them.
+    fn find_payload(&mut self, lines: &[Line<'_>], part: &mut Content) {
+        if let Some(finder) = &mut self.payload {
+            let lines = lines.iter().filter(|(_, line)| !line.starts_with('>'));
+            lines.for_each(|(_, line)| finder.scanner.line(line, &mut part.payload));
+        }
     }
 
     fn read_lines(&mut self, lines: &[Line<'_>], part: &mut Content) {
@@ -147,6 +183,9 @@ impl Reader {
 
     /// A piece of an HTML part; [`html_end`](Self::html_end) comes after the last.
     pub(crate) fn piece(&mut self, piece: Piece<'_>) {
+        if let Some(finder) = &mut self.payload {
+            finder.page.piece(piece);
+        }
         match piece {
             Piece::Text(text) | Piece::Swallowed(text) => push_text(&mut self.html, text),
             Piece::Quoted(text) => {
@@ -168,6 +207,7 @@ impl Reader {
                 }
             }
             Piece::Picture { source, size } => self.picture(source, size),
+            Piece::Start { .. } | Piece::End(_) => (),
         }
     }
 
@@ -194,7 +234,13 @@ impl Reader {
         let mut html = std::mem::take(&mut self.html);
         let mut quoted = std::mem::take(&mut self.html_quoted);
         let (page, hidden) = (std::mem::take(&mut self.html_page), self.hidden());
-        self.read_text(&html, &quoted, Content { page, hidden, shows: Shows::Page, ..Content::default() });
+        let payload = self.payload.as_mut().map_or_else(Found::default, |finder| {
+            let (found, quoted) = finder.page.finish();
+            finder.quoted = quoted;
+            found
+        });
+        let part = Content { page, hidden, payload, shows: Shows::Page, ..Content::default() };
+        self.read_text(&html, &quoted, part);
         html.clear();
         quoted.clear();
         (self.html, self.html_quoted) = (html, quoted);
