@@ -212,7 +212,7 @@ impl Case<'_> {
         let keys = if is_retried { self.retry_keys(content) } else { Vec::new() };
         let mode = if is_asked { Mode::Ask } else { Mode::Report(times) };
         let inquiry = Inquiry::new(&content.signatures, &rules.key, mode);
-        let inquiry = rules.about(inquiry, envelope, content);
+        let inquiry = content.about(inquiry, envelope, rules);
         let mut inquiry = inquiry.recalling(&self.service.settled, now);
         let shared = shared(rules, envelope, content);
         let (asked, hearing) = self.ask_and_hear(&mut inquiry, &content.signatures, &keys, shared).await;
@@ -284,7 +284,7 @@ impl Case<'_> {
     /// Has it looked at again once the rest of its counts is known.
     fn look_back(&self, content: &Content, times: u32) {
         let (signatures, range) = (content.signatures.clone(), self.rules.range());
-        let provenance = self.rules.provenance(self.envelope, content);
+        let provenance = content.provenance(self.envelope, self.rules);
         let judged = Judged { signatures, provenance, range, times, at: std::time::Instant::now() };
         self.service.later.put(judged);
     }

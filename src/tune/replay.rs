@@ -135,7 +135,7 @@ struct Reported {
 /// Reports a message at the time when it came.
 async fn count(letter: &Letter, rules: &Rules, ledger: &Ledger) -> Result<Reported, LedgerError> {
     let mut inquiry = Inquiry::new(&letter.content.signatures, &rules.key, Mode::Report(1))
-        .sent_by(rules.provenance(&letter.envelope, &letter.content));
+        .sent_by(letter.content.provenance(&letter.envelope, rules));
     if let network @ Some(_) = letter.envelope.network() {
         inquiry = inquiry.from_network(network, rules.range());
     }

@@ -34,7 +34,7 @@ mod transfer;
 
 pub use authres::{AuthenticationResults, MethodResult};
 pub use decode::{Correspondents, Fields, header_fields, subject};
-pub use html::{Attributes, Piece, pieces};
+pub use html::{Piece, pieces};
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};
 pub use part::{File, Text};
 pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage, TooLarge};

@@ -23,6 +23,5 @@ mod text;
 pub use body::body;
 pub use canary::{Canary, NoCanary};
 pub use groups::{Belongs, Groups};
-pub use message::{Signatures, payload, signatures};
-pub use payload::{MAX_REPORTED as MAX_PAYLOADS, Payload, PayloadSignature, Payloads};
+pub use message::{Signatures, signatures};
 pub use settings::Settings;

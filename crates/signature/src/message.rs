@@ -4,7 +4,6 @@
 use super::body::Canonical;
 use super::canary::{Canary, Watch};
 use super::near::{self, Near, Reader};
-use super::payload::Payloads;
 use super::settings::Settings;
 use bulkmark_mail::{File, RawMessage, Text, Visitor, pieces};
 use bulkmark_types::FederationKey;
@@ -17,8 +16,6 @@ pub struct Signatures {
     pub body: Result<Signature, LowInformation>,
     /// The `near` signatures.
     pub near: Near,
-    /// Those of its payload. They are not among the reported ones.
-    pub payload: Payloads,
     /// Whether it is the test message that is always bulk.
     pub canary: bool,
 }
@@ -43,26 +40,15 @@ pub fn signatures(message: &RawMessage, key: &FederationKey, settings: &Settings
     let body = Canonical::new(key, settings.min_words.get());
     if !settings.near {
         let (body, canary) = watched(message, body, settings.canary);
-        return Signatures {
-            body: body.finish(),
-            near: Near::default(),
-            payload: Payloads::default(),
-            canary,
-        };
+        return Signatures { body: body.finish(), near: Near::default(), canary };
     }
     let near = near::reader(key, false).with_payload();
     let (both, canary) = watched(message, Both { body, near }, settings.canary);
     let (near, found) = near::finish(both.near, key);
-    let payload = found.finish(key, &message.correspondents());
-    Signatures { body: both.body.finish(), near, payload, canary }
-}
-
-/// The payload signatures of `message` alone.
-#[must_use]
-pub fn payload(message: &RawMessage, key: &FederationKey) -> Payloads {
-    let mut reader = near::reader(key, false).with_payload();
-    message.visit(&mut reader);
-    near::finish(reader, key).1.finish(key, &message.correspondents())
+    // It says nothing beside what is no text.
+    let payload = found.finish(key, &message.correspondents()).filter(|_| !near.slots.is_empty());
+    let near = Near { payload, ..near };
+    Signatures { body: both.body.finish(), near, canary }
 }
 
 /// Shows the message to `visitor`, and tells whether it is a canary.

@@ -2,10 +2,12 @@
 //! What a message itself says.
 
 use super::envelope::Envelope;
+use super::inquiry::Inquiry;
 use super::rules::Rules;
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::{Authenticate, Claim, Correspondence, Facts, Proven};
 use bulkmark_signature::{Signatures, signatures};
+use bulkmark_types::Provenance;
 
 /// Recipients of a message of whom it is asked whether they wrote to its sender.
 const MOST_LOOKED: usize = 1000;
@@ -54,6 +56,29 @@ impl Content {
         let content = Self::of(message, rules);
         let claims = || Proven::claimed(&message.fields(), sender);
         Self { claimed: rules.verifies().then(claims).unwrap_or_default(), ..content }
+    }
+
+    /// An inquiry about it: from which networks its copies came is asked, unless it is outbound and counted apart, since one's own users
+    /// are where they are.
+    #[must_use]
+    pub fn about<'a>(&self, inquiry: Inquiry<'a>, envelope: &Envelope, rules: &Rules) -> Inquiry<'a> {
+        let inquiry = inquiry.sent_by(self.provenance(envelope, rules));
+        if rules.is_outbound(envelope) {
+            inquiry.apart()
+        } else {
+            inquiry.from_network(envelope.network(), rules.range())
+        }
+    }
+
+    /// Who sends it, as far as that is known before it is counted: of what is verified, what a mail server tells. What one's own users
+    /// send is sent by an account.
+    #[must_use]
+    pub fn provenance(&self, envelope: &Envelope, rules: &Rules) -> Provenance {
+        if rules.is_outbound(envelope) {
+            return Provenance { network: None, domain: Some(envelope.account()) };
+        }
+        let proven = self.proven.for_sender(envelope.sender.as_deref());
+        Provenance { network: envelope.network(), domain: proven.author(&self.from) }
     }
 
     /// What it is held against lists by.

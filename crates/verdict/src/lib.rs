@@ -26,6 +26,8 @@ mod finding;
 mod from_where;
 mod header;
 mod hearing;
+#[cfg(test)]
+mod inquiries;
 mod inquiry;
 #[cfg(test)]
 mod networks;

@@ -2,17 +2,15 @@
 //! All that a message is judged by. A reload puts new rules in the place of the old ones; a message keeps those under
 //! which it began.
 
-use super::content::Content;
 use super::envelope::Envelope;
 use super::header::HeaderName;
-use super::inquiry::Inquiry;
 use super::reason::Exempt;
 use bulkmark_policy::{
     Actions, Authentication, By, Correspondence, Correspondents, DEFAULT, Mailboxes, Network, OnFailure,
     OutboundSettings, Party, PeopleSettings, Per, Policies, Policy, Proven, Range, Terms, Thresholds, Traps,
     WhiteList,
 };
-use bulkmark_types::{FederationKey, Provenance};
+use bulkmark_types::FederationKey;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -228,29 +226,6 @@ impl Rules {
     fn all_terms(&self) -> impl Iterator<Item = Terms<'_>> {
         let all = std::iter::once(By(None)).chain((0..self.policies.0.len()).map(|i| By(Some(i))));
         all.filter(|&by| self.judges(by)).map(|by| self.terms(by))
-    }
-
-    /// An inquiry about a message: from which networks its copies came is asked, unless it is outbound and counted apart, since one's
-    /// own users are where they are.
-    #[must_use]
-    pub fn about<'a>(&self, inquiry: Inquiry<'a>, envelope: &Envelope, content: &Content) -> Inquiry<'a> {
-        let inquiry = inquiry.sent_by(self.provenance(envelope, content));
-        if self.is_outbound(envelope) {
-            inquiry.apart()
-        } else {
-            inquiry.from_network(envelope.network(), self.range())
-        }
-    }
-
-    /// Who sends a message, as far as that is known before it is counted: of what is verified, what a mail server tells. What one's own
-    /// users send is sent by an account.
-    #[must_use]
-    pub fn provenance(&self, envelope: &Envelope, content: &Content) -> Provenance {
-        if self.is_outbound(envelope) {
-            return Provenance { network: None, domain: Some(envelope.account()) };
-        }
-        let proven = content.proven.for_sender(envelope.sender.as_deref());
-        Provenance { network: envelope.network(), domain: proven.author(&content.from) }
     }
 
     /// Whether a client is one of one's own mail servers in front.

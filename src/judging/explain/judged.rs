@@ -66,7 +66,7 @@ pub fn exempt(rules: &Rules, envelope: &Envelope) -> Option<Exempt> {
 pub async fn find<S: Source>(source: &S, case: Case<'_>, content: &Content) -> Result<Judged, S::Error> {
     let Case { rules, envelope, .. } = case;
     let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask);
-    let mut inquiry = rules.about(inquiry, envelope, content);
+    let mut inquiry = content.about(inquiry, envelope, rules);
     // What others are not told of a message they are not asked, either.
     let is_told = rules.shares_exact && !rules.is_outbound(envelope);
     let may_ask = is_told && !rules.private.names(&content.facts(envelope, rules));

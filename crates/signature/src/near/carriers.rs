@@ -26,6 +26,7 @@ impl Near {
             let known = seen.known(thing);
             known.count >= enough && !known.is_block()
         }));
+        all.extend(self.payload.filter(|_| judgement.by_payload));
         if all.is_empty() {
             // It is alike by what are blocks.
             let known = slots().filter(|(_, said)| said.known.count > 0);

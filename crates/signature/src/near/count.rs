@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the counts of many signatures say of one message. The reasons are in docs/signatures.md.
 
-use super::known::{ALIKE, Known, Seen};
+use super::known::{AGREEING, ALIKE, Known, Seen};
 use super::letter::Letter;
 use super::slots::{Near, Slot, Thing};
-
-/// The place of the slot by which messages are alike, from the highest, 0: three passages agree.
-pub(super) const AGREEING: usize = 2;
 
 /// Of the slots that say something, so many in ten must have been seen ...
 const COVERED: usize = 6;
@@ -16,6 +13,15 @@ const NEW: usize = 4;
 
 /// ... at least one in so many times as often as the count says.
 pub(super) const QUARTER: u32 = 4;
+
+/// Beside a payload, so many slots suffice, ...
+const FEW_SLOTS: usize = 2;
+
+/// ... each of them seen so often ...
+const BESIDE_PAYLOAD: u32 = 2;
+
+/// ... unless one in so many messages with the payload had nothing else in common with others: a large site, a service that many use.
+const COMMON: u32 = 4;
 
 /// A message that may be a letter is a copy of others if one in so many of these may be one as well: a program made all of them. Else
 /// somebody wrote above what others sent as it was.
@@ -30,6 +36,10 @@ pub struct Judgement {
     pub slots: Vec<Said>,
     /// What each thing says.
     pub things: Vec<Known>,
+    /// What is known of its payload.
+    pub payload: Option<Known>,
+    /// Whether the count is that of its payload, since passages agree with it.
+    pub by_payload: bool,
     /// What keeps the count of the text low.
     pub bound: Option<Bound>,
 }
@@ -69,6 +79,10 @@ impl Near {
         let slots: Vec<Said> = self.slots.iter().map(|slot| said(slot, seen)).collect();
         let things: Vec<Known> = self.things.iter().map(|(_, signature)| seen.known(*signature)).collect();
         let (text, bound) = self.text(&slots, seen);
+        let payload = self.payload.map(|payload| seen.known(payload));
+        let of_payload = payload.map_or(0, |payload| self.of_payload(payload, &slots, seen));
+        let by_payload = of_payload > text.max(ALIKE);
+        let (text, bound) = if by_payload { (of_payload, None) } else { (text, bound) };
         let alike = self.alike(seen);
         let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
         let of_things = self.things.iter().zip(&things).map(|(&(thing, _), known)| match thing {
@@ -79,7 +93,7 @@ impl Near {
         });
         let picture = self.picture(|signature| seen.known(signature), says);
         let count = of_things.max().unwrap_or(0).max(picture).max(text).max(alike);
-        Judgement { count, slots, things, bound }
+        Judgement { count, slots, things, payload, by_payload, bound }
     }
 
     /// The count of the text, as far as it may be bulk, and what keeps it from being more.
@@ -90,8 +104,7 @@ impl Near {
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
         let letter = self.letter(seen);
-        let is_part =
-            || 10 * covered < COVERED * informative.len() || 10 * self.runs(seen).around >= NEW * self.words;
+        let is_part = || 10 * covered < COVERED * informative.len() || self.is_mostly_new(seen);
         let bound = if all().max() <= Some(ALIKE) {
             None
         } else if letter == Some(Letter::Certain) {
@@ -105,6 +118,24 @@ impl Near {
             (letter.is_some() && unsure.saturating_mul(EIGHTH) < count).then_some(Bound::Unlike)
         };
         (if bound.is_some() { count.min(ALIKE) } else { count }, bound)
+    }
+
+    /// How many messages had the same payload, where passages agree with it. A campaign whose text a program rewrites shares few passages, and
+    /// the page behind its links; other messages that link to a page share no text.
+    fn of_payload(&self, payload: Known, slots: &[Said], seen: &Seen) -> u32 {
+        let agree = slots.iter().filter(|said| said.counts && said.count >= BESIDE_PAYLOAD).count();
+        let is_common = payload.strays.saturating_mul(COMMON) >= payload.count;
+        let says = agree >= FEW_SLOTS
+            && !is_common
+            && !payload.is_own_block()
+            && !self.is_mostly_new(seen)
+            && self.letter(seen) != Some(Letter::Certain);
+        if says { payload.count } else { 0 }
+    }
+
+    /// Whether what stands before and behind all that was seen is too much of it.
+    fn is_mostly_new(&self, seen: &Seen) -> bool {
+        10 * self.runs(seen).around >= NEW * self.words
     }
 
     /// The same, as far as it tells that messages are alike and no more.

@@ -14,6 +14,9 @@ const ONE_IN: u32 = 10;
 /// threshold, so that no mail is refused for it.
 pub(super) const ALIKE: u32 = 3;
 
+/// The place of the slot by which messages are alike, from the highest, 0: three passages agree.
+pub(super) const AGREEING: usize = 2;
+
 /// How often a signature was seen before this message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whether a message looks like a letter above text that others have, too; and what is told to the ledger of it.
 
-use super::count::AGREEING;
-use super::known::{ALIKE, Seen};
+use super::known::{AGREEING, ALIKE, Seen};
 use super::runs::Runs;
 use super::slots::{Near, Slot, SlotKnown};
 use bulkmark_types::Signature;
@@ -53,7 +52,7 @@ impl Near {
 
     /// The signatures whose [`stray`] ones matter for [`judge`](Self::judge): all that were seen before.
     pub fn doubts<'a>(&'a self, seen: &'a Seen) -> impl Iterator<Item = Signature> + 'a {
-        self.passages().chain(self.all_things()).filter(|&signature| seen.has(signature))
+        self.passages().chain(self.all_things()).chain(self.payload).filter(|&signature| seen.has(signature))
     }
 
     /// The signatures of which it matters how often they were seen in [unsure](Letter::Unsure) letters, and of whom: what carries the
@@ -63,7 +62,9 @@ impl Near {
         let carriers = self.slots.iter().filter_map(|slot| slot.carrier(seen));
         let all: Vec<Signature> =
             carriers.filter(|(_, count)| *count > ALIKE).map(|(signature, _)| signature).collect();
-        if all.len() > AGREEING { all } else { Vec::new() }
+        let mut doubts = if all.len() > AGREEING { all } else { Vec::new() };
+        doubts.extend(self.payload.filter(|&payload| seen.known(payload).count > ALIKE));
+        doubts
     }
 
     /// Whether the message is a letter: new text above or below text that others have, too.
@@ -106,6 +107,11 @@ impl Near {
             Some(Letter::Unsure) => all.unsure.extend(known),
             None => (),
         }
+        let is_alone = !self.passages().any(|signature| seen.has(signature));
+        let payload = self.payload.filter(|&payload| seen.has(payload));
+        // What stands with text that nothing is like says nothing; what one sender sends with ever other text is that sender's own.
+        all.strays.extend(payload.filter(|_| is_alone));
+        all.unsure.extend(payload.filter(|_| is_alone || self.letter(seen).is_some()));
         if self.rest.is_some_and(|rest| !seen.has(rest)) {
             all.strays.extend(self.all_things().filter(|&signature| seen.has(signature)));
         }

@@ -9,8 +9,8 @@ use bulkmark_types::{Kind, Signature};
 /// What is reported of a passage, and what else is asked for in its slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// The passages that come first in the slot's order, and their signatures. The first one is reported; a count is the
-    /// highest of all of them. Never empty.
+    /// The passages that come first in the slot's order, and their signatures. The first one is reported; a count is that
+    /// of all of them. Never empty.
     pub passages: Vec<(Passage, Signature)>,
     /// Whether the one that is reported begins at the end of the text and goes on at its beginning.
     pub goes_round: bool,
@@ -97,6 +97,9 @@ pub struct Near {
     /// Those of what it quotes and of what it encloses, where it has few words of its own; the first of each is reported. They say
     /// whether the words were written for that, and count nothing.
     pub contexts: Vec<Vec<Signature>>,
+    /// That of its payload: what the sender wants of the reader, which stays when a program writes the text anew. It says something
+    /// beside passages, and nothing alone. It is reported too.
+    pub payload: Option<Signature>,
     /// Those of what is attached or linked, where there is next to no text.
     pub things: Vec<(Thing, Signature)>,
     /// What else is asked for the [bands](Thing::Band) of a picture: as they would be if their least certain bits were others.
@@ -119,9 +122,9 @@ impl Near {
         self.slots.iter().map(Slot::reported).chain(things).chain(self.rest)
     }
 
-    /// The signatures by which its [contexts](Self::contexts) are known again, which it reports as well.
-    pub fn reported_contexts(&self) -> impl Iterator<Item = Signature> + '_ {
-        self.contexts.iter().filter_map(|context| context.first()).copied()
+    /// What else a message reports: the signatures by which its [contexts](Self::contexts) are known again, and its payload.
+    pub fn reported_beside(&self) -> impl Iterator<Item = Signature> + '_ {
+        self.contexts.iter().filter_map(|context| context.first()).copied().chain(self.payload)
     }
 
     /// What its picture counts: `known` says of a signature how often it was seen, and `says` what that counts. A message reports

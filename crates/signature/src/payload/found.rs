@@ -3,18 +3,13 @@
 
 use super::address;
 use super::link::Target;
-use super::skeleton::Form;
 use bulkmark_mail::Correspondents;
 use bulkmark_types::{FederationKey, Kind, Signature};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Signatures of payload that a message reports.
-pub const MAX_REPORTED: usize = 8;
-
-/// Of each kind so many are kept until the message ends, and so many reported.
+/// Of each kind so many are kept until the message ends.
 const MAX_KEPT: usize = 64;
-const MAX_OF_KIND: usize = 3;
 
 /// Different sites from which on the links of a message say nothing: a newsletter, a digest of news.
 const MAX_SITES: usize = 10;
@@ -25,7 +20,7 @@ const LONGEST: usize = 1024;
 /// A kind of payload, the rarest first. Its number is hashed with the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Payload {
+pub(crate) enum Payload {
     /// An address of a crypto-currency.
     Wallet = 1,
     /// A bank account.
@@ -38,26 +33,6 @@ pub enum Payload {
     Site = 5,
     /// The exact page to which a link leads.
     Page = 6,
-    /// The elements of HTML: it only supports what others say.
-    Skeleton = 7,
-}
-
-/// The payload signatures of a message, the rarest kinds first.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Payloads {
-    /// [`MAX_REPORTED`] at most.
-    pub all: Vec<PayloadSignature>,
-}
-
-/// A payload signature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PayloadSignature {
-    /// From what it is made.
-    pub kind: Payload,
-    /// Whether that stands in a footer and nowhere else. All mail of a mailing list has the same footer, whoever wrote it.
-    pub in_footer: bool,
-    /// What is counted.
-    pub signature: Signature,
 }
 
 /// What was found in some parts of a message.
@@ -66,8 +41,7 @@ pub(crate) struct Found {
     /// Each content, and whether it stands in footers only.
     contents: BTreeMap<(Payload, String), bool>,
     /// How many of each kind there are.
-    counts: [usize; Payload::Skeleton as usize + 1],
-    skeleton: Option<Form>,
+    counts: [usize; Payload::Page as usize + 1],
     /// Whether a footer is read.
     in_footer: bool,
 }
@@ -113,24 +87,17 @@ impl Found {
         }
     }
 
-    /// Adds a skeleton. Of several the largest stays, of equal ones the first.
-    pub(super) fn skeleton(&mut self, form: Form) {
-        if self.skeleton.is_none_or(|known| known.elements < form.elements) {
-            self.skeleton = Some(form);
-        }
-    }
-
     /// Adds what was found in another part.
     pub(crate) fn append(&mut self, other: Self) {
         other
             .contents
             .into_iter()
             .for_each(|((kind, content), in_footer)| self.put(kind, content, in_footer));
-        other.skeleton.into_iter().for_each(|form| self.skeleton(form));
     }
 
-    /// The signatures of all, in a message between these.
-    pub(crate) fn finish(mut self, key: &FederationKey, between: &Correspondents) -> Payloads {
+    /// The signature by which a message between these is known again: of its rarest kind, that which comes first. What stands in footers
+    /// only has none, since all mail of a list has the same footer, whoever wrote it.
+    pub(crate) fn finish(mut self, key: &FederationKey, between: &Correspondents) -> Option<Signature> {
         for to in between.reply_to.iter().filter(|to| !between.from.contains(to)) {
             address::form(to).into_iter().for_each(|to| self.put(Payload::Address, to, false));
         }
@@ -143,24 +110,12 @@ impl Found {
         if self.counts[Payload::Site as usize] > MAX_SITES {
             self.contents.retain(|(kind, _), _| !matches!(kind, Payload::Site | Payload::Page));
         }
-        let made = |kind, in_footer, content: &[u8]| {
-            let signature = key.signature(Kind::Payload, &[&[kind as u8], content]);
-            PayloadSignature { kind, in_footer, signature }
-        };
-        let contents = self.contents.iter();
-        let mut all: Vec<PayloadSignature> = contents
-            .map(|((kind, content), in_footer)| made(*kind, *in_footer, content.as_bytes()))
-            .collect();
-        // Which of many are chosen depends neither on their order nor on what stands beside them.
-        all.sort_unstable();
-        let mut of_kind = (Payload::Wallet, 0);
-        all.retain(|PayloadSignature { kind, .. }| {
-            of_kind = if of_kind.0 == *kind { (*kind, of_kind.1 + 1) } else { (*kind, 1) };
-            of_kind.1 <= MAX_OF_KIND
+        let own = self.contents.iter().filter(|(_, in_footer)| !**in_footer);
+        let made = own.map(|((kind, content), _)| {
+            (*kind, key.signature(Kind::Payload, &[&[*kind as u8], content.as_bytes()]))
         });
-        all.extend(self.skeleton.map(|form| made(Payload::Skeleton, false, &form.digest)));
-        all.truncate(MAX_REPORTED);
-        Payloads { all }
+        // Which of many is chosen depends neither on their order nor on what stands beside them.
+        made.min().map(|(_, signature)| signature)
     }
 
     /// Each content behind the name of its kind.

@@ -14,13 +14,13 @@ mod link;
 mod page;
 mod scan;
 mod shape;
-mod skeleton;
 mod telephone;
 #[cfg(test)]
 mod tests;
 mod wallet;
 
 pub(crate) use found::Found;
-pub use found::{MAX_REPORTED, Payload, PayloadSignature, Payloads};
+#[cfg(test)]
+pub(crate) use found::Payload;
 pub(crate) use page::Page;
 pub(crate) use scan::Scanner;

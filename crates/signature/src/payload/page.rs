@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The links of an HTML part that a reader can follow, and its skeleton.
+//! The links of an HTML part that a reader can follow.
 
 use super::found::Found;
 use super::link::targets;
-use super::skeleton::Skeleton;
 use bulkmark_mail::Piece;
 
 /// Pixels of a side of a picture that can be seen.
@@ -22,17 +21,13 @@ pub(crate) struct Page {
     open: Option<String>,
     base: Option<String>,
     links: usize,
-    skeleton: Skeleton,
 }
 
 impl Page {
     /// A piece of the part.
     pub(crate) fn piece(&mut self, piece: Piece<'_>) {
         match piece {
-            Piece::Start { name, link, attributes } => {
-                self.skeleton.start(name, attributes);
-                self.start(name, link);
-            }
+            Piece::Start { name, link } => self.start(name, link),
             Piece::End("a") => self.open = None,
             Piece::Text(text) | Piece::Swallowed(text) if !is_blank(text) => self.shown(false),
             Piece::Quoted(text) if !is_blank(text) => self.shown(true),
@@ -71,8 +66,7 @@ impl Page {
 
     /// What was found in the part, and in what it quotes. Begins anew.
     pub(crate) fn finish(&mut self) -> (Found, Found) {
-        let Self { mut found, quoted, mut skeleton, .. } = std::mem::take(self);
-        skeleton.finish().into_iter().for_each(|form| found.skeleton(form));
+        let Self { found, quoted, .. } = std::mem::take(self);
         (found, quoted)
     }
 }
