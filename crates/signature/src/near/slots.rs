@@ -39,10 +39,12 @@ impl Slot {
     }
 
     /// The one of its passages that carries what may be counted, if any was seen: the one seen most often that is no block; and how
-    /// often that was.
+    /// often all that are none were.
     pub(super) fn carrier(&self, seen: &Seen) -> Option<(Signature, u32)> {
         let known = self.known(seen);
-        known.carrier.map(|carrier| (self.passages[carrier].1, known.passages[carrier].count))
+        let own = known.passages.iter().filter(|known| !known.is_block()).map(|known| known.count);
+        let count = own.fold(0, u32::saturating_add);
+        known.carrier.map(|carrier| (self.passages[carrier].1, count))
     }
 }
 
