@@ -4,8 +4,8 @@
 use crate::history::vector::{Origin, Vector};
 use crate::settings::Role;
 use crate::state::cache::Cache;
-use crate::state::changes::Expired;
 use crate::state::counts::Counts;
+use crate::state::expired::Expired;
 use crate::state::report::{Report, RetryKey};
 use crate::state::retries::Retries;
 use crate::state::server::Server;

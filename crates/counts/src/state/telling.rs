@@ -3,9 +3,9 @@
 
 use crate::history::bulk::{BulkMark, Section};
 use crate::history::window::Calendar;
-use crate::state::changes::KeptNote;
 use crate::state::counts::Counts;
 use crate::state::held::Held;
+use crate::state::kept::KeptNote;
 use crate::state::server::Server;
 use crate::state::shares::add_up;
 use crate::state::teller::{LEAST_BOUND, bound_for};

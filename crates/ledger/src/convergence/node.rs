@@ -14,7 +14,7 @@ use bulkmark_counts::history::vector::{Chain, Origin, Vector};
 use bulkmark_counts::history::window::{Calendar, Window};
 use bulkmark_counts::settings::{Role, Settings};
 use bulkmark_counts::state::assembly::Assembly;
-use bulkmark_counts::state::changes::Expired;
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::layer::Layer;
 use bulkmark_counts::state::merged::{Applied, MergedCounts};
 use bulkmark_counts::state::roles::State;

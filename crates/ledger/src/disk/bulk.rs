@@ -6,8 +6,9 @@ use crate::disk::rows::{SliceKey, seal, slice_key, unseal};
 use crate::disk::schema::{BULK, BULK_NOTES, BULK_STATE, get_meta, put_meta};
 use bulkmark_counts::history::bulk::{BulkMark, MAX_ENTRIES, Note, Section, decode_entries, encode_entries};
 use bulkmark_counts::history::window::Window;
-use bulkmark_counts::state::changes::{Changes, Expired};
+use bulkmark_counts::state::changes::Changes;
 use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::roles::State;
 use redb::{ReadableTable, WriteTransaction};
 

@@ -13,6 +13,7 @@ pub(crate) mod errors;
 pub(crate) mod fleet;
 pub(crate) mod fleet_snapshot;
 pub(crate) mod held;
+pub(crate) mod kept_updates;
 pub(crate) mod layers;
 pub(crate) mod load;
 pub(crate) mod notes;
