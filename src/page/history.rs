@@ -4,6 +4,7 @@
 //! It has nothing of messages. Losing it loses pictures, so it is written rarely, and what is damaged is left behind.
 
 use crate::activity::{Activity, Kept};
+use bulkmark_counts::{seal, unseal};
 use bulkmark_ledger::directory::StateDirectory;
 use bulkmark_ledger::now;
 use std::io;
@@ -103,17 +104,11 @@ fn encode(rings: &[Vec<Kept>; 2]) -> Vec<u8> {
             bytes.extend(count.to_le_bytes());
         }
     }
-    let sum = crc32fast::hash(&bytes);
-    bytes.extend(sum.to_le_bytes());
-    bytes
+    seal(bytes)
 }
 
 fn decode(bytes: &[u8]) -> Result<[Vec<Kept>; 2], Damaged> {
-    let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Damaged)?;
-    if crc32fast::hash(content) != u32::from_le_bytes(*sum) {
-        return Err(Damaged);
-    }
-    let entries = content.strip_prefix(MAGIC).ok_or(Damaged)?.chunks(ENTRY);
+    let entries = unseal(MAGIC, bytes).ok_or(Damaged)?.chunks(ENTRY);
     let mut rings = [Vec::new(), Vec::new()];
     for entry in entries {
         let (&[ring, kind], rest) = entry.split_first_chunk::<2>().ok_or(Damaged)?;

@@ -21,7 +21,7 @@ pub use history::fleet::FleetMark;
 pub use history::past::Past;
 pub use history::refusal::{Refusal, StepRefusal};
 pub use history::row::Row;
-pub use history::sealed::OtherForm;
+pub use history::sealed::{OtherForm, checksum, seal, unseal};
 pub use history::step::{MAX_STEP, Step, StepError, StepHead, other_step, step_head};
 pub use history::update::{Update, UpdateError, mark_of};
 pub use history::vector::{Chain, Mark, Origin, ParseError, Vector};
