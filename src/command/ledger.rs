@@ -5,7 +5,7 @@ use super::ledger_own::{self, BackupArgs, BeginArgs};
 use super::output::{failed, output, print};
 use super::show::{Slice, THRESHOLD};
 use anyhow::{Context, bail};
-use bulkmark_ledger::{Difference, Image, Status};
+use bulkmark_ledger::{Difference, Image, Status, VersionDifference};
 use bulkmark_sync::{Link, Remote, Upstream};
 use serde_json::json;
 use std::io::{self, Write};
@@ -191,7 +191,9 @@ fn compare(access: &Access, first: &str, others: &[String], json: bool) -> anyho
             let versions: Vec<_> = difference
                 .versions
                 .iter()
-                .map(|(origin, a, b)| json!({ "origin": origin.to_string(), "versions": [a, b] }))
+                .map(|VersionDifference { origin, first, second }| {
+                    json!({ "origin": origin.to_string(), "versions": [first, second] })
+                })
                 .collect();
             answers.push(json!({
                 "holders": [first, other],
@@ -218,8 +220,11 @@ fn tell(first: &str, other: &str, difference: &Difference) -> io::Result<()> {
         return writeln!(out, "{first} and {other}: all cells of {windows} windows are equal");
     }
     writeln!(out, "{first} and {other}: {cells} cells of {windows} windows differ, by {largest} at most")?;
-    for (origin, a, b) in versions {
-        writeln!(out, "  origin {origin}: counted up to update {a} in the first and {b} in the second")?;
+    for VersionDifference { origin, first, second } in versions {
+        writeln!(
+            out,
+            "  origin {origin}: counted up to update {first} in the first and {second} in the second"
+        )?;
     }
     Ok(())
 }

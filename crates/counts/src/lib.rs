@@ -17,7 +17,7 @@ pub mod state;
 
 pub use history::bulk::{BulkMark, Note, Section};
 pub use history::carried::Carried;
-pub use history::fleet::FleetMark;
+pub use history::fleet_mark::FleetMark;
 pub use history::past::Past;
 pub use history::refusal::{Refusal, StepRefusal};
 pub use history::row::Row;

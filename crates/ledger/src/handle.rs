@@ -38,8 +38,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
+mod bulk;
 mod fleet;
 
+pub use bulk::BulkMoves;
 pub use fleet::{FleetBatch, FleetMoves};
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.

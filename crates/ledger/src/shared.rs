@@ -6,7 +6,7 @@ use crate::condition::Condition;
 use crate::disk::load::Loaded;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bulkmark_counts::history::bulk::BulkMark;
-use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::{Chain, Origin, Vector};
 use bulkmark_counts::state::retries::Retries;

@@ -12,12 +12,10 @@ use crate::state::fleet::assembly::Assembled;
 use crate::state::fleet::fold::check_like;
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::receipts::Receipt;
-use crate::state::report::{Addition, Report};
+use crate::state::report::Addition;
 use crate::state::retries::Retries;
-use crate::state::saying::{Said, Saying};
 use crate::state::spool::fleet::Sent;
 use crate::state::spool::{Dropped, Outgoing, Spool, Trimmed, Waiting};
-use crate::state::trusted::Known;
 use std::sync::Arc;
 
 /// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over; beside that, its
@@ -32,21 +30,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Puts a message's report into the spool; what is not to be shared is counted here.
-    pub fn report(&mut self, report: &Report) {
-        self.counts.clock = report.now;
-        let again = self.retries.again(&mut self.counts.changes, report);
-        report.additions(again).for_each(|addition| self.add(addition, report.now));
-    }
-
-    /// Puts what somebody says into the spool, or counts it here, in the same way.
-    pub fn say(&mut self, saying: &Saying, known: &[Known]) -> Said {
-        let (said, raise) = self.counts.hear(saying, known);
-        raise.into_iter().for_each(|addition| self.add(addition, saying.now));
-        said
-    }
-
-    fn add(&mut self, Addition { signature, times, shared }: Addition, now: u64) {
+    /// Puts an addition into the spool, or counts it here if it is not shared.
+    pub(crate) fn add(&mut self, Addition { signature, times, shared }: Addition, now: u64) {
         if shared {
             let waiting = Waiting { signature, times, at: now };
             self.spool.push(waiting);

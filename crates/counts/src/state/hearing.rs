@@ -62,11 +62,10 @@ impl State {
         let known: Vec<Known> = (saying.nominations.iter())
             .map(|said| self.known(said.of, said.nomination, thousandths, saying.now))
             .collect();
-        match self {
-            Self::Site(site) => Ok(site.say(saying, &known)),
-            Self::Cache(cache) => Ok(cache.say(saying, &known)),
-            Self::Server(_) => Err(WrongRole),
-        }
+        let (counts, _) = self.of_milter()?;
+        let (said, raise) = counts.hear(saying, &known);
+        raise.into_iter().for_each(|addition| self.add(addition, saying.now));
+        Ok(said)
     }
 
     /// Judges those who spoke of what has been known for long enough, and forgets who is forgotten.

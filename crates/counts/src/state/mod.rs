@@ -32,7 +32,6 @@ pub mod saying;
 pub mod server;
 pub mod server_peers;
 pub mod shares;
-pub mod site;
 pub mod spool;
 pub mod teller;
 pub mod telling;

@@ -198,8 +198,8 @@ mod tests {
             }
             // And the server tells whoever is new the same.
             holders.thin = Held::new(&settings);
-            for (window, _, entries) in server.counts.held.dirty() {
-                holders.thin.raise(&Section { window, entries }, now, |_, _, _| ());
+            for (_, section) in server.counts.held.dirty() {
+                holders.thin.raise(&section, now, |_, _, _| ());
             }
             holders.check(now)?;
         }

@@ -2,8 +2,8 @@
 //! One ledger: the state that the writer owns, and its file, which is in memory.
 
 use crate::disk::backup::{Build, dump};
+use crate::disk::chain::{knows_step, steps_since};
 use crate::disk::commit;
-use crate::disk::fleet::{knows_step, steps_since};
 use crate::disk::fleet_snapshot::FleetSnapshot;
 use crate::disk::load::{Loaded, load};
 use crate::disk::read::{Behind, Reader};

@@ -100,7 +100,7 @@ pub(crate) fn write(txn: &WriteTransaction, state: &State, expired: &Expired) ->
         let (start, length) = window.key();
         table.retain_in((start, length, 0)..=(start, length, u32::MAX), |_, _| false)?;
     }
-    for (window, part, entries) in counts.held.dirty() {
+    for (part, Section { window, entries }) in counts.held.dirty() {
         let (start, length) = window.key();
         let row = seal("bulk", &slice_key(window, part), &encode_entries(&entries));
         table.insert((start, length, part), &*row)?;

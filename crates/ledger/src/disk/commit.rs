@@ -12,7 +12,7 @@ use crate::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
-use crate::disk::{cases, fleet, held, layers, voices};
+use crate::disk::{cases, chain, held_back, layers, voices};
 use bulkmark_counts::history::chunks::blocks_of;
 use bulkmark_counts::history::window::Window;
 use bulkmark_counts::state::changes::{Begun, Changes};
@@ -60,7 +60,7 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
     bulk::write_notes(txn, changes)?;
     voices::write(txn, state.counts(), changes)?;
     cases::write(txn, state.counts(), changes)?;
-    fleet::write_steps(txn, &changes.steps)?;
+    chain::write_steps(txn, &changes.steps)?;
     state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, &changes.spool))
 }
 
@@ -199,13 +199,13 @@ pub(crate) fn checkpoint(
         put_meta(&txn, CUT, &encode_cut(server))?;
     }
     if let State::Server(server) = state {
-        held::write(&txn, server)?;
+        held_back::write(&txn, server)?;
     }
     write_local(&txn, state.counts())?;
     write_merged(&txn, state.counts())?;
     layers::write(&txn, state)?;
     bulk::write(&txn, state, expired)?;
-    fleet::write(&txn, state.counts())?;
+    chain::write(&txn, state.counts())?;
     put_meta(&txn, CHECKPOINT, &state.counts().next.to_le_bytes())?;
     put_meta(&txn, VECTOR, state.vector().to_string().as_bytes())?;
     txn.open_table(JOURNAL)?.retain(|_, _| false)?;

@@ -2,10 +2,10 @@
 //! What the members of a fleet ask of their ledger: a milter's, and an aggregator's, which is a holder's with a spool that nobody uses.
 
 use super::{Ledger, name};
-use crate::disk::fleet::{self, OldStep};
+use crate::disk::chain::{self, OldStep};
 use crate::disk::fleet_snapshot::FleetSnapshot;
 use crate::errors::LedgerError;
-use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::refusal::StepRefusal;
 use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::{Chain, Origin};
@@ -137,7 +137,7 @@ impl Ledger {
     /// # Errors
     /// When the disk failed.
     pub fn steps_since(&self, version: u64, limit: usize) -> Result<Vec<OldStep>, LedgerError> {
-        Ok(fleet::steps_since(&*self.disk()?, version, limit)?)
+        Ok(chain::steps_since(&*self.disk()?, version, limit)?)
     }
 
     /// The parts of a snapshot, each small enough for the log, made from what is on disk, beside the writer. It is of the last
@@ -176,7 +176,7 @@ impl Ledger {
         let mark = snapshot.head.mark;
         if !forked
             && mark.version <= self.fleet().version
-            && fleet::knows_step(&*self.disk()?, mark.version, mark.chain)?
+            && chain::knows_step(&*self.disk()?, mark.version, mark.chain)?
         {
             return Ok(Ok(Applied::Known));
         }

@@ -4,7 +4,7 @@
 use super::super::node::{NOW, Node};
 use super::log::Log;
 use bulkmark_counts::history::carried::Carried;
-use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::refusal::StepRefusal;
 use bulkmark_counts::history::step::{Step, step_head};
 use bulkmark_counts::history::vector::{Chain, Origin};

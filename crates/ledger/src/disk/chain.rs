@@ -6,7 +6,7 @@ use crate::disk::errors::{Fault, damaged};
 use crate::disk::rows::{seal, unseal};
 use crate::disk::schema::{FLEET, MARKS, STEPS, begin_fleet, get_meta, is_of_fleet, put_meta};
 use bulkmark_counts::history::fields::Fields;
-use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::spool_mark::SpoolMark;
 use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::{Chain, Origin};
