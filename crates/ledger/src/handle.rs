@@ -42,7 +42,7 @@ mod bulk;
 mod fleet;
 
 pub use bulk::BulkMoves;
-pub use fleet::{FleetBatch, FleetMoves};
+pub use fleet::FleetBatch;
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
 const QUEUE: usize = 8192;

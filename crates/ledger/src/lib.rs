@@ -51,7 +51,7 @@ pub use disk::schema::FILE_NAME;
 pub use disk::snapshot::Snapshot;
 pub use disk::tell::Missing;
 pub use errors::LedgerError;
-pub use handle::{BulkMoves, FleetBatch, FleetMoves, Ledger, Moves};
+pub use handle::{BulkMoves, FleetBatch, Ledger, Moves};
 pub use harvest::{Harvest, HarvestError};
 pub use image::{Difference, Image, MergeError, VersionDifference};
 pub use new_ledger::NewLedgerError;

@@ -14,7 +14,6 @@ use bulkmark_counts::state::fleet::assembly::FleetAssembly;
 use bulkmark_counts::state::fleet::draft::{Batched, Drafted, Terms, draft};
 use bulkmark_counts::state::merged::Applied;
 use std::sync::Arc;
-use tokio::sync::watch;
 
 /// A batch to append to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,28 +26,11 @@ pub struct FleetBatch {
     pub bytes: Vec<u8>,
 }
 
-/// Tells when a fleet's chain moves.
-pub struct FleetMoves(watch::Receiver<FleetMark>);
-
-impl FleetMoves {
-    /// Waits until it stands elsewhere than was known. None when the ledger was closed.
-    pub async fn changed(&mut self) -> Option<FleetMark> {
-        self.0.changed().await.ok()?;
-        Some(*self.0.borrow_and_update())
-    }
-}
-
 impl Ledger {
     /// Where the fleet's chain stands on disk.
     #[must_use]
     pub fn fleet(&self) -> FleetMark {
-        *self.shared.fleet.borrow()
-    }
-
-    /// Tells of every change of [`fleet`](Self::fleet).
-    #[must_use]
-    pub fn fleet_moves(&self) -> FleetMoves {
-        FleetMoves(self.shared.fleet.subscribe())
+        *self.shared.fleet.lock()
     }
 
     /// Applies the step with these bytes, which the log delivered from this place. Cells, marks, and what it settles of the own spool
