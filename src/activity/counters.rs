@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The counters of a daemon.
 
-use super::bulk::{Mailing, Seen, StoredMailing, Table};
 use super::connections::Connections;
 use super::doors::Doors;
 use super::histogram::Histogram;
 use super::load::Load;
+use super::mailings::{Mailing, Seen, StoredMailing, Table};
 use super::recent::{Recent, Record, Ring};
 use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
@@ -20,6 +20,19 @@ use std::time::Duration;
 
 /// Kinds that are counted by time.
 const KINDS: usize = Verdict::ALL.len();
+
+/// How many messages had one verdict, action and reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageCount {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The action.
+    pub action: Action,
+    /// See [`Judged::reason`].
+    pub reason: &'static str,
+    /// Their number.
+    pub count: u64,
+}
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy)]
@@ -295,10 +308,13 @@ impl Activity {
 
     /// Messages by verdict, action and reason: those that there were, and those that are expected.
     #[must_use]
-    pub fn messages(&self) -> Vec<(Verdict, Action, &'static str, u64)> {
+    pub fn messages(&self) -> Vec<MessageCount> {
         let messages = self.messages.lock();
-        let told = messages.iter().map(|(&(verdict, action, reason), &count)| {
-            (Verdict::ALL[verdict], Action::ALL[action], reason, count)
+        let told = messages.iter().map(|(&(verdict, action, reason), &count)| MessageCount {
+            verdict: Verdict::ALL[verdict],
+            action: Action::ALL[action],
+            reason,
+            count,
         });
         told.collect()
     }

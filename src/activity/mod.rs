@@ -4,27 +4,27 @@
 //! Those who do it count here; whoever is asked reads. Counting costs a message some atomic additions. What only the page shows,
 //! `recent` and `bulk`, is kept behind locks that are held for a moment, and only where there is a page.
 
-mod bulk;
 mod connections;
 mod counters;
 mod doors;
 mod histogram;
 mod load;
+mod mailings;
 mod recent;
 mod spans;
 mod tasks;
 mod traps;
 mod words;
 
-pub use bulk::{Mailing, Seen, StoredMailing};
 pub use bulkmark_policy::AccountStatus;
 pub use connections::{Connections, Open};
-pub use counters::{Activity, Judged};
+pub use counters::{Activity, Judged, MessageCount};
 pub use doors::{Done, Door, DoorStatus, Doors};
 pub use histogram::Histogram;
 pub use load::Load;
+pub use mailings::{Mailing, Seen, StoredMailing};
 pub use recent::{Recent, Record};
-pub use spans::{HOURS, Kept, MINUTES, Spans};
+pub use spans::{HOURS, MINUTES, SpanCount, Spans};
 pub use tasks::Tasks;
 pub use traps::{TrapStatus, WantedByTrap};
 pub use words::{Became, Words};

@@ -18,8 +18,16 @@ pub struct Spans<const N: usize> {
     cells: [Box<[AtomicU64]>; N],
 }
 
-/// A count that is kept: kind, number of the span since 1970, count.
-pub type Kept = (usize, u32, u32);
+/// The count of one span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanCount {
+    /// What was counted: an index of the ring's kinds.
+    pub kind: usize,
+    /// The number of the span since 1970.
+    pub number: u32,
+    /// How often.
+    pub count: u32,
+}
 
 impl<const N: usize> Spans<N> {
     /// So many spans of so many seconds.
@@ -64,20 +72,24 @@ impl<const N: usize> Spans<N> {
     /// All counts that are not zero.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "each is half of a cell")]
-    pub fn kept(&self) -> Vec<Kept> {
+    pub fn kept(&self) -> Vec<SpanCount> {
         let mut kept = Vec::new();
         for (kind, ring) in self.cells.iter().enumerate() {
             let cells = ring.iter().map(|cell| cell.load(Ordering::Relaxed));
-            kept.extend(cells.map(|cell| (kind, (cell >> 32) as u32, cell as u32)));
+            kept.extend(cells.map(|cell| SpanCount {
+                kind,
+                number: (cell >> 32) as u32,
+                count: cell as u32,
+            }));
         }
-        kept.retain(|&(_, _, count)| count > 0);
+        kept.retain(|span| span.count > 0);
         kept
     }
 
     /// Takes over counts of an earlier daemon that are not older than what is kept, nor of the future.
-    pub fn restore(&self, kept: &[Kept], now: u64) {
+    pub fn restore(&self, kept: &[SpanCount], now: u64) {
         let present = self.number(now);
-        for &(kind, number, count) in kept {
+        for &SpanCount { kind, number, count } in kept {
             let age = present.checked_sub(number.into());
             if kind < N && age.is_some_and(|age| age < self.cells[kind].len() as u64) {
                 self.add(kind, count.into(), u64::from(number) * self.length);
@@ -115,7 +127,8 @@ mod tests {
         after.add(1, 1, now);
         let mut kept = before.kept();
         // A clock that was wrong, a month that is over, a kind that is no more.
-        kept.extend([(0, u32::MAX, 5), (0, 1, 5), (7, 500_000, 5)]);
+        let wrong = [(0, u32::MAX), (0, 1), (7, 500_000)];
+        kept.extend(wrong.map(|(kind, number)| SpanCount { kind, number, count: 5 }));
         after.restore(&kept, now);
         assert_eq!((after.last(0, 2, now), after.last(1, 2, now)), (vec![3, 0], vec![0, 10]));
         assert_eq!(after.kept().len(), 2);

@@ -45,6 +45,8 @@ enum Command {
         limits: Limits,
     },
     /// Change the limits of a client. Its tokens stay, and so do limits that are not named.
+    ///
+    /// With --max-influence or --quota, your own mail server becomes a partner, with the defaults for the other limits.
     Set {
         /// The client's name.
         name: String,
@@ -88,6 +90,13 @@ struct Limits {
     rate: Option<NonZeroU32>,
 }
 
+impl Limits {
+    /// Whether they name a limit that only partners have.
+    const fn are_of_partner(&self) -> bool {
+        self.max_influence.is_some() || self.quota.is_some()
+    }
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let file = match config::load_server(&args.config) {
         Ok((file, _)) => file,
@@ -98,7 +107,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     match &args.command {
         Command::Add { name, role, own, partner, limits } => {
-            let limited = *partner || limits.max_influence.is_some() || limits.quota.is_some();
+            let limited = *partner || limits.are_of_partner();
             if *role == Role::Report && !own && !limited {
                 complain(WHICH.replace("NAME", name));
                 return Ok(ExitCode::from(EX_USAGE));
@@ -115,10 +124,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Command::Set { name, own, limits } => {
             let change = |client: &mut Client| {
-                client.max_influence =
-                    if *own { None } else { limits.max_influence.or(client.max_influence) };
-                client.quota = if *own { None } else { limits.quota.or(client.quota) };
-                client.rate = limits.rate.or(client.rate);
+                let becomes_partner = client.max_influence.is_none() && limits.are_of_partner();
+                let usual_rate = becomes_partner.then_some(PARTNER_RATE);
+                client.rate = limits.rate.or(client.rate).or(usual_rate);
+                if *own {
+                    (client.max_influence, client.quota) = (None, None);
+                } else {
+                    let usual = becomes_partner.then_some(PARTNER_INFLUENCE);
+                    client.max_influence = limits.max_influence.or(client.max_influence).or(usual);
+                    client.quota = limits.quota.or(client.quota);
+                }
             };
             Clients::edit(&file.state_dir, |clients| clients.change(name, change))?;
         }

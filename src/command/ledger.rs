@@ -5,7 +5,7 @@ use super::ledger_own::{self, BackupArgs, BeginArgs};
 use super::output::{failed, output, print};
 use super::show::{Slice, THRESHOLD};
 use anyhow::{Context, bail};
-use bulkmark_ledger::{Difference, Image, Status};
+use bulkmark_ledger::{Difference, Image, Status, VersionDifference};
 use bulkmark_sync::{Link, Remote, Upstream};
 use serde_json::json;
 use std::io::{self, Write};
@@ -21,35 +21,22 @@ use std::sync::Arc;
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
-    /// The file with a token that the servers accept.
-    #[arg(long, value_name = "FILE", global = true)]
-    token_file: Option<PathBuf>,
-    /// The authority that signed the servers' certificates, if the system does not trust it.
-    #[arg(long, value_name = "FILE", global = true)]
-    ca_file: Option<PathBuf>,
-    /// The threshold for which false bulk is estimated.
-    #[arg(
-        long, value_name = "N", default_value_t = THRESHOLD, global = true,
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    threshold: u32,
-    /// Print one JSON object.
-    #[arg(long, global = true)]
-    json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Show parameters, windows, fill, false bulk and versions.
-    Info {
-        /// The ledger to show.
-        holder: String,
-    },
+    Info(InfoArgs),
     /// Read everything, check all checksums, and compare several holders cell by cell.
     Verify {
         /// The ledgers to check. All others are compared with the first.
         #[arg(required = true)]
         holder: Vec<String>,
+        #[command(flatten)]
+        access: Access,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Compare two holders: how many cells differ, and which origins are counted up to different versions.
     Diff {
@@ -57,6 +44,11 @@ enum Command {
         first: String,
         /// The second ledger.
         second: String,
+        #[command(flatten)]
+        access: Access,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Merge ledgers that have no counts in common into a new one, and print its path.
     ///
@@ -65,6 +57,8 @@ enum Command {
         /// The ledgers to merge.
         #[arg(required = true, num_args = 2..)]
         holder: Vec<String>,
+        #[command(flatten)]
+        access: Access,
         /// The directory for the new ledger; it must not contain one yet.
         #[arg(long, value_name = "DIRECTORY")]
         output: PathBuf,
@@ -73,38 +67,75 @@ enum Command {
     Backup(BackupArgs),
 }
 
+#[derive(Debug, clap::Args)]
+struct InfoArgs {
+    /// The ledger to show.
+    holder: String,
+    #[command(flatten)]
+    access: Access,
+    /// The threshold for which false bulk is estimated.
+    #[arg(
+        long, value_name = "N", default_value_t = THRESHOLD,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    threshold: u32,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a server wants to see of those who read its ledger.
+#[derive(Debug, clap::Args)]
+struct Access {
+    /// The file with a token that the servers accept.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// The authority that signed the servers' certificates, if the system does not trust it.
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let result = match &args.command {
-        Command::Info { holder } => info(args, holder),
-        Command::Verify { holder } => verify(args, holder),
-        Command::Diff { first, second } => compare(args, first, std::slice::from_ref(second)),
-        Command::Merge { holder, output } => merge(args, holder, output),
+        Command::Info(args) => info(args),
+        Command::Verify { holder, access, json } => verify(access, holder, *json),
+        Command::Diff { first, second, access, json } => {
+            compare(access, first, std::slice::from_ref(second), *json)
+        }
+        Command::Merge { holder, access, output } => merge(access, holder, output),
         Command::Begin(which) => ledger_own::begin(which),
         Command::Backup(which) => ledger_own::backup(which),
     };
     result.or_else(|e| Ok(failed(&e, 2)))
 }
 
-fn read(args: &Args, holder: &str) -> anyhow::Result<(Image, Status)> {
-    if !["http://", "https://", "unix:"].iter().any(|scheme| holder.starts_with(scheme)) {
-        return Ok(Image::open(Path::new(holder), args.threshold)?);
+impl Access {
+    fn image(&self, holder: &str) -> anyhow::Result<Image> {
+        self.read(holder, THRESHOLD).map(|(image, _)| image)
     }
-    // reqwest takes the process's provider; there is one only.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let server = Upstream {
-        url: holder.to_owned(),
-        token_file: args.token_file.clone(),
-        ca_file: args.ca_file.clone(),
-    };
-    let client = Remote::new(&server, None, Arc::new(Link::new(holder)))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let image = runtime.block_on(bulkmark_sync::fetch(&client)).with_context(|| holder.to_owned())?;
-    let status = image.status(args.threshold);
-    Ok((image, status))
+
+    fn read(&self, holder: &str, threshold: u32) -> anyhow::Result<(Image, Status)> {
+        if !["http://", "https://", "unix:"].iter().any(|scheme| holder.starts_with(scheme)) {
+            return Ok(Image::open(Path::new(holder), threshold)?);
+        }
+        // reqwest takes the process's provider; there is one only.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let server = Upstream {
+            url: holder.to_owned(),
+            token_file: self.token_file.clone(),
+            ca_file: self.ca_file.clone(),
+        };
+        let client = Remote::new(&server, None, Arc::new(Link::new(holder)))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let image = runtime.block_on(bulkmark_sync::fetch(&client)).with_context(|| holder.to_owned())?;
+        let status = image.status(threshold);
+        Ok((image, status))
+    }
 }
 
-fn info(args: &Args, holder: &str) -> anyhow::Result<ExitCode> {
-    let (image, status) = read(args, holder)?;
+fn info(args: &InfoArgs) -> anyhow::Result<ExitCode> {
+    let holder = &args.holder;
+    let (image, status) = args.access.read(holder, args.threshold)?;
     let mut out = output();
     let key_id = format!("{:016x}", image.key_id());
     let role = image.role().to_string();
@@ -133,13 +164,13 @@ fn info(args: &Args, holder: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn verify(args: &Args, holders: &[String]) -> anyhow::Result<ExitCode> {
+fn verify(access: &Access, holders: &[String], json: bool) -> anyhow::Result<ExitCode> {
     let [first, others @ ..] = holders else { bail!("nothing to check") };
     if !others.is_empty() {
-        return compare(args, first, others);
+        return compare(access, first, others, json);
     }
-    read(args, first)?;
-    if args.json {
+    access.image(first)?;
+    if json {
         print(json!({ "sound": true }))?;
     } else {
         print(format_args!("{first}: sound"))?;
@@ -148,19 +179,21 @@ fn verify(args: &Args, holders: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// Compares the first with each of the others.
-fn compare(args: &Args, first: &str, others: &[String]) -> anyhow::Result<ExitCode> {
-    let (ours, _) = read(args, first)?;
+fn compare(access: &Access, first: &str, others: &[String], json: bool) -> anyhow::Result<ExitCode> {
+    let ours = access.image(first)?;
     let mut equal = true;
     let mut answers = Vec::new();
     for other in others {
-        let (theirs, _) = read(args, other)?;
+        let theirs = access.image(other)?;
         let difference = ours.difference(&theirs).with_context(|| format!("{first} and {other}"))?;
         equal &= difference.is_none();
-        if args.json {
+        if json {
             let versions: Vec<_> = difference
                 .versions
                 .iter()
-                .map(|(origin, a, b)| json!({ "origin": origin.to_string(), "versions": [a, b] }))
+                .map(|VersionDifference { origin, first, second }| {
+                    json!({ "origin": origin.to_string(), "versions": [first, second] })
+                })
                 .collect();
             answers.push(json!({
                 "holders": [first, other],
@@ -174,7 +207,7 @@ fn compare(args: &Args, first: &str, others: &[String]) -> anyhow::Result<ExitCo
             tell(first, other, &difference)?;
         }
     }
-    if args.json {
+    if json {
         print(serde_json::Value::from(answers))?;
     }
     Ok(ExitCode::from(u8::from(!equal)))
@@ -187,18 +220,20 @@ fn tell(first: &str, other: &str, difference: &Difference) -> io::Result<()> {
         return writeln!(out, "{first} and {other}: all cells of {windows} windows are equal");
     }
     writeln!(out, "{first} and {other}: {cells} cells of {windows} windows differ, by {largest} at most")?;
-    for (origin, a, b) in versions {
-        writeln!(out, "  origin {origin}: counted up to update {a} in the first and {b} in the second")?;
+    for VersionDifference { origin, first, second } in versions {
+        writeln!(
+            out,
+            "  origin {origin}: counted up to update {first} in the first and {second} in the second"
+        )?;
     }
     Ok(())
 }
 
-fn merge(args: &Args, holders: &[String], output: &Path) -> anyhow::Result<ExitCode> {
+fn merge(access: &Access, holders: &[String], output: &Path) -> anyhow::Result<ExitCode> {
     let [first, others @ ..] = holders else { bail!("nothing to add up") };
-    let (mut sum, _) = read(args, first)?;
+    let mut sum = access.image(first)?;
     for other in others {
-        let (image, _) = read(args, other)?;
-        sum.merge(&image).with_context(|| format!("{first} and {other}"))?;
+        sum.merge(&access.image(other)?).with_context(|| format!("{first} and {other}"))?;
     }
     let path = sum.write(output)?;
     print(path.display())?;

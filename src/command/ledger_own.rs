@@ -4,41 +4,14 @@
 use super::daemon::Unsent;
 use super::output::print;
 use super::show::called;
-use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
+use super::whose::Whose;
+use crate::config;
 use crate::control;
 use anyhow::Context;
 use bulkmark_ledger::{Backup, OpenError};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// Whose ledger is meant.
-#[derive(Debug, clap::Args)]
-pub(super) struct Whose {
-    /// The server's ledger instead of the milter's.
-    #[arg(long)]
-    server: bool,
-    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-}
-
-impl Whose {
-    fn path(&self) -> PathBuf {
-        let default = if self.server { SERVER_PATH } else { DEFAULT_PATH };
-        self.config.clone().unwrap_or_else(|| default.into())
-    }
-
-    /// The daemon's name, its state directory and its control socket. Neither key nor white lists matter.
-    fn places(&self) -> anyhow::Result<(&'static str, PathBuf, PathBuf)> {
-        if self.server {
-            let (file, _) = config::load_server_parts(&self.path())?;
-            return Ok(("server", file.state_dir, file.control));
-        }
-        let file = config::load_parts(&self.path())?.file;
-        Ok((file.daemon(), file.state_dir, file.control))
-    }
-}
 
 /// Put the ledger of a stopped daemon aside, so that its next start begins with empty counts.
 ///
@@ -60,6 +33,16 @@ pub(super) struct BackupArgs {
     whose: Whose,
     /// The file for the copy. An older copy there is replaced once the new one is complete.
     file: PathBuf,
+}
+
+/// The daemon's name, its state directory and its control socket. Neither key nor white lists matter.
+fn places(whose: &Whose) -> anyhow::Result<(&'static str, PathBuf, PathBuf)> {
+    if whose.server {
+        let (file, _) = config::load_server_parts(&whose.path())?;
+        return Ok(("server", file.state_dir, file.control));
+    }
+    let file = config::load_parts(&whose.path())?.file;
+    Ok((file.daemon(), file.state_dir, file.control))
 }
 
 /// What can go wrong on both sides.
@@ -84,7 +67,7 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
 
 /// Takes all of a ledger: from its daemon, or its file where none runs.
 fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
-    let (daemon, directory, control) = whose.places()?;
+    let (daemon, directory, control) = places(whose)?;
     let daemon = called(daemon);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match runtime.block_on(control::backup(&control, |piece| Ok(backup.push(piece)?))) {
@@ -103,7 +86,7 @@ fn fill(backup: &mut Backup, whose: &Whose) -> anyhow::Result<()> {
 }
 
 pub(super) fn begin(args: &BeginArgs) -> anyhow::Result<ExitCode> {
-    let (daemon, directory, _) = args.whose.places()?;
+    let (daemon, directory, _) = places(&args.whose)?;
     let daemon = called(daemon);
     match bulkmark_ledger::put_aside(&directory, bulkmark_ledger::now())? {
         None => {

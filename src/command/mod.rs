@@ -35,6 +35,7 @@ mod take_reports;
 mod tune;
 mod tune_table;
 mod watch;
+mod whose;
 
 pub use cli::Cli;
 pub use output::complain;

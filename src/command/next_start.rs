@@ -4,7 +4,7 @@
 use super::daemon::Unsent;
 use crate::control;
 use bulkmark_counts::Role;
-use bulkmark_ledger::{OpenError, Standing};
+use bulkmark_ledger::{NextStart, OpenError};
 use bulkmark_sync::Parameters;
 use bulkmark_types::FederationKey;
 use std::io;
@@ -31,9 +31,9 @@ pub(super) fn warning(of: &Daemon<'_>) -> Option<String> {
             Unsent(unsent)
         )
     };
-    match bulkmark_ledger::standing(of.state_dir, of.role, of.key) {
-        Ok(Standing::Empty | Standing::Fits) => None,
-        Ok(Standing::OtherKey { id, unsent }) => Some(begins(id, unsent)),
+    match bulkmark_ledger::next_start(of.state_dir, of.role, of.key) {
+        Ok(NextStart::Empty | NextStart::Fits) => None,
+        Ok(NextStart::OtherKey { id, unsent }) => Some(begins(id, unsent)),
         Err(OpenError::InUse { .. }) => running(of).map(|(id, unsent)| begins(id, unsent)),
         Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::PermissionDenied => None,
         Err(e) => Some(format!("the {} will not start: {e}", of.role)),

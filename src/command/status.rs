@@ -3,8 +3,9 @@
 
 use super::output::{failed, output};
 use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
+use super::whose::Whose;
 use crate::activity::{AccountStatus, DoorStatus, TrapStatus};
-use crate::config::{self, DEFAULT_PATH, SERVER_PATH};
+use crate::config;
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use anyhow::anyhow;
 use bulkmark_counts::Rows;
@@ -13,7 +14,6 @@ use bulkmark_sync::LinkStatus;
 use bulkmark_types::told;
 use std::fmt;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Show the state of a running milter or server: counts, memory, false bulk, and its connections to other servers.
@@ -27,12 +27,8 @@ use std::process::ExitCode;
 /// nothing is wrong; 1: it runs, and a server that it needs does not answer as it should; 2: it does not run, or error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Ask the server instead of the milter.
-    #[arg(long)]
-    server: bool,
-    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    whose: Whose,
     /// The threshold for which false bulk is estimated [default: the milter's; 20 for a server]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threshold: Option<u32>,
@@ -58,11 +54,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn ask(args: &Args) -> anyhow::Result<(DaemonStatus, u32)> {
-    let path = |default: &str| args.config.clone().unwrap_or_else(|| default.into());
-    let (daemon, socket, threshold) = if args.server {
-        ("server", config::load_server(&path(SERVER_PATH))?.0.control, THRESHOLD)
+    let path = args.whose.path();
+    let (daemon, socket, threshold) = if args.whose.server {
+        ("server", config::load_server(&path)?.0.control, THRESHOLD)
     } else {
-        let file = config::load(&path(DEFAULT_PATH))?.file;
+        let file = config::load(&path)?.file;
         (file.daemon(), file.control, file.thresholds.body.get())
     };
     let threshold = args.threshold.unwrap_or(threshold);

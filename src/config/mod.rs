@@ -5,9 +5,9 @@
 
 mod doors;
 mod error;
-mod fleet;
 mod in_force;
 mod kind;
+mod members;
 mod milter;
 mod pieces;
 mod policies;
@@ -18,9 +18,9 @@ mod warnings;
 
 pub use doors::DOORS_PATH;
 pub use error::ConfigError;
-pub use fleet::load_members;
 pub use in_force::{SERVER_EXAMPLE, in_force, keep};
 pub use kind::{Kind, load_for};
+pub use members::load_members;
 pub use milter::{Checked, Counting, DEFAULT_PATH, MilterFile, Parts, load, load_parts};
 pub use pieces::{files, pieces_directory};
 pub use policies::read_bounded;

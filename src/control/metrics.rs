@@ -6,7 +6,7 @@ use super::exposition::Text;
 use super::fleet_metrics::fleet_metrics;
 use super::process::process_metrics;
 use super::status::{Daemon, DaemonStatus};
-use crate::activity::Activity;
+use crate::activity::{Activity, MessageCount};
 use bulkmark_counts::Rows;
 use bulkmark_ledger::Counted;
 use bulkmark_sync::LinkStatus;
@@ -213,7 +213,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
         "bulkmark_messages_total",
         "counter",
         "Messages.",
-        activity.messages().into_iter().map(|(verdict, action, reason, count)| {
+        activity.messages().into_iter().map(|MessageCount { verdict, action, reason, count }| {
             let mut labels = vec![("verdict", verdict.to_string()), ("action", action.to_string())];
             // A label without a value is none.
             labels.extend((!reason.is_empty()).then(|| ("reason", reason.to_owned())));

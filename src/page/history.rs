@@ -3,7 +3,8 @@
 //!
 //! It has nothing of messages. Losing it loses pictures, so it is written rarely, and what is damaged is left behind.
 
-use crate::activity::{Activity, Kept};
+use crate::activity::{Activity, SpanCount};
+use bulkmark_counts::{seal, unseal};
 use bulkmark_ledger::directory::StateDirectory;
 use bulkmark_ledger::now;
 use std::io;
@@ -94,33 +95,31 @@ impl History {
 }
 
 /// Little-endian; a checksum (CRC-32) at the end.
-fn encode(rings: &[Vec<Kept>; 2]) -> Vec<u8> {
+fn encode(rings: &[Vec<SpanCount>; 2]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     for (ring, kept) in (0u8..).zip(rings) {
-        for &(kind, number, count) in kept {
+        for &SpanCount { kind, number, count } in kept {
             bytes.extend([ring, u8::try_from(kind).unwrap_or(u8::MAX)]);
             bytes.extend(number.to_le_bytes());
             bytes.extend(count.to_le_bytes());
         }
     }
-    let sum = crc32fast::hash(&bytes);
-    bytes.extend(sum.to_le_bytes());
-    bytes
+    seal(bytes)
 }
 
-fn decode(bytes: &[u8]) -> Result<[Vec<Kept>; 2], Damaged> {
-    let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Damaged)?;
-    if crc32fast::hash(content) != u32::from_le_bytes(*sum) {
-        return Err(Damaged);
-    }
-    let entries = content.strip_prefix(MAGIC).ok_or(Damaged)?.chunks(ENTRY);
+fn decode(bytes: &[u8]) -> Result<[Vec<SpanCount>; 2], Damaged> {
+    let entries = unseal(MAGIC, bytes).ok_or(Damaged)?.chunks(ENTRY);
     let mut rings = [Vec::new(), Vec::new()];
     for entry in entries {
         let (&[ring, kind], rest) = entry.split_first_chunk::<2>().ok_or(Damaged)?;
         let (number, count) = rest.split_first_chunk::<4>().ok_or(Damaged)?;
         let count = <[u8; 4]>::try_from(count).map_err(|_| Damaged)?;
         let ring = rings.get_mut(usize::from(ring)).ok_or(Damaged)?;
-        ring.push((kind.into(), u32::from_le_bytes(*number), u32::from_le_bytes(count)));
+        ring.push(SpanCount {
+            kind: kind.into(),
+            number: u32::from_le_bytes(*number),
+            count: u32::from_le_bytes(count),
+        });
     }
     Ok(rings)
 }
@@ -131,7 +130,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_damage_is_noticed() {
-        let rings = [vec![(0, 30_000_000, 7), (4, 30_000_001, u32::MAX)], vec![(1, 500_000, 3)]];
+        let span = |kind, number, count| SpanCount { kind, number, count };
+        let rings = [vec![span(0, 30_000_000, 7), span(4, 30_000_001, u32::MAX)], vec![span(1, 500_000, 3)]];
         let bytes = encode(&rings);
         assert_eq!(decode(&bytes), Ok(rings));
         for end in 0..bytes.len() {

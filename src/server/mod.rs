@@ -9,7 +9,6 @@
 mod access;
 mod api;
 mod blocks;
-mod bulk;
 mod clients;
 mod gate;
 mod limits;
@@ -21,6 +20,7 @@ mod snapshots;
 mod strangers;
 mod streaming;
 mod streams;
+mod thin;
 mod tokens;
 
 pub use api::{METRICS_THRESHOLD, Service};

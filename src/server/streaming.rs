@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// After so long without an update a stream says how far the server is.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Bytes of updates that are read from disk together.
 const UPDATES_AT_ONCE: usize = 256 << 10;
@@ -39,7 +39,7 @@ pub(super) async fn while_allowed(access: Access, send: impl Future<Output = Res
     }
 }
 
-/// Why a stream ends before its time; the reader asks again and is told then.
+/// A stream ends. Its reader asks again, and receives the reason then, if there is one.
 pub(super) struct Ended;
 
 impl From<Behind> for Ended {
@@ -60,6 +60,27 @@ impl Stream {
 
     pub(super) async fn send(&self, bytes: &[u8]) -> Result<(), Ended> {
         self.sink.send(bytes).await.map_err(|gone| self.gone(gone))
+    }
+
+    /// Waits until there may be more to send, and says from time to time that this server is `alive`.
+    ///
+    /// # Errors
+    /// When the stream's time is over, its reader is gone, or the ledger is closed.
+    pub(super) async fn wait(
+        &self,
+        moved: impl Future<Output = bool>,
+        until: Instant,
+        alive: &impl Fn() -> Vec<u8>,
+    ) -> Result<(), Ended> {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Ended);
+        }
+        tokio::select! {
+            open = moved => if open { Ok(()) } else { Err(Ended) },
+            () = self.sink.gone() => Err(Ended),
+            () = tokio::time::sleep(left.min(KEEP_ALIVE)) => self.send(&alive()).await,
+        }
     }
 
     /// Sends a block from byte `at` to byte `end`; `read` reads it again where it is not at hand any more.
@@ -173,15 +194,7 @@ async fn updates_until(
         if next.is_some() {
             continue;
         }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        tokio::select! {
-            open = moved.changed() => if !open { return Ok(()) },
-            () = stream.sink.gone() => return Ok(()),
-            () = tokio::time::sleep(left.min(KEEP_ALIVE)) => stream.send(&alive()).await?,
-        }
+        stream.wait(moved.changed(), until, &alive).await?;
     }
     Ok(())
 }

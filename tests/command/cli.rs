@@ -193,6 +193,22 @@ fn config_check_says_ok_or_ends_with_78() {
     assert!(!output.stderr.is_empty());
 }
 
+/// A command accepts only the options that it uses.
+#[test]
+fn a_ledger_command_refuses_an_option_of_another() {
+    for (command, option) in [
+        (&["begin"][..], &["--json"][..]),
+        (&["begin"], &["--token-file", "token"]),
+        (&["backup", "copy.redb"], &["--threshold", "20"]),
+        (&["verify", "a"], &["--threshold", "20"]),
+        (&["merge", "a", "b", "--output", "c"], &["--json"]),
+    ] {
+        let output = bulkmark(&[&["ledger"], command, option].concat());
+        assert!(text(&output.stderr).contains(&format!("unexpected argument '{}'", option[0])), "{output:?}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
 #[test]
 fn help_tells_what_is_needed() {
     for (args, wanted) in [

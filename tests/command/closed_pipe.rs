@@ -71,7 +71,7 @@ fn every_command_ends_without_a_word() {
         format!("fleet key {nkey}"),
         format!("ledger info {state}"),
         format!("ledger verify {state}"),
-        format!("ledger --json verify {state}"),
+        format!("ledger verify --json {state}"),
         format!("ledger diff {state} {state}"),
         format!("ledger merge {state} {others} --output {new}"),
         format!("ledger backup --config {config} {copy}"),

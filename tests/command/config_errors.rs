@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Every kind of mistake in the configuration, and exactly what the administrator is told.
 
+use bulkmark_testing::text_of;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -46,9 +47,7 @@ fn one_caret(text: &str) -> String {
 #[test]
 fn each_mistake_is_told_with_its_place() {
     let directory = directory();
-    let table =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/config_errors.txt"))
-            .unwrap();
+    let table = text_of("tests/data/config_errors.txt");
     let mut wrong = Vec::new();
     let cases: Vec<_> = table.split("\n=== ").skip(1).collect();
     for case in &cases {

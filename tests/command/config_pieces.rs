@@ -2,10 +2,10 @@
 //! A configuration in pieces: what comes over what, what `bulkmark config show` says of it, and that a reload reads them.
 
 use bulkmark::config::{self, Kind};
-use bulkmark_testing::Site;
 use bulkmark_testing::milter::{Mail, session};
+use bulkmark_testing::{Site, text_of};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 fn show(args: &[&str]) -> Output {
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 fn conf(name: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("conf").join(name)).unwrap()
+    text_of(&format!("conf/{name}"))
 }
 
 /// The running milter takes a piece at a reload, refuses a wrong one by its own name, and goes back when it is removed.

@@ -3,7 +3,7 @@
 
 use bulkmark_testing::letters::{letter, offer};
 use bulkmark_testing::milter::{Mail, session};
-use bulkmark_testing::{Daemon, Site, program, skip, wait_until};
+use bulkmark_testing::{Daemon, Site, program, repository, skip, wait_until};
 use std::fs::{self, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -61,7 +61,7 @@ fn a_day_of_syslog() {
         "{REFUSING}{ONE_IS_ENOUGH}actions.spam = \"quarantine\"\n[log]\nsocket = \"{}\"\n",
         socket.display()
     );
-    let example = fs::read_to_string(root().join("packaging/rsyslog/bulkmark.conf")).unwrap();
+    let example = fs::read_to_string(repository().join("packaging/rsyslog/bulkmark.conf")).unwrap();
     let example = example.replace("/var/log/bulkmark.log", file.to_str().unwrap());
     let config = format!(
         "module(load=\"imuxsock\" SysSock.Use=\"off\")\ninput(type=\"imuxsock\" Socket=\"{}\" RateLimit.Interval=\"0\")\n{example}",
@@ -116,10 +116,6 @@ fn a_day_of_syslog() {
     assert_eq!(digest(&file.with_extension("log.gz")), text);
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// logrotate understands the packages' example.
 #[test]
 fn the_example_of_logrotate() {
@@ -127,7 +123,7 @@ fn the_example_of_logrotate() {
         return skip("logrotate is missing; run tests/mta/install as root");
     };
     assert!(version.status.success());
-    let example = root().join("packaging/logrotate/bulkmark");
+    let example = repository().join("packaging/logrotate/bulkmark");
     let output = Command::new("logrotate").arg("--debug").arg(example).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && text.contains("considering log /var/log/bulkmark.log"), "{text}");

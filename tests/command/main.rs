@@ -2,6 +2,7 @@
 //! The command line: what each command prints, and how it ends.
 
 mod cli;
+mod client;
 mod closed_pipe;
 mod completions;
 mod config_check;

@@ -5,9 +5,8 @@
 use crate::AT_ONCE;
 use bulkmark_testing::dkim::{DOMAIN, OpenDkim};
 use bulkmark_testing::mta::Kind;
-use bulkmark_testing::program;
 use bulkmark_testing::rig::{NEWS, Rig, message};
-use std::path::Path;
+use bulkmark_testing::{program, text_of};
 use std::process::Command;
 
 /// A site on which bulk is refused at once, unless the shop signed it. `verifier` comes first.
@@ -129,8 +128,7 @@ fn postfix_removes_what_is_written_in_its_name() {
     let Some(rig) = site(None, &list, &[]) else { return };
     rig.outside().send("a@sender.test", &["a@box.test"], &forged(PASS)).expect(250);
 
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/authentication.md");
-    let guide = std::fs::read_to_string(guide).unwrap();
+    let guide = text_of("docs/authentication.md");
     let rule =
         guide.lines().map(str::trim).find(|line| line.starts_with("/^Authentication-Results")).unwrap();
     let directory = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use bulkmark_testing::mta::free_port;
 use bulkmark_testing::page::{STATUS, metrics};
 use bulkmark_testing::rig::{NEWS, message};
 use bulkmark_testing::server::{self, Server};
-use bulkmark_testing::{Daemon, PATIENCE, Site, program, skip, wait_for_some};
+use bulkmark_testing::{Daemon, PATIENCE, Site, program, skip, text_of, wait_for_some};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -19,11 +19,6 @@ use std::time::{Duration, Instant};
 /// Whose mail it is, and as whom the program runs: users of every machine.
 const MAILS: &str = "nobody";
 const PROGRAMS: &str = "daemon";
-
-fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
 
 /// A Dovecot with the guide's configuration, in a directory of its own.
 struct Dovecot {
@@ -54,7 +49,7 @@ impl Dovecot {
         let (mails, _) = ids(MAILS);
         chown(path("mail"), Some(mails), None).unwrap();
         // The program as it is shipped, beside the one that is tested.
-        let script = read("packaging/dovecot/bulkmark-report")
+        let script = text_of("packaging/dovecot/bulkmark-report")
             .replace("/run/bulkmark/milter.sock", site.path("control.sock").to_str().unwrap())
             .replace("bulkmark report", &format!("{} report", path("bulkmark").display()));
         fs::write(path("bulkmark-report"), script).unwrap();
@@ -112,7 +107,7 @@ impl Drop for Dovecot {
 /// The commands of the guide before its configuration, and after it, as they are done here: the packages' files are those of this tree, and
 /// what is not there yet is not reloaded.
 fn commands(place: &Path) -> (Vec<String>, Vec<String>) {
-    let guide = read("docs/dovecot.md");
+    let guide = text_of("docs/dovecot.md");
     let section = guide.split_once("\n## Set it up\n").unwrap().1.split_once("\n## ").unwrap().0;
     let (before, block) = section.split_once("```dovecot\n").unwrap();
     let after = block.split_once("```\n").unwrap().1;
@@ -140,7 +135,7 @@ fn run(line: &str) {
 
 /// The guide's block with what the machine of the guide has besides.
 fn config(place: &Path, port: u16) -> String {
-    let guide = read("docs/dovecot.md");
+    let guide = text_of("docs/dovecot.md");
     let block = guide.split_once("```dovecot\n").unwrap().1.split_once("```").unwrap().0;
     let changed = [
         ("/etc/dovecot/sieve/", format!("{}/sieve/", place.display())),

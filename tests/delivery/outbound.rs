@@ -6,16 +6,14 @@ use bulkmark_testing::mta::{Kind, Mta, free_port};
 use bulkmark_testing::page::{STATUS, metrics};
 use bulkmark_testing::rig::{NEWS, message};
 use bulkmark_testing::smtp::{Client, Origin};
-use bulkmark_testing::{Daemon, Site, crlf, program, status, wait_for_some};
+use bulkmark_testing::{Daemon, Site, crlf, program, status, text_of, wait_for_some};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
 
 /// A block of the guide in this language.
 fn block(language: &str) -> String {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/outbound.md");
-    let text = fs::read_to_string(guide).unwrap();
+    let text = text_of("docs/outbound.md");
     text.split_once(&format!("```{language}\n")).unwrap().1.split_once("```").unwrap().0.to_owned()
 }
 

@@ -5,10 +5,9 @@
 use bulkmark_testing::mta::{Kind, Mta, free_port};
 use bulkmark_testing::rig::{NEWS, Rig, message};
 use bulkmark_testing::smtp::{Client, Origin};
-use bulkmark_testing::{Daemon, Site};
+use bulkmark_testing::{Daemon, Site, text_of};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
 
 const AT_ONCE: &str = "[thresholds]\nbody = 1\n";
@@ -21,8 +20,7 @@ const OFFER: &str =
 
 /// The rules of a block of docs/filtering.md, without comments.
 fn rules(language: &str) -> Vec<String> {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/filtering.md");
-    let text = fs::read_to_string(guide).unwrap();
+    let text = text_of("docs/filtering.md");
     let block = text.split_once(&format!("```{language}\n")).unwrap().1.split_once("```").unwrap().0;
     block.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
@@ -103,8 +101,7 @@ fn the_log_line_of_spam_is_found() {
     rig.send("a@box.test", &message("", OFFER)).expect(250);
     let line = rig.daemon.log.wait_for(0, " verdict=spam ");
     assert!(line.contains(" spam=1 threshold=2 "), "{line}");
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/postfix.md");
-    let guide = fs::read_to_string(guide).unwrap();
+    let guide = text_of("docs/postfix.md");
     let log = site_log(&rig, &line);
     let mut found = Vec::new();
     for command in guide.lines().map(str::trim).filter(|line| line.starts_with("sed -En")) {

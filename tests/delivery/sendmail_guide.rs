@@ -4,13 +4,11 @@
 use bulkmark_testing::mta::{Kind, free_port};
 use bulkmark_testing::rig::{NEWS, Rig, message};
 use bulkmark_testing::smtp::Client;
-use std::fs;
-use std::path::Path;
+use bulkmark_testing::text_of;
 
 /// The lines of m4 in the guide.
 fn lines() -> Vec<String> {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/sendmail.md");
-    let text = fs::read_to_string(guide).unwrap();
+    let text = text_of("docs/sendmail.md");
     let blocks = text.split("```m4\n").skip(1);
     blocks.map(|block| block.split_once("```").unwrap().0.trim_end().to_owned()).collect()
 }

@@ -4,11 +4,10 @@
 use crate::AT_ONCE;
 use bulkmark_testing::mta::{Kind, free_port};
 use bulkmark_testing::rig::{NEWS, Rig, message};
-use bulkmark_testing::{skip, wait_for_some};
+use bulkmark_testing::{skip, text_of, wait_for_some};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -219,8 +218,7 @@ fn a_table_that_does_not_answer_refuses_nothing() {
 /// The script of docs/postfix.md, which Postfix runs for a table that only it can read.
 #[test]
 fn postfix_answers_for_its_own_tables() {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/postfix.md");
-    let guide = std::fs::read_to_string(guide).unwrap();
+    let guide = text_of("docs/postfix.md");
     let script = guide.split_once("```sh\n").unwrap().1.split_once("```").unwrap().0;
     let line = guide.lines().find(|line| line.contains(" spawn ")).unwrap().trim();
     let port = free_port();

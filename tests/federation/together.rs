@@ -151,23 +151,6 @@ fn a_quota_holds_back_what_is_new() {
     wait_for(&large, &letter(89), 1);
 }
 
-/// What a client is must be said, and what cannot be taken back is not removed as if it could.
-#[test]
-fn what_a_client_is_must_be_said() {
-    let server = Server::new("");
-    let run = |args: &[&str]| server.try_client(args);
-    let refused = run(&["add", "mx"]);
-    assert_eq!(refused.status.code(), Some(64));
-    let text = String::from_utf8(refused.stderr).unwrap();
-    assert!(text.contains("add --own mx") && text.contains("add --partner mx"), "{text}");
-    assert!(run(&["add", "--own", "mx"]).status.success());
-    let refused = run(&["remove", "--with-counts", "mx"]);
-    let text = String::from_utf8(refused.stderr).unwrap();
-    assert!(!refused.status.success() && text.contains("cannot be told apart"), "{text}");
-    assert!(run(&["remove", "mx"]).status.success());
-    assert!(run(&["add", "--role", "read", "reader"]).status.success());
-}
-
 /// A server's directory as it is now, put back by the function that is returned.
 fn backup(server: &Server) -> impl Fn() {
     let (file, copy) = (server.site.path("state/ledger.redb"), server.site.path("backup"));

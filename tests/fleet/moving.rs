@@ -8,10 +8,10 @@ use bulkmark_sync::Link;
 use bulkmark_sync::log::postgres::Postgres;
 use bulkmark_sync::log::{Log as _, Place};
 use bulkmark_testing::fleet::Fleet;
-use bulkmark_testing::letters::{count, letter, send, wait_for};
+use bulkmark_testing::letters::{count, letter, send, wait_for, wait_for_empty_spool};
 use bulkmark_testing::members::Members;
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, Site, program, status, wait_until};
+use bulkmark_testing::{Daemon, Site, program, wait_until};
 use bulkmark_types::FederationKey;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -32,14 +32,6 @@ fn says(output: &Output, text: &str) {
     let told = [&*output.stdout, &output.stderr].concat();
     let told = String::from_utf8_lossy(&told);
     assert!(told.contains(text), "{told}");
-}
-
-/// Waits until a milter has nothing that is not counted for all.
-fn settle(site: &Site) {
-    wait_until("an empty spool", || {
-        let spool = status(site)["ledger"]["spool"].clone();
-        if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
-    });
 }
 
 /// A milter of a partner, whose reports raise no count by more than 3.
@@ -66,7 +58,7 @@ fn there_and_back(fleet: &Fleet) {
     sites.iter().for_each(|site| {
         wait_for(site, &letter(1), 7);
         wait_for(site, &letter(2), 3);
-        settle(site);
+        wait_for_empty_spool(site);
     });
     // The server counts, and its answer is lost; of what comes then it hears nothing.
     daemon.signal("STOP");
@@ -174,11 +166,11 @@ fn back(mut members: Members, (aggregator, aggregates): (Server, Daemon)) {
     let isp_runs = at_isp.start();
     for site in &sites {
         wait_for(site, &letter(1), 17);
-        settle(site);
+        wait_for_empty_spool(site);
     }
     // What a partner brought to the fleet counts as brought.
     send(&isp_runs, &letter(2), 9);
-    settle(&at_isp);
+    wait_for_empty_spool(&at_isp);
     send(&running[0], &letter(1), 3);
     for site in &sites {
         wait_for(site, &letter(1), 20);
@@ -196,7 +188,7 @@ fn what_was_begun_is_gone_on_with() {
     let site = milter(&[server.entry("mx1", "report")]);
     let (daemon, at_site) = (server.start(), site.start());
     send(&at_site, &letter(3), 6);
-    settle(&site);
+    wait_for_empty_spool(&site);
     assert!(at_site.terminate().success() && daemon.terminate().success());
     let from = server.site.path("state");
     let seed = Seed::read(&from, FederationKey::public().id(), Settings::default().window.as_secs()).unwrap();

@@ -3,16 +3,15 @@
 
 use crate::asking::{judge, site, start};
 use bulkmark_testing::letters::letter;
-use bulkmark_testing::{Site, skip};
+use bulkmark_testing::{Site, skip, text_of};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 /// A document of docs.
 pub(crate) fn guide(name: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)).unwrap()
+    text_of(&format!("docs/{name}"))
 }
 
 /// The code block of docs/doors.md below the first line that names a file.
@@ -31,7 +30,7 @@ pub(crate) fn shown_below(name: &str, heading: &str, file: &str) -> String {
 
 /// A file of the packages, as it is installed.
 pub(crate) fn packaged(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging").join(path)).unwrap()
+    text_of(&format!("packaging/{path}"))
 }
 
 /// Runs a command of the guide in a directory.

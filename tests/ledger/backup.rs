@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark ledger backup`: a copy of one moment, made while the daemon goes on, and put back as docs/ledger.md says.
 
-use bulkmark_testing::letters::{count, letter, send, wait_for};
+use bulkmark_testing::letters::{count, letter, send, wait_for, wait_for_empty_spool};
 use bulkmark_testing::server::{Server, milter, wait_until_equal};
-use bulkmark_testing::{Site, program, status, wait_until};
+use bulkmark_testing::{Site, program};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -31,14 +31,6 @@ fn backup(site: &Site, config: &Path, more: &[&str]) -> PathBuf {
 /// Puts a backup back.
 fn restore(site: &Site, file: &Path) {
     fs::copy(file, site.path("state/ledger.redb")).unwrap();
-}
-
-/// Waits until a server has all that a milter reported.
-fn wait_for_empty_spool(site: &Site) {
-    wait_until("an empty spool", || {
-        let spool = status(site)["ledger"]["spool"].clone();
-        if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
-    });
 }
 
 /// It is the same with the daemon and without it; one that there was before stays until the new one is complete.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark ledger`: whole ledgers, looked at, compared and added up, as files and from servers.
 
-use bulkmark_testing::letters::{count, letter, send};
+use bulkmark_testing::letters::{count, letter, send, wait_for_empty_spool};
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Site, program, status, wait_for_some, wait_until};
+use bulkmark_testing::{Site, program, wait_for_some, wait_until};
 use std::path::Path;
 use std::process::Command;
 
@@ -36,10 +36,7 @@ fn peers_are_equal_cell_by_cell() {
     }
     // So all of it is in updates.
     for site in [&a, &b] {
-        wait_until("an empty spool", || {
-            let spool = status(site)["ledger"]["spool"].clone();
-            if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
-        });
+        wait_for_empty_spool(site);
     }
     let text = wait_until("two servers", || {
         let (code, text) = ledger(&["verify", &one.url(), &two.url()]);

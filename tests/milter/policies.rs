@@ -2,10 +2,9 @@
 //! Policies in a running milter: who gets what, by recipient, listener, network and account.
 
 use bulkmark_testing::milter::{ALL_ACTIONS, ALL_OPTIONS, Answer, Client, Mail, session};
-use bulkmark_testing::{Daemon, Site, crlf, program};
+use bulkmark_testing::{Daemon, Site, crlf, program, text_of};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 /// A letter to these, which is bulk at once where the threshold is 1.
@@ -256,7 +255,7 @@ fn commands_answer_as_the_milter_would() {
 /// The first block of docs/policies.md as it stands there, but for the places of its files.
 #[test]
 fn the_page_of_policies_does_what_it_says() {
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/policies.md")).unwrap();
+    let page = text_of("docs/policies.md");
     let block = page.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
     let mut site = Site::new("");
     site.extra = block.replace("/etc/bulkmark", &site.directory.path().display().to_string());

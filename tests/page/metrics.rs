@@ -8,12 +8,12 @@ use bulkmark_testing::milter::{Client, Mail, session};
 use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, ask, exposition, get, metrics, port, values};
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, Site, skip, wait_until};
+use bulkmark_testing::{Daemon, Site, repository, skip, text_of, wait_until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A milter that counts what the tests send.
@@ -421,18 +421,10 @@ fn families(text: &str) -> BTreeMap<String, String> {
     types.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
-}
-
 /// Runs promtool; none where it is missing, which a machine that tests every change must not allow.
 fn promtool(arguments: &[&str], input: &str) -> Option<(bool, String)> {
     let mut command = Command::new("promtool");
-    command.args(arguments).current_dir(root()).stdin(Stdio::piped());
+    command.args(arguments).current_dir(repository()).stdin(Stdio::piped());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = match child {
         Ok(child) => child,
@@ -465,7 +457,7 @@ fn documents_dashboard_and_alerts_name_what_there_is() {
         assert!(good && told.is_empty(), "{told}");
     }
 
-    let table: BTreeMap<_, _> = read("docs/metrics.md")
+    let table: BTreeMap<_, _> = text_of("docs/metrics.md")
         .lines()
         .filter_map(|line| {
             let mut cells = line.strip_prefix("| `")?.split(" | ");
@@ -501,14 +493,14 @@ const NOT_SHOWN: [&str; 3] =
 /// The queries of a dashboard or of alerts, one a line.
 fn queries(path: &str) -> String {
     if path.ends_with(".yml") {
-        let text = read(path);
+        let text = text_of(path);
         return text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("expr: "))
             .collect::<Vec<_>>()
             .join("\n");
     }
-    let dashboard: serde_json::Value = serde_json::from_str(&read(path)).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(&text_of(path)).unwrap();
     let mut found = Vec::new();
     let panels = dashboard["panels"].as_array().unwrap();
     for panel in panels.iter().filter(|panel| panel["type"] != "row") {
@@ -568,7 +560,7 @@ fn queries_of_the_dashboard_are_valid() {
 #[test]
 fn alerts_are_valid_and_each_is_tested() {
     let names_of = |path: &str, key: &str| -> BTreeSet<String> {
-        let text = read(path);
+        let text = text_of(path);
         text.lines()
             .filter_map(|line| line.trim().strip_prefix(key))
             .map(|name| name.trim().to_owned())

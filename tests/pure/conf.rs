@@ -2,6 +2,7 @@
 //! The example configuration and the documents against the types that read configurations.
 
 use bulkmark::config::{self, ConfigError, MilterFile, ServerFile};
+use bulkmark_testing::repository;
 use std::fs;
 use std::path::Path;
 
@@ -19,17 +20,13 @@ const FILES: [File; 2] = [
     File { name: "server.toml", load: |path| config::load_server(path).map(drop) },
 ];
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 impl File {
     fn example(&self) -> String {
-        read(&root().join("conf").join(self.name))
+        read(&repository().join("conf").join(self.name))
     }
 
     /// The keys that the types know where `text`, which sets an unknown one, stands; none when nothing has keys there.
@@ -92,7 +89,7 @@ fn add_keys(table: &toml::Table, prefix: &str, keys: &mut Vec<String>) {
 
 #[test]
 fn the_examples_are_the_defaults() {
-    let load = |name| root().join("conf").join(name);
+    let load = |name| repository().join("conf").join(name);
     let milter = config::load(&load("milter.toml")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(milter.file, MilterFile::default());
     let (server, _) = config::load_server(&load("server.toml")).unwrap_or_else(|e| panic!("{e}"));
@@ -103,7 +100,7 @@ fn the_examples_are_the_defaults() {
 /// of other keys is so.
 #[test]
 fn the_example_of_doors_has_what_differs() {
-    let doors = read(&root().join("conf/doors.toml"));
+    let doors = read(&repository().join("conf/doors.toml"));
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("doors.toml");
     let load = |text: &str| {
@@ -169,7 +166,7 @@ fn examples_have_every_key_of_entries() {
 
 #[test]
 fn the_white_list_example_is_valid() {
-    let text = read(&root().join("conf/whitelist.example"));
+    let text = read(&repository().join("conf/whitelist.example"));
     assert!(
         text.lines().all(|line| line.is_empty() || line.starts_with('#')),
         "all entries are commented out"
@@ -191,7 +188,7 @@ fn the_white_list_example_is_valid() {
     let (_, forms) = error.split_once(", expected ").unwrap_or_else(|| panic!("{error}"));
     let forms: Vec<_> = forms.split(", ").flat_map(|form| form.split(" or ")).collect();
     assert!(forms.len() >= 8, "{forms:?}");
-    let manual = read(&root().join("man/bulkmark-whitelist.5"));
+    let manual = read(&repository().join("man/bulkmark-whitelist.5"));
     for form in forms {
         assert!(entries.lines().any(|entry| entry.starts_with(&format!("{form} "))), "no example of {form}");
         assert!(manual.contains(&format!(".It Ic {form} ")), "bulkmark-whitelist.5 has no {form}");

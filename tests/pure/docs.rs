@@ -2,17 +2,15 @@
 //! The documents for people: links lead somewhere, and the commands, options and files that they name exist.
 
 use bulkmark::command::Cli;
+use bulkmark_testing::repository;
 use clap::{Command, CommandFactory as _};
 use std::fs;
-use std::path::{Path, PathBuf};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use std::path::PathBuf;
 
 /// All documents with their text.
 fn documents() -> Vec<(PathBuf, String)> {
-    let directories = ["", "docs", "docs/decisions", "fuzz", "crates/filter"].map(|name| root().join(name));
+    let directories =
+        ["", "docs", "docs/decisions", "fuzz", "crates/filter"].map(|name| repository().join(name));
     let files = directories.iter().flat_map(|directory| fs::read_dir(directory).unwrap());
     let mut documents: Vec<_> = files
         .map(|entry| entry.unwrap().path())
@@ -161,9 +159,9 @@ fn commands_and_their_options_exist() {
 /// Files of the source, targets of make, tests and benches.
 #[test]
 fn files_and_targets_exist() {
-    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let makefile = fs::read_to_string(repository().join("Makefile")).unwrap();
     let is_target = |name: &str| makefile.lines().any(|line| line.split(':').next() == Some(name));
-    let is_one_of = |paths: &[String]| paths.iter().any(|path| root().join(path).exists());
+    let is_one_of = |paths: &[String]| paths.iter().any(|path| repository().join(path).exists());
     let is_test = |name: &str| is_one_of(&[format!("tests/{name}.rs"), format!("tests/{name}/main.rs")]);
     let is_bench = |name: &str| {
         is_one_of(&[
@@ -198,7 +196,7 @@ fn files_and_targets_exist() {
                     .any(|directory| word.starts_with(directory));
                 if is_source {
                     found += 1;
-                    assert!(root().join(word).exists() || there.join(word).exists(), "{}", at(word));
+                    assert!(repository().join(word).exists() || there.join(word).exists(), "{}", at(word));
                 }
             }
         }
@@ -209,12 +207,13 @@ fn files_and_targets_exist() {
 /// docs/clients.md claims nothing without a test: each is named before the file that has it.
 #[test]
 fn tests_of_clients_exist() {
-    let text = fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    let text = fs::read_to_string(repository().join("docs/clients.md")).unwrap();
     let spans: Vec<_> = prose(&text).split('`').skip(1).step_by(2).map(str::to_owned).collect();
     let (mut names, mut found) = (Vec::new(), 0);
     for span in spans {
         if span.ends_with(".rs") && span.contains('/') {
-            let source = fs::read_to_string(root().join(&span)).unwrap_or_else(|e| panic!("{span}: {e}"));
+            let source =
+                fs::read_to_string(repository().join(&span)).unwrap_or_else(|e| panic!("{span}: {e}"));
             for name in names.drain(..) {
                 found += 1;
                 assert!(

@@ -10,7 +10,7 @@ mod keys;
 mod roff;
 
 use bulkmark::command::Cli;
-use bulkmark_testing::{program, skip};
+use bulkmark_testing::{program, repository, skip};
 use clap::CommandFactory as _;
 use std::fs;
 use std::io::ErrorKind;
@@ -24,13 +24,9 @@ const ENDS: &str = ".\\\" End of this part";
 /// The section that conf/doors.toml ends with, which is that of conf/milter.toml.
 const DOORS: &str = "\n## Doors for other programs\n";
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 fn pages() -> Vec<PathBuf> {
     let pages: Vec<_> =
-        fs::read_dir(root().join("man")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(repository().join("man")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(pages.len() >= 5, "{pages:?}");
     pages
 }
@@ -40,7 +36,7 @@ fn read(path: &Path) -> String {
 }
 
 fn conf(name: &str) -> String {
-    read(&root().join("conf").join(name))
+    read(&repository().join("conf").join(name))
 }
 
 /// The part of this name.
@@ -76,7 +72,7 @@ fn doors(old: &str) -> String {
 #[test]
 fn pages_are_up_to_date() {
     let renewed = pages().into_iter().map(|path| (path, page as fn(&str) -> String));
-    let doors = (root().join("conf/doors.toml"), doors as fn(&str) -> String);
+    let doors = (repository().join("conf/doors.toml"), doors as fn(&str) -> String);
     for (path, renew) in renewed.chain([doors]) {
         let old = read(&path);
         let new = renew(&old);
@@ -104,7 +100,7 @@ fn pages_are_well_formed() {
 
 #[test]
 fn the_worked_example_is_right() {
-    let text = read(&root().join("docs/signatures.md"));
+    let text = read(&repository().join("docs/signatures.md"));
     let message = text.split_once("```eml\n").unwrap().1.split_once("```").unwrap().0;
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("letter.eml"), message).unwrap();

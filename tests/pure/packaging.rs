@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the packages say, in several places. What becomes of them on a machine, `make package-test` shows.
 
-use bulkmark_testing::skip;
-use std::fs;
+use bulkmark_testing::{skip, text_of};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
-fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
 /// The packages have the version of the changelog, which is that of the program.
 #[test]
 fn the_packages_have_the_version_of_the_program() {
-    let changelog = read("packaging/debian/changelog");
+    let changelog = text_of("packaging/debian/changelog");
     let version = changelog.split(['(', ')']).nth(1).unwrap();
     assert_eq!(version.rsplit_once('-').unwrap().0, env!("CARGO_PKG_VERSION"));
 }
@@ -23,14 +17,15 @@ fn the_packages_have_the_version_of_the_program() {
 /// Each daemon has a unit, a configuration and a package of its own, by one list of daemons in each place.
 #[test]
 fn every_daemon_is_packaged() {
-    let (control, spec) = (read("packaging/debian/control"), read("packaging/rpm/bulkmark.spec"));
-    let (stage, deb, last) = (read("packaging/stage"), read("packaging/deb"), read("packaging/debian/last"));
-    let makefile = read("Makefile");
+    let (control, spec) = (text_of("packaging/debian/control"), text_of("packaging/rpm/bulkmark.spec"));
+    let (stage, deb, last) =
+        (text_of("packaging/stage"), text_of("packaging/deb"), text_of("packaging/debian/last"));
+    let makefile = text_of("Makefile");
     for daemon in ["doors", "server"] {
         let (unit, name) = (format!("systemd/bulkmark-{daemon}.service"), format!("bulkmark-{daemon}"));
-        assert!(read(&unit).contains(&format!("ExecStart=/usr/bin/bulkmark {daemon}\n")), "{unit}");
-        assert!(read(&unit).contains(&format!("StateDirectory=bulkmark/{daemon}\n")), "{unit}");
-        assert!(read(&format!("conf/{daemon}.toml")).contains(&format!("/etc/bulkmark/{daemon}.toml")));
+        assert!(text_of(&unit).contains(&format!("ExecStart=/usr/bin/bulkmark {daemon}\n")), "{unit}");
+        assert!(text_of(&unit).contains(&format!("StateDirectory=bulkmark/{daemon}\n")), "{unit}");
+        assert!(text_of(&format!("conf/{daemon}.toml")).contains(&format!("/etc/bulkmark/{daemon}.toml")));
         assert!(control.contains(&format!("Package: {name}\n")) && last.contains(&name), "{daemon}");
         for section in ["package", "files"] {
             assert!(spec.contains(&format!("\n%{section} {daemon}\n")), "{daemon}");
@@ -49,7 +44,7 @@ fn every_daemon_is_packaged() {
 #[test]
 fn all_tell_the_same_line_for_postfix() {
     let line = |path: &str| {
-        let text = read(path);
+        let text = text_of(path);
         let lines: Vec<_> =
             text.lines().map(str::trim).filter(|line| line.starts_with("smtpd_milters = ")).collect();
         assert_eq!(lines.len(), 1, "{path}: {lines:?}");

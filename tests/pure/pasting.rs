@@ -3,12 +3,9 @@
 //! after the other, beside the configuration as it is shipped.
 
 use bulkmark::config;
+use bulkmark_testing::repository;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use std::path::PathBuf;
 
 /// Where configurations are on a reader's machine.
 const ETC: &str = "/etc/bulkmark/";
@@ -82,7 +79,7 @@ impl Machine {
         let directory = tempfile::tempdir().unwrap();
         for name in ["milter", "doors", "server"] {
             let file = format!("{name}.toml");
-            fs::copy(root().join("conf").join(&file), directory.path().join(&file)).unwrap();
+            fs::copy(repository().join("conf").join(&file), directory.path().join(&file)).unwrap();
             fs::create_dir(directory.path().join(format!("{name}.d"))).unwrap();
         }
         Self(directory)
@@ -112,10 +109,10 @@ impl Machine {
 
 fn documents() -> Vec<PathBuf> {
     let mut all: Vec<_> =
-        fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(repository().join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
     all.retain(|path| path.extension().is_some_and(|e| e == "md"));
     all.sort();
-    all.insert(0, root().join("README.md"));
+    all.insert(0, repository().join("README.md"));
     all
 }
 
@@ -124,7 +121,7 @@ fn what_is_pasted_as_the_text_says_works() {
     let machine = Machine::new();
     let mut found = 0;
     for path in documents() {
-        let shown = path.strip_prefix(root()).unwrap().display().to_string();
+        let shown = path.strip_prefix(repository()).unwrap().display().to_string();
         for block in blocks(&fs::read_to_string(&path).unwrap()) {
             found += 1;
             // A fleet's file of members is no configuration of a daemon.
@@ -157,7 +154,7 @@ fn what_is_pasted_as_the_text_says_works() {
 /// The examples in the manual, too.
 #[test]
 fn the_manuals_examples_work() {
-    let manual = fs::read_to_string(root().join("man/bulkmark.toml.5")).unwrap();
+    let manual = fs::read_to_string(repository().join("man/bulkmark.toml.5")).unwrap();
     let mut found = 0;
     for block in manual.split(".Bd -literal -offset indent\n").skip(1) {
         let block = block.split("\n.Ed").next().unwrap().replace("\\(dq", "\"").replace("\\-", "-") + "\n";

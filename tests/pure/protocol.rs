@@ -13,6 +13,7 @@ use bulkmark_sync::{Code, Link, Parameters, Remote, Upstream};
 use bulkmark_testing::http::ask;
 use bulkmark_testing::server::Server;
 use bulkmark_testing::standin::{StandIn, answer};
+use bulkmark_testing::text_of;
 use bulkmark_types::{FederationKey, Signature};
 use std::collections::BTreeMap;
 use std::fs;
@@ -162,7 +163,7 @@ fn status() {
 /// Each code is in the document, with its status, and no other.
 #[test]
 fn codes_are_documented() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/protocol.md")).unwrap();
+    let text = text_of("docs/protocol.md");
     let (_, table) = text.split_once("\n| code | status |").unwrap();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let documented: BTreeMap<_, _> = rows

@@ -6,7 +6,7 @@ use bulkmark_testing::http::ask;
 use bulkmark_testing::mount::Mount;
 use bulkmark_testing::page::{STATUS, metrics};
 use bulkmark_testing::server::{Server, parameters};
-use bulkmark_testing::{Daemon, PATIENCE, Site, program, skip, wait_until};
+use bulkmark_testing::{Daemon, PATIENCE, Site, program, skip, text_of, wait_until};
 use bulkmark_types::Signature;
 use std::fs;
 use std::io::ErrorKind;
@@ -338,17 +338,16 @@ fn a_reload_checks_first() {
 /// A socket has one address: what the documents say, and for the server the one of its own configuration.
 #[test]
 fn sockets_are_where_the_documents_say() {
-    let read = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let address = |unit: &str| {
-        let text = read(unit);
+        let text = text_of(unit);
         let found: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("ListenStream=")).collect();
         assert_eq!(found.len(), 1, "{unit}: {found:?}");
         found[0].to_owned()
     };
     let milter = address("systemd/bulkmark-milter.socket");
     for document in ["docs/postfix.md", "man/bulkmark-milter.8"] {
-        assert!(read(document).contains(&milter), "{document} does not have {milter}");
+        assert!(text_of(document).contains(&milter), "{document} does not have {milter}");
     }
-    let server: toml::Table = read("conf/server.toml").parse().unwrap();
+    let server: toml::Table = text_of("conf/server.toml").parse().unwrap();
     assert_eq!(server["listen"].as_str(), Some(&*address("systemd/bulkmark-server.socket")));
 }

@@ -17,11 +17,11 @@ pub mod state;
 
 pub use history::bulk::{BulkMark, Note, Section};
 pub use history::carried::Carried;
-pub use history::fleet::FleetMark;
+pub use history::fleet_mark::FleetMark;
 pub use history::past::Past;
 pub use history::refusal::{Refusal, StepRefusal};
 pub use history::row::Row;
-pub use history::sealed::OtherForm;
+pub use history::sealed::{OtherForm, checksum, seal, unseal};
 pub use history::step::{MAX_STEP, Step, StepError, StepHead, other_step, step_head};
 pub use history::update::{Update, UpdateError, mark_of};
 pub use history::vector::{Chain, Mark, Origin, ParseError, Vector};

@@ -38,9 +38,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
+mod bulk;
 mod fleet;
 
-pub use fleet::{FleetBatch, FleetMoves};
+pub use bulk::BulkMoves;
+pub use fleet::FleetBatch;
 
 /// Requests that may wait. Each session of the milter has one at most, so this is never the bound that bites.
 const QUEUE: usize = 8192;

@@ -11,7 +11,7 @@ use crate::disk::open;
 use crate::image::file_of;
 use crate::new_ledger::{self, NewLedgerError};
 use crate::random::random;
-use bulkmark_counts::history::fleet::{FleetMark, origin_of_client};
+use bulkmark_counts::history::fleet_mark::{FleetMark, origin_of_client};
 use bulkmark_counts::history::vector::{Mark, Origin, Vector};
 use bulkmark_counts::settings::Role;
 use bulkmark_counts::state::counts::Counts;

@@ -31,6 +31,17 @@ pub struct Image {
     origins: BTreeSet<Origin>,
 }
 
+/// An origin that two images count up to different versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionDifference {
+    /// The origin.
+    pub origin: Origin,
+    /// Its version in the first image.
+    pub first: u64,
+    /// Its version in the second.
+    pub second: u64,
+}
+
 /// In what two images differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
@@ -40,8 +51,8 @@ pub struct Difference {
     pub cells: u64,
     /// By how much at most.
     pub largest: u32,
-    /// Origins that are not counted equally far: the versions in the first and in the second.
-    pub versions: Vec<(Origin, u64, u64)>,
+    /// Origins that are not counted equally far.
+    pub versions: Vec<VersionDifference>,
 }
 
 impl Difference {
@@ -189,7 +200,8 @@ impl Image {
         for &origin in origins_of(&self.vector).union(&origins_of(&other.vector)) {
             let (ours, theirs) = (self.vector.get(origin), other.vector.get(origin));
             if ours != theirs {
-                difference.versions.push((origin, ours.version, theirs.version));
+                let (first, second) = (ours.version, theirs.version);
+                difference.versions.push(VersionDifference { origin, first, second });
             }
         }
         Ok(difference)

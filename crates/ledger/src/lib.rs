@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 mod backup;
-mod bulk;
 mod busy;
 mod clock;
 mod condition;
@@ -39,12 +38,11 @@ mod status;
 mod writer;
 
 pub use backup::Backup;
-pub use bulk::BulkMoves;
 pub use clock::now;
-pub use disk::aside::{Kept, KeyChange, Standing, change_key, put_aside, standing};
+pub use disk::aside::{KeyChange, NextStart, PutAside, change_key, next_start, put_aside};
+pub use disk::chain::OldStep;
 pub use disk::copy::copy;
 pub use disk::errors::OpenError;
-pub use disk::fleet::OldStep;
 pub use disk::fleet_snapshot::FleetSnapshot;
 pub use disk::notes::{BulkPlace, BulkRows};
 pub use disk::open::read;
@@ -53,9 +51,9 @@ pub use disk::schema::FILE_NAME;
 pub use disk::snapshot::Snapshot;
 pub use disk::tell::Missing;
 pub use errors::LedgerError;
-pub use handle::{FleetBatch, FleetMoves, Ledger, Moves};
+pub use handle::{BulkMoves, FleetBatch, Ledger, Moves};
 pub use harvest::{Harvest, HarvestError};
-pub use image::{Difference, Image, MergeError};
+pub use image::{Difference, Image, MergeError, VersionDifference};
 pub use new_ledger::NewLedgerError;
 pub use random::random_bytes;
 pub use seed::{Seed, SeedError};

@@ -7,7 +7,7 @@ use crate::disk::{commit, open, schema};
 use crate::random::random;
 use bulkmark_counts::history::vector::Vector;
 use bulkmark_counts::settings::Role;
-use bulkmark_counts::state::changes::Expired;
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::merged::MergedCounts;
 use bulkmark_counts::state::roles::State;
 use bulkmark_counts::state::unwritten::Merged;

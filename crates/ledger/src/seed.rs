@@ -13,7 +13,7 @@ use crate::image::file_of;
 use crate::random::random;
 use crate::status::Status;
 use bulkmark_counts::history::chunks::{CHUNK_BLOCKS, blocks_of, layer_parts};
-use bulkmark_counts::history::fleet::{FleetMark, origin_of_client};
+use bulkmark_counts::history::fleet_mark::{FleetMark, origin_of_client};
 use bulkmark_counts::history::row::Row;
 use bulkmark_counts::history::spool_mark::SpoolMark;
 use bulkmark_counts::history::step::{SpoolMarks, Step, StepHead};
@@ -22,6 +22,7 @@ use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::fleet::marks::KnownMark;
 use bulkmark_counts::state::fleet::parts::{Entry, Head, Packer};
 use bulkmark_counts::state::merged::MergedCounts;
+use bulkmark_counts::state::receipts::Reporter;
 use bulkmark_counts::state::roles::State;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -35,8 +36,8 @@ pub struct Seed {
     vector: Vector,
     key_id: u64,
     window: u64,
-    /// By client and spool, the last batch that was counted.
-    batches: Vec<(String, u64, u64)>,
+    /// The spools, each with the number of its last batch that was counted.
+    batches: Vec<(Reporter, u64)>,
     origin: Origin,
 }
 
@@ -117,7 +118,7 @@ impl Seed {
         let vector = state.vector();
         let (mut batches, mut layers) = (Vec::new(), Vec::new());
         if let State::Server(server) = &mut state {
-            batches = server.receipts.iter().map(|(c, spool, n)| (c.to_owned(), spool, n)).collect();
+            batches = server.receipts.iter().collect();
             batches.sort_unstable();
             let names: Vec<_> = server.limited.iter().map(|(name, _)| name.to_owned()).collect();
             layers = names.into_iter().zip(server.limited.take_layers()).collect();
@@ -127,7 +128,7 @@ impl Seed {
         hash.update(b"bulkmark fleet of a server");
         hash.update(local.origin().0.to_le_bytes());
         hash.update(vector.to_string().as_bytes());
-        for (client, spool, number) in &batches {
+        for (Reporter { client, spool }, number) in &batches {
             hash.update(format!("{client} {spool} {number}\n").as_bytes());
         }
         let digest: [u8; 32] = hash.finalize().into();
@@ -219,7 +220,7 @@ impl Seed {
 
     /// Batches up to the last one of each spool are counted.
     fn marks(&self) -> impl Iterator<Item = Entry> {
-        self.batches.iter().map(|(client, spool, number)| {
+        self.batches.iter().map(|(Reporter { client, spool }, number)| {
             let mut mark = SpoolMark::default();
             mark.take(*number, *number);
             Entry::Mark { client: client.clone(), spool: *spool, known: KnownMark { at: 1, mark } }

@@ -6,11 +6,12 @@ use crate::condition::Condition;
 use crate::disk::load::Loaded;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bulkmark_counts::history::bulk::BulkMark;
-use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::{Chain, Origin, Vector};
 use bulkmark_counts::state::retries::Retries;
 use bulkmark_counts::state::roles::State;
+use parking_lot::Mutex;
 use redb::Database;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +30,7 @@ pub(crate) struct Shared {
     /// How far the list of bulk is, on disk.
     pub(crate) bulk: watch::Sender<BulkMark>,
     /// Where a fleet's chain stands on disk.
-    pub(crate) fleet: watch::Sender<FleetMark>,
+    pub(crate) fleet: Mutex<FleetMark>,
     /// The step that was drafted last, by the hash of its bytes.
     pub(crate) drafted: ArcSwapOption<(Chain, Step)>,
     /// The number of the key, and the length of a window in seconds.
@@ -57,7 +58,7 @@ impl Shared {
             db: ArcSwapOption::empty(),
             vector: watch::Sender::new(Arc::default()),
             bulk: watch::Sender::new(BulkMark::default()),
-            fleet: watch::Sender::new(FleetMark::default()),
+            fleet: Mutex::default(),
             drafted: ArcSwapOption::empty(),
             parameters,
             own: ArcSwap::default(),
@@ -94,10 +95,7 @@ impl Shared {
         });
         let bulk = state.counts().bulk;
         self.bulk.send_if_modified(|shared| std::mem::replace(shared, bulk) != bulk);
-        self.fleet.send_if_modified(|shared| {
-            let mark = state.counts().fleet.mark;
-            std::mem::replace(shared, mark) != mark
-        });
+        *self.fleet.lock() = state.counts().fleet.mark;
         let listens = matches!(state, State::Server(server) if server.unheard.peers().next().is_some());
         self.listens.store(listens, Ordering::Relaxed);
         self.has_people.store(state.counts().has_people(), Ordering::Relaxed);

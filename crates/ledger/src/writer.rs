@@ -14,7 +14,7 @@ use crate::shared::Shared;
 use bulkmark_counts::settings::Durability;
 use bulkmark_counts::settings::Role;
 use bulkmark_counts::settings::Settings;
-use bulkmark_counts::state::changes::Expired;
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::roles::{State, WrongRole};
 use bulkmark_types::FederationKey;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,10 +2,10 @@
 //! Keeps a ledger in step with a server.
 
 use super::backoff::{Backoff, Left};
-use super::bulk::{self, BulkBound};
 use super::clock::ClockGuard;
 use super::code::Code;
 use super::fetch::{Stopped, catch_up, decode, fetch_rows};
+use super::follow_bulk::{self, BulkBound};
 use super::peer;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::{Flow, Link, Links};
@@ -115,7 +115,7 @@ async fn better_one_answers(
 async fn serves(ledger: &Ledger, remote: &Remote, way: &Way) -> Result<(), Stopped> {
     let on_fork = match way {
         Way::All { snapshot_on_fork } => *snapshot_on_fork,
-        Way::Bulk(bound) => return bulk::serves(ledger, remote, bound()).await,
+        Way::Bulk(bound) => return follow_bulk::serves(ledger, remote, bound()).await,
     };
     let ours = ledger.vector();
     let mut stream = match remote.updates(&ours, Duration::ZERO).await {
@@ -145,7 +145,7 @@ async fn follow_once(
     let snapshot_on_fork = match way {
         Way::All { snapshot_on_fork } => *snapshot_on_fork,
         Way::Bulk(bound) => {
-            return bulk::follow_once(ledger, settings, (remote, links), bound(), answers).await;
+            return follow_bulk::follow_once(ledger, settings, (remote, links), bound(), answers).await;
         }
     };
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {

@@ -20,13 +20,13 @@
 
 mod asks;
 mod backoff;
-mod bulk;
 pub mod clock;
 mod code;
 pub mod engines;
 mod fetch;
 pub mod fleet;
 mod follow;
+mod follow_bulk;
 pub mod log;
 mod parameters;
 mod peer;
@@ -38,10 +38,10 @@ pub mod told;
 pub mod wire;
 
 pub use asks::{Asks, shares};
-pub use bulk::{BulkBound, hear};
 pub use code::{Code, HEADER as ERROR_HEADER};
 pub use fetch::{Stopped, fetch};
 pub use follow::{Way, follow};
+pub use follow_bulk::{BulkBound, hear};
 pub use parameters::{HEADER as PARAMETERS_HEADER, Parameters};
 pub use push::{push, trim};
 pub use remote::{Remote, RemoteError, Stream};

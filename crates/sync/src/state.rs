@@ -217,12 +217,6 @@ impl Links {
         self.reports_dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether these are peers of a server; else they are upstream of a milter.
-    #[must_use]
-    pub fn are_peers(&self) -> bool {
-        self.all
-    }
-
     /// Whether nobody is followed.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The bodies of requests and answers, as bytes; docs/protocol.md describes them. All numbers are little-endian.
 
-use bulkmark_counts::{MAX_BATCH, Origin, Past, Receipt, Vector};
+use bulkmark_counts::{MAX_BATCH, Origin, Past, Receipt, Vector, checksum, seal};
 use bulkmark_filter::varint;
 use bulkmark_types::Signature;
 use std::borrow::Cow;
@@ -232,7 +232,7 @@ pub fn frame(content: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(content.len() + 8);
     bytes.extend_from_slice(&u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend_from_slice(content);
-    bytes.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
+    bytes.extend_from_slice(&checksum(&[content]));
     bytes
 }
 
@@ -318,7 +318,7 @@ impl Frames {
         }
         let Some(frame) = self.buffer.get(4..length + 8) else { return Ok(None) };
         let (content, sum) = frame.split_at(length);
-        if sum != crc32fast::hash(content).to_le_bytes() {
+        if sum != checksum(&[content]) {
             return Err(fault(self.before, "a frame that fails its checksum"));
         }
         let content = content.to_vec();
@@ -330,12 +330,6 @@ impl Frames {
         self.buffer.drain(..bytes);
         self.before += bytes;
     }
-}
-
-fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
-    let sum = crc32fast::hash(&bytes);
-    bytes.extend_from_slice(&sum.to_le_bytes());
-    bytes
 }
 
 /// The kind must be this one, and its form of this version.
@@ -357,7 +351,7 @@ fn unseal<'a>(bytes: &'a [u8], magic: &[u8; 5], expected: &'static str) -> Resul
         return Err(fault(bytes.len(), "cut off"));
     };
     begins_with(magic, content, expected)?;
-    if *sum != crc32fast::hash(content).to_le_bytes() {
+    if *sum != checksum(&[content]) {
         return Err(fault(content.len(), "its checksum fails"));
     }
     Ok(&content[magic.len()..])

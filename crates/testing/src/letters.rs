@@ -2,7 +2,7 @@
 //! Letters that are counted, and the counts of them.
 
 use super::milter::{Client, Mail, session};
-use super::{Daemon, Site, wait_until};
+use super::{Daemon, Site, status, wait_until};
 
 /// A message with this number, as it travels; different numbers are different messages.
 pub fn letter(n: usize) -> Vec<u8> {
@@ -45,5 +45,14 @@ pub fn wait_for(site: &Site, letter: &[u8], expected: u64) {
     wait_until("a count", || {
         let found = count(site, letter);
         if found == expected { Ok(()) } else { Err(format!("{found} instead of {expected}")) }
+    });
+}
+
+/// Waits until all reports of a milter are counted by others.
+#[track_caller]
+pub fn wait_for_empty_spool(site: &Site) {
+    wait_until("an empty spool", || {
+        let spool = status(site)["ledger"]["spool"].clone();
+        if spool == 0 { Ok(()) } else { Err(spool.to_string()) }
     });
 }

@@ -73,6 +73,12 @@ pub fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
+/// The text of a file of the project, by its path from the project's directory.
+#[track_caller]
+pub fn text_of(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
 /// The lines that a child wrote to its standard error, growing.
 #[derive(Clone, Default)]
 pub struct Log(Arc<(Mutex<Vec<String>>, Condvar)>);

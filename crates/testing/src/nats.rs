@@ -5,9 +5,10 @@
 use super::gate::Gate;
 use super::mount::Mount;
 use super::mta::{EX_UNAVAILABLE, free_port};
+use super::process::start_server;
 use super::{PATIENCE, skip, wait_for_some, wait_until};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -279,16 +280,7 @@ impl Node {
         if running.is_some() {
             return;
         }
-        let mut child = Command::new(SCRIPT)
-            .arg("run")
-            .arg(&self.config)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut pid = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut pid).unwrap();
-        *running = Some((child, pid.trim().to_owned()));
+        *running = Some(start_server(Command::new(SCRIPT).arg("run").arg(&self.config)));
     }
 
     /// Whether it says that it is well.

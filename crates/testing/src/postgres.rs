@@ -3,10 +3,10 @@
 
 use super::mount::Mount;
 use super::mta::free_port;
+use super::process::start_server;
 use super::{PATIENCE, repository, skip, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -117,19 +117,10 @@ impl Postgres {
         if running.as_ref().is_some_and(|(_, pid)| is_alive(*pid)) {
             return;
         }
-        let mut child = Command::new(script())
-            .arg("run")
-            .arg(self.cluster())
-            .arg(self.port.to_string())
-            .env("POSTGRES_WITH", self.environment())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut pid = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut pid).unwrap();
-        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-        *running = Some((child, pid));
+        let mut command = Command::new(script());
+        command.arg("run").arg(self.cluster()).arg(self.port.to_string());
+        let (child, pid) = start_server(command.env("POSTGRES_WITH", self.environment()));
+        *running = Some((child, Pid::from_raw(pid.parse().unwrap()).unwrap()));
     }
 
     fn environment(&self) -> String {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the system knows of a process.
+//! Processes: what the system knows of them, and servers that scripts start.
 
 use super::Daemon;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
 
 /// Ticks of the kernel's accounts in a second.
 const TICKS: f64 = 100.0;
@@ -25,4 +27,12 @@ pub fn kilobytes(pid: u32, line: &str) -> u64 {
 /// Kilobytes of a daemon in memory.
 pub fn resident(daemon: &Daemon) -> u64 {
     kilobytes(daemon.pid(), "VmRSS")
+}
+
+/// Starts a script that prints the number of its server's process and ends with its standard input; returns it with that number.
+pub(crate) fn start_server(command: &mut Command) -> (Child, String) {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut pid = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+    (child, pid.trim().to_owned())
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is said of one signature: whether somebody's word counts, and how much.
 
-use super::ReporterId;
 use super::settings::Settings;
 use super::standing::Standing;
-use super::voice::{Side, UNIT, Voice};
+use super::voice::{Side, Voice};
+use bulkmark_types::ReporterId;
 
 /// What is known of one signature.
 #[derive(Debug, Clone, Copy)]
@@ -96,5 +96,5 @@ fn signed(side: Side, units: u8) -> i64 {
 }
 
 fn at_most(units: u8, bound: i64) -> u8 {
-    units.min(u8::try_from(bound.max(0)).unwrap_or(UNIT))
+    units.min(u8::try_from(bound.max(0)).unwrap_or(units))
 }

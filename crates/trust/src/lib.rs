@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Whom to believe: what is known of those who nominate and revoke, and what follows for the weight of their word.
 //!
-//! Pure: no file, no clock, and whole numbers only, so that every machine comes to the same results. It knows no other crate: a
-//! reporter is a number here. docs/trust.md has the model, where it comes from, and what it withstands.
+//! Pure: no file, no clock, and whole numbers only, so that every machine comes to the same results. docs/trust.md has the model, where it comes from, and what it withstands.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -24,7 +23,4 @@ pub use outcome::{JUDGED_AFTER, Judgement, Outcome};
 pub use settings::{Settings, SettingsError};
 pub use standing::Standing;
 pub use standings::{MAX_STANDINGS, Standings};
-pub use voice::{Side, UNIT, Voice};
-
-/// A reporter: a user or a trap. A keyed hash of the name, so that the name is not kept.
-pub type ReporterId = [u8; 16];
+pub use voice::{Side, Voice};

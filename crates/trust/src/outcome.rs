@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a message turned out to be, and what that tells of those who spoke of it.
 
-use super::ReporterId;
 use super::case::Case;
 use super::standing::{EVIDENCE, Standing};
-use super::voice::{Side, UNIT, Voice};
+use super::voice::{Side, Voice};
+use bulkmark_types::{ReporterId, UNIT};
 
 /// When a signature is judged, in seconds after the first word on it: most people have read their mail by then.
 pub const JUDGED_AFTER: u64 = 2 * 86_400;

@@ -2,9 +2,8 @@
 //! What always holds of trust, whoever says what in which order.
 
 use super::standing::EVIDENCE;
-use super::{
-    Case, Heard, MAX_STANDINGS, Outcome, ReporterId, Settings, Side, Standing, Standings, UNIT, Voice,
-};
+use super::{Case, Heard, MAX_STANDINGS, Outcome, Settings, Side, Standing, Standings, Voice};
+use bulkmark_types::{ReporterId, UNIT};
 use proptest::prelude::*;
 
 const DAY: u64 = 86_400;
@@ -35,7 +34,11 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 const fn id(n: u8) -> ReporterId {
-    [n; 16]
+    ReporterId::from_bytes([n; 16])
+}
+
+const fn numbered(n: u128) -> ReporterId {
+    ReporterId::from_bytes(n.to_le_bytes())
 }
 
 /// A standing that was borne out on so many days.
@@ -90,7 +93,7 @@ proptest! {
         let (standing, now) = after(&history);
         let now = now + later * DAY;
         prop_assert!(standing.trust(&settings, now) <= 1 << 16);
-        prop_assert!(standing.units(&settings, now) <= UNIT);
+        prop_assert!(u32::from(standing.units(&settings, now)) <= UNIT);
         prop_assert_eq!(Standing::decode(&standing.encode()), Some(standing));
     }
 
@@ -189,21 +192,21 @@ proptest! {
 fn a_thousand_new_accounts_weigh_no_more_than_an_old_one() {
     let (settings, mut told) = (Settings::default(), Told::default());
     for n in 0..1_000u16 {
-        let who = std::array::from_fn(|i| n.to_le_bytes()[i % 2]);
+        let who = ReporterId::from_bytes(std::array::from_fn(|i| n.to_le_bytes()[i % 2]));
         told.say(who, Side::Spam, &Standing::default(), &settings, 10);
     }
     assert_eq!(told.case().net(), i64::from(UNIT));
-    assert_eq!(borne_out(3).units(&settings, NOW), UNIT);
+    assert_eq!(u32::from(borne_out(3).units(&settings, NOW)), UNIT);
 }
 
 /// Whatever a stranger's word weighs, he is a newcomer: only what others say makes one established, and it takes as much of it.
 #[test]
 fn nobody_is_established_by_a_setting() {
     for new in [0.25, 0.5, 0.75, 1.0] {
-        let settings = Settings::new(new, 2.0, 3 * u32::from(UNIT)).unwrap();
+        let settings = Settings::new(new, 2.0, 3 * UNIT).unwrap();
         let mut told = Told::default();
         for n in 0..1_000u16 {
-            let who = std::array::from_fn(|i| n.to_le_bytes()[i % 2]);
+            let who = ReporterId::from_bytes(std::array::from_fn(|i| n.to_le_bytes()[i % 2]));
             told.say(who, Side::Spam, &Standing::default(), &settings, 10);
         }
         assert_eq!(told.case().net(), 2 * i64::from(UNIT), "{new}");
@@ -287,7 +290,7 @@ fn few_copies_tell_little() {
 /// Whoever makes spam alone, to which nobody objects, is borne out by nobody.
 #[test]
 fn nobodys_own_word_speaks_for_him() {
-    let (settings, mut told) = (Settings::new(1.0, 1.0, UNIT.into()).unwrap(), Told::default());
+    let (settings, mut told) = (Settings::new(1.0, 1.0, UNIT).unwrap(), Told::default());
     told.copies(10).say(id(1), Side::Spam, &Standing::default(), &settings, 10);
     let (outcome, judgements) = told.copies(50).case().judge();
     assert_eq!(outcome, Outcome::Spam);
@@ -326,7 +329,7 @@ fn trust_takes_its_time() {
 fn merit_is_spent_soon() {
     let settings = Settings::default();
     let mut liar = borne_out(300);
-    assert_eq!(liar.units(&settings, NOW), UNIT);
+    assert_eq!(u32::from(liar.units(&settings, NOW)), UNIT);
     (0..10).for_each(|_| liar.contradict(EVIDENCE, NOW));
     assert!(liar.units(&settings, NOW) < Standing::default().units(&settings, NOW));
 }
@@ -349,11 +352,11 @@ fn standings_are_bounded_and_swept() {
     assert_eq!((standings.iter().len(), standings.established()), (1, 1));
     assert_eq!(standings.sweep(&settings, NOW + 3_000 * DAY), [id(1)]);
     assert_eq!((standings.iter().len(), standings.established()), (0, 0));
-    let full = (0..MAX_STANDINGS as u128 + 1).map(|n| (n.to_le_bytes(), borne_out(1)));
+    let full = (0..MAX_STANDINGS as u128 + 1).map(|n| (numbered(n), borne_out(1)));
     let mut standings = Standings::new(full, &settings, NOW);
     let mut told = Told::default();
     for n in [u128::MAX, 1, 2, 3] {
-        told.copies(9).say(n.to_le_bytes(), Side::Spam, &borne_out(5), &settings, 10);
+        told.copies(9).say(numbered(n), Side::Spam, &borne_out(5), &settings, 10);
     }
     let judgements = told.copies(100).case().judge().1;
     let changed = standings.apply(&judgements, 1, &settings, NOW);

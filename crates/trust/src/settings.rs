@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a site decides of trust.
 
-use super::voice::UNIT;
+use bulkmark_types::UNIT;
 
 /// Reporters with a trust of a half or more that a site must have before newcomers are held to their bound: someone must
 /// be the first.
 pub(super) const FOUNDERS: u32 = 10;
 
 /// What a newcomer weighs unless the site says otherwise.
-pub(super) const USUAL: u8 = UNIT / 4;
+pub(super) const USUAL: u32 = UNIT / 4;
 
 /// What newcomers may weigh together on a young site, in thresholds.
 const YOUNG: u32 = 10;
@@ -16,7 +16,7 @@ const YOUNG: u32 = 10;
 /// How much newcomers weigh, and from what weight on a message is spam. All in units ([`UNIT`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    new_reporter: u8,
+    new_reporter: u32,
     max_newcomers: u32,
     threshold: u32,
 }
@@ -35,8 +35,7 @@ pub enum SettingsError {
 impl Default for Settings {
     /// A newcomer weighs a quarter, newcomers together as much as one whom everybody trusts, and 3 make spam.
     fn default() -> Self {
-        let unit = u32::from(UNIT);
-        Self { new_reporter: USUAL, max_newcomers: unit, threshold: 3 * unit }
+        Self { new_reporter: USUAL, max_newcomers: UNIT, threshold: 3 * UNIT }
     }
 }
 
@@ -59,7 +58,7 @@ impl Settings {
             reason = "both are within their bounds"
         )]
         Ok(Self {
-            new_reporter: (new_reporter * unit).round() as u8,
+            new_reporter: (new_reporter * unit).round() as u32,
             max_newcomers: (max_newcomers * unit).round() as u32,
             threshold,
         })
@@ -67,7 +66,7 @@ impl Settings {
 
     /// What a newcomer's word weighs, in units.
     #[must_use]
-    pub const fn new_reporter_units(&self) -> u8 {
+    pub const fn new_reporter_units(&self) -> u32 {
         self.new_reporter
     }
 

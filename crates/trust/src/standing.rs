@@ -2,7 +2,7 @@
 //! What is known of one reporter: a beta reputation.
 
 use super::settings::{Settings, USUAL};
-use super::voice::UNIT;
+use bulkmark_types::UNIT;
 
 /// One full piece of evidence: others of great weight said the same of a message.
 pub(super) const EVIDENCE: u32 = 1 << 16;
@@ -57,7 +57,7 @@ impl Standing {
         self.trust_of_one_who_began_with(settings.new_reporter_units(), now)
     }
 
-    fn trust_of_one_who_began_with(&self, new_reporter_units: u8, now: u64) -> u32 {
+    fn trust_of_one_who_began_with(&self, new_reporter_units: u32, now: u64) -> u32 {
         let aged = self.aged(day(now));
         let (agreed, contradicted) = (u64::from(aged.agreed), u64::from(aged.contradicted));
         let prior = PRIOR * u64::from(EVIDENCE);
@@ -72,7 +72,7 @@ impl Standing {
     #[must_use]
     pub fn units(&self, settings: &Settings, now: u64) -> u8 {
         let units = u64::from(self.trust(settings, now)) * u64::from(UNIT) / FULL;
-        u8::try_from(units).unwrap_or(UNIT).min(UNIT)
+        u8::try_from(units.min(UNIT.into())).unwrap_or(u8::MAX)
     }
 
     /// Whether its trust is a half or more: it is no newcomer, and nobody who lost its trust. Who began with more than a newcomer

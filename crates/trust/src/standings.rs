@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The standings of all reporters, within a bound.
 
-use super::ReporterId;
 use super::outcome::Judgement;
 use super::settings::Settings;
 use super::standing::Standing;
+use bulkmark_types::ReporterId;
 use std::collections::BTreeMap;
 
 /// The most reporters that are remembered: 32 bytes each, and as much again for the tree. Who has no place stays a newcomer.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What somebody said of a message, and what it weighed.
 
-use super::ReporterId;
-
-/// The weight of somebody who is fully trusted. Weights are counted in eighths.
-pub const UNIT: u8 = 8;
+use bulkmark_types::{ReporterId, UNIT};
 
 /// What is said of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,7 +70,7 @@ impl Voice {
             NOT_SPAM => Some(Side::NotSpam),
             _ => return None,
         };
-        let known = bits < 2 * TRAP && units <= UNIT && (side.is_some() || units == 0);
+        let known = bits < 2 * TRAP && u32::from(units) <= UNIT && (side.is_some() || units == 0);
         known.then_some(Self {
             who,
             side,

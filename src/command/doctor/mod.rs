@@ -18,7 +18,8 @@ mod traps;
 
 use crate::command::output::output;
 use crate::command::show::THRESHOLD;
-use crate::config::{self, ConfigError, DEFAULT_PATH, DOORS_PATH, MilterFile, SERVER_PATH, ServerFile};
+use crate::command::whose::Whose;
+use crate::config::{self, ConfigError, DOORS_PATH, MilterFile, ServerFile};
 use crate::control::DaemonStatus;
 use crate::net::{Address, Endpoint};
 use crate::server::Clients;
@@ -64,12 +65,8 @@ use std::process::ExitCode;
 /// time; somebody counts its reports; the daemon is in step with it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Check the server instead of the milter.
-    #[arg(long)]
-    server: bool,
-    /// The daemon's configuration [default: /etc/bulkmark/milter.toml, with --server /etc/bulkmark/server.toml]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    whose: Whose,
     /// The directory of Postfix's configuration [default: Postfix's own default]
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "server")]
     postfix: Option<PathBuf>,
@@ -82,12 +79,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // reqwest takes the process's provider; there is one only.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let default = if args.server { SERVER_PATH } else { DEFAULT_PATH };
-    let path = args.config.clone().unwrap_or_else(|| default.into());
-    let packaged = [default, DOORS_PATH].iter().any(|place| path == Path::new(place));
+    let path = args.whose.path();
+    let packaged = [args.whose.default_path(), DOORS_PATH].iter().any(|place| path == Path::new(place));
     let mut report = Report::default();
     let examined = runtime.block_on(async {
-        if args.server {
+        if args.whose.server {
             let (file, key) = config::load_server_parts(&path)?;
             server(&path, packaged, &file, key, &mut report).await;
         } else {

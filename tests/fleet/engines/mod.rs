@@ -5,11 +5,11 @@
 
 mod rig;
 
-use bulkmark_testing::letters::{count, letter, offer, send, wait_for};
+use bulkmark_testing::letters::{count, letter, offer, send, wait_for, wait_for_empty_spool};
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::reports::report;
 use bulkmark_testing::{Daemon, status, wait_until};
-use rig::{Engine, Rig, settle};
+use rig::{Engine, Rig};
 
 /// Makes a test of each scenario for each engine.
 macro_rules! on_all_engines {
@@ -64,7 +64,7 @@ fn lose_an_answer(engine: Engine, harm: impl Fn(&Rig)) {
         // What goes up by itself shows that all connections are there.
         send(&at_a, &letter(1), 1);
         wait_for(&b, &letter(1), round * 6 - 5);
-        settle(&a);
+        wait_for_empty_spool(&a);
         rig.keep_answers();
         // One report, which cannot be parted: what comes after it waits for the answer.
         let mut mail = Mail::raw(&letter(1));
@@ -74,7 +74,7 @@ fn lose_an_answer(engine: Engine, harm: impl Fn(&Rig)) {
         let waiting = status(&a)["ledger"]["spool"].as_u64();
         assert!(waiting.is_some_and(|waiting| waiting > 0), "the answer arrived");
         harm(&rig);
-        settle(&a);
+        wait_for_empty_spool(&a);
     }
     send(&at_a, &letter(1), 1);
     for site in [&a, &b] {
@@ -112,7 +112,7 @@ fn kills_lose_nothing_and_double_nothing(engine: Engine) {
     }
     for site in [&a, &b] {
         wait_for(site, &letter(2), 120);
-        settle(site);
+        wait_for_empty_spool(site);
     }
     let c = rig.milter(2);
     let _at_c = c.start();
@@ -131,7 +131,7 @@ fn who_was_away_goes_on_from_its_place(engine: Engine) {
     at_b.kill();
     for n in 3..6 {
         send(&at_a, &letter(n), 3);
-        settle(&a);
+        wait_for_empty_spool(&a);
     }
     let at_b = b.start();
     for (n, expected) in [(3, 7), (4, 3), (5, 3)] {
@@ -161,10 +161,10 @@ fn is_away_for_too_long(rig: &Rig) -> bool {
     rig.end_counting();
     send(&at_a, &letter(6), 4);
     rig.start_counting();
-    settle(&a);
+    wait_for_empty_spool(&a);
     let step = rig.snapshot();
     send(&at_a, &letter(7), 2);
-    settle(&a);
+    wait_for_empty_spool(&a);
     rig.forget(step);
     let at_b = b.start();
     wait_for(&b, &letter(6), 7);
@@ -184,7 +184,7 @@ fn who_is_new_begins_with_a_snapshot(engine: Engine) {
     let a = rig.milter(0);
     let at_a = a.start();
     send(&at_a, &letter(8), 40);
-    settle(&a);
+    wait_for_empty_spool(&a);
     rig.snapshot();
     let b = rig.milter(1);
     let at_b = b.start();
@@ -201,13 +201,13 @@ fn an_older_copy_loses_nothing_and_doubles_nothing(engine: Engine) {
     let (at_a, at_b) = (a.start(), b.start());
     send(&at_a, &letter(9), 5);
     wait_for(&b, &letter(9), 5);
-    settle(&a);
+    wait_for_empty_spool(&a);
     rig.save();
     send(&at_a, &letter(9), 6);
     send(&at_b, &letter(9), 2);
     for site in [&a, &b] {
         wait_for(site, &letter(9), 13);
-        settle(site);
+        wait_for_empty_spool(site);
     }
     rig.put_back();
     send(&at_a, &letter(9), 4);
@@ -216,7 +216,7 @@ fn an_older_copy_loses_nothing_and_doubles_nothing(engine: Engine) {
     let _at_c = c.start();
     for site in [&a, &b, &c] {
         wait_for(site, &letter(9), 18);
-        settle(site);
+        wait_for_empty_spool(site);
     }
     assert_eq!([&a, &b, &c].map(|site| count(site, &letter(9))), [18; 3]);
 }
@@ -289,7 +289,7 @@ fn what_people_say_goes_everywhere_and_is_taken_back(engine: Engine) {
     let _at_b = b.start();
     for site in [&a, &b] {
         wait_for_people(site, &offer("Dora"), ("clean", Some("1")));
-        settle(site);
+        wait_for_empty_spool(site);
     }
     // Saying it again, after all that, adds nothing.
     let answer = report(&a, &["--user", "anna"], &offer("Anna"));

@@ -5,7 +5,7 @@
 use bulkmark_testing::fleet::{AGGREGATORS, Engine as Log, Fleet, MILTERS};
 use bulkmark_testing::gate::Gate;
 use bulkmark_testing::server::{Server, milter};
-use bulkmark_testing::{Daemon, Site, status, wait_until};
+use bulkmark_testing::{Daemon, Site, wait_until};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::fs;
@@ -223,14 +223,6 @@ fn forget_steps(fleet: &Fleet, step: u64) {
     config["max_msgs"] = behind.into();
     fleet.jetstream("STREAM.UPDATE.BULKMARK_STEPS", &config);
     fleet.jetstream("STREAM.UPDATE.BULKMARK_STEPS", &before["config"]);
-}
-
-/// Waits until all that a milter has to tell is counted by others.
-pub(crate) fn settle(site: &Site) {
-    wait_until("an empty spool", || {
-        let status = status(site);
-        if status["ledger"]["spool"] == 0 { Ok(()) } else { Err(status.to_string()) }
-    });
 }
 
 /// What failed is easier to find with what the daemons said of it.

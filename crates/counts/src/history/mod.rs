@@ -10,7 +10,7 @@ pub mod bulk;
 pub mod carried;
 pub mod chunks;
 pub mod fields;
-pub mod fleet;
+pub mod fleet_mark;
 pub mod past;
 pub mod refusal;
 pub mod row;

@@ -43,6 +43,7 @@ impl OtherForm {
 }
 
 /// The CRC-32 of these parts, one behind the other, as it stands behind bytes that travel and behind rows on disk.
+#[must_use]
 pub fn checksum(parts: &[&[u8]]) -> [u8; 4] {
     let mut hash = crc32fast::Hasher::new();
     parts.iter().for_each(|part| hash.update(part));
@@ -50,6 +51,7 @@ pub fn checksum(parts: &[&[u8]]) -> [u8; 4] {
 }
 
 /// The bytes, which begin with their kind, with the CRC-32 of all of them behind.
+#[must_use]
 pub fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     let sum = checksum(&[&bytes]);
     bytes.extend_from_slice(&sum);
@@ -57,7 +59,8 @@ pub fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// What is between kind and checksum; none when these are not right.
-pub fn unseal<'a>(kind: &[u8; 5], bytes: &'a [u8]) -> Option<&'a [u8]> {
+#[must_use]
+pub fn unseal<'a>(kind: &[u8], bytes: &'a [u8]) -> Option<&'a [u8]> {
     let (content, sum) = bytes.split_last_chunk()?;
     let right = *sum == checksum(&[content]);
     content.strip_prefix(kind).filter(|_| right)

@@ -3,7 +3,7 @@
 
 use super::bulk::{Section, decode_sections, encode_sections};
 use super::fields::{CutOff, Fields};
-use super::fleet::is_name;
+use super::fleet_mark::is_name;
 use super::sealed::{OtherForm, seal, unseal};
 use super::spool_mark::SpoolMark;
 use super::update::{FREE_CELLS, Scope, Update};

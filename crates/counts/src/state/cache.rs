@@ -12,12 +12,10 @@ use crate::state::fleet::assembly::Assembled;
 use crate::state::fleet::fold::check_like;
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::receipts::Receipt;
-use crate::state::report::{Addition, Report};
+use crate::state::report::Addition;
 use crate::state::retries::Retries;
-use crate::state::saying::{Said, Saying};
 use crate::state::spool::fleet::Sent;
 use crate::state::spool::{Dropped, Outgoing, Spool, Trimmed, Waiting};
-use crate::state::trusted::Known;
 use std::sync::Arc;
 
 /// The state of a milter with upstream servers. What it counted before it had one stays until its windows are over; beside that, its
@@ -32,25 +30,12 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Puts a message's report into the spool; what is not to be shared is counted here.
-    pub fn report(&mut self, report: &Report) {
-        self.counts.clock = report.now;
-        let again = self.retries.again(&mut self.counts.changes, report);
-        report.additions(again).for_each(|addition| self.add(addition, report.now));
-    }
-
-    /// Puts what somebody says into the spool, or counts it here, in the same way.
-    pub fn say(&mut self, saying: &Saying, known: &[Known]) -> Said {
-        let (said, raise) = self.counts.hear(saying, known);
-        raise.into_iter().for_each(|addition| self.add(addition, saying.now));
-        said
-    }
-
-    fn add(&mut self, Addition { signature, times, shared }: Addition, now: u64) {
+    /// Puts an addition into the spool, or counts it here if it is not shared.
+    pub(crate) fn add(&mut self, Addition { signature, times, shared }: Addition, now: u64) {
         if shared {
             let waiting = Waiting { signature, times, at: now };
             self.spool.push(waiting);
-            self.counts.changes.waiting.push(waiting);
+            self.counts.changes.spool.waiting.push(waiting);
         } else {
             self.counts.add(signature, times, now);
         }
@@ -90,7 +75,7 @@ impl Cache {
     pub(crate) fn settle(&mut self) {
         let before = self.spool.first();
         self.spool.settle(self.counts.merged.vector());
-        self.counts.changes.settled |= self.spool.first() != before;
+        self.counts.changes.spool.settled |= self.spool.first() != before;
     }
 
     /// The batch to send to an upstream server next, and the number of the spool that it is of.
@@ -102,7 +87,7 @@ impl Cache {
             return Some((self.spool.ids().0, question));
         }
         let batch = if new { self.spool.begin(upstream) } else { None }?;
-        self.counts.changes.batches.insert(batch.number);
+        self.counts.changes.spool.batches.insert(batch.number);
         Some((self.spool.id_of(batch.number), batch))
     }
 
@@ -110,8 +95,8 @@ impl Cache {
     pub fn drop_batch(&mut self, upstream: &str, number: u64) {
         let words = self.spool.words_of(&[number]);
         if self.spool.drop_batch(upstream, number) {
-            self.counts.changes.batches.insert(number);
-            self.counts.changes.settled = true;
+            self.counts.changes.spool.batches.insert(number);
+            self.counts.changes.spool.settled = true;
             self.counts.doubt(&words);
         }
     }
@@ -120,13 +105,13 @@ impl Cache {
     /// dropped. None, and nothing begins, where the batch was for a fleet whose counts this server has: it is counted.
     pub fn renew_spool(&mut self, upstream: &str, known: u64, new: u64) -> Option<u64> {
         if let Some(counted) = self.spool.is_counted(upstream) {
-            self.counts.changes.batches.insert(counted);
-            self.counts.changes.settled = true;
+            self.counts.changes.spool.batches.insert(counted);
+            self.counts.changes.spool.settled = true;
             return None;
         }
         let Dropped { batches, lost, words } = self.spool.renew(upstream, known, new);
-        self.counts.changes.batches.extend(batches);
-        self.counts.changes.settled = true;
+        self.counts.changes.spool.batches.extend(batches);
+        self.counts.changes.spool.settled = true;
         self.counts.doubt(&words);
         Some(lost)
     }
@@ -135,7 +120,7 @@ impl Cache {
     pub fn acknowledge(&mut self, upstream: &str, number: u64, receipt: Receipt) {
         let words = self.spool.words_of(&[number]);
         if self.spool.acknowledge(upstream, number, receipt) {
-            self.counts.changes.batches.insert(number);
+            self.counts.changes.spool.batches.insert(number);
             self.settle();
             self.counts.counted(&words, self.counts.clock);
         }
@@ -197,8 +182,8 @@ impl Cache {
                  it are dropped, since they may be counted; those made since are sent"
             );
         }
-        changes.settled |= heard.renewed.is_some() || !heard.settled.is_empty();
-        changes.batches.extend(heard.settled);
+        changes.spool.settled |= heard.renewed.is_some() || !heard.settled.is_empty();
+        changes.spool.batches.extend(heard.settled);
         self.counts.counted(&heard.counted, self.counts.clock);
         self.counts.doubt(&heard.doubtful);
     }
@@ -209,7 +194,7 @@ impl Cache {
         let federation = &self.counts.settings.federation;
         let Some(client) = &federation.fleet_client else { return Vec::new() };
         let (sent, new) = self.spool.for_fleet(client, after, most, begin);
-        self.counts.changes.batches.extend(new);
+        self.counts.changes.spool.batches.extend(new);
         let carried = |Sent { spool, lowest, outgoing: Outgoing { number, reports } }| Carried {
             key_id: federation.key_id,
             spool,
@@ -231,7 +216,7 @@ impl Cache {
             report.signature.is_of_people() && !calendar.is_over(calendar.of_people(report.at), now)
         };
         let Trimmed { lost, batches, renumbered } = self.spool.trim(federation.spool_reports, since, keeps);
-        let changes = &mut self.counts.changes;
+        let changes = &mut self.counts.changes.spool;
         changes.batches.extend(batches);
         changes.renumbered = changes.renumbered.max(renumbered);
         changes.settled |= self.spool.first() != before;

@@ -99,7 +99,7 @@ impl Cases {
                 self.open.remove(&(case.first, nomination));
             }
         } else if let Some(case) = self.all.get_mut(&nomination) {
-            case.voices.retain(|voice| voice.who != *who.bytes());
+            case.voices.retain(|voice| voice.who != who);
         }
     }
 }

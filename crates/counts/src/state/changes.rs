@@ -4,13 +4,13 @@
 use crate::history::past::Past;
 use crate::history::vector::Origin;
 use crate::history::window::Window;
+use crate::state::kept::{KeptNote, KeptStep, KeptUpdate};
 use crate::state::receipts::{Receipt, Reporter};
 use crate::state::report::RetryKey;
-use crate::state::spool::Waiting;
+use crate::state::spool::SpoolChanges;
 use crate::state::words::VoiceKey;
 use bulkmark_types::{ReporterId, Signature};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 /// One report as the journal holds it.
 #[derive(Debug, Clone)]
@@ -37,41 +37,6 @@ pub struct Begun {
     pub capacity: u32,
 }
 
-/// An update as it is kept and handed on.
-#[derive(Debug, Clone)]
-pub struct KeptUpdate {
-    /// The origin whose history it continues.
-    pub origin: Origin,
-    /// The version that it makes.
-    pub version: u64,
-    /// When it was made or came, in seconds since 1970.
-    pub at: u64,
-    /// The update as it travels.
-    pub bytes: Arc<[u8]>,
-}
-
-/// A note of bulk as it is kept and handed on.
-#[derive(Debug, Clone)]
-pub struct KeptNote {
-    /// Its number in its list.
-    pub number: u64,
-    /// When it was made or came, in seconds since 1970.
-    pub at: u64,
-    /// The note as it travels.
-    pub bytes: Arc<[u8]>,
-}
-
-/// A step of a fleet's chain, as it is kept.
-#[derive(Debug, Clone)]
-pub struct KeptStep {
-    /// The version that it makes.
-    pub version: u64,
-    /// Where the log has it.
-    pub place: u64,
-    /// The step as it travels.
-    pub bytes: Arc<[u8]>,
-}
-
 /// What changed since the last commit.
 #[derive(Default)]
 pub struct Changes {
@@ -84,10 +49,8 @@ pub struct Changes {
     pub receipts: HashMap<Reporter, Option<(u64, Receipt)>>,
     /// When each of these was refused; none for what need not be remembered any more.
     pub refused: HashMap<RetryKey, Option<u64>>,
-    /// Reports that were put into the spool, in its order.
-    pub waiting: Vec<Waiting>,
-    /// Numbers of batches that are new or were acknowledged.
-    pub batches: BTreeSet<u64>,
+    /// The changes of the spool.
+    pub spool: SpoolChanges,
     /// Updates that were made or applied.
     pub updates: Vec<KeptUpdate>,
     /// Notes of bulk that were made or applied.
@@ -106,10 +69,6 @@ pub struct Changes {
     pub standings: BTreeSet<ReporterId>,
     /// Windows that left before their time was told.
     pub over: Vec<Window>,
-    /// Reports or batches left the spool, or it has another number.
-    pub settled: bool,
-    /// The number below which the spool's reports have other numbers than on disk.
-    pub renumbered: Option<u64>,
 }
 
 impl Changes {
@@ -119,8 +78,7 @@ impl Changes {
             && self.entries.is_empty()
             && self.receipts.is_empty()
             && self.refused.is_empty()
-            && self.waiting.is_empty()
-            && self.batches.is_empty()
+            && self.spool.is_empty()
             && self.updates.is_empty()
             && self.notes.is_empty()
             && self.steps.is_empty()
@@ -128,7 +86,6 @@ impl Changes {
             && self.voices.is_empty()
             && self.cases.is_empty()
             && self.standings.is_empty()
-            && !self.settled
     }
 
     /// Whether something of it was promised to be on disk when it is answered, however relaxed all else is.
@@ -138,23 +95,10 @@ impl Changes {
 
     /// What waits, by number of rows.
     pub const fn len(&self) -> usize {
-        self.entries.len() + self.waiting.len() + self.updates.len() + self.notes.len() + self.steps.len()
+        self.entries.len()
+            + self.spool.waiting.len()
+            + self.updates.len()
+            + self.notes.len()
+            + self.steps.len()
     }
-}
-
-/// What is of no more use.
-#[derive(Default)]
-pub struct Expired {
-    /// Windows of own counts.
-    pub local: Vec<Window>,
-    /// Windows of merged counts.
-    pub merged: Vec<Window>,
-    /// Windows of the list of bulk.
-    pub held: Vec<Window>,
-    /// Refused messages that need no longer be remembered.
-    pub retries: Vec<RetryKey>,
-    /// Updates that came before this time need not be kept for others; none says that all are kept.
-    pub updates_before: Option<u64>,
-    /// The time; none when nobody told it.
-    pub now: Option<u64>,
 }

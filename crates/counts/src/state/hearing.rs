@@ -62,11 +62,10 @@ impl State {
         let known: Vec<Known> = (saying.nominations.iter())
             .map(|said| self.known(said.of, said.nomination, thousandths, saying.now))
             .collect();
-        match self {
-            Self::Site(site) => Ok(site.say(saying, &known)),
-            Self::Cache(cache) => Ok(cache.say(saying, &known)),
-            Self::Server(_) => Err(WrongRole),
-        }
+        let (counts, _) = self.of_milter()?;
+        let (said, raise) = counts.hear(saying, &known);
+        raise.into_iter().for_each(|addition| self.add(addition, saying.now));
+        Ok(said)
     }
 
     /// Judges those who spoke of what has been known for long enough, and forgets who is forgotten.
@@ -81,7 +80,7 @@ impl State {
         if trust.swept != now / DAY {
             trust.swept = now / DAY;
             let gone = trust.standings.sweep(&trust.weighing.settings, now);
-            changes.standings.extend(gone.into_iter().map(ReporterId::from_bytes));
+            changes.standings.extend(gone);
         }
     }
 
@@ -111,7 +110,7 @@ impl State {
         let saying = Saying { reporter, nominations, weighing, only_back: true, now, ..Saying::default() };
         let Said { taken_back, .. } = self.say(&saying)?;
         let Counts { trust, changes, .. } = self.counts_mut();
-        if next.is_none() && trust.standings.forget(reporter.bytes(), &trust.weighing.settings, now) {
+        if next.is_none() && trust.standings.forget(&reporter, &trust.weighing.settings, now) {
             changes.standings.insert(reporter);
         }
         Ok(Forgotten { taken_back, left: tried - taken_back, next })
@@ -196,7 +195,7 @@ impl Counts {
         let Some(case) = cases.get(nomination) else { return };
         let (_, judgements) = known.case(&case.voices).judge();
         let changed = trust.standings.apply(&judgements, case.parts.into(), &trust.weighing.settings, now);
-        changes.standings.extend(changed.into_iter().map(|(who, _)| ReporterId::from_bytes(who)));
+        changes.standings.extend(changed.into_iter().map(|(who, _)| who));
         cases.close(nomination);
         changes.cases.insert(nomination);
     }

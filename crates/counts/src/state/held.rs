@@ -224,13 +224,13 @@ impl Held {
         self.windows.values().map(HeldWindow::memory).sum()
     }
 
-    /// The parts that changed since they were written: window, number, entries.
-    pub fn dirty(&self) -> impl Iterator<Item = (Window, u32, Vec<(Print, u32)>)> {
+    /// The parts that changed since they were written, each with its number in its window.
+    pub fn dirty(&self) -> impl Iterator<Item = (u32, Section)> {
         self.windows.iter().flat_map(|(&window, held)| {
             let parts = (0..).zip(&held.parts).filter(|(_, part)| part.is_dirty);
             parts.map(move |(number, part)| {
                 let entry = |&slot: &u64| Some((Print::from_bits(print_in(&slot))?, held.count_in(slot)));
-                (window, number, part.slots.iter().filter_map(entry).collect())
+                (number, Section { window, entries: part.slots.iter().filter_map(entry).collect() })
             })
         })
     }

@@ -14,6 +14,16 @@ use crate::state::shares::Share;
 use bulkmark_types::Signature;
 use std::collections::{BTreeMap, HashSet};
 
+/// An update with what one limited client brought since its last one.
+pub struct ClientUpdate {
+    /// The client's name.
+    pub client: String,
+    /// The update.
+    pub update: Update,
+    /// The update as it travels.
+    pub bytes: Vec<u8>,
+}
+
 /// What a client may bring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -144,8 +154,8 @@ impl Limited {
         self.members.values().map(Member::grown_cells).sum()
     }
 
-    /// An update for each client that brought something since the last ones, with its name.
-    pub fn cut(&mut self) -> Vec<(String, Update, Vec<u8>)> {
+    /// An update for each client that brought something since the last ones.
+    pub fn cut(&mut self) -> Vec<ClientUpdate> {
         let cut = |(name, member): (&String, &mut Member)| {
             if let Some(odd) = member.look() {
                 log::error!(
@@ -153,7 +163,7 @@ impl Limited {
                      --with-counts {name} takes back what it reported"
                 );
             }
-            member.cut().map(|(update, bytes)| (name.clone(), update, bytes))
+            member.cut().map(|(update, bytes)| ClientUpdate { client: name.clone(), update, bytes })
         };
         self.members.iter_mut().filter_map(cut).collect()
     }

@@ -100,14 +100,13 @@ mod tests {
     use super::*;
     use crate::history::update::CELLS_PER_BYTE;
     use crate::settings::Settings;
+    use crate::state::oddity::tests::element;
     use bulkmark_filter::CELLS_PER_BLOCK;
     use bulkmark_types::Signature;
 
     fn add(local: &mut Local, numbers: std::ops::Range<u32>) {
         for n in numbers {
-            let half = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
-            let mixed = (half ^ half >> 60).wrapping_mul(0xBF58_476D_1CE4_E5B9_94D0_49BB_1331_11EB);
-            let signature = Signature::from_bytes((mixed ^ mixed >> 64).to_le_bytes());
+            let signature = Signature::from_bytes(element(n.into()).to_le_bytes());
             let generations = &mut local.generations;
             generations.add(generations.window_of(signature, 1_800_000_000), n.into(), signature, 1).unwrap();
         }

@@ -197,10 +197,10 @@ impl State {
         let trust = &self.counts().trust;
         let settings = &trust.weighing.settings;
         let of_traps = u8::try_from(trust.weighing.trap).unwrap_or(u8::MAX);
-        let known = trust.standings.iter().map(|(who, _)| ReporterId::from_bytes(*who));
+        let known = trust.standings.iter().map(|(who, _)| *who);
         let all: BTreeSet<ReporterId> = said.keys().copied().chain(known).chain(asked.reporter).collect();
         let of = |who: &ReporterId| {
-            let standing = trust.standings.of(who.bytes());
+            let standing = trust.standings.of(who);
             let (spam, not_spam) = said.get(who).copied().unwrap_or_default();
             let (trust, units) = if who.kind() == ReporterKind::Trap {
                 (standing.trap_trust(asked.now), standing.trap_units(of_traps, asked.now))

@@ -23,6 +23,17 @@ pub struct Receipt {
     pub version: u64,
 }
 
+/// The last batch of a spool that was counted, as a file has it.
+#[derive(Debug, Clone)]
+pub struct LastBatch {
+    /// The spool.
+    pub reporter: Reporter,
+    /// The batch's number.
+    pub number: u64,
+    /// Where it was counted.
+    pub receipt: Receipt,
+}
+
 /// Spools of one client that are remembered. A client has as many as it has milters; a thousand more bring nothing but a
 /// larger ledger, so those that were silent for longest are forgotten.
 pub const MAX_SPOOLS: usize = 1000;
@@ -56,21 +67,21 @@ pub struct Backwards {
 impl Receipts {
     /// Of what was read of a server's file, whose origin is `origin` now. A file does not tell in which order they came;
     /// those of the present origin are the newest, and among these versions tell.
-    pub fn restore(mut read: Vec<(Reporter, u64, Receipt)>, origin: Origin) -> Self {
-        read.sort_by_key(|(_, _, receipt)| (receipt.origin == origin, receipt.version));
+    pub fn restore(mut read: Vec<LastBatch>, origin: Origin) -> Self {
+        read.sort_by_key(|LastBatch { receipt, .. }| (receipt.origin == origin, receipt.version));
         let mut receipts = Self::default();
-        for (reporter, number, receipt) in read {
+        for LastBatch { reporter, number, receipt } in read {
             // There are no more in the file than are remembered.
             let _ = receipts.set(reporter, number, receipt);
         }
         receipts
     }
 
-    /// The client, spool and number of the last batch of each reporter.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+    /// All reporters, each with the number of its last batch.
+    pub fn iter(&self) -> impl Iterator<Item = (Reporter, u64)> {
         let spools =
             self.clients.iter().flat_map(|(client, all)| all.iter().map(move |spool| (client, spool)));
-        spools.map(|(client, (&spool, last))| (&**client, spool, last.number))
+        spools.map(|(client, (&spool, last))| (Reporter { client: client.clone(), spool }, last.number))
     }
 
     /// The receipt of a batch that was counted; none when it is new.
@@ -133,8 +144,11 @@ mod tests {
         assert_eq!(receipts.set(reporter(full), 1, new), Some(reporter(0)));
         assert_eq!(receipts.find(&reporter(full), 1), Ok(Some(new)));
         // As it is after a restart, too.
-        let read = (1..=full).map(|n| (reporter(n), 1, if n < full { old(n) } else { new })).collect();
-        let mut receipts = Receipts::restore(read, Origin(2));
+        let read = (1..=full).map(|n| {
+            let receipt = if n < full { old(n) } else { new };
+            LastBatch { reporter: reporter(n), number: 1, receipt }
+        });
+        let mut receipts = Receipts::restore(read.collect(), Origin(2));
         assert_eq!(receipts.set(reporter(full + 1), 1, new), Some(reporter(1)));
         assert_eq!(receipts.set(reporter(full + 2), 1, new), Some(reporter(2)));
     }

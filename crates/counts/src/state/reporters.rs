@@ -96,7 +96,7 @@ impl State {
     pub fn speakers(&self) -> Vec<ReporterId> {
         let counts = self.counts();
         let speakers = counts.voices.iter().map(|((who, _), _)| *who);
-        speakers.chain(counts.trust.standings.iter().map(|(who, _)| ReporterId::from_bytes(*who))).collect()
+        speakers.chain(counts.trust.standings.iter().map(|(who, _)| *who)).collect()
     }
 
     /// Of which mailing each signature is that was spoken of.

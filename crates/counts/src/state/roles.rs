@@ -4,16 +4,25 @@
 use crate::history::vector::{Origin, Vector};
 use crate::settings::Role;
 use crate::state::cache::Cache;
-use crate::state::changes::Expired;
 use crate::state::counts::Counts;
-use crate::state::report::{Report, RetryKey};
+use crate::state::expired::Expired;
+use crate::state::report::{Addition, Report, RetryKey};
 use crate::state::retries::Retries;
 use crate::state::server::Server;
 use crate::state::shares::{Shares, add_up};
-use crate::state::site::Site;
 use crate::state::spool::Spool;
 use crate::state::words::Own;
 use bulkmark_types::{Signature, weigh};
+
+/// The state of a milter that counts for itself.
+pub struct Site {
+    /// All counts.
+    pub counts: Counts,
+    /// Messages that were refused for the moment.
+    pub retries: Retries,
+    /// Reports that waited for a server when this milter had one. They count, and are never sent.
+    pub left: Spool,
+}
 
 /// All that a ledger counts, in memory, with what of it is not on disk yet. Each role has what it can do.
 pub enum State {
@@ -136,11 +145,10 @@ impl State {
     /// # Errors
     /// A server takes batches and no reports.
     pub fn report(&mut self, report: &Report) -> Result<Vec<u32>, WrongRole> {
-        match self {
-            Self::Site(site) => site.report(report),
-            Self::Cache(cache) => cache.report(report),
-            Self::Server(_) => return Err(WrongRole),
-        }
+        let (counts, retries) = self.of_milter()?;
+        counts.clock = report.now;
+        let again = retries.again(&mut counts.changes, report);
+        report.additions(again).for_each(|addition| self.add(addition, report.now));
         Ok(report.wanted().map(|signature| self.count(signature, report.now)).collect())
     }
 
@@ -149,12 +157,27 @@ impl State {
     /// # Errors
     /// A server refuses no messages.
     pub fn remember(&mut self, keys: Vec<RetryKey>, now: u64) -> Result<(), WrongRole> {
-        match self {
-            Self::Site(site) => site.retries.remember_all(&mut site.counts.changes, keys, now),
-            Self::Cache(cache) => cache.retries.remember_all(&mut cache.counts.changes, keys, now),
-            Self::Server(_) => return Err(WrongRole),
-        }
+        let (counts, retries) = self.of_milter()?;
+        retries.remember_all(&mut counts.changes, keys, now);
         Ok(())
+    }
+
+    /// The counts and retries of a milter.
+    pub(crate) const fn of_milter(&mut self) -> Result<(&mut Counts, &mut Retries), WrongRole> {
+        match self {
+            Self::Site(Site { counts, retries, .. }) | Self::Cache(Cache { counts, retries, .. }) => {
+                Ok((counts, retries))
+            }
+            Self::Server(_) => Err(WrongRole),
+        }
+    }
+
+    /// Counts an addition of a milter; with upstream servers, a shared one waits in the spool.
+    pub(crate) fn add(&mut self, addition: Addition, now: u64) {
+        match self {
+            Self::Cache(cache) => cache.add(addition, now),
+            _ => self.counts_mut().add(addition.signature, addition.times, now),
+        }
     }
 
     /// How far each origin is counted here, a server's own included.

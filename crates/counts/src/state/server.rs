@@ -8,7 +8,7 @@ use crate::history::window::Calendar;
 use crate::state::changes::JournalEntry;
 use crate::state::counts::Counts;
 use crate::state::generations::Generations;
-use crate::state::limited::{Limited, Limits, OverQuota};
+use crate::state::limited::{ClientUpdate, Limited, Limits, OverQuota};
 use crate::state::member::{Member, Reported};
 use crate::state::merged::{Applied, MergedCounts};
 use crate::state::receipts::{Backwards, Receipt, Receipts, Reporter};
@@ -192,7 +192,7 @@ impl Server {
     }
 
     fn cut_limited(&mut self, now: u64) {
-        for (client, update, bytes) in self.limited.cut() {
+        for ClientUpdate { client, update, bytes } in self.limited.cut() {
             self.counts.changes.clients.insert(client);
             self.counts.keep(&update, bytes.into(), now);
             self.teller.has_moved = true;

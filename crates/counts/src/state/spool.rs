@@ -8,10 +8,12 @@ use bulkmark_types::Signature;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 
+mod changes;
 pub mod fleet;
 mod lost;
 mod trim;
 
+pub use changes::SpoolChanges;
 pub use lost::Dropped;
 pub use trim::Trimmed;
 

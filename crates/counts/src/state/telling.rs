@@ -3,9 +3,9 @@
 
 use crate::history::bulk::{BulkMark, Section};
 use crate::history::window::Calendar;
-use crate::state::changes::KeptNote;
 use crate::state::counts::Counts;
 use crate::state::held::Held;
+use crate::state::kept::KeptNote;
 use crate::state::server::Server;
 use crate::state::shares::add_up;
 use crate::state::teller::{LEAST_BOUND, bound_for};
@@ -198,8 +198,8 @@ mod tests {
             }
             // And the server tells whoever is new the same.
             holders.thin = Held::new(&settings);
-            for (window, _, entries) in server.counts.held.dirty() {
-                holders.thin.raise(&Section { window, entries }, now, |_, _, _| ());
+            for (_, section) in server.counts.held.dirty() {
+                holders.thin.raise(&section, now, |_, _, _| ());
             }
             holders.check(now)?;
         }

@@ -5,8 +5,8 @@ use crate::history::bulk::{BulkMark, Note, Section};
 use crate::history::vector::{Chain, Mark, Origin};
 use crate::settings::Settings;
 use crate::state::cache::Cache;
-use crate::state::changes::KeptNote;
 use crate::state::held::Held;
+use crate::state::kept::KeptNote;
 use crate::state::merged::MergedCounts;
 use std::sync::Arc;
 

@@ -48,7 +48,7 @@ pub fn weigh_new(
     if let Some(full) = saying.trap {
         return weigh_trap(trust, known, voices, (saying, full), (side, most));
     }
-    let who = *saying.reporter.bytes();
+    let who = saying.reporter;
     // What it said before is over, or came to nothing.
     let others: Vec<Voice> = voices.iter().filter(|voice| voice.who != who).copied().collect();
     let standing = trust.standings.of(&who);
@@ -72,7 +72,7 @@ fn weigh_trap(
     (saying, full): (&Saying, u32),
     (side, most): (Side, u32),
 ) -> (u32, Option<Voice>) {
-    let who = *saying.reporter.bytes();
+    let who = saying.reporter;
     let full = u8::try_from(full.clamp(1, UNIT)).unwrap_or(1);
     let mut units = u32::from(trust.standings.of(&who).trap_units(full, saying.now)).min(most);
     let threshold = i64::from(saying.weighing.settings.threshold());
@@ -100,7 +100,7 @@ fn weigh_trap(
 
 /// How it is remembered that somebody took so much back.
 pub fn taken_back(known: Known, voices: &[Voice], saying: &Saying, units: u32) -> Option<Voice> {
-    let voice = voices.iter().find(|voice| voice.who == *saying.reporter.bytes())?;
+    let voice = voices.iter().find(|voice| voice.who == saying.reporter)?;
     let signed = if voice.side? == Side::Spam { -i64::from(units) } else { i64::from(units) };
     let spam_after = known.net + signed >= i64::from(saying.weighing.settings.threshold());
     Some(Voice { side: None, units: 0, seen: known.seen, spam_after, ..*voice })

@@ -263,7 +263,7 @@ fn a_trap_that_errs_weighs_less() {
     assert_eq!(site.counts().trust.standings.established(), 12);
     let trap_says = |site: &mut Ledger, n, now| {
         let said = site.0.say(&saying(1, n, Side::Spam, UNIT, now)).unwrap();
-        (said.units, site.counts().trust.standings.of(&[1; 16]).trap_trust(now))
+        (said.units, site.counts().trust.standings.of(&ReporterId::from_bytes([1; 16])).trap_trust(now))
     };
     let mut weights = Vec::new();
     for n in 1..6 {
@@ -301,5 +301,7 @@ fn newcomers_take_no_trust_from_a_trap() {
     }
     site.0.judge(NOW + 20 * DAY);
     assert!(site.counts().trust.standings.iter().len() > 0, "users are judged");
-    assert!((1..5).all(|trap| site.counts().trust.standings.of(&[trap; 16]).trap_units(8, NOW) == 8));
+    assert!((1..5).all(|trap| {
+        site.counts().trust.standings.of(&ReporterId::from_bytes([trap; 16])).trap_units(8, NOW) == 8
+    }));
 }

@@ -6,6 +6,7 @@ use super::world::signature;
 use bulkmark_counts::history::refusal::Refusal;
 use bulkmark_counts::history::vector::{Origin, Vector};
 use bulkmark_counts::settings::{Federation, Role, Settings};
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::receipts::{MAX_SPOOLS, Reporter};
 use bulkmark_counts::state::server::NotCounted;
 use std::num::NonZeroU32;
@@ -23,7 +24,7 @@ fn count(server: &mut Node, number: u64, reported: usize) {
     let reporter = Reporter { client: "a".to_owned(), spool: 1 };
     let taken = server.state().server().unwrap();
     taken.take_batch(reporter, number, &[(signature(reported), 1)], None, NOW, Origin(0)).unwrap();
-    server.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    server.checkpoint(&Expired::default());
 }
 
 fn pull(from: &Node, to: &mut Node) {
@@ -56,7 +57,7 @@ fn snapshots_in_turn_are_no_step_back() {
     }
     // One that knows all is taken, over a restart, too.
     pull(&two, &mut one);
-    one.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    one.checkpoint(&Expired::default());
     milter.adopt(snapshot(&one), false).unwrap();
     milter.commit();
     milter.restart(None);
@@ -71,7 +72,7 @@ fn a_snapshot_of_strangers_is_added() {
     count(&mut one, 1, 0);
     count(&mut two, 1, 0);
     pull(&one, &mut milter);
-    milter.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    milter.checkpoint(&Expired::default());
     milter.adopt(two.snapshot(&Vector::new()), false).unwrap();
     milter.commit();
     milter.restart(None);
@@ -173,7 +174,7 @@ fn sizes_stand_beside_one_another() {
             );
         }
     }
-    milter.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    milter.checkpoint(&Expired::default());
     milter.restart(None);
     assert_eq!(milter.view().count(signature(0), NOW), 4);
 }
@@ -230,7 +231,7 @@ fn what_is_held_back_counts_once() {
     report(&mut server, 3, 2).unwrap();
     server.hear("server 2", &knows.view().vector());
     server.hear("server 3", &does_not.view().vector());
-    server.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+    server.checkpoint(&Expired::default());
     pull(&knows, &mut server);
     pull(&server, &mut knows);
     pull(&server, &mut does_not);

@@ -2,8 +2,8 @@
 //! One ledger: the state that the writer owns, and its file, which is in memory.
 
 use crate::disk::backup::{Build, dump};
+use crate::disk::chain::{knows_step, steps_since};
 use crate::disk::commit;
-use crate::disk::fleet::{knows_step, steps_since};
 use crate::disk::fleet_snapshot::FleetSnapshot;
 use crate::disk::load::{Loaded, load};
 use crate::disk::read::{Behind, Reader};
@@ -14,7 +14,7 @@ use bulkmark_counts::history::vector::{Chain, Origin, Vector};
 use bulkmark_counts::history::window::{Calendar, Window};
 use bulkmark_counts::settings::{Role, Settings};
 use bulkmark_counts::state::assembly::Assembly;
-use bulkmark_counts::state::changes::Expired;
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::layer::Layer;
 use bulkmark_counts::state::merged::{Applied, MergedCounts};
 use bulkmark_counts::state::roles::State;

@@ -26,7 +26,7 @@
 use super::node::Node;
 use super::world::{Holder, Made, World};
 use super::{run_all, seeds};
-use bulkmark_counts::state::changes::Expired;
+use bulkmark_counts::state::expired::Expired;
 
 fn one_move(world: &mut World) {
     let (s, m) = (world.below(world.servers.len()), world.below(world.milters.len()));

@@ -6,7 +6,7 @@ use bulkmark_counts::history::refusal::Refusal;
 use bulkmark_counts::history::vector::Origin;
 use bulkmark_counts::history::window::PEOPLE_WINDOW;
 use bulkmark_counts::settings::{Federation, Role, Settings};
-use bulkmark_counts::state::changes::Expired;
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::limited::Limits;
 use bulkmark_counts::state::receipts::{Receipt, Reporter};
 use bulkmark_counts::state::report::Report;

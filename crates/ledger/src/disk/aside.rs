@@ -15,9 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What the next start finds in a state directory.
+/// The ledger that the next start will use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum NextStart {
     /// No ledger, so that a new one begins.
     Empty,
     /// A ledger that goes on.
@@ -33,7 +33,7 @@ pub enum Standing {
 
 /// A ledger that was put aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct PutAside {
     /// Where it is now.
     pub path: PathBuf,
     /// The number of the key that it was made under; none where it cannot be read.
@@ -46,26 +46,28 @@ pub struct Kept {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyChange {
     /// The ledger of the other key.
-    pub kept: Kept,
+    pub kept: PutAside,
     /// The ledger of this key that was put aside before, and goes on now; without one a new one begins.
     pub resumed: Option<PathBuf>,
 }
 
-/// What a start as `role` under `key` would find in `directory`. Nothing is changed, and a daemon's ledger is not read.
+/// Returns the ledger that a start as `role` under `key` would use in `directory`. Nothing is changed, and a daemon's ledger is not read.
 ///
 /// # Errors
 /// What would end the start; and [`OpenError::InUse`] while a daemon runs.
-pub fn standing(directory: &Path, role: Role, key: &FederationKey) -> Result<Standing, OpenError> {
+pub fn next_start(directory: &Path, role: Role, key: &FederationKey) -> Result<NextStart, OpenError> {
     let path = directory.join(FILE_NAME);
     let file = match lock(directory) {
         Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => {
-            return Ok(Standing::Empty);
+            return Ok(NextStart::Empty);
         }
         locked => locked?,
     };
     let look = || match look(file, Some((role, key))) {
-        Ok(_) => Ok(Standing::Fits),
-        Err((Fault::Other { name: KEY_ID, .. }, Some((id, unsent)))) => Ok(Standing::OtherKey { id, unsent }),
+        Ok(_) => Ok(NextStart::Fits),
+        Err((Fault::Other { name: KEY_ID, .. }, Some((id, unsent)))) => {
+            Ok(NextStart::OtherKey { id, unsent })
+        }
         Err((fault, _)) => Err(fault),
     };
     sound(look).map_err(|fault| fault.at(path))
@@ -75,7 +77,7 @@ pub fn standing(directory: &Path, role: Role, key: &FederationKey) -> Result<Sta
 ///
 /// # Errors
 /// When a daemon has it open, or it cannot be renamed.
-pub fn put_aside(directory: &Path, now: u64) -> Result<Option<Kept>, OpenError> {
+pub fn put_aside(directory: &Path, now: u64) -> Result<Option<PutAside>, OpenError> {
     let path = directory.join(FILE_NAME);
     let io = |reason| OpenError::Io { path: path.clone(), reason };
     let file = match lock(directory) {
@@ -94,7 +96,7 @@ pub fn put_aside(directory: &Path, now: u64) -> Result<Option<Kept>, OpenError> 
     state.rename_new(FILE_NAME, &name).map_err(io)?;
     drop(file);
     let (key_id, unsent) = found.map_or((None, 0), |(id, unsent)| (Some(id), unsent));
-    Ok(Some(Kept { path: directory.join(name), key_id, unsent }))
+    Ok(Some(PutAside { path: directory.join(name), key_id, unsent }))
 }
 
 /// Makes way for a ledger under `key` in `directory`, whose ledger was made under another one: that is put aside, and the newest

@@ -9,7 +9,7 @@ use crate::disk::schema::{
     BATCHES, BULK, BULK_NOTES, CASES, CLIENTS, Cells, JOURNAL, LAYERS, LOCAL, MARKS, MERGED, META, RECEIPTS,
     RETRIES, SPOOL, STANDINGS, STEPS, UPDATES, VOICES,
 };
-use crate::disk::{cases, fleet, layers, voices};
+use crate::disk::{cases, chain, layers, voices};
 use bulkmark_counts::history::window::Window;
 use redb::{
     Database, Key, ReadTransaction, ReadableDatabase, TableDefinition, TableError, TableHandle as _, Value,
@@ -102,8 +102,8 @@ fn tables() -> Vec<Table> {
     all.push(sealed(LAYERS, "layers", |&key| layers::key_bytes(key)));
     all.push(sealed(BULK, "bulk", |&(start, length, part)| slice_key(Window { start, length }, part)));
     all.push(sealed(BULK_NOTES, "bulk notes", |number| number.to_le_bytes().to_vec()));
-    all.push(sealed(STEPS, fleet::STEPS_NAME, number));
-    all.push(sealed(MARKS, fleet::MARKS_NAME, |&(client, spool)| fleet::mark_key(client, spool)));
+    all.push(sealed(STEPS, chain::STEPS_NAME, number));
+    all.push(sealed(MARKS, chain::MARKS_NAME, |&(client, spool)| chain::mark_key(client, spool)));
     all.push(sealed(VOICES, voices::NAME, |key| key.to_vec()));
     all.push(sealed(CASES, cases::CASES_NAME, |key| key.to_vec()));
     all.push(sealed(STANDINGS, cases::STANDINGS_NAME, |key| key.to_vec()));

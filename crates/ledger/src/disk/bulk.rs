@@ -6,8 +6,9 @@ use crate::disk::rows::{SliceKey, seal, slice_key, unseal};
 use crate::disk::schema::{BULK, BULK_NOTES, BULK_STATE, get_meta, put_meta};
 use bulkmark_counts::history::bulk::{BulkMark, MAX_ENTRIES, Note, Section, decode_entries, encode_entries};
 use bulkmark_counts::history::window::Window;
-use bulkmark_counts::state::changes::{Changes, Expired};
+use bulkmark_counts::state::changes::Changes;
 use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::roles::State;
 use redb::{ReadableTable, WriteTransaction};
 
@@ -99,7 +100,7 @@ pub(crate) fn write(txn: &WriteTransaction, state: &State, expired: &Expired) ->
         let (start, length) = window.key();
         table.retain_in((start, length, 0)..=(start, length, u32::MAX), |_, _| false)?;
     }
-    for (window, part, entries) in counts.held.dirty() {
+    for (part, Section { window, entries }) in counts.held.dirty() {
         let (start, length) = window.key();
         let row = seal("bulk", &slice_key(window, part), &encode_entries(&entries));
         table.insert((start, length, part), &*row)?;

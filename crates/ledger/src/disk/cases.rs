@@ -9,7 +9,7 @@ use bulkmark_counts::state::cases::{Case, Cases};
 use bulkmark_counts::state::changes::Changes;
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_trust::{Standing, Standings, Voice};
-use bulkmark_types::Signature;
+use bulkmark_types::{ReporterId, Signature};
 use redb::{ReadableTable, WriteTransaction};
 
 /// Of the tables, in checksums.
@@ -31,7 +31,7 @@ pub(crate) fn write(txn: &WriteTransaction, counts: &Counts, changes: &Changes) 
     if !changes.standings.is_empty() {
         let mut table = txn.open_table(STANDINGS)?;
         for reporter in &changes.standings {
-            let (key, standing) = (reporter.bytes(), counts.trust.standings.of(reporter.bytes()));
+            let (key, standing) = (reporter.bytes(), counts.trust.standings.of(reporter));
             if standing == Standing::default() {
                 drop(table.remove(key)?);
             } else {
@@ -51,7 +51,7 @@ fn encode(case: &Case) -> Vec<u8> {
     bytes.extend_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(&subject.as_bytes()[..length.into()]);
     for voice in voices {
-        bytes.extend_from_slice(&voice.who);
+        bytes.extend_from_slice(voice.who.bytes());
         bytes.extend_from_slice(&voice.encode());
     }
     bytes
@@ -69,7 +69,7 @@ fn decode(bytes: &[u8]) -> Result<Option<Case>, CutOff> {
     let (voices, []) = voices.as_chunks::<{ 16 + Voice::BYTES }>() else { return Ok(None) };
     let voice = |bytes: &[u8; 16 + Voice::BYTES]| {
         let (who, voice) = bytes.split_first_chunk()?;
-        Voice::decode(*who, voice)
+        Voice::decode(ReporterId::from_bytes(*who), voice)
     };
     let voices: Option<Vec<Voice>> = voices.iter().map(voice).collect();
     let judged = judged != 0;
@@ -84,7 +84,7 @@ pub(crate) fn load(txn: &WriteTransaction, counts: &mut Counts) -> Result<(), Fa
         let (key, row) = row?;
         let bytes = unseal(STANDINGS_NAME, key.value(), row.value())?;
         let standing = Standing::decode(bytes).ok_or_else(|| damaged("a reporter's standing cannot be"))?;
-        standings.push((*key.value(), standing));
+        standings.push((ReporterId::from_bytes(*key.value()), standing));
     }
     counts.trust.standings = Standings::new(standings, &counts.trust.weighing.settings, newest(counts));
     Ok(())

@@ -12,14 +12,16 @@ use crate::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
     SPOOL_STATE, UPDATES, VECTOR, put_meta,
 };
-use crate::disk::{cases, fleet, held, layers, voices};
+use crate::disk::{cases, chain, held_back, layers, voices};
 use bulkmark_counts::history::chunks::blocks_of;
 use bulkmark_counts::history::window::Window;
-use bulkmark_counts::state::changes::{Begun, Changes, Expired, KeptUpdate};
+use bulkmark_counts::state::changes::{Begun, Changes};
 use bulkmark_counts::state::counts::Counts;
+use bulkmark_counts::state::expired::Expired;
+use bulkmark_counts::state::kept::KeptUpdate;
 use bulkmark_counts::state::roles::State;
 use bulkmark_counts::state::server::Server;
-use bulkmark_counts::state::spool::{MAX_BATCH, Spool};
+use bulkmark_counts::state::spool::{MAX_BATCH, Spool, SpoolChanges};
 use bulkmark_counts::state::unwritten::{Merged, Unwritten};
 use bulkmark_filter::Counting;
 use redb::{Database, ReadableTable, WriteTransaction};
@@ -58,8 +60,8 @@ fn write_changes(txn: &WriteTransaction, state: &State, changes: &Changes) -> Re
     bulk::write_notes(txn, changes)?;
     voices::write(txn, state.counts(), changes)?;
     cases::write(txn, state.counts(), changes)?;
-    fleet::write_steps(txn, &changes.steps)?;
-    state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, changes))
+    chain::write_steps(txn, &changes.steps)?;
+    state.spool().map_or(Ok(()), |spool| write_spool(txn, spool, &changes.spool))
 }
 
 /// Writes of what size new windows are; their cells follow with the next checkpoint.
@@ -117,7 +119,7 @@ fn encode_cut(server: &Server) -> Vec<u8> {
     [&mark.version.to_le_bytes()[..], &server.cut_at.to_le_bytes(), &mark.chain.0].concat()
 }
 
-fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &Changes) -> Result<(), redb::Error> {
+fn write_spool(txn: &WriteTransaction, spool: &Spool, changes: &SpoolChanges) -> Result<(), redb::Error> {
     if !changes.waiting.is_empty() {
         let first = spool.end() - changes.waiting.len() as u64;
         let row = seal("spool", &first.to_le_bytes(), &encode_waiting(&changes.waiting));
@@ -197,13 +199,13 @@ pub(crate) fn checkpoint(
         put_meta(&txn, CUT, &encode_cut(server))?;
     }
     if let State::Server(server) = state {
-        held::write(&txn, server)?;
+        held_back::write(&txn, server)?;
     }
     write_local(&txn, state.counts())?;
     write_merged(&txn, state.counts())?;
     layers::write(&txn, state)?;
     bulk::write(&txn, state, expired)?;
-    fleet::write(&txn, state.counts())?;
+    chain::write(&txn, state.counts())?;
     put_meta(&txn, CHECKPOINT, &state.counts().next.to_le_bytes())?;
     put_meta(&txn, VECTOR, state.vector().to_string().as_bytes())?;
     txn.open_table(JOURNAL)?.retain(|_, _| false)?;

@@ -3,13 +3,13 @@
 //! whoever keeps no cells; behind them the merged cells and the layers.
 
 use crate::disk::bulk::section_of;
+use crate::disk::chain;
 use crate::disk::errors::{Fault, damaged};
-use crate::disk::fleet;
 use crate::disk::layers::LayerRow;
 use crate::disk::rows::{ChunkKey, LayerKey, Record, SliceKey, chunk_key, size_and_slice, slice_key, unseal};
 use crate::disk::schema::{BULK, FLEET, LAYERS, MARKS, MERGED, META, VECTOR};
 use crate::errors::LedgerError;
-use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::row::Row;
 use bulkmark_counts::history::vector::{Origin, Vector};
 use bulkmark_counts::history::window::Window;
@@ -59,7 +59,7 @@ impl FleetSnapshot {
             Ok(Some(unseal("meta", name.as_bytes(), row.value())?.to_vec()))
         };
         let Some(row) = text(FLEET)? else { return Ok(None) };
-        let (Fleet { mark, origin, time, bound, .. }, _) = fleet::decode(&row)?;
+        let (Fleet { mark, origin, time, bound, .. }, _) = chain::decode(&row)?;
         let vector = match text(VECTOR)? {
             None => Vector::new(),
             Some(row) => String::from_utf8_lossy(&row)
@@ -200,7 +200,7 @@ impl FleetSnapshot {
             let (key, value) = row?;
             let (client, spool) = key.value();
             read += value.value().len();
-            let known = fleet::decode_mark(client, spool, value.value())?;
+            let known = chain::decode_mark(client, spool, value.value())?;
             self.packer.push(&Entry::Mark { client: client.to_owned(), spool, known });
             self.marks += 1;
             if read >= AT_A_TIME {

@@ -7,7 +7,7 @@
 use crate::disk::bulk;
 use crate::disk::cells::{load_local, load_merged};
 use crate::disk::errors::{Fault, damaged, no_memory};
-use crate::disk::replay::{hold, load_held, replay, replay_limited, replay_updates};
+use crate::disk::replay::{hold, replay, replay_limited, replay_updates};
 use crate::disk::rows::{
     decode_batch_record, decode_last_sent, decode_receipt, decode_spool, decode_waiting, encode_last_sent,
     encode_spool, unseal,
@@ -15,19 +15,18 @@ use crate::disk::rows::{
 use crate::disk::schema::{
     BATCHES, CHECKPOINT, CUT, LAST_SENT, ORIGIN, RECEIPTS, RETRIES, SPOOL, SPOOL_STATE, get_meta, put_meta,
 };
-use crate::disk::{cases, fleet, layers, voices};
+use crate::disk::{cases, chain, held_back, layers, voices};
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::history::vector::{Chain, Mark, Origin, Vector};
 use bulkmark_counts::settings::{Hold, Role, Settings};
 use bulkmark_counts::state::cache::Cache;
 use bulkmark_counts::state::counts::Counts;
 use bulkmark_counts::state::local::Local;
-use bulkmark_counts::state::receipts::{Receipt, Receipts, Reporter};
+use bulkmark_counts::state::receipts::{LastBatch, Receipts, Reporter};
 use bulkmark_counts::state::report::RetryKey;
 use bulkmark_counts::state::retries::Retries;
-use bulkmark_counts::state::roles::State;
+use bulkmark_counts::state::roles::{Site, State};
 use bulkmark_counts::state::server::Server;
-use bulkmark_counts::state::site::Site;
 use bulkmark_counts::state::spool::Spool;
 use bulkmark_counts::state::teller::Teller;
 use bulkmark_counts::state::unheard::Unheard;
@@ -99,7 +98,7 @@ fn load_counts(
     voices::load(txn, &mut counts.voices)?;
     cases::load(txn, &mut counts)?;
     // Before single updates: those of a fleet are in its steps.
-    fleet::load(txn, &mut counts)?;
+    chain::load(txn, &mut counts)?;
     replay_updates(txn, &mut counts.merged, &[origin])?;
     bulk::load_notes(txn, &mut counts, false)?;
     let of_servers = counts.bulk.is_begun() && counts.fleet.mark.version == 0;
@@ -132,7 +131,7 @@ fn load_server(
         uncut.push((id, e));
         Ok(())
     })?;
-    let mut held = load_held(txn, &limited)?;
+    let mut held = held_back::load(txn, &limited)?;
     let untold = mark.version == 0 && limited.iter().next().is_none();
     let peers = &settings.federation.peers;
     // Whether others may know more than there is here.
@@ -184,14 +183,15 @@ fn load_cut(txn: &WriteTransaction) -> Result<(Mark, u64), Fault> {
     Ok((Mark { version, chain: Chain(fields.take()?) }, at))
 }
 
-fn load_receipts(txn: &WriteTransaction) -> Result<Vec<(Reporter, u64, Receipt)>, Fault> {
+fn load_receipts(txn: &WriteTransaction) -> Result<Vec<LastBatch>, Fault> {
     let mut receipts = Vec::new();
     for row in txn.open_table(RECEIPTS)?.range::<(&str, u64)>(..)? {
         let (key, value) = row?;
         let (client, spool) = key.value();
         let row_key = [client.as_bytes(), &spool.to_le_bytes()].concat();
         let (number, receipt) = decode_receipt(unseal("receipts", &row_key, value.value())?)?;
-        receipts.push((Reporter { client: client.to_owned(), spool }, number, receipt));
+        let reporter = Reporter { client: client.to_owned(), spool };
+        receipts.push(LastBatch { reporter, number, receipt });
     }
     Ok(receipts)
 }

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::disk::{commit, open};
     use bulkmark_counts::settings::{Role, Settings};
-    use bulkmark_counts::state::changes::Expired;
+    use bulkmark_counts::state::expired::Expired;
     use bulkmark_counts::state::held::Held;
     use bulkmark_counts::state::receipts::Reporter;
     use bulkmark_types::{FederationKey, Signature};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Opening the ledger's file, for good or to be looked at.
 
+use crate::disk::chain;
 use crate::disk::errors::{Fault, OpenError, damaged};
-use crate::disk::fleet;
 use crate::disk::load::{Loaded, load};
 use crate::disk::rows::SliceKey;
 use crate::disk::schema::{self, FILE_NAME, LOCAL, MERGED};
@@ -71,13 +71,13 @@ pub fn read(
 /// the file itself tells.
 pub(crate) fn open_any(path: &Path, random: [u64; 2]) -> Result<(Loaded, u64), OpenError> {
     let load_any = || {
-        let (db, role, key) = schema::open_any(path)?;
+        let schema::Opened { db, role, key_id } = schema::open_any(path)?;
         let window = Duration::from_secs(window_length(&db)?);
         let mut settings = Settings { window, retention: window.saturating_mul(366), ..Settings::default() };
-        if let Some(keeps) = fleet::keeps(&db)?.filter(|_| role == Role::Site) {
+        if let Some(keeps) = chain::keeps(&db)?.filter(|_| role == Role::Site) {
             keeps.put_into(&mut settings.federation);
         }
-        Ok((load(db, role, &settings, random)?, key))
+        Ok((load(db, role, &settings, random)?, key_id))
     };
     catch_unwind(AssertUnwindSafe(load_any))
         .unwrap_or_else(|_| Err(damaged("its structure is not valid")))

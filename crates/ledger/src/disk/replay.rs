@@ -2,7 +2,6 @@
 //! What came since the last checkpoint: reports of the journal and updates of others, which are added to the cells.
 
 use crate::disk::errors::{Fault, damaged, no_memory};
-use crate::disk::held;
 use crate::disk::rows::{decode_batch, unseal};
 use crate::disk::schema::{JOURNAL, UPDATES};
 use bulkmark_counts::history::fields::Fields;
@@ -62,21 +61,6 @@ pub(crate) fn replay(
         }
     }
     Ok(end)
-}
-
-/// What was held back when the file was written.
-pub(crate) fn load_held(
-    txn: &WriteTransaction,
-    limited: &Limited,
-) -> Result<BTreeMap<Origin, HeldBack>, Fault> {
-    let mut all = BTreeMap::<Origin, HeldBack>::new();
-    for (origin, version, entries) in held::load(txn)? {
-        let capacity = limited.of_any_origin(origin).map(|member| member.capacity);
-        let held = all.entry(origin).or_default();
-        held.version = version;
-        entries.into_iter().for_each(|entry| held.push(entry, capacity));
-    }
-    Ok(all)
 }
 
 /// Holds a report of the journal back that is in no update; of a client whose counts were taken back it is no more.

@@ -129,8 +129,15 @@ pub(crate) fn open_overlay(path: &Path) -> Result<Database, Fault> {
     whole(builder().create_with_backend(Overlay::open(path).map_err(Fault::Io)?)?)
 }
 
+/// A ledger's file, open, with the parameters that it was made with.
+pub(crate) struct Opened {
+    pub(crate) db: Database,
+    pub(crate) role: Role,
+    pub(crate) key_id: u64,
+}
+
 /// Opens a file that is there, whatever its role and key, which are returned. The format must be this program's.
-pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
+pub(crate) fn open_any(path: &Path) -> Result<Opened, Fault> {
     let (directory, name) = place(path)?;
     let db = whole(open_file(directory.file(name, true).map_err(Fault::Io)?)?)?;
     let txn = db.begin_write()?;
@@ -147,9 +154,9 @@ pub(crate) fn open_any(path: &Path) -> Result<(Database, Role, u64), Fault> {
         }
     }
     let role = if text("role")? == Role::Server.to_string() { Role::Server } else { Role::Site };
-    let key = key_id(&txn)?;
+    let key_id = key_id(&txn)?;
     txn.commit()?;
-    Ok((db, role, key))
+    Ok(Opened { db, role, key_id })
 }
 
 /// A database in an empty file, without any rows.

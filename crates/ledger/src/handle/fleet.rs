@@ -2,10 +2,10 @@
 //! What the members of a fleet ask of their ledger: a milter's, and an aggregator's, which is a holder's with a spool that nobody uses.
 
 use super::{Ledger, name};
-use crate::disk::fleet::{self, OldStep};
+use crate::disk::chain::{self, OldStep};
 use crate::disk::fleet_snapshot::FleetSnapshot;
 use crate::errors::LedgerError;
-use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::refusal::StepRefusal;
 use bulkmark_counts::history::step::Step;
 use bulkmark_counts::history::vector::{Chain, Origin};
@@ -14,7 +14,6 @@ use bulkmark_counts::state::fleet::assembly::FleetAssembly;
 use bulkmark_counts::state::fleet::draft::{Batched, Drafted, Terms, draft};
 use bulkmark_counts::state::merged::Applied;
 use std::sync::Arc;
-use tokio::sync::watch;
 
 /// A batch to append to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,28 +26,11 @@ pub struct FleetBatch {
     pub bytes: Vec<u8>,
 }
 
-/// Tells when a fleet's chain moves.
-pub struct FleetMoves(watch::Receiver<FleetMark>);
-
-impl FleetMoves {
-    /// Waits until it stands elsewhere than was known. None when the ledger was closed.
-    pub async fn changed(&mut self) -> Option<FleetMark> {
-        self.0.changed().await.ok()?;
-        Some(*self.0.borrow_and_update())
-    }
-}
-
 impl Ledger {
     /// Where the fleet's chain stands on disk.
     #[must_use]
     pub fn fleet(&self) -> FleetMark {
-        *self.shared.fleet.borrow()
-    }
-
-    /// Tells of every change of [`fleet`](Self::fleet).
-    #[must_use]
-    pub fn fleet_moves(&self) -> FleetMoves {
-        FleetMoves(self.shared.fleet.subscribe())
+        *self.shared.fleet.lock()
     }
 
     /// Applies the step with these bytes, which the log delivered from this place. Cells, marks, and what it settles of the own spool
@@ -137,7 +119,7 @@ impl Ledger {
     /// # Errors
     /// When the disk failed.
     pub fn steps_since(&self, version: u64, limit: usize) -> Result<Vec<OldStep>, LedgerError> {
-        Ok(fleet::steps_since(&*self.disk()?, version, limit)?)
+        Ok(chain::steps_since(&*self.disk()?, version, limit)?)
     }
 
     /// The parts of a snapshot, each small enough for the log, made from what is on disk, beside the writer. It is of the last
@@ -176,7 +158,7 @@ impl Ledger {
         let mark = snapshot.head.mark;
         if !forked
             && mark.version <= self.fleet().version
-            && fleet::knows_step(&*self.disk()?, mark.version, mark.chain)?
+            && chain::knows_step(&*self.disk()?, mark.version, mark.chain)?
         {
             return Ok(Ok(Applied::Known));
         }

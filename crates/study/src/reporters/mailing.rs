@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One mailing, and what was said of it.
 
-use bulkmark_trust::{Case, Heard, Judgement, ReporterId, Settings, Side, Standing, Voice};
+use bulkmark_trust::{Case, Heard, Judgement, Settings, Side, Standing, Voice};
+use bulkmark_types::ReporterId;
 
 /// A message that many get.
 #[derive(Debug)]
@@ -69,5 +70,5 @@ impl Mailing {
 
 /// People are numbered.
 pub(super) const fn id(person: u32) -> ReporterId {
-    (person as u128).to_le_bytes()
+    ReporterId::from_bytes((person as u128).to_le_bytes())
 }

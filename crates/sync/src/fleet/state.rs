@@ -6,7 +6,7 @@ use super::members::{MemberStatus, Members};
 use super::notes::{Among, Notes, uncounted};
 use super::reporters::{ReporterStatus, Reporters};
 use super::word::FleetMailing;
-use crate::bulk::BulkBound;
+use crate::follow_bulk::BulkBound;
 use crate::log::{Batch, Ends, LogError, Place};
 use crate::state::{Flow, Link, Links};
 use bulkmark_counts::{FleetMark, OtherForm};

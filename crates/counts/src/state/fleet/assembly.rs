@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A fleet's snapshot that is coming in.
 
-use crate::history::fleet::FleetMark;
+use crate::history::fleet_mark::FleetMark;
 use crate::history::refusal::StepRefusal;
 use crate::settings::Settings;
 use crate::state::fleet::fold::{Fleet, check_parameters};

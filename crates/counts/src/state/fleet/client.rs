@@ -134,6 +134,7 @@ impl<'a> ClientDraft<'a> {
 mod tests {
     use super::*;
     use crate::settings::Settings;
+    use crate::state::oddity::tests::element;
     use proptest::prelude::*;
     use std::num::NonZeroU32;
 
@@ -199,12 +200,7 @@ mod tests {
     fn beyond_the_quota_nothing_new_is_taken() {
         let (mut layer, calendar) = (Layer::default(), calendar());
         let limits = Limits { influence: 50, quota: 100_000 };
-        let signature = |n: u64| {
-            let half = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            Signature::from_bytes(
-                (u128::from(half) << 64 | u128::from(half.rotate_left(29) ^ n)).to_le_bytes(),
-            )
-        };
+        let signature = |n: u64| Signature::from_bytes(element(n).to_le_bytes());
         for (step, at) in [NOW, NOW, NOW + DAY].into_iter().enumerate() {
             let mut draft = ClientDraft::new(calendar, Some(&layer), 2000).unwrap();
             for n in 0..300 {

@@ -3,7 +3,7 @@
 //! delivers it to everybody, its maker included.
 
 use crate::history::carried::{Carried, why_not};
-use crate::history::fleet::{is_name, origin_of_client};
+use crate::history::fleet_mark::{is_name, origin_of_client};
 use crate::history::spool_mark::{SpoolMark, Taken};
 use crate::history::step::{MAX_STEP, MAX_STEP_CELLS, SpoolMarks, Step, StepHead};
 use crate::history::update::{Part, Scope, Update};
@@ -11,10 +11,10 @@ use crate::history::vector::{Origin, Vector};
 use crate::history::window::Calendar;
 use crate::settings::Settings;
 use crate::state::counts::Counts;
-use crate::state::fleet::bulk::{Reported, counts_before, halve};
 use crate::state::fleet::client::ClientDraft;
 use crate::state::fleet::community::CommunityDraft;
 use crate::state::fleet::fold::Fleet;
+use crate::state::fleet::reported::{Reported, counts_before, halve};
 use crate::state::held::Held;
 use crate::state::limited::Limits;
 use crate::state::merged::MergedCounts;

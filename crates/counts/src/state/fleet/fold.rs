@@ -2,7 +2,7 @@
 //! The fold of a fleet's steps: the merged cells, the vector and the marks change together, one step after the other, in the order
 //! in which the log delivers them. Whatever else is in the stream changes nothing.
 
-use crate::history::fleet::FleetMark;
+use crate::history::fleet_mark::FleetMark;
 use crate::history::refusal::{Refusal, StepRefusal};
 use crate::history::step::{Step, StepHead};
 use crate::history::update::{Scope, Update};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A fleet's counts: the fold of the steps in its log ([`fold`]), which batches are in them ([`marks`]), what of it is kept ([`keeps`]), and
-//! what the next step would be ([`draft`]), with what it tells of bulk (`bulk`). Snapshots are in [`parts`] and [`assembly`].
+//! what the next step would be ([`draft`]), with what it tells of bulk (`reported`). Snapshots are in [`parts`] and [`assembly`].
 
 pub mod assembly;
-mod bulk;
 mod client;
 mod community;
 pub mod draft;
@@ -11,3 +10,4 @@ pub mod fold;
 pub mod keeps;
 pub mod marks;
 pub mod parts;
+mod reported;

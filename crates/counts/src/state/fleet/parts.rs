@@ -5,7 +5,7 @@
 use crate::history::bulk::{MAX_ENTRIES, Section};
 use crate::history::chunks::{MAX_CHUNK_BYTES, MAX_LAYER_BYTES};
 use crate::history::fields::{CutOff, Fields};
-use crate::history::fleet::FleetMark;
+use crate::history::fleet_mark::FleetMark;
 use crate::history::row::Row;
 use crate::history::sealed::{OtherForm, seal, unseal};
 use crate::history::spool_mark::SpoolMark;

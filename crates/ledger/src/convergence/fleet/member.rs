@@ -4,7 +4,7 @@
 use super::super::node::{NOW, Node};
 use super::log::Log;
 use bulkmark_counts::history::carried::Carried;
-use bulkmark_counts::history::fleet::FleetMark;
+use bulkmark_counts::history::fleet_mark::FleetMark;
 use bulkmark_counts::history::refusal::StepRefusal;
 use bulkmark_counts::history::step::{Step, step_head};
 use bulkmark_counts::history::vector::{Chain, Origin};
@@ -217,7 +217,7 @@ impl Member {
 
     /// Makes a snapshot of all that it has, and puts it into the log if that has none that is as new.
     pub(super) fn snapshot(&mut self, log: &mut Log) {
-        self.node.checkpoint(&bulkmark_counts::state::changes::Expired::default());
+        self.node.checkpoint(&bulkmark_counts::state::expired::Expired::default());
         let known = self.snapshot_of(log);
         if known.is_none_or(|known| known.version < self.mark().version) {
             log.snapshot = self.node.fleet_snapshot();

@@ -22,7 +22,7 @@ use super::super::{run_all, seeds};
 use super::member::Member;
 use super::world::{Made, SHARED, World};
 use bulkmark_counts::settings::Role;
-use bulkmark_counts::state::changes::Expired;
+use bulkmark_counts::state::expired::Expired;
 use bulkmark_counts::state::fleet::keeps::Keeps;
 use bulkmark_counts::state::fleet::marks::KnownMark;
 use bulkmark_counts::state::teller::bound_for;

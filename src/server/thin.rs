@@ -5,7 +5,7 @@ use super::access::Access;
 use super::api::{Failure, Service, token};
 use super::clients::Client;
 use super::gate::Refused;
-use super::streaming::{Ended, KEEP_ALIVE, Stream, while_allowed};
+use super::streaming::{Ended, Stream, while_allowed};
 use crate::net::Caller;
 use axum::Extension;
 use axum::body::Body;
@@ -114,15 +114,7 @@ async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: In
                 continue;
             }
         }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        tokio::select! {
-            open = moves.changed() => if !open { return Ok(()) },
-            () = stream.sink.gone() => return Ok(()),
-            () = tokio::time::sleep(left.min(KEEP_ALIVE)) => stream.send(&alive()).await?,
-        }
+        stream.wait(moves.changed(), until, &alive).await?;
     }
     Ok(())
 }

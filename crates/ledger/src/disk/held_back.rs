@@ -6,9 +6,11 @@ use crate::disk::rows::{decode_batch, encode_batch};
 use crate::disk::schema::{get_meta, put_meta};
 use bulkmark_counts::history::fields::Fields;
 use bulkmark_counts::history::vector::Origin;
-use bulkmark_counts::state::changes::JournalEntry;
+use bulkmark_counts::state::limited::Limited;
 use bulkmark_counts::state::server::Server;
+use bulkmark_counts::state::unheard::HeldBack;
 use redb::WriteTransaction;
+use std::collections::BTreeMap;
 
 /// The row of `meta`.
 const HELD: &str = "held";
@@ -30,16 +32,19 @@ pub(crate) fn write(txn: &WriteTransaction, server: &Server) -> Result<(), redb:
     put_meta(txn, HELD, &bytes)
 }
 
-/// What was held back, with the version of the origin's last update that it is not in.
-pub(crate) fn load(txn: &WriteTransaction) -> Result<Vec<(Origin, u64, Vec<JournalEntry>)>, Fault> {
+/// What was held back when the file was written.
+pub(crate) fn load(txn: &WriteTransaction, limited: &Limited) -> Result<BTreeMap<Origin, HeldBack>, Fault> {
     let row = get_meta(txn, HELD)?.unwrap_or_default();
-    let (mut fields, mut all) = (Fields(&row), Vec::new());
+    let (mut fields, mut all) = (Fields(&row), BTreeMap::<Origin, HeldBack>::new());
     while !fields.0.is_empty() {
         let (origin, version, length) = (Origin(fields.u64()?), fields.u64()?, fields.u64()?);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let (entries, rest) =
             fields.0.split_at_checked(length).ok_or_else(|| damaged("what is held back is cut off"))?;
-        all.push((origin, version, decode_batch(entries)?));
+        let capacity = limited.of_any_origin(origin).map(|member| member.capacity);
+        let held = all.entry(origin).or_default();
+        held.version = version;
+        decode_batch(entries)?.into_iter().for_each(|entry| held.push(entry, capacity));
         fields = Fields(rest);
     }
     Ok(all)
