@@ -197,18 +197,13 @@ fn note(names: &mut Vec<String>, more: &mut bool, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bulkmark_signature::{Payloads, near::Near};
+    use bulkmark_signature::near::Near;
     use bulkmark_types::Signature;
 
     fn body(n: u16) -> Signatures {
         let mut bytes = [0; 16];
         bytes[..2].copy_from_slice(&n.to_le_bytes());
-        Signatures {
-            body: Ok(Signature::from_bytes(bytes)),
-            near: Near::default(),
-            payload: Payloads::default(),
-            canary: false,
-        }
+        Signatures { body: Ok(Signature::from_bytes(bytes)), near: Near::default(), canary: false }
     }
 
     fn add(table: &Table, n: u16, count: u32, domain: &str, now: u64) {

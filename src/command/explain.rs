@@ -77,19 +77,7 @@ fn for_people(explanation: &Explanation) -> String {
             if let Some(asked) = explained.seen.asked {
                 let _ = writeln!(text, "  the server counts {asked} in all");
             }
-            if explained.strays > 0 {
-                let _ = writeln!(text, "  of these below new text: {}", explained.strays);
-            }
-            if explained.unsure > 0 {
-                let Explained { unsure, by_sender, .. } = explained;
-                let _ = writeln!(
-                    text,
-                    "  of these perhaps below new text: {unsure}, from this sender: {by_sender}"
-                );
-            }
-            if !explained.counts {
-                text.push_str("  so it does not count\n");
-            }
+            text.push_str(&of_letters(explained));
         }
     };
     kind("body", &explanation.body.iter().collect::<Vec<_>>());
@@ -102,6 +90,22 @@ fn for_people(explanation: &Explanation) -> String {
             "\nWhat is not told of its envelope (--ip, --sender, --recipient, --login, --listener) is not known here; white lists and \
              policies may name it.\n",
         );
+    }
+    text
+}
+
+/// In how many letters it was found, and whether it therefore says nothing.
+fn of_letters(explained: &Explained) -> String {
+    let mut text = String::new();
+    if explained.strays > 0 {
+        let _ = writeln!(text, "  of these below new text: {}", explained.strays);
+    }
+    if explained.unsure > 0 {
+        let Explained { unsure, by_sender, .. } = explained;
+        let _ = writeln!(text, "  of these perhaps below new text: {unsure}, from this sender: {by_sender}");
+    }
+    if !explained.counts {
+        text.push_str("  so it does not count\n");
     }
     text
 }

@@ -24,13 +24,12 @@ impl Letter {
     /// One that says nothing.
     #[cfg(test)]
     pub(super) fn empty() -> Self {
+        use bulkmark_signature::Signatures;
         use bulkmark_signature::near::Near;
-        use bulkmark_signature::{Payloads, Signatures};
         use bulkmark_types::LowInformation;
         let signatures = Signatures {
             body: Err(LowInformation { words: 0, wanted: 8 }),
             near: Near::default(),
-            payload: Payloads::default(),
             canary: false,
         };
         let proven = bulkmark_policy::Proven::default();

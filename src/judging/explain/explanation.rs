@@ -165,6 +165,7 @@ impl Judged {
             all.extend(slots.map(|(slot, said)| slot.passages[said.passage].1));
             let things = signatures.near.things.iter().zip(&judged.things);
             all.extend(things.map(|(&(_, signature), _)| signature));
+            all.extend(signatures.near.payload);
         }
         if rules.is_outbound(envelope) {
             all.iter_mut().for_each(|signature| *signature = outbound(&rules.key, *signature));
@@ -205,8 +206,15 @@ fn explained(
     for (&(thing, signature), &known) in near.things.iter().zip(&of_near.things) {
         all.push(explained(signature, of_thing(thing), known, !known.is_block()));
     }
+    if let Some((signature, known)) = judged.content.signatures.near.payload.zip(of_near.payload) {
+        all.push(explained(signature, OF_PAYLOAD.to_owned(), known, of_near.by_payload));
+    }
     (body, all)
 }
+
+/// What a payload signature is made of.
+const OF_PAYLOAD: &str = "where it wants its readers to turn: the page, number, address or account that is rarest in it; \
+                          it counts where passages agree with it, too";
 
 /// Why a message has no near signatures.
 const NO_NEAR: &str = "it has no near signatures, since it has too little text of its own for them, and a picture, file or \
