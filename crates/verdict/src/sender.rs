@@ -70,7 +70,7 @@ mod tests {
         Known { count: 50, unsure, ..Known::default() }.is_own_block()
     }
 
-    /// What is known to each sender after these letters, where each signature has `shown` that nobody reported.
+    /// What `to` learns after these letters, from a filter that adds `shown` to each count.
     fn told(letters: &[&Sender], to: &Sender, shown: u32) -> Unsure {
         let (key, of) = (FederationKey::public(), Signature::from_bytes([7; 16]));
         let mut ledger = HashMap::new();

@@ -41,7 +41,7 @@ mod tests {
         range.map(|n| constant(n ^ 0xC0_17E7)).collect()
     }
 
-    /// So many own words, below them these of an enclosed message; and a quote of so many.
+    /// A message with so many own words, words of an enclosed message, and quoted words.
     fn content(own: u64, enclosed: u64, quoted: u64) -> Content {
         let own = words(0..own);
         let begin = own.len();
@@ -52,7 +52,7 @@ mod tests {
         Content { words: all, enclosed, quoted: Some(Box::new(quoted)), ..Content::default() }
     }
 
-    /// How many passages are asked for of the quote and of the enclosed message.
+    /// How many passages the quote and the enclosed message have.
     fn passages(own: u64, enclosed: u64, quoted: u64) -> [usize; 2] {
         contexts(&content(own, enclosed, quoted)).map(|hashes| hashes.len())
     }
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(passages(9, 40, 40), [SCHEME.probes; 2]);
     }
 
-    /// Whatever is written above it, and another text is another one.
+    /// Its passages do not depend on the words above it, and another quote has others.
     #[test]
     fn a_quote_is_known_again() {
         let of = |own, from| {

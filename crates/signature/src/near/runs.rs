@@ -108,7 +108,7 @@ mod tests {
     fn new_text_stands_at_the_top_the_bottom_or_between() {
         // The last new passage begins with a new word.
         assert_eq!(of_places(&[0, 10, 20], &[40, 60]), Runs { end: 21, any: 21, around: 40 });
-        // The last word of the first new passage is the first one that is new for certain.
+        // The last word of the first new passage is new, and all words before it may be known.
         assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40]), Runs { end: 29, any: 29, around: 48 });
         assert_eq!(of_places(&[30, 40, 60], &[0, 20, 70, 80]), Runs { end: 0, any: 20, around: 0 });
         let both = of_places(&[0, 5, 9, 60, 70, 80], &[30, 40]);
@@ -124,23 +124,23 @@ mod tests {
         assert_eq!(of_places(&[], &[]), Runs::default());
     }
 
-    /// Such a passage is new for the first words, too, wherever new text stands.
+    /// It contains the first words, so new text at the top makes it new as well.
     #[test]
     fn a_new_passage_that_goes_round_says_nothing() {
         assert_eq!(of_places(&[60, 70, 89], &[0, 20, 40]), Runs::default());
         assert_eq!(of_places(&[60, 70, 88], &[0, 20, 40]).end, 29);
-        // A known one does.
+        // A known one counts: known text stands there.
         assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40, 95]), Runs { end: 0, any: 10, around: 0 });
     }
 
-    /// A message with it would have reported the known one.
+    /// A message with both passages would have reported the known one.
     #[test]
     fn a_probe_behind_a_known_one_says_nothing() {
         let known = [5, 15, 25];
         assert_eq!(runs(&[&[5, 50], &[15, 60], &[25, 70]], &known), Runs::default());
         let before = runs(&[&[50, 5], &[60, 15], &[70, 25]], &known);
         assert_eq!(before, Runs { end: 39, any: 39, around: 63 });
-        // Known ones always tell where known text stands.
+        // Known ones count wherever they stand in their slots.
         assert_eq!(runs(&[&[50, 5], &[60, 15], &[70, 25], &[40, 80]], &[5, 15, 25, 80]).end, 0);
     }
 }
