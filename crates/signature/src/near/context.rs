@@ -47,7 +47,7 @@ mod tests {
         let begin = own.len();
         let words = |from: u64, number: u64| words(from..from + number);
         let all = [own, words(10_000, enclosed)].concat();
-        let enclosed = if enclosed > 0 { vec![begin..all.len()] } else { Vec::new() };
+        let enclosed = (enclosed > 0).then_some(begin..all.len()).into_iter().collect();
         let quoted = Content { words: words(20_000, quoted), ..Content::default() };
         Content { words: all, enclosed, quoted: Some(Box::new(quoted)), ..Content::default() }
     }
