@@ -9,5 +9,6 @@ mod log_floods;
 mod malformed;
 mod people;
 mod policies;
+mod relays;
 mod session;
 mod sources;

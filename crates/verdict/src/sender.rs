@@ -53,3 +53,63 @@ impl Sender {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bulkmark_signature::near::Known;
+    use bulkmark_types::ClientNetwork;
+    use std::collections::HashMap;
+
+    fn sender(domain: Option<&str>, ip: Option<&str>) -> Sender {
+        let network = ip.map(|ip| ClientNetwork::of(ip.parse().unwrap()));
+        Sender(Provenance { network, domain: domain.map(str::to_owned) })
+    }
+
+    fn is_own(unsure: Unsure) -> bool {
+        Known { count: 50, unsure, ..Known::default() }.is_own_block()
+    }
+
+    /// What `to` learns after these letters, from a filter that adds `shown` to each count.
+    fn told(letters: &[&Sender], to: &Sender, shown: u32) -> Unsure {
+        let (key, of) = (FederationKey::public(), Signature::from_bytes([7; 16]));
+        let mut ledger = HashMap::new();
+        for letter in letters {
+            for (signature, times) in letter.report(&key, of) {
+                *ledger.entry(signature).or_insert(shown) += times;
+            }
+        }
+        let asked: Vec<u32> =
+            to.ask(&key, of).map(|asked| ledger.get(&asked).copied().unwrap_or(shown)).collect();
+        assert_eq!(asked.len(), to.questions());
+        to.told(&asked)
+    }
+
+    /// A full filter shows one or two, and three with a partner's share.
+    #[test]
+    fn what_a_full_filter_shows_is_no_letter() {
+        for who in [sender(Some("a.example"), None), sender(None, Some("192.0.2.7"))] {
+            for shown in 0..=3 {
+                assert!(!is_own(told(&[], &who, shown)), "{shown}");
+                assert!(!is_own(told(&[&who], &who, shown)), "one letter and {shown}");
+                assert!(is_own(told(&[&who, &who], &who, shown)), "two letters and {shown}");
+            }
+        }
+        let both = sender(Some("a.example"), Some("192.0.2.7"));
+        assert_eq!(told(&[], &both, 3), Unsure { all: 3, domain: 0, network: 0 });
+        assert_eq!(told(&[&both, &both], &both, 3), Unsure { all: 5, domain: 2, network: 2 });
+    }
+
+    #[test]
+    fn letters_are_of_their_domain_and_network_and_of_everybody() {
+        let here = sender(Some("a.example"), Some("192.0.2.7"));
+        let neighbour = sender(Some("b.example"), Some("192.0.2.8"));
+        let elsewhere = sender(Some("a.example"), Some("198.51.100.7"));
+        let unknown = sender(None, None);
+        let letters = [&here, &neighbour, &elsewhere, &elsewhere, &unknown];
+        assert_eq!(told(&letters, &here, 0), Unsure { all: 5, domain: 3, network: 2 });
+        assert_eq!(told(&letters, &neighbour, 0), Unsure { all: 5, domain: 1, network: 2 });
+        assert_eq!(told(&letters, &elsewhere, 0), Unsure { all: 5, domain: 3, network: 2 });
+        assert_eq!(told(&letters, &unknown, 0), Unsure { all: 5, domain: 0, network: 0 });
+    }
+}

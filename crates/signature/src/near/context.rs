@@ -30,3 +30,63 @@ pub(super) fn contexts(content: &Content) -> [Vec<u64>; 2] {
         slots.into_iter().flatten().map(|passage| passage.hash).collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::near::product::constant;
+    use std::ops::Range;
+
+    fn words(range: Range<u64>) -> Vec<u64> {
+        range.map(|n| constant(n ^ 0xC0_17E7)).collect()
+    }
+
+    /// A message with so many own words, words of an enclosed message, and quoted words.
+    fn content(own: u64, enclosed: u64, quoted: u64) -> Content {
+        let own = words(0..own);
+        let begin = own.len();
+        let words = |from: u64, number: u64| words(from..from + number);
+        let all = [own, words(10_000, enclosed)].concat();
+        let enclosed = (enclosed > 0).then_some(begin..all.len()).into_iter().collect();
+        let quoted = Content { words: words(20_000, quoted), ..Content::default() };
+        Content { words: all, enclosed, quoted: Some(Box::new(quoted)), ..Content::default() }
+    }
+
+    /// How many passages the quote and the enclosed message have.
+    fn passages(own: u64, enclosed: u64, quoted: u64) -> [usize; 2] {
+        contexts(&content(own, enclosed, quoted)).map(|hashes| hashes.len())
+    }
+
+    #[test]
+    fn few_own_words_have_contexts() {
+        let probes = SCHEME.probes;
+        assert_eq!(passages(10, 0, 40), [probes, 0]);
+        assert_eq!(passages(10, 40, 0), [0, probes]);
+        assert_eq!(passages(10, 40, 40), [probes, probes]);
+        let few = FEW_OWN as u64;
+        assert_eq!(passages(few, 1_000, 40), [probes, probes], "enclosed words are not own");
+        assert_eq!(passages(few + 1, 1_000, 40), [0, 0]);
+        assert_eq!(contexts(&Content::default()), [const { Vec::new() }; 2]);
+    }
+
+    #[test]
+    fn too_few_words_are_no_context() {
+        assert_eq!(passages(10, 8, 8), [0, 0]);
+        assert_eq!(passages(10, 9, 9), [SCHEME.probes; 2]);
+        // Then the enclosed message is the message.
+        assert_eq!(passages(8, 40, 40), [SCHEME.probes, 0]);
+        assert_eq!(passages(9, 40, 40), [SCHEME.probes; 2]);
+    }
+
+    /// Its passages do not depend on the words above it, and another quote has others.
+    #[test]
+    fn a_quote_is_known_again() {
+        let of = |own, from| {
+            let mut content = content(own, 0, 0);
+            content.quoted = Some(Box::new(Content { words: words(from..from + 60), ..Content::default() }));
+            contexts(&content)[0].clone()
+        };
+        assert_eq!(of(10, 500), of(300, 500));
+        assert!(of(10, 500).iter().all(|hash| !of(10, 600).contains(hash)));
+    }
+}

@@ -181,3 +181,28 @@ fn said(slot: &Slot, seen: &Seen) -> Said {
     let count = if counts.is_some() { same.fold(0, u32::saturating_add) } else { of.count };
     Said { passage, known: of, count, counts: counts.is_some() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::near::sample::Passage;
+    use bulkmark_types::Signature;
+
+    /// Each message reports one of them, so the slot has seen them all.
+    #[test]
+    fn a_slot_counts_the_messages_of_all_its_passages() {
+        let signatures = [1, 2, 3].map(|number| Signature::from_bytes([number; 16]));
+        let passages = signatures.iter().zip(0..);
+        let passages =
+            passages.map(|(&signature, at)| (Passage { hash: at as u64, at }, signature)).collect();
+        let slot = Slot { passages, goes_round: false };
+        let mut seen = Seen::default();
+        seen.add(&signatures, &[5, 12, 10]);
+        let all = said(&slot, &seen);
+        assert_eq!((all.passage, all.known.count, all.count, all.counts), (1, 12, 27, true));
+        // A block is left out.
+        seen.add_strays(&signatures[1..2], &[2]);
+        let all = said(&slot, &seen);
+        assert_eq!((all.passage, all.known.count, all.count, all.counts), (2, 10, 15, true));
+    }
+}

@@ -146,3 +146,94 @@ impl Near {
         slots().filter_map(instead).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::near::sample::Passage;
+
+    fn signature(number: u8) -> Signature {
+        Signature::from_bytes([number; 16])
+    }
+
+    /// A message of 200 words with one passage in each slot, the head's first.
+    fn message(places: &[u8]) -> Near {
+        let slot = |&at: &u8| Slot {
+            passages: vec![(Passage { hash: u64::from(at), at: usize::from(at) }, signature(at))],
+            goes_round: at > 188,
+        };
+        Near { slots: places.iter().map(slot).collect(), words: 200, ..Near::default() }
+    }
+
+    fn seen(numbers: &[u8]) -> Seen {
+        let mut seen = Seen::default();
+        seen.add(&numbers.iter().map(|&number| signature(number)).collect::<Vec<_>>(), &[1; 9]);
+        seen
+    }
+
+    #[test]
+    fn sixty_new_words_at_an_end_are_a_letter_whoever_sends_them() {
+        let known = seen(&[100, 110]);
+        assert_eq!(message(&[8, 30, 59, 100, 110]).letter(&known), Some(Letter::Certain));
+        assert_eq!(message(&[8, 30, 58, 100, 110]).letter(&known), Some(Letter::Unsure));
+        // Below, the count begins with the last word of the first new passage.
+        let known = seen(&[8, 100]);
+        assert_eq!(message(&[8, 100, 129, 150, 180]).letter(&known), Some(Letter::Certain));
+        assert_eq!(message(&[8, 100, 130, 150, 180]).letter(&known), Some(Letter::Unsure));
+    }
+
+    #[test]
+    fn twenty_new_words_anywhere_may_be_a_letter() {
+        let known = seen(&[8, 40, 120]);
+        assert_eq!(message(&[8, 40, 60, 70, 90, 120]).letter(&known), Some(Letter::Unsure));
+        assert_eq!(message(&[8, 40, 60, 70, 89, 120]).letter(&known), None);
+        // In the middle it is never certain.
+        assert_eq!(message(&[8, 22, 60, 70, 140, 150]).letter(&seen(&[8, 22, 150])), Some(Letter::Unsure));
+    }
+
+    #[test]
+    fn a_new_head_above_all_that_is_known_may_be_a_letter() {
+        assert_eq!(message(&[8, 30, 100]).letter(&seen(&[30, 100])), Some(Letter::Unsure));
+        assert_eq!(message(&[8, 30, 100, 150]).letter(&seen(&[30, 150])), None, "another one is new below");
+        assert_eq!(message(&[8, 30, 100, 195]).letter(&seen(&[30, 100])), Some(Letter::Unsure), "round");
+        assert_eq!(message(&[8, 30, 100]).letter(&seen(&[8, 30])), None, "the head is known");
+        assert_eq!(message(&[8, 30, 100]).letter(&seen(&[8, 30, 100])), None, "nothing is new");
+    }
+
+    #[test]
+    fn known_words_with_a_text_that_was_never_seen_may_be_an_answer() {
+        let answer = |contexts: &[&[u8]]| Near {
+            contexts: contexts
+                .iter()
+                .map(|all| all.iter().map(|&number| signature(number)).collect())
+                .collect(),
+            ..message(&[8, 30, 100])
+        };
+        let known = [8, 30, 100, 202];
+        assert_eq!(answer(&[&[201, 203]]).letter(&seen(&known)), Some(Letter::Unsure));
+        assert_eq!(
+            answer(&[&[201, 202]]).letter(&seen(&known)),
+            None,
+            "a copy may have reported another passage"
+        );
+        assert_eq!(
+            answer(&[&[202], &[203]]).letter(&seen(&known)),
+            Some(Letter::Unsure),
+            "one of two is new"
+        );
+        assert_eq!(answer(&[]).letter(&seen(&known)), None, "without a context");
+    }
+
+    /// It reports all known passages.
+    #[test]
+    fn a_letter_reports_what_stands_with_it() {
+        let signatures = |numbers: &[u8]| numbers.iter().map(|&number| signature(number)).collect::<Vec<_>>();
+        let known = seen(&[100, 110]);
+        let certain = message(&[8, 30, 59, 100, 110]).afterwards(&known);
+        assert_eq!((certain.strays, certain.unsure), (signatures(&[100, 110]), Vec::new()));
+        let unsure = message(&[8, 30, 58, 100, 110]).afterwards(&known);
+        assert_eq!((unsure.strays, unsure.unsure), (Vec::new(), signatures(&[100, 110])));
+        let copy = message(&[8, 100, 110]).afterwards(&seen(&[8, 100, 110]));
+        assert_eq!(copy, Afterwards::default());
+    }
+}

@@ -70,3 +70,77 @@ impl Near {
         runs
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::near::sample::Passage;
+    use crate::near::slots::Slot;
+    use bulkmark_types::Signature;
+
+    /// A passage that begins at this word.
+    fn at(at: u8) -> (Passage, Signature) {
+        (Passage { hash: u64::from(at), at: usize::from(at) }, Signature::from_bytes([at; 16]))
+    }
+
+    /// The new text of a message of 100 words with these slots, where these places were seen before.
+    fn runs(slots: &[&[u8]], known: &[u8]) -> Runs {
+        let slot = |places: &&[u8]| Slot {
+            passages: places.iter().map(|&place| at(place)).collect(),
+            goes_round: false,
+        };
+        let near = Near { slots: slots.iter().map(slot).collect(), words: 100, ..Near::default() };
+        let mut seen = Seen::default();
+        for &place in known {
+            seen.add(&[at(place).1], &[1]);
+        }
+        near.runs(&seen)
+    }
+
+    /// The same where each slot has one passage.
+    fn of_places(new: &[u8], known: &[u8]) -> Runs {
+        let slots: Vec<[u8; 1]> = new.iter().chain(known).map(|&place| [place]).collect();
+        let slots: Vec<&[u8]> = slots.iter().map(|slot| &slot[..]).collect();
+        runs(&slots, known)
+    }
+
+    #[test]
+    fn new_text_stands_at_the_top_the_bottom_or_between() {
+        // The last new passage begins with a new word.
+        assert_eq!(of_places(&[0, 10, 20], &[40, 60]), Runs { end: 21, any: 21, around: 40 });
+        // The last word of the first new passage is new, and all words before it may be known.
+        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40]), Runs { end: 29, any: 29, around: 48 });
+        assert_eq!(of_places(&[30, 40, 60], &[0, 20, 70, 80]), Runs { end: 0, any: 20, around: 0 });
+        let both = of_places(&[0, 5, 9, 60, 70, 80], &[30, 40]);
+        assert_eq!(both, Runs { end: 29, any: 29, around: 30 + 48 });
+        assert_eq!(of_places(&[0, 30, 70], &[]), Runs { end: 71, any: 71, around: 100 });
+    }
+
+    #[test]
+    fn two_new_passages_in_a_row_are_no_new_text() {
+        assert_eq!(of_places(&[0, 20, 50, 60, 80, 85], &[30, 40, 70]), Runs::default());
+        assert_eq!(of_places(&[0, 20], &[]), Runs::default());
+        assert_eq!(of_places(&[], &[0, 20, 40]), Runs::default());
+        assert_eq!(of_places(&[], &[]), Runs::default());
+    }
+
+    /// It contains the first words, so new text at the top makes it new as well.
+    #[test]
+    fn a_new_passage_that_goes_round_says_nothing() {
+        assert_eq!(of_places(&[60, 70, 89], &[0, 20, 40]), Runs::default());
+        assert_eq!(of_places(&[60, 70, 88], &[0, 20, 40]).end, 29);
+        // A known one counts: known text stands there.
+        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40, 95]), Runs { end: 0, any: 10, around: 0 });
+    }
+
+    /// A message with both passages would have reported the known one.
+    #[test]
+    fn a_probe_behind_a_known_one_says_nothing() {
+        let known = [5, 15, 25];
+        assert_eq!(runs(&[&[5, 50], &[15, 60], &[25, 70]], &known), Runs::default());
+        let before = runs(&[&[50, 5], &[60, 15], &[70, 25]], &known);
+        assert_eq!(before, Runs { end: 39, any: 39, around: 63 });
+        // Known ones count wherever they stand in their slots.
+        assert_eq!(runs(&[&[50, 5], &[60, 15], &[70, 25], &[40, 80]], &[5, 15, 25, 80]).end, 0);
+    }
+}

@@ -4,15 +4,21 @@
 
 use crate::memory::Ledger;
 use bulkmark_samples::prose::Prose;
+use bulkmark_types::{ClientNetwork, Provenance};
 
 /// The count from which on mail is refused.
-const BULK: u32 = 20;
+pub(crate) const BULK: u32 = 20;
 
 /// Keys under which everything is tried: each chooses other passages.
-const KEYS: std::ops::Range<u8> = 0..4;
+pub(crate) const KEYS: std::ops::Range<u8> = 0..4;
 
-fn message(text: &str) -> Vec<u8> {
+pub(crate) fn message(text: &str) -> Vec<u8> {
     format!("Subject: x\n\n{text}").into_bytes()
+}
+
+/// The company's mail server.
+fn company() -> Provenance {
+    Provenance { network: Some(ClientNetwork::of([192, 0, 2, 7].into())), domain: None }
 }
 
 /// How many of a hundred letters of so many words above the block are bulk, with all keys.
@@ -22,12 +28,13 @@ fn bulk_letters(own: usize, block: &str, before: impl Fn(&mut Ledger)) -> usize 
         let mut ledger = Ledger::under(key);
         before(&mut ledger);
         let mut writer = Prose::new(own as u64 ^ 0x1E77);
-        bulk += (0..100).filter(|_| ledger.see(&message(&(writer.text(own) + "\n" + block))) >= BULK).count();
+        let mut letter = || message(&(writer.text(own) + "\n" + block));
+        bulk += (0..100).filter(|_| ledger.see_from(&company(), &letter()) >= BULK).count();
     }
     bulk
 }
 
-fn disclaimer() -> String {
+pub(crate) fn disclaimer() -> String {
     Prose::new(7).text(120)
 }
 
@@ -91,7 +98,7 @@ fn a_mailing_reaches_the_threshold_above_a_known_block() {
         let mut ledger = Ledger::under(key);
         let mut writer = Prose::new(13);
         for _ in 0..60 {
-            ledger.see(&message(&(writer.text(40) + "\n" + &disclaimer())));
+            ledger.see_from(&company(), &message(&(writer.text(40) + "\n" + &disclaimer())));
         }
         let counts: Vec<u32> = (0..40)
             .map(|_| {

@@ -3,5 +3,6 @@
 
 mod letters;
 mod memory;
+mod origins;
 mod passages;
 mod pictures;

@@ -4,7 +4,7 @@
 use bulkmark_mail::RawMessage;
 use bulkmark_policy::Counts;
 use bulkmark_signature::{Settings, signatures};
-use bulkmark_types::{FederationKey, Signature};
+use bulkmark_types::{FederationKey, Provenance, Signature};
 use bulkmark_verdict::{Inquiry, Mode, Question};
 use std::collections::HashMap;
 
@@ -32,15 +32,23 @@ impl Ledger {
         self.report(raw, 1).near.unwrap_or(0)
     }
 
+    /// The same for a message from this sender.
+    pub(crate) fn see_from(&mut self, sender: &Provenance, raw: &[u8]) -> u32 {
+        self.count(raw, 1, sender.clone()).near.unwrap_or(0)
+    }
+
     /// Counts a message to so many recipients.
     pub(crate) fn report(&mut self, raw: &[u8], recipients: u32) -> Counts {
+        self.count(raw, recipients, Provenance::default())
+    }
+
+    fn count(&mut self, raw: &[u8], recipients: u32, sender: Provenance) -> Counts {
         let signatures = signatures(&RawMessage::from_bytes(raw).unwrap(), &self.key, &Settings::default());
-        let mut inquiry = Inquiry::new(&signatures, &self.key, Mode::Report(recipients));
-        while let Some(Question { reported, once, asked, times, .. }) = inquiry.ask() {
-            for (signatures, times) in [(&reported, times), (&once, 1)] {
-                for signature in signatures {
-                    *self.counts.entry(*signature).or_default() += times;
-                }
+        let mut inquiry = Inquiry::new(&signatures, &self.key, Mode::Report(recipients)).sent_by(sender);
+        while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
+            let all = reported.iter().map(|&signature| (signature, times));
+            for (signature, times) in all.chain(once.iter().map(|&signature| (signature, 1))).chain(also) {
+                *self.counts.entry(signature).or_default() += times;
             }
             let count = |signature| self.counts.get(signature).copied().unwrap_or(0);
             inquiry.answer(&[&reported, &once, &asked].into_iter().flatten().map(count).collect::<Vec<_>>());
