@@ -5,6 +5,7 @@ use crate::history::carried::Carried;
 use crate::history::refusal::{Refusal, StepRefusal};
 use crate::history::step::Step;
 use crate::history::update::Update;
+use crate::history::vector::Origin;
 use crate::history::window::Calendar;
 use crate::settings::Settings;
 use crate::state::counts::Counts;
@@ -61,6 +62,7 @@ impl Cache {
     /// # Errors
     /// See [`Counts::adopt`].
     pub fn adopt(&mut self, snapshot: MergedCounts, forked: bool) -> Result<(), Refusal> {
+        let before = self.counts.merged.vector().clone();
         if forked {
             self.counts.replace(snapshot);
         } else {
@@ -69,7 +71,21 @@ impl Cache {
         // All counts are held now, those of bulk with them.
         self.forget_bulk();
         self.settle();
+        if forked {
+            // The vectors do not always tell which origin forked. If it was another that moved, its update comes all the same.
+            let now = self.counts.merged.vector().clone();
+            self.drop_forgotten(|origin| now.get(origin) != before.get(origin));
+        }
         Ok(())
+    }
+
+    /// Lets go of batches that were counted by origins that `forgot` them. Their receipts name versions of a history that ended, which
+    /// its successor may reach late or never; until then the reports would count here, and all later batches would stay behind them.
+    pub(crate) fn drop_forgotten(&mut self, forgot: impl Fn(Origin) -> bool) {
+        let before = self.spool.first();
+        let dropped = self.spool.drop_forgotten(forgot);
+        self.counts.changes.spool.settled |= self.spool.first() != before;
+        self.counts.changes.spool.batches.extend(dropped);
     }
 
     pub(crate) fn settle(&mut self) {

@@ -3,12 +3,15 @@
 
 use super::node::{NOW, Node};
 use super::world::signature;
+use bulkmark_counts::history::bulk::BulkMark;
 use bulkmark_counts::history::refusal::Refusal;
 use bulkmark_counts::history::vector::{Origin, Vector};
-use bulkmark_counts::settings::{Federation, Role, Settings};
+use bulkmark_counts::settings::{Federation, Hold, Role, Settings};
 use bulkmark_counts::state::expired::Expired;
-use bulkmark_counts::state::receipts::{MAX_SPOOLS, Reporter};
+use bulkmark_counts::state::receipts::{MAX_SPOOLS, Receipt, Reporter};
+use bulkmark_counts::state::report::Report;
 use bulkmark_counts::state::server::NotCounted;
+use bulkmark_counts::state::thin::BulkAssembly;
 use std::num::NonZeroU32;
 
 fn settings() -> Settings {
@@ -96,6 +99,78 @@ fn a_milter_follows_a_server_that_forgot() {
     count(&mut server, 2, 2);
     pull(&server, &mut milter);
     assert_eq!([0, 1, 2].map(|n| milter.view().count(signature(n), NOW)), [1, 0, 1]);
+}
+
+/// A milter of a server that is put back to an old copy: the milter got the receipt of a batch, and not the update with it. Returns both,
+/// and the number of that update.
+fn forgetting(hold: Hold, follow: impl Fn(&Node, &mut Node)) -> (Node, Node, u64) {
+    let mut server = node(Role::Server, 1);
+    let federation = Federation { hold, ..Federation::default() };
+    let mut milter = Node::new("milter".to_owned(), Role::Cache, Settings { federation, ..settings() }, 3);
+    count(&mut server, 1, 0);
+    let copy = server.copy();
+    count(&mut server, 2, 1);
+    follow(&server, &mut milter);
+    let receipt = send(&mut milter, &mut server, 2);
+    assert_eq!((receipt.version, milter.view().count(signature(2), NOW)), (3, 1));
+    server.restart(Some(&copy));
+    (server, milter, receipt.version)
+}
+
+/// A milter reports a signature to a server, and gets the receipt.
+fn send(milter: &mut Node, server: &mut Node, reported: usize) -> Receipt {
+    let report = Report { signatures: vec![signature(reported)], times: 1, now: NOW, ..Report::default() };
+    milter.state().report(&report).unwrap();
+    let (spool, batch) = milter.state().cache().unwrap().next_batch("one", true).unwrap();
+    let reporter = Reporter { client: "milter".to_owned(), spool };
+    let taken = server.state().server().unwrap();
+    let receipt = taken.take_batch(reporter, batch.number, &batch.reports, None, NOW, Origin(0)).unwrap();
+    server.commit();
+    milter.state().cache().unwrap().acknowledge("one", batch.number, receipt);
+    milter.commit();
+    receipt
+}
+
+fn waiting(milter: &Node) -> (usize, u32) {
+    (milter.view().spool().unwrap().held(), milter.view().count(signature(2), NOW))
+}
+
+/// The restored server may reach the version of a lost receipt late or never. The milter must not wait for it: all later reports would
+/// stay in the spool, too.
+#[test]
+fn a_forgotten_batch_leaves_the_spool() {
+    let (mut server, mut milter, lost) = forgetting(Hold::All, pull);
+    milter.adopt(server.snapshot(&Vector::new()), true).unwrap();
+    milter.commit();
+    assert_eq!(waiting(&milter), (0, 0));
+    let receipt = send(&mut milter, &mut server, 3);
+    assert!(receipt.version < lost, "the server counts on from its copy");
+    server.checkpoint(&Expired::default());
+    pull(&server, &mut milter);
+    milter.restart(None);
+    assert_eq!((waiting(&milter), milter.view().count(signature(3), NOW)), ((0, 0), 1));
+}
+
+/// The same in a milter that holds bulk. A list of another name may be of another server, and says nothing of the first.
+#[test]
+fn a_forgotten_batch_leaves_the_spool_of_a_milter_with_bulk() {
+    let bulk = |server: &Node, list, version| {
+        let (origin, _) = server.view().vector().iter().next().unwrap();
+        let mark = BulkMark { list, number: version, hash: version, bound: 10 };
+        BulkAssembly::new(&settings(), mark, vec![(origin, version)])
+    };
+    let adopt = |milter: &mut Node, list| {
+        milter.state().cache().unwrap().adopt_bulk(list);
+        milter.commit();
+    };
+    let follow = |server: &Node, milter: &mut Node| adopt(milter, bulk(server, 7, 2));
+    let (server, mut milter, _) = forgetting(Hold::Bulk, follow);
+    for (list, version, left) in [(8, 1, (1, 1)), (8, 2, (1, 1)), (8, 1, (0, 0))] {
+        adopt(&mut milter, bulk(&server, list, version));
+        assert_eq!(waiting(&milter), left);
+        milter.restart(None);
+        assert_eq!(waiting(&milter), left);
+    }
 }
 
 /// A server has a report that is in no update, and is killed. While it waits for its peer, which may know more, it hears of others'

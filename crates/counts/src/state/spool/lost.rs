@@ -2,7 +2,7 @@
 //! What is let go of although nobody will ever say whether it was counted.
 
 use super::{DROPPED, Spool, Waiting};
-use crate::history::vector::Vector;
+use crate::history::vector::{Origin, Vector};
 use crate::state::inherited::{Inherited, LastSent};
 use std::ops::Range;
 
@@ -21,6 +21,20 @@ impl Spool {
     /// Lets go of the reports of a batch of this server, as if they were in the merged counts. False when it has none.
     pub fn drop_batch(&mut self, upstream: &str, number: u64) -> bool {
         let dropped = self.mark(upstream, number, DROPPED);
+        self.settle(&Vector::new());
+        dropped
+    }
+
+    /// Lets go of the reports of batches whose receipts name origins that `forgot` them: no update will ever show these. Call it once the
+    /// batches that the merged counts do show are settled. Returns the batches' numbers.
+    pub fn drop_forgotten(&mut self, forgot: impl Fn(Origin) -> bool) -> Vec<u64> {
+        let mut dropped = Vec::new();
+        for batch in self.batches.iter_mut().filter(|batch| !batch.included) {
+            if batch.receipt.is_some_and(|receipt| forgot(receipt.origin)) {
+                batch.receipt = Some(DROPPED);
+                dropped.push(batch.number);
+            }
+        }
         self.settle(&Vector::new());
         dropped
     }
