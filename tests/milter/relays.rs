@@ -66,11 +66,11 @@ fn a_relay_in_exempt_networks_stays_exempt() {
     let daemon = site.start();
     let outside = received("198.51.100.7", "gateway.test");
     let exempt = "exempt; reason=network; host=mx.test";
-    let (answer, client) = send(&daemon, "4A", "192.0.2.8", &[outside.clone()]);
+    let (answer, client) = send(&daemon, "4A", "192.0.2.8", std::slice::from_ref(&outside));
     assert_eq!((&*answer.verdict(), &*client), (exempt, "relay.example.org[192.0.2.8]"));
     // So is a client behind a relay, if the relay names it and not somebody else.
     let known = received("203.0.113.5", "gateway.test");
-    let (answer, client) = send(&daemon, "4B", "2001:db8::7", &[known.clone()]);
+    let (answer, client) = send(&daemon, "4B", "2001:db8::7", std::slice::from_ref(&known));
     assert_eq!((&*answer.verdict(), &*client), (exempt, "unknown[203.0.113.5]"));
     let (answer, _) = send(&daemon, "4C", "2001:db8::7", &[outside, known]);
     assert_eq!(answer.verdict(), "clean; body=1; threshold=20; host=mx.test");
