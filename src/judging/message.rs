@@ -134,7 +134,10 @@ impl Message {
         if self.is_relayed && name.eq_ignore_ascii_case(b"received") {
             self.pass_relay(value);
         }
-        self.content_begins();
+        // For whom it is judged depends on the client.
+        if !self.is_relayed {
+            self.content_begins();
+        }
         if name.eq_ignore_ascii_case(self.rules.header.as_str().as_bytes()) {
             self.forged += 1;
             if self.forged > MAX_FORGED {
@@ -155,9 +158,13 @@ impl Message {
         self.collect(|raw| raw.header(name, exact));
     }
 
-    /// A mail server of one's own wrote this Received field: the message comes from the client that it tells.
+    /// A mail server of one's own wrote this Received field: the message comes from the client that it tells, or, if that is such a server
+    /// as well or a filter beside it, from the one of the next field.
     fn pass_relay(&mut self, value: &[u8]) {
         let Received { client, helo, .. } = Received::of(&String::from_utf8_lossy(value));
+        if client.is_some_and(|ip| ip.is_loopback()) {
+            return;
+        }
         self.is_relayed = self.rules.is_relay(client);
         if client.is_none() {
             return;

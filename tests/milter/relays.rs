@@ -41,6 +41,11 @@ fn the_first_client_that_is_no_relay_sent_it() {
     assert_eq!(of("4A", "192.0.2.8", &[outside.clone(), forged.clone()]), "unknown[203.0.113.5]");
     assert_eq!(of("4B", "192.0.2.8", &[from_relay, outside.clone(), forged.clone()]), "unknown[203.0.113.5]");
     assert_eq!(of("4C", "2001:db8::9", &[outside.clone(), forged.clone()]), "unknown[203.0.113.5]");
+    // A filter on the relay gave it back.
+    let filter = received("127.0.0.1", "gateway.test");
+    let of_filter = &[filter.clone(), outside.clone(), forged.clone()];
+    assert_eq!(of("4I", "192.0.2.8", of_filter), "unknown[203.0.113.5]");
+    assert_eq!(of("4J", "192.0.2.8", &[filter]), "relay.example.org[192.0.2.8]");
     // A forged field that names a relay ends the search, too.
     let relay = received("192.0.2.8", "gateway.test");
     assert_eq!(

@@ -5,7 +5,7 @@
 
 use bulkmark_policy::Weight;
 use bulkmark_signature::Signatures;
-use bulkmark_signature::near::Seen;
+use bulkmark_signature::near::{Seen, Unsure};
 use bulkmark_types::{FederationKey, Signature, nomination, revocation};
 
 /// What people say of one message. Ask for the weights of [`nominations`](Self::nominations), then of
@@ -78,6 +78,8 @@ impl<'a> Hearing<'a> {
         let mut seen = Seen::default();
         for &(of, _, weight) in &self.said {
             seen.add(&[of], &[weight]);
+            // People say it of copies as of letters: who sent them does not matter.
+            seen.add_unsure(of, Unsure { all: weight, ..Unsure::default() });
             if counted.known(of).is_block() {
                 // As many messages with new text above it as make it a block.
                 seen.add_strays(&[of], &[weight.max(2)]);

@@ -94,7 +94,7 @@ impl<'a> Inquiry<'a> {
             mode,
             step,
             open: Open::default(),
-            seen: Seen::default(),
+            seen: Seen::of_sender(true),
             body: None,
             near: None,
             reported: 0,
@@ -124,6 +124,7 @@ impl<'a> Inquiry<'a> {
     /// The same for a message that these sent: it is also asked whether they send what it is like with ever other text.
     #[must_use]
     pub fn sent_by(mut self, provenance: Provenance) -> Self {
+        self.seen = Seen::of_sender(provenance.whose().next().is_none());
         self.sender = Sender(provenance);
         self
     }

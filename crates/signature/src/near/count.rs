@@ -107,7 +107,7 @@ impl Near {
         let is_part = || 10 * covered < COVERED * informative.len() || self.is_mostly_new(seen);
         let bound = if all().max() <= Some(ALIKE) {
             None
-        } else if letter == Some(Letter::Certain) {
+        } else if letter == Some(Letter::Certain) || letter.is_some() && seen.is_anonymous() {
             Some(Bound::Letter)
         } else if count <= ALIKE {
             Some(if third(all()) > ALIKE { Bound::Block } else { Bound::Part })
@@ -129,6 +129,7 @@ impl Near {
             && !is_common
             && !payload.is_own_block()
             && !self.is_mostly_new(seen)
+            && !seen.is_anonymous()
             && self.letter(seen) != Some(Letter::Certain);
         if says { payload.count } else { 0 }
     }

@@ -62,32 +62,46 @@ impl Known {
 
 /// What is known of signatures from before this message.
 #[derive(Debug, Default)]
-pub struct Seen(HashMap<Signature, Known>);
+pub struct Seen {
+    known: HashMap<Signature, Known>,
+    /// Whether it is not known who sent this message.
+    is_anonymous: bool,
+}
 
 impl Seen {
+    /// Nothing is known yet; nor who sent this message, if it is anonymous. Its sender cannot tell a copy from a letter then.
+    #[must_use]
+    pub fn of_sender(is_anonymous: bool) -> Self {
+        Self { known: HashMap::new(), is_anonymous }
+    }
+
+    pub(super) const fn is_anonymous(&self) -> bool {
+        self.is_anonymous
+    }
+
     /// These were seen so many times each.
     pub fn add(&mut self, signatures: &[Signature], counts: &[u32]) {
         for (signature, &count) in signatures.iter().zip(counts) {
-            self.0.entry(*signature).or_default().count = count;
+            self.known.entry(*signature).or_default().count = count;
         }
     }
 
     /// The [strays](super::stray) of these were seen so many times each.
     pub fn add_strays(&mut self, of: &[Signature], counts: &[u32]) {
         for (signature, &count) in of.iter().zip(counts) {
-            self.0.entry(*signature).or_default().strays = count;
+            self.known.entry(*signature).or_default().strays = count;
         }
     }
 
     /// This one was seen in so many messages that may have been letters.
     pub fn add_unsure(&mut self, of: Signature, unsure: Unsure) {
-        self.0.entry(of).or_default().unsure = unsure;
+        self.known.entry(of).or_default().unsure = unsure;
     }
 
     /// What is known of it; what was not asked for was never seen.
     #[must_use]
     pub fn known(&self, signature: Signature) -> Known {
-        self.0.get(&signature).copied().unwrap_or_default()
+        self.known.get(&signature).copied().unwrap_or_default()
     }
 
     /// Whether it was seen at all.

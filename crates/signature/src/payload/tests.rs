@@ -2,17 +2,19 @@
 //! Payload of whole messages.
 
 use super::Payload;
-use crate::{Settings, signatures};
+use crate::near;
 use bulkmark_mail::RawMessage;
 use bulkmark_types::{FederationKey, Kind, Signature};
 use proptest::prelude::*;
 
 const NUMBER: &str = "+44 20 7946 0958";
 
-/// The payload signature of a message.
+/// The payload signature of a message, however little text it has.
 fn payload(raw: &[u8]) -> Option<Signature> {
-    let raw = RawMessage::from_bytes(raw).unwrap();
-    signatures(&raw, &FederationKey::public(), &Settings::default()).near.payload
+    let (raw, key) = (RawMessage::from_bytes(raw).unwrap(), FederationKey::public());
+    let mut reader = near::reader(&key, false).with_payload();
+    raw.visit(&mut reader);
+    near::finish(reader, &key).1.finish(&key, &raw.correspondents())
 }
 
 fn of(kind: Payload, content: &str) -> Signature {
