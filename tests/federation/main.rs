@@ -7,6 +7,7 @@ mod bombs;
 mod capacity;
 mod clock;
 mod exactness;
+mod forgotten;
 mod guide;
 mod heal;
 mod hostile;

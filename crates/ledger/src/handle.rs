@@ -188,6 +188,23 @@ impl Ledger {
         self.ask_cache(move |cache| cache.drop_batch(&upstream, number)).await
     }
 
+    /// The batches that this upstream server counted and whose update is yet to come, by number.
+    ///
+    /// # Errors
+    /// When the ledger is not available.
+    pub async fn expected(&self, upstream: String) -> Result<Vec<u64>, LedgerError> {
+        self.look(move |state| state.spool().map_or_else(Vec::new, |spool| spool.expected(&upstream))).await
+    }
+
+    /// Lets go of those of these `expected` batches that their server forgot, because it was restored from an old copy: it says that it is
+    /// at `vector`, and did so after it had given their receipts.
+    ///
+    /// # Errors
+    /// When that could not be written down.
+    pub async fn drop_forgotten(&self, expected: Vec<u64>, vector: Vector) -> Result<(), LedgerError> {
+        self.ask_cache(move |cache| cache.drop_forgotten(&expected, &vector)).await
+    }
+
     /// Begins a spool of another number, for this upstream server knows later batches of the one of this number: the ledger
     /// was restored from an old copy, and its numbers were used already. What was in it when it was opened may have been
     /// counted, and is dropped. Returns the number of reports that were; none, and nothing begins, where the batch was for a fleet whose

@@ -148,6 +148,8 @@ async fn follow_once(
             return follow_bulk::follow_once(ledger, settings, (remote, links), bound(), answers).await;
         }
     };
+    // Before anything is asked: what a server says now of how far it is comes after these receipts.
+    let expected = ledger.expected(remote.url().to_owned()).await?;
     if ledger.vector().iter().all(|(_, mark)| mark.version == 0) {
         // Whoever knows nothing yet is sooner up to date by what all updates together made than by each of them.
         take_snapshot(ledger, settings, (remote, links), false).await?;
@@ -161,7 +163,7 @@ async fn follow_once(
         }
         other => other,
     }?;
-    apply_all(ledger, (&remote.link, links), stream, answers).await
+    apply_all(ledger, (&remote.link, links), stream, expected, answers).await
 }
 
 /// Whether a server has no updates for us, and a snapshot instead.
@@ -174,10 +176,12 @@ fn needs_snapshot(error: &RemoteError, on_fork: bool) -> bool {
 }
 
 /// Applies what comes; `answers` is told that something of use did: that is so at once, since a stream begins with how far the server is.
+/// By that it is seen which of the `expected` batches it forgot.
 async fn apply_all(
     ledger: &Ledger,
     (link, links): (&Link, &Links),
     mut stream: Stream,
+    mut expected: Vec<u64>,
     answers: impl Fn(),
 ) -> Result<(), Stopped> {
     let (clock, mut first) = (ClockGuard::begin(), true);
@@ -196,7 +200,13 @@ async fn apply_all(
         }
         let news = match theirs {
             // Whoever is behind it gets what is missing now.
-            Some(theirs) => ledger.vector().covers(&theirs),
+            Some(theirs) => {
+                let covered = ledger.vector().covers(&theirs);
+                if !expected.is_empty() {
+                    ledger.drop_forgotten(std::mem::take(&mut expected), theirs).await?;
+                }
+                covered
+            }
             None => {
                 let bytes: Arc<[u8]> = bytes.into();
                 let update = decode(Arc::clone(&bytes)).await?;

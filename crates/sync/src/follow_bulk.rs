@@ -79,6 +79,8 @@ pub(super) async fn follow_once(
     answered: impl Fn(),
 ) -> Result<(), Stopped> {
     let clock = ClockGuard::begin();
+    // Before anything is asked: what a server says now of how far it is comes after these receipts.
+    let (mut expected, mut goal) = (ledger.expected(remote.url().to_owned()).await?, BulkMark::default());
     let mut stream = remote.bulk(ledger.bulk(), bound, WAIT).await.map_err(explained)?;
     let mut assembly: Option<(BulkAssembly, Beginning)> = None;
     while let Some(told) = next(&mut stream, &clock).await? {
@@ -86,6 +88,7 @@ pub(super) async fn follow_once(
             Told::Alive(theirs) => {
                 check(theirs, bound)?;
                 answered();
+                goal = theirs;
                 let ours = ledger.bulk();
                 (ours.list, ours.number) == (theirs.list, theirs.number)
             }
@@ -113,6 +116,12 @@ pub(super) async fn follow_once(
             let _after_answers = links.answers().write().await;
             ledger.adopt_bulk(whole).await?;
             log::info!("{}: its list of bulk was taken over", remote.url());
+        }
+        let ours = ledger.bulk();
+        if !expected.is_empty() && (ours.list, ours.number, ours.hash) == (goal.list, goal.number, goal.hash)
+        {
+            // Here is now all that the server was at when it said so.
+            ledger.drop_forgotten(std::mem::take(&mut expected), (*ledger.vector()).clone()).await?;
         }
         if is_new {
             remote.link.is_fresh();

@@ -5,7 +5,7 @@ use crate::history::carried::Carried;
 use crate::history::refusal::{Refusal, StepRefusal};
 use crate::history::step::Step;
 use crate::history::update::Update;
-use crate::history::vector::Origin;
+use crate::history::vector::Vector;
 use crate::history::window::Calendar;
 use crate::settings::Settings;
 use crate::state::counts::Counts;
@@ -72,26 +72,34 @@ impl Cache {
         self.forget_bulk();
         self.settle();
         if forked {
-            // The vectors do not always tell which origin forked. If it was another that moved, its update comes all the same.
+            // The vectors do not tell which origin forked. If it was another one that moved, its update comes all the same.
             let now = self.counts.merged.vector().clone();
-            self.drop_forgotten(|origin| now.get(origin) != before.get(origin));
+            self.let_go(|_, receipt| now.get(receipt.origin) != before.get(receipt.origin));
         }
         Ok(())
-    }
-
-    /// Lets go of batches that were counted by origins that `forgot` them. Their receipts name versions of a history that ended, which
-    /// its successor may reach late or never; until then the reports would count here, and all later batches would stay behind them.
-    pub(crate) fn drop_forgotten(&mut self, forgot: impl Fn(Origin) -> bool) {
-        let before = self.spool.first();
-        let dropped = self.spool.drop_forgotten(forgot);
-        self.counts.changes.spool.settled |= self.spool.first() != before;
-        self.counts.changes.spool.batches.extend(dropped);
     }
 
     pub(crate) fn settle(&mut self) {
         let before = self.spool.first();
         self.spool.settle(self.counts.merged.vector());
         self.counts.changes.spool.settled |= self.spool.first() != before;
+    }
+
+    /// Lets go of those of these `expected` batches of a server that it forgot: it is at `vector` after it gave their receipts, and a receipt
+    /// names the next version at most.
+    pub fn drop_forgotten(&mut self, expected: &[u64], vector: &Vector) {
+        let is_ahead =
+            |receipt: Receipt| receipt.version > vector.get(receipt.origin).version.saturating_add(1);
+        self.let_go(|number, receipt| expected.contains(&number) && is_ahead(receipt));
+    }
+
+    /// Lets go of counted batches that their server forgot. It may reach their versions late or never; until then their reports would count
+    /// here, and all later ones would stay behind them.
+    fn let_go(&mut self, forgot: impl Fn(u64, Receipt) -> bool) {
+        let before = self.spool.first();
+        let dropped = self.spool.drop_forgotten(forgot);
+        self.counts.changes.spool.settled |= self.spool.first() != before;
+        self.counts.changes.spool.batches.extend(dropped);
     }
 
     /// The batch to send to an upstream server next, and the number of the spool that it is of.

@@ -63,7 +63,6 @@ impl Cache {
     /// Takes a whole list for all that others counted.
     pub fn adopt_bulk(&mut self, assembly: BulkAssembly) {
         let BulkAssembly { mark, versions, held } = assembly;
-        let (before, known) = (self.counts.merged.vector().clone(), self.counts.bulk);
         self.counts.held = held;
         self.counts.bulk = mark;
         self.counts.replace(MergedCounts::new(&self.counts.settings));
@@ -71,12 +70,6 @@ impl Cache {
         self.counts.changes.notes.clear();
         self.counts.unwritten.relisted = true;
         self.settle();
-        // A list is sent again only if it knows all that its notes told. If it knows less, the server was restored from an old copy;
-        // another list may be of another server, which is only a little behind.
-        if known.list == mark.list {
-            let now = self.counts.merged.vector().clone();
-            self.drop_forgotten(|origin| now.get(origin).version < before.get(origin).version);
-        }
     }
 
     /// Lets go of bulk that is held apart.

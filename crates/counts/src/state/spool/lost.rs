@@ -2,8 +2,9 @@
 //! What is let go of although nobody will ever say whether it was counted.
 
 use super::{DROPPED, Spool, Waiting};
-use crate::history::vector::{Origin, Vector};
+use crate::history::vector::Vector;
 use crate::state::inherited::{Inherited, LastSent};
+use crate::state::receipts::Receipt;
 use std::ops::Range;
 
 /// What was let go of although it is not known whether it was counted.
@@ -25,12 +26,21 @@ impl Spool {
         dropped
     }
 
-    /// Lets go of the reports of batches whose receipts name origins that `forgot` them: no update will ever show these. Call it once the
-    /// batches that the merged counts do show are settled. Returns the batches' numbers.
-    pub fn drop_forgotten(&mut self, forgot: impl Fn(Origin) -> bool) -> Vec<u64> {
+    /// The batches that this server counted and whose update is yet to come, by number. Usually there are none, or few.
+    pub fn expected(&self, upstream: &str) -> Vec<u64> {
+        let counted = self
+            .batches
+            .iter()
+            .filter(|batch| batch.receipt.is_some() && !batch.included && batch.upstream == upstream);
+        counted.map(|batch| batch.number).collect()
+    }
+
+    /// Lets go of counted batches whose update is yet to come and which their server forgot, as `forgot` says by their numbers and receipts.
+    /// Returns the numbers.
+    pub fn drop_forgotten(&mut self, forgot: impl Fn(u64, Receipt) -> bool) -> Vec<u64> {
         let mut dropped = Vec::new();
         for batch in self.batches.iter_mut().filter(|batch| !batch.included) {
-            if batch.receipt.is_some_and(|receipt| forgot(receipt.origin)) {
+            if batch.receipt.is_some_and(|receipt| forgot(batch.number, receipt)) {
                 batch.receipt = Some(DROPPED);
                 dropped.push(batch.number);
             }
