@@ -109,9 +109,12 @@ impl Near {
         }
         let is_alone = !self.passages().any(|signature| seen.has(signature));
         let payload = self.payload.filter(|&payload| seen.has(payload));
-        // What stands with text that nothing is like says nothing; what one sender sends with ever other text is that sender's own.
-        all.strays.extend(payload.filter(|_| is_alone));
-        all.unsure.extend(payload.filter(|_| is_alone || self.letter(seen).is_some()));
+        // What stands with text that nothing is like says nothing. What one sender sends with ever other text is that sender's own, for
+        // everybody: it also stands in what others answer.
+        let is_letter = is_alone || self.letter(seen).is_some();
+        let is_own = |payload: &Signature| seen.known(*payload).is_own_block();
+        all.strays.extend(payload.filter(|payload| is_alone || is_letter && is_own(payload)));
+        all.unsure.extend(payload.filter(|_| is_letter));
         if self.rest.is_some_and(|rest| !seen.has(rest)) {
             all.strays.extend(self.all_things().filter(|&signature| seen.has(signature)));
         }
