@@ -144,7 +144,7 @@ async fn say(
         }
         None => (),
     }
-    let seen = seen(service, rules, content, now).await?;
+    let seen = seen(service, rules, (content, envelope), now).await?;
     // What is taken back is taken back of anything, and at any time.
     let all = word.only_back || word.side == Side::NotSpam;
     let mut correspondence = Vec::new();
@@ -268,8 +268,14 @@ fn check_own(rules: &Rules, content: &Content, envelope: &Envelope) -> Result<()
 }
 
 /// How often its signatures were seen, as far as this mail server has it: what keeps coming with new text is not nominated.
-async fn seen(service: &Service, rules: &Rules, content: &Content, now: u64) -> Result<Seen, LedgerError> {
-    let mut inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask);
+async fn seen(
+    service: &Service,
+    rules: &Rules,
+    (content, envelope): (&Content, &Envelope),
+    now: u64,
+) -> Result<Seen, LedgerError> {
+    let inquiry = Inquiry::new(&content.signatures, &rules.key, Mode::Ask);
+    let mut inquiry = inquiry.sent_by(content.provenance(envelope, rules));
     while let Some(question) = inquiry.ask() {
         inquiry.answer(&service.ledger.counts(question.asked, now).await?);
     }

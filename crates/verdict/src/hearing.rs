@@ -5,9 +5,8 @@
 
 use bulkmark_policy::Weight;
 use bulkmark_signature::Signatures;
-use bulkmark_signature::near::{Seen, Unsure};
+use bulkmark_signature::near::Seen;
 use bulkmark_types::{FederationKey, Signature, nomination, revocation};
-use std::collections::HashSet;
 
 /// What people say of one message. Ask for the weights of [`nominations`](Self::nominations), then of
 /// [`revocations`](Self::revocations).
@@ -76,25 +75,14 @@ impl<'a> Hearing<'a> {
         if self.signatures.near.is_empty() || !self.is_said() {
             return 0;
         }
-        // Messages report one passage in each slot, and people say something of several: of each slot the most that they say.
-        let weight_of =
-            |of: Signature| self.said.iter().find(|said| said.0 == of).map_or(0, |&(.., weight)| weight);
-        let less = self.signatures.near.slots.iter().flat_map(|slot| {
-            let all = slot.passages.iter().map(|(_, signature)| *signature);
-            let most = all.clone().rev().max_by_key(|&signature| weight_of(signature));
-            all.filter(move |signature| Some(*signature) != most)
-        });
-        let less: HashSet<Signature> = less.collect();
         let mut seen = Seen::default();
-        for &(of, _, weight) in self.said.iter().filter(|said| !less.contains(&said.0)) {
+        for &(of, _, weight) in &self.said {
             seen.add(&[of], &[weight]);
-            // People say it of copies as of letters: who sent them does not matter.
-            seen.add_unsure(of, Unsure { all: weight, ..Unsure::default() });
             if counted.known(of).is_block() {
                 // As many messages with new text above it as make it a block.
                 seen.add_strays(&[of], &[weight.max(2)]);
             }
         }
-        self.signatures.near.judge(&seen).count
+        self.signatures.near.weigh(&seen, counted)
     }
 }

@@ -4,6 +4,7 @@
 use super::known::{AGREEING, ALIKE, Known, Seen};
 use super::letter::Letter;
 use super::slots::{Near, Slot, Thing};
+use bulkmark_types::Signature;
 
 /// Of the slots that say something, so many in ten must have been seen ...
 const COVERED: usize = 6;
@@ -84,15 +85,7 @@ impl Near {
         let by_payload = of_payload > text.max(ALIKE);
         let (text, bound) = if by_payload { (of_payload, None) } else { (text, bound) };
         let alike = self.alike(seen);
-        let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
-        let of_things = self.things.iter().zip(&things).map(|(&(thing, _), known)| match thing {
-            // One of seven says nothing alone, and what nobody sees only that messages are alike.
-            Thing::Band(_) => 0,
-            Thing::Hidden => known.alike(),
-            Thing::File(_) | Thing::Links | Thing::Path(_) => says(*known),
-        });
-        let picture = self.picture(|signature| seen.known(signature), says);
-        let count = of_things.max().unwrap_or(0).max(picture).max(text).max(alike);
+        let count = self.of_things(seen).max(text).max(alike);
         Judgement { count, slots, things, payload, by_payload, bound }
     }
 
@@ -118,6 +111,43 @@ impl Near {
             (letter.is_some() && unsure.saturating_mul(EIGHTH) < count).then_some(Bound::Unlike)
         };
         (if bound.is_some() { count.min(ALIKE) } else { count }, bound)
+    }
+
+    /// How much people say of it: `said` has what they say of its signatures, and `counted` how often these were seen. Messages report one
+    /// passage in each slot, and people say something of several: of each slot the most counts. What may keep coming with other text is
+    /// no evidence, and little is if new text stands above all that was ever seen or said.
+    #[must_use]
+    pub fn weigh(&self, said: &Seen, counted: &Seen) -> u32 {
+        let no_evidence = self.no_evidence(counted);
+        let of_slot = |slot: &Slot| {
+            let own =
+                slot.passages.iter().map(|(_, signature)| *signature).filter(|s| !no_evidence.contains(s));
+            let most = own.map(|signature| said.known(signature).count).max();
+            most.filter(|&most| most > 0 || !no_evidence.contains(&slot.reported()))
+        };
+        let informative: Vec<u32> = self.slots.iter().filter_map(of_slot).collect();
+        let weight = third(informative.iter().copied());
+        let enough = (weight / QUARTER).max(1);
+        let covered = informative.iter().filter(|&&said| said >= enough).count();
+        let is_new = |signature: Signature| !said.has(signature) && !counted.has(signature);
+        let is_low = 10 * covered < COVERED * informative.len() || self.begins_anew(&is_new);
+        let text = if is_low { weight.min(ALIKE) } else { weight };
+        text.max(self.of_things(said)).max(self.alike(said))
+    }
+
+    /// How often a message with one of its things, or with its picture, was seen.
+    fn of_things(&self, seen: &Seen) -> u32 {
+        let says = |known: Known| if known.is_block() { known.alike() } else { known.count };
+        let of_things = self.things.iter().map(|&(thing, signature)| (thing, seen.known(signature))).map(
+            |(thing, known)| match thing {
+                // One of seven says nothing alone, and what nobody sees only that messages are alike.
+                Thing::Band(_) => 0,
+                Thing::Hidden => known.alike(),
+                Thing::File(_) | Thing::Links | Thing::Path(_) => says(known),
+            },
+        );
+        let picture = self.picture(|signature| seen.known(signature), says);
+        of_things.max().unwrap_or(0).max(picture)
     }
 
     /// How many messages had the same payload, where passages agree with it. A campaign whose text a program rewrites shares few passages, and

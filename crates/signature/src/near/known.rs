@@ -46,6 +46,12 @@ impl Known {
         self.strays >= FEW_LETTERS && self.strays.saturating_mul(ONE_IN) >= self.count
     }
 
+    /// Whether it may keep coming with new text, whoever sends it. What may be a disclaimer is no evidence against a letter above it.
+    pub(super) const fn may_be_block(self) -> bool {
+        let all = self.unsure.all;
+        self.is_block() || all >= FEW_LETTERS && all.saturating_mul(ONE_IN) >= self.count
+    }
+
     /// Whether those who sent this message keep sending it with new text. Many send from the network of a provider: so of what comes
     /// with new text from anywhere, it must be more than a little that comes from there.
     #[must_use]

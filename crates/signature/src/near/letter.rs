@@ -74,15 +74,16 @@ impl Near {
         if end >= CERTAIN {
             return Some(Letter::Certain);
         }
-        let may_be = self.begins_anew(seen) || any >= UNSURE || self.answers_anew(seen);
+        let may_be =
+            self.begins_anew(&|signature| !seen.has(signature)) || any >= UNSURE || self.answers_anew(seen);
         may_be.then_some(Letter::Unsure)
     }
 
     /// Whether new text stands above all known text: the head of the text was never seen, and of the passages that are reported,
     /// each that was never seen stands before all that were. So looks a letter above a signature or a disclaimer, whatever
     /// mail program wrote it. A copy with another greeting does not, nor one with other words here and there.
-    fn begins_anew(&self, seen: &Seen) -> bool {
-        let is_new = |slot: &Slot| !seen.has(slot.reported());
+    pub(super) fn begins_anew(&self, is_new: &dyn Fn(Signature) -> bool) -> bool {
+        let is_new = |slot: &Slot| is_new(slot.reported());
         let head_is_new = self.slots.first().is_some_and(is_new);
         // What begins at the end goes on with the first words.
         let new = self.slots.iter().filter(|slot| is_new(slot) && !slot.goes_round);
@@ -125,8 +126,19 @@ impl Near {
     /// place stands what it reports instead. `all` has that, too: what is taken back may have been nominated before it was known.
     #[must_use]
     pub fn nominated(&self, seen: &Seen, all: bool) -> Vec<Signature> {
-        let own = self.reported().filter(|&signature| all || !seen.known(signature).is_block());
+        let blocks = self.no_evidence(seen);
+        let own = self.reported().filter(|signature| all || !blocks.contains(signature));
         own.chain(self.above_blocks(seen)).collect()
+    }
+
+    /// What is no evidence of people against the message, since it keeps coming with other text, or may do so.
+    pub(super) fn no_evidence(&self, seen: &Seen) -> Vec<Signature> {
+        let passages = self.slots.iter().flat_map(|slot| {
+            let known = slot.known(seen);
+            let blocks = slot.passages.iter().enumerate().filter(move |(i, _)| known.may_be_block(*i));
+            blocks.map(|(_, (_, signature))| *signature)
+        });
+        passages.chain(self.all_things().filter(|&signature| seen.known(signature).is_block())).collect()
     }
 
     /// Where a slot reports a block, the next of its passages that stands above all blocks and is none.

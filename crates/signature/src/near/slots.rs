@@ -58,6 +58,12 @@ pub(super) struct SlotKnown {
 }
 
 impl SlotKnown {
+    /// Whether this one of its passages may be a block, of anybody.
+    pub(super) fn may_be_block(&self, i: usize) -> bool {
+        let may_be = self.carrier.is_some_and(|carrier| self.passages[carrier].may_be_block());
+        self.is_block(i) || may_be && self.passages[i].count > 0
+    }
+
     /// Whether this one of its passages says nothing of the message.
     pub(super) fn is_block(&self, i: usize) -> bool {
         let known = self.passages[i];
