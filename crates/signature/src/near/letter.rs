@@ -50,7 +50,7 @@ impl Near {
         things.chain(self.unsure.iter().map(|(_, signature)| *signature))
     }
 
-    /// The signatures whose [`stray`] ones matter for [`judge`](Self::judge): all that were seen before.
+    /// The signatures whose [`stray`](super::stray) ones matter for [`judge`](Self::judge): all that were seen before.
     pub fn doubts<'a>(&'a self, seen: &'a Seen) -> impl Iterator<Item = Signature> + 'a {
         self.passages().chain(self.all_things()).chain(self.payload).filter(|&signature| seen.has(signature))
     }
