@@ -3,27 +3,36 @@
 
 use bulkmark_mail::RawMessage;
 use bulkmark_signature::signatures;
-use bulkmark_types::{FederationKey, Signature};
+use bulkmark_types::{ClientNetwork, FederationKey, Provenance, Signature};
 use bulkmark_verdict::{Inquiry, Mode, Question};
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 
 /// What went by under one key.
 pub(super) struct Ledger<'a> {
     key: &'a FederationKey,
     settings: bulkmark_signature::Settings,
     counts: HashMap<Signature, u32>,
+    /// How many messages came: each from another network.
+    messages: u32,
 }
 
 impl<'a> Ledger<'a> {
     pub(super) fn new(key: &'a FederationKey) -> Self {
-        Self { key, settings: bulkmark_signature::Settings::default(), counts: HashMap::new() }
+        Self { key, settings: bulkmark_signature::Settings::default(), counts: HashMap::new(), messages: 0 }
     }
 
     /// Counts a message to one recipient; the highest of its counts, 0 where it is not counted.
     pub(super) fn count(&mut self, message: &RawMessage) -> u32 {
         let signatures = signatures(message, self.key, &self.settings);
-        let mut inquiry = Inquiry::new(&signatures, self.key, Mode::Report(1));
-        while let Some(Question { reported, once, asked, times, .. }) = inquiry.ask() {
+        self.messages += 1;
+        let network = ClientNetwork::of(Ipv4Addr::from_bits(self.messages << 8).into());
+        let sender = Provenance { network: Some(network), domain: None };
+        let mut inquiry = Inquiry::new(&signatures, self.key, Mode::Report(1)).sent_by(sender);
+        while let Some(Question { reported, once, also, asked, times, .. }) = inquiry.ask() {
+            for (signature, times) in also {
+                *self.counts.entry(signature).or_default() += times;
+            }
             for (signatures, times) in [(&reported, times), (&once, 1)] {
                 for signature in signatures {
                     *self.counts.entry(*signature).or_default() += times;
