@@ -72,6 +72,8 @@ pub struct Inquiry<'a> {
     /// None until they are known.
     near: Option<Judgement>,
     reported: usize,
+    /// What stands in a message that may be a letter; it is reported last.
+    unsure: Vec<Signature>,
     /// None where it does not matter from where copies come.
     trail: Option<Trail<'a>>,
     /// Who sent it.
@@ -98,6 +100,7 @@ impl<'a> Inquiry<'a> {
             body: None,
             near: None,
             reported: 0,
+            unsure: Vec::new(),
             trail: None,
             sender: Sender::default(),
             is_apart: false,
@@ -215,7 +218,8 @@ impl<'a> Inquiry<'a> {
                 if self.mode == Mode::Ask {
                     return Some(Parts { anchors, ..Parts::default() });
                 }
-                let Afterwards { reported, strays, .. } = near.afterwards(&self.seen);
+                let Afterwards { reported, strays, unsure } = near.afterwards(&self.seen);
+                self.unsure = distinct(unsure.into_iter());
                 let strays = strays.into_iter().map(|of| stray(self.key, of));
                 let once = distinct(strays.chain(reported));
                 let also = self.trail.as_ref().map(|trail| trail.report_body(self.key, self.body));
@@ -224,7 +228,7 @@ impl<'a> Inquiry<'a> {
             Step::Sources => {
                 let also = self.trail.as_ref().map(|trail| trail.report_near(self.key, counts));
                 let mut also = also.unwrap_or_default();
-                let unsure = distinct(near.afterwards(&self.seen).unsure.into_iter());
+                let unsure = std::mem::take(&mut self.unsure);
                 also.extend(unsure.into_iter().flat_map(|of| self.sender.report(self.key, of)));
                 Parts { also, ..Parts::default() }
             }

@@ -79,9 +79,10 @@ impl Near {
     pub fn judge(&self, seen: &Seen) -> Judgement {
         let slots: Vec<Said> = self.slots.iter().map(|slot| said(slot, seen)).collect();
         let things: Vec<Known> = self.things.iter().map(|(_, signature)| seen.known(*signature)).collect();
-        let (text, bound) = self.text(&slots, seen);
+        let letter = self.letter(seen);
+        let (text, bound) = self.text(&slots, letter, seen);
         let payload = self.payload.map(|payload| seen.known(payload));
-        let of_payload = payload.map_or(0, |payload| self.of_payload(payload, &slots, seen));
+        let of_payload = payload.map_or(0, |payload| self.of_payload(payload, &slots, letter, seen));
         let by_payload = of_payload > text.max(ALIKE);
         let (text, bound) = if by_payload { (of_payload, None) } else { (text, bound) };
         let alike = self.alike(seen);
@@ -90,13 +91,12 @@ impl Near {
     }
 
     /// The count of the text, as far as it may be bulk, and what keeps it from being more.
-    fn text(&self, slots: &[Said], seen: &Seen) -> (u32, Option<Bound>) {
+    fn text(&self, slots: &[Said], letter: Option<Letter>, seen: &Seen) -> (u32, Option<Bound>) {
         let all = || slots.iter().map(|said| said.count);
         let informative: Vec<u32> = slots.iter().filter(|said| said.counts).map(|said| said.count).collect();
         let count = agreed(informative.clone());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
-        let letter = self.letter(seen);
         let is_part = || 10 * covered < COVERED * informative.len() || self.is_mostly_new(seen);
         let bound = if all().max() <= Some(ALIKE) {
             None
@@ -152,15 +152,15 @@ impl Near {
 
     /// How many messages had the same payload, where passages agree with it. A campaign whose text a program rewrites shares few passages, and
     /// the page behind its links; other messages that link to a page share no text.
-    fn of_payload(&self, payload: Known, slots: &[Said], seen: &Seen) -> u32 {
+    fn of_payload(&self, payload: Known, slots: &[Said], letter: Option<Letter>, seen: &Seen) -> u32 {
         let agree = slots.iter().filter(|said| said.counts && said.count >= BESIDE_PAYLOAD).count();
         let is_common = payload.strays.saturating_mul(COMMON) >= payload.count;
         let says = agree >= FEW_SLOTS
             && !is_common
             && !payload.is_own_block()
-            && !self.is_mostly_new(seen)
             && !seen.is_anonymous()
-            && self.letter(seen) != Some(Letter::Certain);
+            && letter != Some(Letter::Certain)
+            && !self.is_mostly_new(seen);
         if says { payload.count } else { 0 }
     }
 

@@ -103,7 +103,8 @@ impl Near {
     pub fn afterwards(&self, seen: &Seen) -> Afterwards {
         let mut all = Afterwards { reported: self.above_blocks(seen), ..Afterwards::default() };
         let known = self.passages().filter(|&signature| seen.has(signature));
-        match self.letter(seen) {
+        let letter = self.letter(seen);
+        match letter {
             Some(Letter::Certain) => all.strays.extend(known),
             Some(Letter::Unsure) => all.unsure.extend(known),
             None => (),
@@ -112,7 +113,7 @@ impl Near {
         let payload = self.payload.filter(|&payload| seen.has(payload));
         // What stands with text that nothing is like says nothing. What one sender sends with ever other text is that sender's own, for
         // everybody: it also stands in what others answer.
-        let is_letter = is_alone || self.letter(seen).is_some();
+        let is_letter = is_alone || letter.is_some();
         let is_own = |payload: &Signature| seen.known(*payload).is_own_block();
         all.strays.extend(payload.filter(|payload| is_alone || is_letter && is_own(payload)));
         all.unsure.extend(payload.filter(|_| is_letter));
