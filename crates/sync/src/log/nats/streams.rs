@@ -5,7 +5,8 @@ use super::connection::Connection;
 use super::names::{AGGREGATORS, BATCHES, CLIENTS, Live, MEMBERS, REPEATS, SNAPSHOT, STEPS, Stream, VERSION};
 use crate::log::types::{LogError, MAX_WORD};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
 
 /// Age at which batches and steps are dropped. Batches that no step covers are appended again by then; a holder that was away for
 /// longer than steps are kept takes a snapshot.
@@ -123,21 +124,40 @@ pub(super) async fn make_ready(
             }
         };
         if !dry_run {
-            let _: Value = connection
-                .api(&format!("$JS.API.STREAM.{verb}.{name}"), &config)
-                .await?
-                .map_err(|e| refused(&name, e))?;
+            let api = format!("$JS.API.STREAM.{verb}.{name}");
+            put(connection, &api, &config).await?.map_err(|e| refused(&name, e))?;
         }
         lines.push(line);
     }
     Ok(lines)
 }
 
+/// How long a node that is said to be offline is waited for. The leader of a new cluster says so of nodes that have just started.
+const PLACEMENT: Duration = Duration::from_secs(30);
+
+async fn put(
+    connection: &Connection,
+    api: &str,
+    config: &Value,
+) -> Result<Result<Value, LogError>, LogError> {
+    let until = Instant::now() + PLACEMENT;
+    loop {
+        let answer = connection.api(api, config).await?;
+        let lacks_peers = matches!(&answer, Err(LogError::Unavailable(what)) if what.contains(NO_PEERS));
+        if !lacks_peers || Instant::now() > until {
+            return Ok(answer);
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+}
+
+const NO_PEERS: &str = "no suitable peers";
+
 fn refused(name: &str, error: LogError) -> LogError {
     let cannot = |what: String| {
         let hint = match &what {
             what if what.contains("insufficient storage") => room(),
-            what if what.contains("no suitable peers") => PEERS.to_owned(),
+            what if what.contains(NO_PEERS) => PEERS.to_owned(),
             _ => String::new(),
         };
         format!("stream {name} cannot be made so: {what}{hint}")
