@@ -14,20 +14,20 @@ const ENOUGH: usize = 9;
 /// Evenly weighted, since nothing is put before what is quoted.
 const SCHEME: Scheme = Scheme { slots: 1, head: false, last: Scheme::FULL, ..Scheme::SHIPPED };
 
-/// The passages by which the quoted text and the enclosed message are known again, their hashes; the first of each is the one that is
-/// reported. Empty where there is none, or too little of it, and for a message of many own words.
-pub(super) fn contexts(content: &Content) -> [Vec<u64>; 2] {
+/// How many words the quoted text and the enclosed message have, and the hashes of the passages by which they are known again; the first of
+/// each is the one that is reported. Empty where there is none, or too little of it, and for a message of many own words.
+pub(super) fn contexts(content: &Content) -> [(usize, Vec<u64>); 2] {
     let enclosed: Vec<u64> =
         content.enclosed.iter().flat_map(|words| &content.words[words.clone()]).copied().collect();
     let own = content.words.len() - enclosed.len();
     if own > FEW_OWN {
-        return [Vec::new(), Vec::new()];
+        return <[_; 2]>::default();
     }
     let quoted = content.quoted.as_ref().map_or(&[][..], |quoted| &quoted.words);
     let enclosed = if own >= ENOUGH { &enclosed[..] } else { &[] };
     [quoted, enclosed].map(|words| {
         let slots = if words.len() < ENOUGH { Vec::new() } else { sample(words, &SCHEME) };
-        slots.into_iter().flatten().map(|passage| passage.hash).collect()
+        (words.len(), slots.into_iter().flatten().map(|passage| passage.hash).collect())
     })
 }
 
@@ -54,7 +54,7 @@ mod tests {
 
     /// How many passages the quote and the enclosed message have.
     fn passages(own: u64, enclosed: u64, quoted: u64) -> [usize; 2] {
-        contexts(&content(own, enclosed, quoted)).map(|hashes| hashes.len())
+        contexts(&content(own, enclosed, quoted)).map(|(_, hashes)| hashes.len())
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
         let few = FEW_OWN as u64;
         assert_eq!(passages(few, 1_000, 40), [probes, probes], "enclosed words are not own");
         assert_eq!(passages(few + 1, 1_000, 40), [0, 0]);
-        assert_eq!(contexts(&Content::default()), [const { Vec::new() }; 2]);
+        assert_eq!(contexts(&Content::default()), <[_; 2]>::default());
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
         let of = |own, from| {
             let mut content = content(own, 0, 0);
             content.quoted = Some(Box::new(Content { words: words(from..from + 60), ..Content::default() }));
-            contexts(&content)[0].clone()
+            contexts(&content)[0].1.clone()
         };
         assert_eq!(of(10, 500), of(300, 500));
         assert!(of(10, 500).iter().all(|hash| !of(10, 600).contains(hash)));

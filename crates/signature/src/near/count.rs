@@ -166,7 +166,10 @@ impl Near {
 
     /// Whether what stands before and behind all that was seen is too much of it.
     fn is_mostly_new(&self, seen: &Seen) -> bool {
-        10 * self.runs(seen).around >= NEW * self.words
+        let new = self.contexts.iter().filter(|context| context.is_new(seen)).map(|context| context.words);
+        let new = self.runs(seen).around + new.sum::<usize>();
+        let beside = self.contexts.iter().filter(|context| !context.is_read).map(|context| context.words);
+        10 * new >= NEW * (self.words + beside.sum::<usize>())
     }
 
     /// The same, as far as it tells that messages are alike and no more.
@@ -184,8 +187,8 @@ impl Near {
 /// not much lower.
 fn agreed(mut counts: Vec<u32>) -> u32 {
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    let [_, second, third, ..] = counts[..] else { return 0 };
-    second.min(third.saturating_add(third / 2))
+    let [_, second, third, ref others @ ..] = counts[..] else { return 0 };
+    second.min(third.saturating_add(others.first().copied().unwrap_or(0)))
 }
 
 /// The third highest, or nothing where there are fewer.

@@ -37,7 +37,7 @@ impl Near {
     #[must_use]
     pub fn asked(&self) -> Vec<Signature> {
         let further = self.slots.iter().flat_map(|slot| &slot.passages[1..]).map(|(_, signature)| *signature);
-        let contexts = self.contexts.iter().flat_map(|context| &context[1..]).copied();
+        let contexts = self.contexts.iter().flat_map(|context| &context.signatures[1..]).copied();
         further.chain(contexts).chain(self.unsure.iter().map(|(_, signature)| *signature)).collect()
     }
 
@@ -94,8 +94,7 @@ impl Near {
 
     /// Whether its own words, some of them known, stand with a text that was never seen: an answer in words that are often used.
     fn answers_anew(&self, seen: &Seen) -> bool {
-        let is_new = |context: &Vec<Signature>| !context.iter().any(|&signature| seen.has(signature));
-        self.contexts.iter().any(is_new) && self.passages().any(|signature| seen.has(signature))
+        self.contexts.iter().any(|context| context.is_new(seen)) && self.passages().any(|signature| seen.has(signature))
     }
 
     /// What follows from the counts for messages after this one: what stands below new text, and by whom that was sent.
@@ -167,6 +166,7 @@ impl Near {
 mod tests {
     use super::*;
     use crate::near::sample::Passage;
+    use crate::near::slots::Context;
 
     fn signature(number: u8) -> Signature {
         Signature::from_bytes([number; 16])
@@ -221,7 +221,11 @@ mod tests {
         let answer = |contexts: &[&[u8]]| Near {
             contexts: contexts
                 .iter()
-                .map(|all| all.iter().map(|&number| signature(number)).collect())
+                .map(|all| Context {
+                    words: 0,
+                    is_read: false,
+                    signatures: all.iter().map(|&number| signature(number)).collect(),
+                })
                 .collect(),
             ..message(&[8, 30, 100])
         };

@@ -6,7 +6,7 @@ use super::context::contexts;
 use super::product::WordKey;
 use super::reader::Reader;
 use super::sample::{Scheme, sample};
-use super::slots::{Near, Slot, Thing};
+use super::slots::{Context, Near, Slot, Thing};
 use super::things::choose;
 use crate::payload::Found;
 use bulkmark_mail::RawMessage;
@@ -32,14 +32,16 @@ fn near(content: &Content, key: &FederationKey, scheme: &Scheme) -> Near {
     if slots.is_empty() {
         return of_things(content, key);
     }
-    let context = |(number, hashes): (u8, Vec<u64>)| -> Vec<Signature> {
-        hashes.iter().map(|hash| signature(key, number, &hash.to_le_bytes())).collect()
+    let context = |(number, (words, hashes)): (u8, (usize, Vec<u64>))| Context {
+        words,
+        is_read: number == number::ENCLOSED,
+        signatures: hashes.iter().map(|hash| signature(key, number, &hash.to_le_bytes())).collect(),
     };
     let contexts = [number::QUOTED, number::ENCLOSED].into_iter().zip(contexts(content)).map(context);
     Near {
         slots,
         words: content.words.len(),
-        contexts: contexts.filter(|context| !context.is_empty()).collect(),
+        contexts: contexts.filter(|context| !context.signatures.is_empty()).collect(),
         things: hidden.map(|hidden| (Thing::Hidden, hidden)).into_iter().collect(),
         ..Near::default()
     }

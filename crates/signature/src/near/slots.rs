@@ -95,6 +95,24 @@ pub enum Thing {
 /// Bands of a picture that must agree, of seven.
 const BANDS: usize = 3;
 
+/// What stands with a message's own words: the text that it quotes, or the message that it encloses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// How many words it has.
+    pub words: usize,
+    /// Whether they are among the words of the message, as those of an enclosed message are.
+    pub is_read: bool,
+    /// By which it is known again; the first one is reported. Never empty.
+    pub signatures: Vec<Signature>,
+}
+
+impl Context {
+    /// Whether it was never seen.
+    pub(super) fn is_new(&self, seen: &Seen) -> bool {
+        !self.signatures.iter().any(|&signature| seen.has(signature))
+    }
+}
+
 /// The `near` signatures of a message; all empty when it says too little.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Near {
@@ -102,9 +120,9 @@ pub struct Near {
     pub slots: Vec<Slot>,
     /// How many words of it were read.
     pub words: usize,
-    /// Those of what it quotes and of what it encloses, where it has few words of its own; the first of each is reported. They say
-    /// whether the words were written for that, and count nothing.
-    pub contexts: Vec<Vec<Signature>>,
+    /// What it quotes and what it encloses, where it has few words of its own. Their signatures say whether the words were written
+    /// for that, and count nothing.
+    pub contexts: Vec<Context>,
     /// That of its payload: what the sender wants of the reader, which stays when a program writes the text anew. It says something
     /// beside passages, and nothing alone. It is reported too.
     pub payload: Option<Signature>,
@@ -132,7 +150,7 @@ impl Near {
 
     /// What else a message reports: the signatures by which its [contexts](Self::contexts) are known again, and its payload.
     pub fn reported_beside(&self) -> impl Iterator<Item = Signature> + '_ {
-        self.contexts.iter().filter_map(|context| context.first()).copied().chain(self.payload)
+        self.contexts.iter().map(|context| context.signatures[0]).chain(self.payload)
     }
 
     /// What its picture counts: `known` says of a signature how often it was seen, and `says` what that counts. A message reports
