@@ -7,6 +7,7 @@ use super::histogram::Histogram;
 use super::load::Load;
 use super::mailings::{Mailing, Seen, StoredMailing, Table};
 use super::recent::{Recent, Record, Ring};
+use super::relays::{LikelyRelay, Relays};
 use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
 use super::traps::{TrapStatus, WantedByTrap};
@@ -14,6 +15,7 @@ use super::words::Words;
 use bulkmark_policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Sprung, Standing, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -88,6 +90,7 @@ pub struct Activity {
     accounts: Mutex<Accounts>,
     alerts: AtomicU64,
     traps: Mutex<TrapStatus>,
+    relays: Mutex<Relays>,
     /// What became of what people said.
     pub words: Words,
     /// What is kept of messages beside counts.
@@ -121,6 +124,7 @@ impl Activity {
             accounts: Mutex::default(),
             alerts: AtomicU64::new(0),
             traps: Mutex::default(),
+            relays: Mutex::default(),
             words: Words::default(),
             wanted: record,
             recent: Ring::default(),
@@ -212,6 +216,17 @@ impl Activity {
     /// Does something with what accounts sent, for example store it.
     pub fn with_accounts<T>(&self, act: impl FnOnce(&Accounts) -> T) -> T {
         act(&self.accounts.lock())
+    }
+
+    /// A message that is judged came from this client, of a sender of this domain.
+    pub fn came_from(&self, client: IpAddr, domain: &str) {
+        self.relays.lock().came(client, domain);
+    }
+
+    /// Clients that may be mail servers of one's own in front of this one.
+    #[must_use]
+    pub fn likely_relays(&self) -> Vec<LikelyRelay> {
+        self.relays.lock().likely()
     }
 
     /// A trap got a message, and made this of it.

@@ -4,7 +4,7 @@
 use super::output::{failed, output};
 use super::show::{Slice, THRESHOLD, ago, bytes, called, next_capacity};
 use super::whose::Whose;
-use crate::activity::{AccountStatus, DoorStatus, TrapStatus};
+use crate::activity::{AccountStatus, DoorStatus, LikelyRelay, TrapStatus};
 use crate::config;
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use anyhow::anyhow;
@@ -187,6 +187,9 @@ fn print_traps(out: &mut impl Write, traps: &TrapStatus) -> io::Result<()> {
 
 /// With whom counts are shared.
 fn print_others(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
+    for LikelyRelay { client, percent } in &status.likely_relays {
+        writeln!(out, "\n{percent} % of mail comes from the network of {client}: see bulkmark doctor")?;
+    }
     if status.ledger.people.are_many() {
         let (users, most) = (status.ledger.people.users, Rows::MOST_OF_USERS);
         writeln!(out, "\nWORDS OF USERS: {users} of the {most} for which there is room")?;

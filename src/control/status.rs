@@ -3,7 +3,7 @@
 
 use super::reported::TakeReport;
 use super::reports::NameReporter;
-use crate::activity::{AccountStatus, Activity, DoorStatus, TrapStatus};
+use crate::activity::{AccountStatus, Activity, DoorStatus, LikelyRelay, TrapStatus};
 use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError};
@@ -107,6 +107,9 @@ pub struct DaemonStatus {
     /// What traps made of mail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traps: Option<TrapStatus>,
+    /// Clients that may be mail servers of one's own in front of this one, and are not in `relays`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub likely_relays: Vec<LikelyRelay>,
     /// Doors of a milter beside the mail server's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doors: Vec<DoorStatus>,
@@ -214,6 +217,7 @@ impl Daemon {
             accounts: self.activity.busiest_accounts(MOST_ACCOUNTS, bulkmark_ledger::now()),
             correspondents: self.correspondents.as_ref().map(|pairs| pairs.len()),
             traps: Some(self.activity.traps()).filter(|traps| *traps != TrapStatus::default()),
+            likely_relays: self.activity.likely_relays(),
             doors: self.activity.doors.status(),
             ..self.outline(ledger)
         })
@@ -278,6 +282,7 @@ impl Daemon {
             accounts: Vec::new(),
             correspondents: None,
             traps: None,
+            likely_relays: Vec::new(),
             doors: Vec::new(),
         }
     }

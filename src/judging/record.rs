@@ -46,6 +46,11 @@ pub(super) fn record(
         }
     };
     let told = reason.unwrap_or_default();
+    let sender = envelope.sender.as_deref().unwrap_or_default();
+    let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
+    if let (Finding::Counted(_), Some(client)) = (finding, envelope.client) {
+        activity.came_from(client, domain);
+    }
     activity.judged(&Judged { verdict, action, reason: told, held, signatures: *reported, time, now });
     if !activity.is_recording() {
         return;
@@ -58,8 +63,6 @@ pub(super) fn record(
     let is_wanted = verdict == Verdict::Whitelisted;
     let Record { clients, recipients, .. } = activity.wanted;
     let named = envelope.recipients.iter().take(if recipients { NAMED } else { 0 });
-    let sender = envelope.sender.as_deref().unwrap_or_default();
-    let domain = sender.rsplit_once('@').map_or("", |(_, domain)| domain);
     let recent = Recent {
         at: now,
         id: short(envelope.id()),

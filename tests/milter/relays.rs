@@ -3,7 +3,7 @@
 
 use bulkmark_testing::milter::{Answer, Client, Mail};
 use bulkmark_testing::networks::strangers;
-use bulkmark_testing::{Daemon, Site};
+use bulkmark_testing::{Daemon, Site, status};
 
 const RELAYS: &str = "relays = [\"192.0.2.8\", \"2001:db8::/48\"]\n";
 
@@ -99,4 +99,25 @@ fn copies_through_one_relay_come_from_the_networks_behind_it() {
     assert!(last(RELAYS, 24).reply.starts_with("550 "));
     // Without `relays`, all come from the network of the relay.
     assert!(last("", 2).reply.starts_with("550 "));
+}
+
+/// Where the administrator forgot `relays`, the program says so.
+#[test]
+fn a_network_that_brings_most_mail_of_many_senders_is_told() {
+    let likely = |relays: &str| {
+        let site = Site::new(relays);
+        let daemon = site.start();
+        let mut client = Client::connect(&daemon);
+        client.client("relay.example.org", "192.0.2.8");
+        let field = (b"Received".to_vec(), received("203.0.113.5", "gateway.test").into_bytes());
+        for n in 0..220 {
+            let mut mail = Mail { sender: format!("a@{}.example", n % 30), ..Mail::text(&format!("of {n}")) };
+            mail.headers.insert(0, field.clone());
+            client.message(&mail);
+        }
+        status(&site)["likely-relays"].clone()
+    };
+    assert_eq!(likely("")[0]["client"], "192.0.2.8");
+    // The client behind it is one network as well, of many senders.
+    assert_eq!(likely(RELAYS)[0]["client"], "203.0.113.5");
 }

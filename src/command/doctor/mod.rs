@@ -55,8 +55,8 @@ use std::process::ExitCode;
 ///
 /// "postfix": if there is a Postfix, its smtpd_milters has the listener, also where master.cf has one for the service on port 25.
 ///
-/// "doors", "name servers", "traps", "correspondents": open doors and name servers answer; no trap gets mail that a white list
-/// wants; how correspondents are verified.
+/// "doors", "name servers", "traps", "relays", "correspondents": open doors and name servers answer; no trap gets mail that a white
+/// list wants; no network brings so much mail that it may be a relay of your own; how correspondents are verified.
 ///
 /// "upstream", "peer", "clock", "clients": the other servers answer, accept the token, and have the same window, capacity, key and
 /// time; a server has clients.
@@ -181,6 +181,7 @@ async fn milter(
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
         traps::examine(file, status, report);
+        traps::examine_relays(file, status, report);
         traps::examine_people(status, report);
         traps::examine_correspondents(file, status, report);
     }

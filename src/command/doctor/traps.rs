@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Traps that get mail which somebody wants: these are no traps. Whether there is room for what people say, how correspondents are known, and
+//! Traps that get mail which somebody wants: these are no traps. Whether a mail server of one's own is missing in `relays`, whether there is room for what people say, how correspondents are known, and
 //! what protects the mail of own users.
 
 use super::report::Report;
+use crate::activity::LikelyRelay;
 use crate::config::MilterFile;
 use crate::control::DaemonStatus;
 use bulkmark_counts::Rows;
@@ -25,6 +26,22 @@ pub(super) fn examine(file: &MilterFile, status: &DaemonStatus, report: &mut Rep
     }
     if is_well && !file.traps.recipients.is_empty() {
         report.ok(CHECK, "none of them gets mail from white-listed senders");
+    }
+}
+
+/// Says which clients may be mail servers of one's own in front of this one.
+pub(super) fn examine_relays(file: &MilterFile, status: &DaemonStatus, report: &mut Report) {
+    const CHECK: &str = "relays";
+    for LikelyRelay { client, percent } in &status.likely_relays {
+        report.warning(
+            CHECK,
+            format!("{percent} % of mail comes from the network of {client}, from many senders"),
+            "if it is a mail server of your own, put it into relays, or campaigns in changed copies are not found; if it is a mail provider's, \
+             nothing is wrong",
+        );
+    }
+    if status.likely_relays.is_empty() && !file.relays.is_empty() {
+        report.ok(CHECK, "no other network brings a fifth of the mail");
     }
 }
 

@@ -222,6 +222,14 @@ mod tests {
     use crate::near::sample::Passage;
     use bulkmark_types::Signature;
 
+    #[test]
+    fn the_second_highest_slot_counts_as_far_as_two_others_confirm_it() {
+        assert_eq!(agreed(vec![12, 21, 10, 22, 0]), 21);
+        assert_eq!(agreed(vec![30, 29, 3, 4]), 7, "two common phrases");
+        assert_eq!(agreed(vec![30, 29, 20]), 20, "three slots");
+        assert_eq!(agreed(vec![30, 29]), 0);
+    }
+
     /// Each message reports one of them, so the slot has seen them all.
     #[test]
     fn a_slot_counts_the_messages_of_all_its_passages() {

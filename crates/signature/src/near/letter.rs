@@ -94,7 +94,8 @@ impl Near {
 
     /// Whether its own words, some of them known, stand with a text that was never seen: an answer in words that are often used.
     fn answers_anew(&self, seen: &Seen) -> bool {
-        self.contexts.iter().any(|context| context.is_new(seen)) && self.passages().any(|signature| seen.has(signature))
+        self.contexts.iter().any(|context| context.is_new(seen))
+            && self.passages().any(|signature| seen.has(signature))
     }
 
     /// What follows from the counts for messages after this one: what stands below new text, and by whom that was sent.

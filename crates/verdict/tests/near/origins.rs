@@ -172,6 +172,18 @@ fn one_answer_to_ever_other_mail_is_no_bulk() {
     assert!(alone.iter().all(|counts| counts.last() == Some(&60)), "{alone:?}");
 }
 
+/// Its networks are many, so it is no block of any. What it hands on is new each time, and the larger part.
+#[test]
+fn the_same_line_above_ever_other_mail_is_no_bulk_whoever_sends_it() {
+    let all = counts(60, |writer, n| {
+        let line = Prose::new(44).text(24);
+        let handed_on = writer.text(60);
+        let head = format!("From: A{n} <a{n}@x.example>\nSent: 2 March\nTo: B <b@y.example>\nSubject: c{n}");
+        (network(n), format!("{line}\n-----Original Message-----\n{head}\n\n{handed_on}"))
+    });
+    none_is_bulk(&all, "handed on");
+}
+
 #[test]
 fn a_warning_above_all_letters_is_no_bulk() {
     let warning = Prose::new(38).text(60);
