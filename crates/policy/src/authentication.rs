@@ -10,7 +10,7 @@
 //!   something to say, above, of what somebody forged.
 
 use super::authenticate::{Authenticate, Authentication};
-use bulkmark_mail::{AuthenticationResults, Fields, MethodResult};
+use bulkmark_mail::{AuthenticationResults, Fields, MethodResult, is_of_provider};
 use std::fmt;
 
 /// Names that stand behind a message, since it was verified that they do. In lower case.
@@ -49,7 +49,7 @@ impl Proven {
         }
         let mut names = [&self.dkim, &self.spf, &self.dmarc].into_iter().flatten().map(|name| domain(name));
         let is_aligned = names.any(|name| is_below(name, &of) || is_below(&of, name));
-        let author = if is_for_anybody(&of) && others.is_empty() { address.to_lowercase() } else { of };
+        let author = if is_of_provider(&of) && others.is_empty() { address.to_lowercase() } else { of };
         is_aligned.then_some(author)
     }
 
@@ -217,55 +217,6 @@ impl Proven {
 /// Whether a domain is the other one or below it.
 fn is_below(domain: &str, other: &str) -> bool {
     domain.strip_suffix(other).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-}
-
-/// Whether it is the domain of a large provider, in which anybody can have an address: what comes from there has no origin in common.
-fn is_for_anybody(domain: &str) -> bool {
-    const NAMES: [&str; 40] = [
-        "126.com",
-        "163.com",
-        "aol.com",
-        "comcast.net",
-        "fastmail.com",
-        "free.fr",
-        "freenet.de",
-        "gmail.com",
-        "gmx.at",
-        "gmx.ch",
-        "gmx.com",
-        "gmx.de",
-        "gmx.net",
-        "googlemail.com",
-        "hotmail.com",
-        "icloud.com",
-        "laposte.net",
-        "libero.it",
-        "live.com",
-        "mac.com",
-        "mail.com",
-        "mail.ru",
-        "me.com",
-        "msn.com",
-        "naver.com",
-        "onet.pl",
-        "orange.fr",
-        "outlook.com",
-        "proton.me",
-        "protonmail.com",
-        "qq.com",
-        "rediffmail.com",
-        "seznam.cz",
-        "sina.com",
-        "t-online.de",
-        "web.de",
-        "wp.pl",
-        "yahoo.com",
-        "yandex.ru",
-        "zoho.com",
-    ];
-    // These have one in each country.
-    let first = domain.split_once('.').map_or(domain, |(first, _)| first);
-    NAMES.binary_search(&domain).is_ok() || matches!(first, "hotmail" | "live" | "outlook" | "yahoo")
 }
 
 /// The domain of an address, or the whole.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The host of a link: its name in one form, and the domain that somebody registered.
 
+use bulkmark_mail::is_of_provider;
 use psl::Type;
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,27 +18,6 @@ const NOTHING_HOSTS: [&str; 5] = [
     "schemas.xmlsoap.org",
     "ns.adobe.com",
     "purl.org",
-];
-
-/// Providers that put a link to themselves below the mail of their users: their names in all countries, and domains.
-const PROVIDERS: [&str; 8] = ["aol", "gmail", "gmx", "hotmail", "outlook", "rediffmail", "yahoo", "yandex"];
-const PROVIDER_DOMAINS: [&str; 16] = [
-    "126.com",
-    "163.com",
-    "freemail.hu",
-    "icloud.com",
-    "juno.com",
-    "libero.it",
-    "live.com",
-    "lycos.com",
-    "mail.com",
-    "mail.ru",
-    "msn.com",
-    "netzero.net",
-    "proton.me",
-    "protonmail.com",
-    "qq.com",
-    "web.de",
 ];
 
 /// A host.
@@ -99,11 +79,9 @@ impl Host {
         NOTHING.contains(&self.site()) || NOTHING_HOSTS.contains(&&*self.name)
     }
 
-    /// Whether many people write mail from there.
+    /// Whether many people write mail from there: providers put a link to themselves below it.
     pub(super) fn is_of_provider(&self) -> bool {
-        let (first, rest) = self.site().split_once('.').unwrap_or_default();
-        // `yahoo.co.uk`, not `yahoo.shop.example`.
-        PROVIDERS.contains(&first) && rest.len() <= "com.au".len() || PROVIDER_DOMAINS.contains(&self.site())
+        is_of_provider(self.site())
     }
 }
 
