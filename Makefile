@@ -135,7 +135,7 @@ vectors:
 	$(CARGO) build --locked
 	{ grep '^#' $(VECTORS); cd tests/data/mail && LC_ALL=C && $(abspath $(TARGET))/debug/bulkmark signature *.eml; \
 		for ip in 192.0.2.7 2001:db8:1:2::3; do $(abspath $(TARGET))/debug/bulkmark signature --ip $$ip plain.eml | \
-		grep source-; done; } >$(VECTORS).new
+		grep ' from '; done; } >$(VECTORS).new
 	mv $(VECTORS).new $(VECTORS)
 
 fuzz:

@@ -5,8 +5,11 @@ use super::output::{failed, output};
 use crate::config;
 use anyhow::Context;
 use bulkmark_mail::RawMessage;
+use bulkmark_signature::near::stray;
 use bulkmark_signature::{Settings, signatures};
-use bulkmark_types::{ClientNetwork, FederationKey, Kind, Signature, source_bucket, source_count};
+use bulkmark_types::{
+    ClientNetwork, FederationKey, Kind, Signature, Whose, source_bucket, source_count, stray_by,
+};
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -14,7 +17,8 @@ use std::process::ExitCode;
 
 /// Print the signatures of messages.
 ///
-/// Prints a line for each: the file, the kind of the signature and 32 hexadecimal digits, separated by tabs. A message with too few
+/// Prints a line for each: the file, the kind of the signature and 32 hexadecimal digits, separated by tabs. Kinds are "body", "near",
+/// "context" (of what the message quotes or encloses) and "payload". A message with too few
 /// words to be distinguished from others has the kind "none", and the reason in place of digits. Exit code 2: some message could not
 /// be read.
 #[derive(Debug, clap::Args)]
@@ -22,7 +26,8 @@ pub(super) struct Args {
     /// The configuration whose key and limits apply. Without it, the public key and the defaults.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Also print the signatures by which the network of this client is counted for the body signature.
+    /// Also print the signatures by which the network of this client is counted for the body signature, and those of letters for the
+    /// first near signature: of all, of anybody's and of this network's.
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
     /// Messages, one per file; "-" is standard input.
@@ -54,9 +59,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     Err(reason) if signatures.near.is_empty() => writeln!(out, "{name}\tnone\t{reason}")?,
                     Err(_) => (),
                 }
-                for signature in signatures.near.reported() {
+                let near = &signatures.near;
+                for signature in near.reported() {
                     writeln!(out, "{name}\t{}\t{signature}", Kind::Near)?;
                 }
+                for signature in near.reported_contexts() {
+                    writeln!(out, "{name}\tcontext\t{signature}")?;
+                }
+                for signature in near.payload {
+                    writeln!(out, "{name}\t{}\t{signature}", Kind::Payload)?;
+                }
+                let first = near.reported().next().zip(args.ip);
+                first.map_or(Ok(()), |(first, ip)| print_strays(&mut out, file, &key, first, ip))?;
             }
             Err(e) => {
                 code = failed(&e, 2);
@@ -78,6 +92,21 @@ fn print_sources(
         (Kind::SourceBucket, source_bucket(key, of, network.bucket(key))),
     ] {
         writeln!(out, "{} from {ip}\t{kind}\t{signature}", file.display())?;
+    }
+    Ok(())
+}
+
+fn print_strays(
+    out: &mut impl Write,
+    file: &Path,
+    key: &FederationKey,
+    of: Signature,
+    ip: IpAddr,
+) -> io::Result<()> {
+    let (name, network) = (file.display(), ClientNetwork::of(ip));
+    writeln!(out, "{name} from {ip}\t{}\t{}", Kind::Stray, stray(key, of))?;
+    for whose in [Whose::Everybody, Whose::Network(network)] {
+        writeln!(out, "{name} from {ip}\t{}\t{}", Kind::StrayBy, stray_by(key, of, whose))?;
     }
     Ok(())
 }

@@ -148,9 +148,14 @@ impl Near {
         self.slots.iter().map(Slot::reported).chain(things).chain(self.rest)
     }
 
-    /// What else a message reports: the signatures by which its [contexts](Self::contexts) are known again, and its payload.
+    /// The signatures that its [contexts](Self::contexts) report.
+    pub fn reported_contexts(&self) -> impl Iterator<Item = Signature> + '_ {
+        self.contexts.iter().map(|context| context.signatures[0])
+    }
+
+    /// What else a message reports: the signatures of its contexts, and its payload.
     pub fn reported_beside(&self) -> impl Iterator<Item = Signature> + '_ {
-        self.contexts.iter().map(|context| context.signatures[0]).chain(self.payload)
+        self.reported_contexts().chain(self.payload)
     }
 
     /// What its picture counts: `known` says of a signature how often it was seen, and `says` what that counts. A message reports

@@ -281,5 +281,7 @@ fn told(name: &str, raw: &[u8]) -> Vec<String> {
         Err(_) => None,
     };
     let near = found.near.reported().map(|signature| format!("{name}\tnear\t{signature}"));
-    body.into_iter().chain(near).collect()
+    let contexts = found.near.reported_contexts().map(|signature| format!("{name}\tcontext\t{signature}"));
+    let payload = found.near.payload.map(|signature| format!("{name}\tpayload\t{signature}"));
+    body.into_iter().chain(near).chain(contexts).chain(payload).collect()
 }
