@@ -264,7 +264,7 @@ impl Activity {
         *self.messages.lock().entry(key).or_default() += 1;
         self.signatures.fetch_add(message.signatures as u64, Ordering::Relaxed);
         match message.held {
-            Some(Held::Sources) => self.held.fetch_add(1, Ordering::Relaxed),
+            Some(Held::Sources | Held::Messages) => self.held.fetch_add(1, Ordering::Relaxed),
             Some(Held::Correspondent) => self.spared.fetch_add(1, Ordering::Relaxed),
             None => 0,
         };
@@ -340,7 +340,7 @@ impl Activity {
         self.signatures.load(Ordering::Relaxed)
     }
 
-    /// Bulk that was only marked since its count comes from too few networks.
+    /// Bulk that was only marked since its count comes from too few networks or messages.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)

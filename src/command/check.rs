@@ -77,8 +77,8 @@ fn print_for_people(out: &mut impl Write, file: &Path, answer: &Answer) -> io::R
     if let Some(sources) = &answer.sources {
         writeln!(out, "  {}", sources.sentence())?;
     }
-    if answer.held == Some(Held::Correspondent.to_string()) {
-        writeln!(out, "  {}", Held::Correspondent.why())?;
+    if let Some(held) = Held::told(answer.held.as_deref()) {
+        writeln!(out, "  {}", held.why())?;
     }
     if let Some(entry) = &answer.whitelist {
         writeln!(out, "  wanted by the white list entry {entry}")?;

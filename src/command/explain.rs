@@ -53,8 +53,8 @@ fn for_people(explanation: &Explanation) -> String {
     if let Some(sources) = &explanation.sources {
         let _ = writeln!(text, "{}", sources.sentence());
     }
-    if explanation.held == Some(Held::Correspondent.to_string()) {
-        let _ = writeln!(text, "{}", Held::Correspondent.why());
+    if let Some(held) = Held::told(explanation.held.as_deref()) {
+        let _ = writeln!(text, "{}", held.why());
     }
     for missed in &explanation.missed {
         let _ = writeln!(text, "{missed}");

@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 for signature in near.reported_contexts() {
                     writeln!(out, "{name}\tcontext\t{signature}")?;
                 }
-                for signature in near.payload {
+                if let Some(signature) = near.payload {
                     writeln!(out, "{name}\t{}\t{signature}", Kind::Payload)?;
                 }
                 let first = near.reported().next().zip(args.ip);

@@ -229,7 +229,7 @@ fn message_metrics(activity: &Activity, text: &mut Text) {
     text.one(
         "bulkmark_messages_held_total",
         "counter",
-        "Bulk that was only marked, since its count comes from too few networks (min-sources).",
+        "Bulk that was only marked, since its count comes from too few networks (min-sources) or messages (min-messages).",
         activity.held(),
     );
     text.one(

@@ -109,6 +109,7 @@ const fn held(finding: &Finding) -> Option<Held> {
 const fn why(held: Held) -> &'static str {
     match held {
         Held::Sources => "few sources",
+        Held::Messages => "few messages",
         Held::Correspondent => "correspondent",
     }
 }

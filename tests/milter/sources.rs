@@ -9,7 +9,8 @@ use bulkmark_testing::server::Server;
 use bulkmark_testing::{Daemon, Site, wait_until};
 use serde_json::{Value, json};
 
-const REFUSING: &str = "[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
+/// Many copies come at once, to as many recipients.
+const REFUSING: &str = "thresholds.min-messages = 1\n[actions]\nbulk = \"reject\"\nnear = \"reject\"\n";
 
 fn hosts(number: usize) -> Vec<String> {
     strangers(number, |n| format!("198.51.{n}.7"))
@@ -71,6 +72,24 @@ fn header_log_metrics_and_commands_tell_what_was_held_back() {
     assert_eq!(told(&send(&daemon, third, &letter(1), 1)), "; sources=2; own=1; held=sources");
 }
 
+/// A letter to a whole club: it is refused only once it has come three times.
+#[test]
+fn few_messages_are_marked_however_many_recipients_they_have() {
+    let site = Site::new("[actions]\nbulk = \"reject\"\n[status]\nlisten = \"127.0.0.1:0\"\n");
+    let daemon = site.start();
+    let [club] = &hosts(1)[..] else { unreachable!() };
+    for n in 1..=2 {
+        let answer = send(&daemon, club, &letter(6), 22);
+        assert_eq!(&*answer.reply, "c");
+        assert!(told(&answer).ends_with("; held=messages"), "{answer:?}");
+        daemon.log.wait_for(0, &format!(" verdict=bulk body={} ", 22 * n));
+    }
+    assert_eq!(check(&site, &letter(6), Some(club))["held"], "messages");
+    let metrics = page::metrics(&daemon);
+    assert_eq!(metrics["bulkmark_messages_held_total"], 2.0);
+    assert!(send(&daemon, club, &letter(6), 22).reply.starts_with("550 "));
+}
+
 #[test]
 fn networks_are_those_of_ipv4_and_ipv6() {
     let site = Site::new(REFUSING);
@@ -106,7 +125,7 @@ fn a_client_without_an_address_is_no_network() {
 
 #[test]
 fn networks_need_not_matter() {
-    let site = Site::new(&format!("[thresholds]\nmin-sources = 1\n{REFUSING}"));
+    let site = Site::new(&format!("thresholds.min-sources = 1\n{REFUSING}"));
     let daemon = site.start();
     let hosts = hosts(2);
     assert!(send(&daemon, &hosts[0], &letter(4), 25).reply.starts_with("550 "));

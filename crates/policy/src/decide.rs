@@ -58,16 +58,27 @@ impl fmt::Display for Verdict {
 pub enum Held {
     /// Its count comes from too few networks.
     Sources,
+    /// It came in too few messages, however many recipients these had.
+    Messages,
     /// A recipient wrote to whom it comes from.
     Correspondent,
 }
 
 impl Held {
+    /// The one of this name that is told in a sentence of its own; that of networks stands beside their numbers.
+    #[must_use]
+    pub fn told(name: Option<&str>) -> Option<Self> {
+        [Self::Messages, Self::Correspondent].into_iter().find(|held| name == Some(&*held.to_string()))
+    }
+
     /// Why, for people.
     #[must_use]
     pub const fn why(self) -> &'static str {
         match self {
             Self::Sources => "only marked, since its count comes from too few networks",
+            Self::Messages => {
+                "only marked, since its count is that of recipients, and too few messages had them"
+            }
             Self::Correspondent => {
                 "only marked, since a recipient wrote to whom it is from, and that is verified"
             }
@@ -80,6 +91,7 @@ impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sources => "sources",
+            Self::Messages => "messages",
             Self::Correspondent => "correspondent",
         })
     }
@@ -227,19 +239,23 @@ pub fn settle(parties: &[(By, Option<Decision>)]) -> Option<Decision> {
 
 /// What is bulk, and what would be done with it if nobody wants it: by its body, or else by what it is like.
 fn bulk(counts: Counts, backings: Backings, thresholds: &Thresholds, actions: &Actions) -> Option<Decision> {
-    let Backings { body, near } = backings;
+    let Backings { messages, body, near } = backings;
+    // Near counts are of messages.
+    let wanted = thresholds.min_messages.get().min(thresholds.body.get());
+    let few = messages.is_some_and(|messages| messages < wanted).then_some(Held::Messages);
     let kinds = [
-        (thresholds.body, counts.body, body, actions.bulk),
-        (thresholds.near, counts.near, near, actions.near),
+        (thresholds.body, counts.body, body, few, actions.bulk),
+        (thresholds.near, counts.near, near, None, actions.near),
     ];
-    let reached = kinds.into_iter().filter_map(|(threshold, count, backing, action)| {
+    let reached = kinds.into_iter().filter_map(|(threshold, count, backing, few, action)| {
         let count = count.filter(|&count| threshold.is_reached(Some(count)))?;
-        Some((threshold, count, backing, action))
+        Some((threshold, count, backing, few, action))
     });
     let all: Vec<Decision> = reached
-        .map(|(threshold, count, backing, action)| {
-            let is_held = !backing.suffices(count, threshold, thresholds.min_sources);
-            let (action, held) = if is_held { (Action::Mark, Some(Held::Sources)) } else { (action, None) };
+        .map(|(threshold, count, backing, few, action)| {
+            let suffices = backing.suffices(count, threshold, thresholds.min_sources);
+            let held = few.or_else(|| (!suffices).then_some(Held::Sources));
+            let action = if held.is_some() { Action::Mark } else { action };
             Decision {
                 verdict: Verdict::Bulk,
                 action,
@@ -283,7 +299,7 @@ fn spam(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sources;
+    use crate::{Sources, Threshold};
     use std::io;
     use std::path::PathBuf;
 
@@ -348,7 +364,12 @@ mod tests {
         let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
         let (thresholds, list, facts) = (Thresholds::default(), WhiteList::default(), Facts::default());
         let facts = Facts { recipients: &["x@y.z".to_owned()], ..facts };
-        let d = decide(counts, Backings { body, near }, terms(&thresholds, &actions, &list), &facts);
+        let d = decide(
+            counts,
+            Backings { messages: None, body, near },
+            terms(&thresholds, &actions, &list),
+            &facts,
+        );
         assert_eq!(d.verdict, Verdict::Bulk);
         (d.action, d.held.is_some())
     }
@@ -369,13 +390,39 @@ mod tests {
         );
     }
 
+    /// One letter to a whole parish is bulk, and wanted.
+    #[test]
+    fn what_came_in_few_messages_is_only_marked() {
+        let decided = |messages, body, near, min_messages| {
+            let actions = Actions { bulk: Action::Reject, near: Action::Quarantine, ..Actions::default() };
+            let min_messages = Threshold::try_from(min_messages).unwrap();
+            let (thresholds, list) =
+                (Thresholds { min_messages, ..Thresholds::default() }, WhiteList::default());
+            let facts = Facts { recipients: &["x@y.z".to_owned()], ..Facts::default() };
+            let (counts, backings) =
+                (Counts { body: Some(body), near, spam: None }, Backings { messages, ..Backings::default() });
+            let d = decide(counts, backings, terms(&thresholds, &actions, &list), &facts);
+            (d.verdict, d.action, d.held)
+        };
+        let held = (Verdict::Bulk, Action::Mark, Some(Held::Messages));
+        assert_eq!(decided(Some(1), 22, Some(1), 3), held);
+        assert_eq!(decided(Some(2), 99, Some(2), 3), held);
+        assert_eq!(decided(Some(3), 22, Some(3), 3), (Verdict::Bulk, Action::Reject, None));
+        assert_eq!(decided(Some(1), 22, Some(1), 1), (Verdict::Bulk, Action::Reject, None));
+        assert_eq!(decided(Some(3), 22, Some(3), 4), held);
+        // It is bulk by what it is like.
+        assert_eq!(decided(Some(10), 22, Some(20), 30).1, Action::Quarantine);
+        // So many as make it bulk are enough.
+        assert_eq!(decided(Some(20), 20, None, 30).1, Action::Reject);
+    }
+
     /// Nor is it told so: a filter would leave alone what people call spam.
     #[test]
     fn what_people_call_spam_is_not_spared_for_few_networks() {
         let (thresholds, list) = (Thresholds::default(), WhiteList::default());
         let facts = Facts { recipients: &["x@y.z".to_owned()], ..Facts::default() };
         let few = Backing::Known(Sources { others: 2, own: Some(1) });
-        let backings = Backings { body: few, near: few };
+        let backings = Backings { messages: Some(1), body: few, near: few };
         for spam in [Action::Mark, Action::Quarantine] {
             let actions = Actions { bulk: Action::Reject, spam, ..Actions::default() };
             let counts = Counts { body: Some(20), near: None, spam: Some(Weight::of_units(24)) };

@@ -18,6 +18,8 @@ pub struct SomeThresholds {
     pub spam: Option<Threshold>,
     /// From how many other networks a count must come.
     pub min_sources: Option<MinSources>,
+    /// In how many messages it must have come.
+    pub min_messages: Option<Threshold>,
 }
 
 impl SomeThresholds {
@@ -28,6 +30,7 @@ impl SomeThresholds {
             near: self.near.unwrap_or(all.near),
             spam: self.spam.unwrap_or(all.spam),
             min_sources: self.min_sources.unwrap_or(all.min_sources),
+            min_messages: self.min_messages.unwrap_or(all.min_messages),
         }
     }
 }

@@ -94,13 +94,22 @@ pub struct Thresholds {
     pub spam: Threshold,
     /// From how many other networks a count must come before more is done than to mark.
     pub min_sources: MinSources,
+    /// In how many messages it must have come before more is done than to mark, however many recipients these had. Where `body` is
+    /// lower, that is enough.
+    pub min_messages: Threshold,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
         // The paper, section 4: DCC's users usually take 20.
         let spam = Threshold(3);
-        Self { body: Threshold(20), near: Threshold(20), spam, min_sources: MinSources::default() }
+        Self {
+            body: Threshold(20),
+            near: Threshold(20),
+            spam,
+            min_sources: MinSources::default(),
+            min_messages: Threshold(3),
+        }
     }
 }
 
@@ -126,12 +135,14 @@ impl Range {
                 near: lower(lowest.near, more.near),
                 spam: lower(lowest.spam, more.spam),
                 min_sources: MinSources(lowest.min_sources.0.min(more.min_sources.0)),
+                min_messages: lower(lowest.min_messages, more.min_messages),
             },
             highest: Thresholds {
                 body: higher(highest.body, more.body),
                 near: higher(highest.near, more.near),
                 spam: higher(highest.spam, more.spam),
                 min_sources: MinSources(highest.min_sources.0.max(more.min_sources.0)),
+                min_messages: higher(highest.min_messages, more.min_messages),
             },
         }
     }

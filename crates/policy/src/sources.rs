@@ -74,9 +74,11 @@ impl Backing {
     }
 }
 
-/// The same for both counts of a message.
+/// What stands behind the counts of a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backings {
+    /// In how many messages it was seen, this one included; more if others are like it. None if nobody asked.
+    pub messages: Option<u32>,
     /// Of the `body` signature.
     pub body: Backing,
     /// Of the `near` signatures.

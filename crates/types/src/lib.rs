@@ -24,4 +24,4 @@ pub use key::{FederationKey, KeyError};
 pub use provenance::{Provenance, Whose, stray_by};
 pub use reporters::{ReporterId, ReporterKind, UNIT, correspondence, nomination, revocation, weigh};
 pub use signature::{Kind, LowInformation, ParseSignatureError, Signature};
-pub use sources::{BUCKETS, ClientNetwork, PRESENT, outbound, source_bucket, source_count};
+pub use sources::{BUCKETS, ClientNetwork, PRESENT, message_count, outbound, source_bucket, source_count};

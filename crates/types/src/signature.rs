@@ -21,6 +21,8 @@ pub enum Kind {
     SourceCount,
     /// Says of another signature that it came from some network of a bucket.
     SourceBucket,
+    /// Says of another signature in how many messages it was, however many recipients these had.
+    Message,
     /// Stands for another signature in mail that one's own users send, which is counted apart.
     Outbound,
     /// Says of another signature that somebody called a message with it spam.
@@ -45,6 +47,7 @@ impl Kind {
             Self::StrayBy => "stray-by/1",
             Self::SourceCount => "source-count/1",
             Self::SourceBucket => "source-bucket/1",
+            Self::Message => "message/1",
             Self::Outbound => "outbound/1",
             Self::Nomination => "nomination/1",
             Self::Pyzor => "pyzor/1",
@@ -64,6 +67,7 @@ impl fmt::Display for Kind {
             Self::StrayBy => "stray-by",
             Self::SourceCount => "source-count",
             Self::SourceBucket => "source-bucket",
+            Self::Message => "message",
             Self::Outbound => "outbound",
             Self::Nomination => "nomination",
             Self::Pyzor => "pyzor",

@@ -94,6 +94,12 @@ pub fn source_bucket(key: &FederationKey, of: Signature, bucket: u8) -> Signatur
     key.source_bucket(of, bucket)
 }
 
+/// The signature that counts in how many messages `of` was, however many recipients these had.
+#[must_use]
+pub fn message_count(key: &FederationKey, of: Signature) -> Signature {
+    key.signature(Kind::Message, &[&of.to_bytes()])
+}
+
 /// The signature that stands for `of` in mail that one's own users send.
 #[must_use]
 pub fn outbound(key: &FederationKey, of: Signature) -> Signature {
@@ -133,9 +139,9 @@ mod tests {
                 let counts =
                     networks.map(|ip| source_count(key, of, &ClientNetwork::of(ip.parse().unwrap())));
                 all.extend(counts);
-                all.insert(outbound(key, of));
+                all.extend([outbound(key, of), message_count(key, of)]);
                 all.extend((0..BUCKETS).map(|bucket| source_bucket(key, of, bucket)));
-                made += networks.len() + usize::from(BUCKETS) + 1;
+                made += networks.len() + usize::from(BUCKETS) + 2;
             }
         }
         assert_eq!(all.len(), made);

@@ -12,7 +12,7 @@ use super::trail::Trail;
 use bulkmark_policy::{Backings, Counts, Range};
 use bulkmark_signature::Signatures;
 use bulkmark_signature::near::{Afterwards, Judgement, Seen, stray};
-use bulkmark_types::{ClientNetwork, FederationKey, Provenance, Signature};
+use bulkmark_types::{ClientNetwork, FederationKey, Provenance, Signature, message_count};
 
 /// Whether a message is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl<'a> Inquiry<'a> {
         Some(match self.step {
             Step::Counts => {
                 let reported = self.signatures.body.ok().into_iter().collect();
-                let once = distinct(near.reported().chain(near.reported_beside()));
+                let once = distinct(near.reported().chain(near.reported_beside()).chain(self.message()));
                 let asked = near.asked().into_iter().filter(|signature| !once.contains(signature));
                 let asked = distinct(asked);
                 Parts { reported, once, asked, ..Parts::default() }
@@ -343,7 +343,21 @@ impl<'a> Inquiry<'a> {
     /// From where the copies came, as far as it matters.
     #[must_use]
     pub fn backings(&self) -> Backings {
-        self.trail.as_ref().map(|trail| trail.backings(self.counts())).unwrap_or_default()
+        let backings = self.trail.as_ref().map(|trail| trail.backings(self.counts())).unwrap_or_default();
+        Backings { messages: self.messages(), ..backings }
+    }
+
+    /// The signature by which messages are counted of which nothing else is reported once, however many recipients they have.
+    fn message(&self) -> Option<Signature> {
+        let body = self.signatures.body.ok().filter(|_| self.signatures.near.reported().next().is_none());
+        body.map(|body| message_count(self.key, body))
+    }
+
+    /// How many messages had all that this one reports, this one included. Those that are the same did.
+    fn messages(&self) -> Option<u32> {
+        let once = self.signatures.near.reported().chain(self.message());
+        let least = once.map(|signature| self.seen.known(signature).count).min()?;
+        Some(least.saturating_add(u32::from(self.mode != Mode::Ask)))
     }
 
     /// What is known of its near-replicas, once it is.

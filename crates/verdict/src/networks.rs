@@ -3,7 +3,7 @@
 
 use super::{Content, Counted, Envelope, Inquiry, Mode, Question, Rules, Settled};
 use bulkmark_mail::RawMessage;
-use bulkmark_policy::{Action, Backing, Sources};
+use bulkmark_policy::{Action, Backing, Held, Sources};
 use bulkmark_types::{BUCKETS, ClientNetwork, FederationKey, Signature};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -128,6 +128,28 @@ fn copies_of_one_sender_are_refused_from_the_twentieth_on() {
     }
 }
 
+/// A letter to a whole parish, with text that has near signatures and with less.
+#[test]
+fn what_a_sender_writes_to_many_at_once_is_refused_from_the_third_message_on() {
+    for text in [
+        notice("all"),
+        "Subject: n\n\nChoir practice is on Friday at eight this week, not on Thursday.\n".to_owned(),
+    ] {
+        let mut ledger = Ledger::default();
+        for n in 1..=5 {
+            let counted = ledger.send(&text, 1, 22);
+            assert!(counted.is_bulk);
+            assert_eq!(
+                counted.decision.held == Some(Held::Messages),
+                n < 3,
+                "message {n}: {:?}",
+                counted.decision
+            );
+            assert_eq!(is_refused(&counted), n >= 3);
+        }
+    }
+}
+
 #[test]
 fn a_campaign_from_many_hosts_is_refused_from_the_twentieth_on() {
     for copy in [|_| notice("Anna"), |n: usize| notice(&format!("customer{n}"))] {
@@ -154,7 +176,12 @@ fn who_sends_a_bank_s_letter_needs_three_networks_to_have_it_refused() {
         let mut ledger = Ledger::default();
         for &network in &others[..attackers] {
             let counted = ledger.send(&notice("Anna"), network, 20);
-            assert!(network != others[0] || is_refused(&counted), "it is bulk by itself");
+            assert!(counted.is_bulk);
+            assert_eq!(
+                is_refused(&counted),
+                network == others[2],
+                "one message to many, until there are three"
+            );
         }
         for n in 1..=19 {
             let counted = ledger.send(&notice("Anna"), *bank, 1);

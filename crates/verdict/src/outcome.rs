@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn the_header_tells_from_where_the_count_of_bulk_comes() {
         let of = |body, backing: Backing| {
-            let backings = Backings { body: backing, near: Backing::NotAsked };
+            let backings = Backings { body: backing, ..Backings::default() };
             let outcome =
                 backed(&refusing(), Counts { body: Some(body), near: None, spam: None }, backings, Some(601));
             (outcome.action, outcome.header.split_once("host=mx.test; ").unwrap().1.to_owned())

@@ -135,7 +135,7 @@ fn judged(rules: &Rules, users: &[u8], writers: &[u8], known: (Counts, Backings)
             );
             // What is held is only marked, and what people call spam is not held for where it comes from.
             assert!(decision.held.is_none() || decision.action == Action::Mark, "{decision:?}");
-            let is_of_sources = decision.held == Some(Held::Sources);
+            let is_of_sources = matches!(decision.held, Some(Held::Sources | Held::Messages));
             assert!(decision.verdict == Verdict::Bulk || !is_of_sources, "{decision:?}");
             (decision.verdict, decision.action)
         }
@@ -158,11 +158,12 @@ proptest! {
         counts in (prop::option::of(0..40u32), prop::option::of(0..40u32)),
         units in prop::option::of(0..40u32),
         backings in (backing(), backing()),
+        messages in prop::option::of(0..6u32),
     ) {
         let rules = rules(&all, &policies);
         let known = (
             Counts { body: counts.0, near: counts.1, spam: units.map(Weight::of_units) },
-            Backings { body: backings.0, near: backings.1 },
+            Backings { messages, body: backings.0, near: backings.1 },
         );
         let (verdict, action) = judged(&rules, &users, &writers, known);
         let alone: Vec<_> = users.iter().map(|&user| judged(&rules, &[user], &writers, known)).collect();

@@ -191,6 +191,7 @@ impl<'a> Trail<'a> {
         let Thresholds { body, near, .. } = self.range.lowest;
         let needs_near = near.is_reached(counts.near) && !self.is_settled(counts);
         Backings {
+            messages: None,
             body: backing(self.of_body(counts), body.is_reached(counts.body)),
             near: backing(self.of_near(), needs_near),
         }
