@@ -13,6 +13,7 @@ mod clients;
 mod gate;
 mod limits;
 mod quota;
+mod readers;
 mod refusals;
 mod routes;
 mod settings;
