@@ -81,6 +81,12 @@ impl Counts {
         local.saturating_add(self.merged.count(signature, now))
     }
 
+    /// At least [`count`](Self::count), by one look at all that limited clients of others brought.
+    pub fn bound(&self, signature: Signature, now: u64) -> u32 {
+        let local = self.local.generations.count(signature, now);
+        local.saturating_add(self.merged.bound(signature, now))
+    }
+
     /// The same of a milter, whose counts of others may be those of bulk alone. What both tell is the same reports, so the higher holds.
     pub fn count_told(&self, signature: Signature, now: u64) -> u32 {
         let others = self.merged.count(signature, now).max(self.held.count(signature, now));

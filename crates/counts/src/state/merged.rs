@@ -121,9 +121,18 @@ impl MergedCounts {
 
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        self.count_of_all(signature, now).saturating_add(self.layers.count(signature, now))
+    }
+
+    /// At least that, by one look at all that limited clients brought.
+    pub fn bound(&self, signature: Signature, now: u64) -> u32 {
+        self.count_of_all(signature, now).saturating_add(self.layers.bound(signature, now))
+    }
+
+    /// What is in no layer of its own.
+    fn count_of_all(&self, signature: Signature, now: u64) -> u32 {
         let live = self.windows.iter().filter(|w| self.calendar.counts(w.window, signature, now));
-        let merged = live.map(|w| w.count(signature)).fold(0, u32::saturating_add);
-        merged.saturating_add(self.layers.count(signature, now))
+        live.map(|w| w.count(signature)).fold(0, u32::saturating_add)
     }
 
     /// The same, for each window in which it was counted.

@@ -2,6 +2,7 @@
 //! What is counted, and who has what. Pure: no file, no thread, no clock, no channel; time and random numbers are told.
 
 pub mod assembly;
+pub mod bounds;
 pub mod cache;
 pub mod cases;
 pub mod changes;

@@ -119,9 +119,7 @@ fn load_server(
     let mut own = load_local(txn, settings)?;
     let mut limited = layers::load_clients(txn, settings)?;
     let mut all = layers::load(txn)?;
-    for member in limited.iter_mut() {
-        member.layer = all.remove(&member.origin).unwrap_or_default();
-    }
+    limited.restore_layers(&mut all).map_err(no_memory)?;
     let cut = replay(txn, checkpoint, checkpoint..cut_at, |id, e| match e.client {
         None => own.add(e.window, id, e.signature, e.times),
         Some(client) => replay_limited(&mut limited, client, &e, false),
