@@ -68,11 +68,11 @@ impl LayerWindow {
         (!delta.is_empty()).then(|| delta.encode())
     }
 
-    /// Reads what [`part`](Self::part) made. None when it does not fit.
-    pub fn decode_part(capacity: u32, bytes: &[u8]) -> Option<Delta> {
+    /// Reads what [`part`](Self::part) made of at most so many cells. None when it does not fit.
+    pub fn decode_part(capacity: u32, bytes: &[u8], most: usize) -> Option<Delta> {
         let blocks = Self::blocks(capacity);
         // Cells that were aimed at are coded in next to nothing, so the length says nothing of their number.
-        Delta::decode(bytes, blocks, MAX_CELLS).ok()
+        Delta::decode(bytes, blocks, most.min(MAX_CELLS)).ok()
     }
 }
 

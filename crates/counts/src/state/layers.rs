@@ -10,6 +10,7 @@ use crate::history::update::{Update, most_capacity};
 use crate::history::vector::Origin;
 use crate::history::window::{Calendar, NoPlace, Window};
 use crate::settings::Settings;
+use crate::state::allowance::Allowance;
 use crate::state::bounds::Bounds;
 use crate::state::layer::{Layer, LayerWindow};
 use crate::state::shares::Share;
@@ -180,17 +181,24 @@ impl Layers {
         self.all.remove(&origin);
     }
 
-    /// Adds a row of a snapshot. False when it does not fit its place.
+    /// Adds a row of a snapshot. False when it does not fit its place, or holds more cells than it may.
     ///
     /// # Errors
     /// When its filter has a size that there is no reason for.
-    pub fn add_row(&mut self, origin: Origin, row: &Row) -> Result<bool, ParameterError> {
+    pub fn add_row(
+        &mut self,
+        origin: Origin,
+        row: &Row,
+        allowance: &mut Allowance,
+    ) -> Result<bool, ParameterError> {
         match self.admit(origin, row.window, row.capacity, row.window.start) {
             Err(NoPlace::Parameter(error)) => return Err(error),
             Err(NoPlace::Clock(_)) => return Ok(false),
             Ok(()) => (),
         }
-        let Some(delta) = LayerWindow::decode_part(row.capacity, &row.bytes) else { return Ok(false) };
+        let most = allowance.most(row.bytes.len());
+        let Some(delta) = LayerWindow::decode_part(row.capacity, &row.bytes, most) else { return Ok(false) };
+        allowance.spend(row.bytes.len(), delta.len());
         self.add(origin, row.window, row.capacity, &delta)?;
         Ok(true)
     }

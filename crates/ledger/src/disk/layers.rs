@@ -6,6 +6,7 @@ use crate::disk::rows::{LayerKey, seal, unseal};
 use crate::disk::schema::{CLIENTS, LAYERS};
 use bulkmark_counts::history::chunks::layer_parts;
 use bulkmark_counts::history::fields::Fields;
+use bulkmark_counts::history::update::MAX_CELLS;
 use bulkmark_counts::history::vector::{Chain, Mark, Origin};
 use bulkmark_counts::history::window::Window;
 use bulkmark_counts::settings::Settings;
@@ -147,7 +148,7 @@ pub(crate) fn load(txn: &WriteTransaction) -> Result<BTreeMap<Origin, Layer>, Fa
         let key = key.value();
         let (origin, start, length, part) = key;
         let row = LayerRow::decode(key, row.value())?;
-        let delta = LayerWindow::decode_part(row.capacity, row.bytes)
+        let delta = LayerWindow::decode_part(row.capacity, row.bytes, MAX_CELLS)
             .ok_or_else(|| damaged(format!("part {part} of a limited client does not fit its filter")))?;
         let layer = layers.entry(Origin(origin)).or_default();
         let held = layer.window_mut(Window::from((start, length)), row.capacity).map_err(no_memory)?;
