@@ -16,7 +16,7 @@ use bulkmark_counts::state::limited::Limited;
 use bulkmark_counts::state::member::Member;
 use bulkmark_counts::state::roles::State;
 use redb::{ReadableTable, WriteTransaction};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a part is, as far as it is not in its key.
 pub(crate) struct LayerRow<'a> {
@@ -100,10 +100,19 @@ fn all(state: &State) -> BTreeMap<Origin, &Layer> {
 pub(crate) fn write(txn: &WriteTransaction, state: &State) -> Result<(), redb::Error> {
     let all = all(state);
     let mut table = txn.open_table(LAYERS)?;
-    table.retain(|(origin, start, length, _), _| {
-        all.get(&Origin(origin))
-            .is_some_and(|layer| layer.windows.contains_key(&Window::from((start, length))))
-    })?;
+    let is_held = |origin, window| all.get(&origin).is_some_and(|layer| layer.windows.contains_key(&window));
+    match &state.counts().layers_on_disk {
+        // Nothing of those that stay is read.
+        Some(stored) => {
+            for &(Origin(origin), window) in stored.iter().filter(|(of, window)| !is_held(*of, *window)) {
+                let (start, length) = window.key();
+                let rows = (origin, start, length, 0)..=(origin, start, length, u32::MAX);
+                table.retain_in(rows, |_, _| false)?;
+            }
+        }
+        None => table
+            .retain(|(origin, start, length, _), _| is_held(Origin(origin), Window::from((start, length))))?,
+    }
     for (origin, layer) in all {
         for (window, held) in &layer.windows {
             let (start, length) = window.key();
@@ -121,8 +130,17 @@ pub(crate) fn write(txn: &WriteTransaction, state: &State) -> Result<(), redb::E
     Ok(())
 }
 
+/// The windows of these layers.
+pub(crate) fn windows_of<'a>(
+    layers: impl Iterator<Item = (Origin, &'a Layer)>,
+) -> BTreeSet<(Origin, Window)> {
+    layers.flat_map(|(origin, layer)| layer.windows.keys().map(move |&window| (origin, window))).collect()
+}
+
 /// All of it is on disk now.
 pub(crate) fn mark_clean(state: &mut State) {
+    let stored = windows_of(all(state).into_iter());
+    state.counts_mut().layers_on_disk = Some(stored);
     if let State::Server(server) = state {
         server.limited.iter_mut().for_each(|member| member.layer.mark_clean());
     }
