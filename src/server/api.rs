@@ -19,7 +19,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use bulkmark_counts::{MAX_VECTOR_BYTES, NotCounted, Refusal, Reporter, Role, Vector};
-use bulkmark_ledger::{Behind, Ledger, LedgerError, now};
+use bulkmark_ledger::{Behind, Ledger, LedgerError, now, random_bytes};
 use bulkmark_sync::clock;
 use bulkmark_sync::fleet::Fleet;
 use bulkmark_sync::wire::{self, Reports, SnapshotHead};
@@ -73,7 +73,8 @@ impl From<Refused> for Failure {
             Refused::Token => Code::TokenInvalid,
             Refused::Role | Refused::OnlyMetrics | Refused::NoMetrics => Code::Role,
             Refused::Blocked => Code::TokenBlocked,
-            Refused::Rate | Refused::Checks => Code::Rate,
+            Refused::Rate | Refused::Slowed | Refused::Checks => Code::Rate,
+            Refused::MadeUp => Code::MadeUp,
             Refused::Connections | Refused::Streams => Code::TooMany,
         };
         Self(code, refused.to_string())
@@ -293,6 +294,8 @@ async fn take_reports(
         Failure(code, e.to_string())
     })?;
     service.gate.admit(&client, batch.reports.len())?;
+    let chance = random_bytes().map_or(0, usize::from_le_bytes);
+    service.gate.admit_signatures(&client, &batch.reports, chance)?;
     let signatures = batch.reports.len();
     let reporter = Reporter { client: client.name.clone(), spool: batch.spool };
     let limits = client.limits();

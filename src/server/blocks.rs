@@ -2,6 +2,7 @@
 //! What streams send, as long as several may want it: one copy for all of them, and no more than fits into a few megabytes.
 
 use super::readers::{At, Gaps};
+use bulkmark_counts::BulkMark;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ const MAX_BLOCKS: usize = 512;
 pub(super) enum Key {
     /// The updates that follow a vector of this name, for such readers.
     Updates(Gaps, [u8; 32]),
+    /// The notes that follow this list, number and hash.
+    Notes(u64, u64, u64),
     /// Rows of the snapshot with this number: those of so many blocks come before.
     Rows(u64, u64),
 }
@@ -27,6 +30,8 @@ pub(super) struct Block {
     pub(super) begins: Vec<usize>,
     /// Of updates: how far whoever has applied them is.
     pub(super) after: Arc<At>,
+    /// Of notes: the mark of whoever has taken them.
+    pub(super) mark: BulkMark,
 }
 
 #[derive(Default)]

@@ -85,7 +85,7 @@ impl Stream {
     }
 
     /// Sends a block from byte `at` to byte `end`; `read` reads it again where it is not at hand any more.
-    async fn send_block(
+    pub(super) async fn send_block(
         &self,
         key: &Key,
         (mut at, end): (usize, usize),

@@ -6,7 +6,7 @@ use crate::history::update::MAX_CELLS;
 use crate::history::window::{Calendar, Window};
 use crate::state::oddity::{LEAST_SIGNATURES, Oddity, oddity};
 use crate::state::shares::Share;
-use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse};
+use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse, varint};
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
@@ -66,6 +66,11 @@ impl LayerWindow {
     pub fn part(&self, part: u32) -> Option<Vec<u8>> {
         let delta = self.filter.delta(layer_blocks_of(part, self.filter.blocks()));
         (!delta.is_empty()).then(|| delta.encode())
+    }
+
+    /// How many cells the bytes of a [`part`](Self::part) say that they have.
+    pub fn cells_of_part(bytes: &[u8]) -> Option<u64> {
+        varint::take(&mut &*bytes)
     }
 
     /// Reads what [`part`](Self::part) made of at most so many cells. None when it does not fit.

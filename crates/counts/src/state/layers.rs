@@ -181,7 +181,8 @@ impl Layers {
         self.all.remove(&origin);
     }
 
-    /// Adds a row of a snapshot. False when it does not fit its place, or holds more cells than it may.
+    /// Adds a row of a snapshot. False when it does not fit its place. One that has more cells than all rows together may have is left
+    /// out: its client made them up, and nobody is to be kept from a snapshot by that.
     ///
     /// # Errors
     /// When its filter has a size that there is no reason for.
@@ -197,6 +198,12 @@ impl Layers {
             Ok(()) => (),
         }
         let most = allowance.most(row.bytes.len());
+        if LayerWindow::cells_of_part(&row.bytes).is_some_and(|cells| cells > most as u64) {
+            log::warn!(
+                "a snapshot has more made-up cells than it may; what the client {origin} brought is left out"
+            );
+            return Ok(true);
+        }
         let Some(delta) = LayerWindow::decode_part(row.capacity, &row.bytes, most) else { return Ok(false) };
         allowance.spend(row.bytes.len(), delta.len());
         self.add(origin, row.window, row.capacity, &delta)?;

@@ -3,7 +3,7 @@
 
 use crate::history::past::Past;
 use crate::history::refusal::Refusal;
-use crate::history::vector::{Mark, Origin, Vector};
+use crate::history::vector::{MAX_ORIGINS, Mark, Origin, Vector};
 use crate::history::window::Calendar;
 use crate::state::bounds::Bounds;
 use crate::state::changes::{Begun, JournalEntry};
@@ -130,6 +130,10 @@ impl Server {
             let known = self.counts.merged.vector().get(past.origin);
             let counts = past.over_at > now.saturating_add(CLOCKS);
             if counts || self.own_mark(past.origin).is_some() || past.mark.version <= known.version {
+                continue;
+            }
+            if known.version == 0 && self.counts.merged.vector().len() >= MAX_ORIGINS {
+                // Nothing of it counts, and there is no room to know that.
                 continue;
             }
             log::warn!(
