@@ -330,6 +330,12 @@ impl DaemonStatus {
             "Estimated chance that a signature that was never seen shows the threshold.",
             slices().filter_map(|(i, slice)| Some((labels(i), slice.false_bulk?))),
         );
+        text.one(
+            "bulkmark_ledger_origins",
+            "gauge",
+            "Origins that are known, gone ones included; at 65,536 no new one is counted.",
+            self.ledger.origins,
+        );
         text.family(
             "bulkmark_ledger_version",
             "gauge",
@@ -403,6 +409,12 @@ impl DaemonStatus {
             "counter",
             "Requests of a client that were refused.",
             clients().map(|(labels, client)| (labels, client.refused)),
+        );
+        text.family(
+            "bulkmark_client_made_up",
+            "gauge",
+            "1 while nothing is taken of a client, since its signatures are made up.",
+            clients().map(|(labels, client)| (labels, u8::from(client.made_up))),
         );
         let limited =
             || self.ledger.limited.iter().map(|client| (vec![("client", client.name.clone())], client));

@@ -47,6 +47,9 @@ pub struct ClientStatus {
     pub refused: u64,
     /// Why the last of them was.
     pub last_refusal: Option<String>,
+    /// Whether nothing is taken of it, since its signatures are made up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub made_up: bool,
     /// Seconds since it asked for anything.
     pub heard_seconds_ago: Option<u64>,
 }

@@ -5,9 +5,10 @@ use super::access::Access;
 use super::clients::{self, Client, ClientsError};
 use super::gate::{Gate, Refused};
 use super::limits::Who;
+use super::readers::{Alive, At, Gaps};
 use super::settings::Settings;
 use super::snapshots::Snapshots;
-use super::streaming::{Gaps, Stream, next_updates, send_snapshot, send_updates};
+use super::streaming::{Stream, Wanted, next_updates, send_snapshot, send_updates};
 use super::streams::{Place, Streams};
 use crate::activity::Activity;
 use crate::control::{Daemon, METRICS_TYPE, Parts};
@@ -17,8 +18,8 @@ use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
-use bulkmark_counts::{NotCounted, Refusal, Reporter, Role, Vector};
-use bulkmark_ledger::{Behind, Ledger, LedgerError, now};
+use bulkmark_counts::{MAX_VECTOR_BYTES, NotCounted, Refusal, Reporter, Role, Vector};
+use bulkmark_ledger::{Behind, Ledger, LedgerError, now, random_bytes};
 use bulkmark_sync::clock;
 use bulkmark_sync::fleet::Fleet;
 use bulkmark_sync::wire::{self, Reports, SnapshotHead};
@@ -72,7 +73,8 @@ impl From<Refused> for Failure {
             Refused::Token => Code::TokenInvalid,
             Refused::Role | Refused::OnlyMetrics | Refused::NoMetrics => Code::Role,
             Refused::Blocked => Code::TokenBlocked,
-            Refused::Rate | Refused::Checks => Code::Rate,
+            Refused::Rate | Refused::Slowed | Refused::Checks => Code::Rate,
+            Refused::MadeUp => Code::MadeUp,
             Refused::Connections | Refused::Streams => Code::TooMany,
         };
         Self(code, refused.to_string())
@@ -292,6 +294,8 @@ async fn take_reports(
         Failure(code, e.to_string())
     })?;
     service.gate.admit(&client, batch.reports.len())?;
+    let chance = random_bytes().map_or(0, usize::from_le_bytes);
+    service.gate.admit_signatures(&client, &batch.reports, chance)?;
     let signatures = batch.reports.len();
     let reporter = Reporter { client: client.name.clone(), spool: batch.spool };
     let limits = client.limits();
@@ -311,22 +315,30 @@ async fn take_reports(
 
 #[derive(Deserialize)]
 pub(super) struct UpdatesQuery {
-    #[serde(default)]
-    since: String,
+    since: Option<String>,
     #[serde(default)]
     wait: u64,
     #[serde(default)]
     gaps: Gaps,
+    #[serde(default)]
+    alive: Alive,
 }
 
 pub(super) async fn updates(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Query(UpdatesQuery { since, wait, gaps }): Query<UpdatesQuery>,
+    Query(query): Query<UpdatesQuery>,
+    body: Body,
 ) -> Result<Response, Failure> {
     let client = service.gate.reader(token(&headers), &caller)?;
     service.agree(client.as_ref(), &headers)?;
+    let place = service.stream(client.as_ref(), &caller)?;
+    let UpdatesQuery { since, wait, gaps, alive } = query;
+    let since = match since {
+        Some(since) => since,
+        None => since_of(body).await?,
+    };
     let bad = |e| Failure(Code::Request, format!("since: {e}"));
     let theirs: Vector = since.parse().map_err(bad)?;
     if let Some(client) = client.as_ref().filter(|client| client.role == clients::Role::Peer)
@@ -335,15 +347,26 @@ pub(super) async fn updates(
         // By what it lacks it tells what it knows.
         service.ledger.hear(client.name.clone(), theirs.clone(), now()).await?;
     }
-    let place = service.stream(client.as_ref(), &caller)?;
+    let theirs = At::of(theirs);
     // What cannot be served is told before the stream begins.
     let first = next_updates(&place, &service.ledger, &theirs, gaps).await?;
     let (sink, body) = place.body();
     let until = Instant::now() + Duration::from_secs(wait.min(MAX_WAIT));
     let stream = Stream { place, sink, connection: caller.connection };
     let access = service.access(client.as_ref(), &headers);
-    tokio::spawn(send_updates(stream, access, service.ledger.clone(), (theirs, gaps), first, until));
+    let wanted = Wanted { theirs, gaps, alive, until };
+    tokio::spawn(send_updates(stream, access, service.ledger.clone(), wanted, first));
     Ok(service.with_parameters(body))
+}
+
+/// The vector in the body of a request, as text. A GET has none, and asks for everything.
+async fn since_of(body: Body) -> Result<String, Failure> {
+    let late = |_| Failure(Code::BodyTooSlow, "the body took too long".to_owned());
+    let long = |_| Failure(Code::BodyTooLong, format!("expected at most {MAX_VECTOR_BYTES} bytes"));
+    let body = axum::body::to_bytes(body, MAX_VECTOR_BYTES);
+    let body = tokio::time::timeout(BODY_TIME, body).await.map_err(late)?.map_err(long)?;
+    let bad = |_| Failure(Code::Body, "not a version vector: other bytes than text".to_owned());
+    String::from_utf8(body.to_vec()).map_err(bad)
 }
 
 #[derive(Deserialize)]

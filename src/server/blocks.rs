@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What streams send, as long as several may want it: one copy for all of them, and no more than fits into a few megabytes.
 
-use bulkmark_counts::Vector;
+use super::readers::{At, Gaps};
+use bulkmark_counts::BulkMark;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +14,10 @@ const MAX_BLOCKS: usize = 512;
 /// Which block.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
-    /// The updates that follow this vector.
-    Updates(String),
+    /// The updates that follow a vector of this name, for such readers.
+    Updates(Gaps, [u8; 32]),
+    /// The notes that follow this list, number and hash.
+    Notes(u64, u64, u64),
     /// Rows of the snapshot with this number: those of so many blocks come before.
     Rows(u64, u64),
 }
@@ -25,8 +28,10 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
     /// Where each frame begins.
     pub(super) begins: Vec<usize>,
-    /// Of updates: the vector of whoever has applied them.
-    pub(super) after: Vector,
+    /// Of updates: how far whoever has applied them is.
+    pub(super) after: Arc<At>,
+    /// Of notes: the mark of whoever has taken them.
+    pub(super) mark: BulkMark,
 }
 
 #[derive(Default)]

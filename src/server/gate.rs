@@ -3,13 +3,14 @@
 
 use super::clients::{Client, Clients, ClientsError, Role};
 use super::limits::{Checks, Who};
+use super::made_up::{MadeUp, Verdict};
 use super::refusals::Refusals;
 use super::settings::Settings;
 use super::strangers::Strangers;
 use crate::control::ClientStatus;
 use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
-use bulkmark_types::told;
+use bulkmark_types::{Signature, told};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -42,6 +43,14 @@ pub(super) enum Refused {
     NoMetrics,
     #[error("more reports a second than this client may send; try again later")]
     Rate,
+    #[error(
+        "the signatures of this client are made up; it is slowed down, and nothing is taken of it if that goes on"
+    )]
+    Slowed,
+    #[error(
+        "the signatures of this client are made up; nothing is taken of it until its server's administrator gives it another token"
+    )]
+    MadeUp,
     #[error("more checks than this client or address may make in a minute; try again later")]
     Checks,
     #[error("this client has as many connections as it may have")]
@@ -85,6 +94,7 @@ pub(super) struct Gate {
     anonymous_reading: bool,
     /// Reports a second of a client that has no rate of its own.
     rate: NonZeroU32,
+    made_up: MadeUp,
     pub(super) strangers: Strangers,
     checks: Checks,
     /// Of each client.
@@ -106,6 +116,7 @@ impl Gate {
             stamp,
             anonymous_reading,
             rate: limits.rate,
+            made_up: MadeUp::default(),
             strangers: Strangers::new(limits.failed_attempts),
             checks: Checks::new(limits.checks_per_minute),
             meters: Mutex::default(),
@@ -128,6 +139,9 @@ impl Gate {
                 let known = |name: &String| clients.list().iter().any(|client| client.name == *name);
                 self.meters.lock().retain(|name, _| known(name));
                 self.activity.lock().retain(|name, _| known(name));
+                let before = self.clients.load();
+                let of = |all: &Clients, name: &str| all.list().iter().find(|c| c.name == name).cloned();
+                self.made_up.keep(|name| of(&before, name) == of(&clients, name));
                 log::info!("the clients were changed; there are {} now", clients.list().len());
                 self.clients.store(Arc::new(clients));
                 self.changed.send_replace(());
@@ -182,6 +196,7 @@ impl Gate {
                 signatures: activity.signatures,
                 refused: activity.refused,
                 last_refusal: activity.last_refusal.clone(),
+                made_up: self.made_up.refused(&client.name),
                 heard_seconds_ago: activity.heard.map(|heard| heard.elapsed().as_secs()),
             }
         };
@@ -278,6 +293,28 @@ impl Gate {
         match client {
             Some(client) => self.refuse(client, why),
             None => why,
+        }
+    }
+
+    /// Whether the signatures of a batch are such as messages have. `chance` says which of many are looked at.
+    pub(super) fn admit_signatures(
+        &self,
+        client: &Client,
+        batch: &[(Signature, u32)],
+        chance: usize,
+    ) -> Result<(), Refused> {
+        let name = &client.name;
+        match self.made_up.judge(name, batch, chance, Instant::now()) {
+            Verdict::Good => Ok(()),
+            Verdict::Slowed => Err(Refused::Slowed),
+            Verdict::Refused => Err(Refused::MadeUp),
+            Verdict::Strange(odd, strikes) => {
+                log::error!(
+                    "the client {name} reports signatures that are made up ({strikes} of 3): {odd}. It is slowed down, and refused \
+                     after the third; bulkmark client rotate {name} lets it report again"
+                );
+                Ok(())
+            }
         }
     }
 

@@ -2,8 +2,8 @@
 //! The signature server: takes reports, counts each once, and hands out what the federation counted.
 //!
 //! `api` answers requests; `clients` knows who may ask, by their `tokens`, and `gate` lets them pass, as far as `limits` allow;
-//! `strangers` are those whom it refuses.
-//! `bulk` is for thin milters; `streaming` sends updates and snapshots: `streams` bounds what all readers take together, and `blocks` are what several
+//! `strangers` are those whom it refuses, and `made_up` finds clients whose signatures are none.
+//! `bulk` is for thin milters; `streaming` sends updates and snapshots to `readers`: `streams` bounds what all readers take together, and `blocks` are what several
 //! want. The counts are in the ledger, and what travels is described in `sync::wire`.
 
 mod access;
@@ -12,7 +12,9 @@ mod blocks;
 mod clients;
 mod gate;
 mod limits;
+mod made_up;
 mod quota;
+mod readers;
 mod refusals;
 mod routes;
 mod settings;

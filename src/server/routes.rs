@@ -13,7 +13,7 @@ impl Service {
     pub fn router(self: Arc<Self>) -> Router {
         Router::new()
             .route("/v1/reports", post(reports))
-            .route("/v1/updates", get(updates))
+            .route("/v1/updates", get(updates).post(updates))
             .route("/v1/snapshot", get(snapshot))
             .route("/v1/bulk", get(bulk))
             .route("/v1/counts", post(counts))

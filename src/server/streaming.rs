@@ -4,13 +4,14 @@
 
 use super::access::Access;
 use super::blocks::{Block, Key};
+use super::readers::{Alive, At, Gaps};
 use super::streams::Place;
 use crate::net::{Gone, Member, Sender};
 use bulkmark_counts::{Vector, mark_of};
 use bulkmark_ledger::{Behind, Ledger, Missing, Snapshot, now};
 use bulkmark_sync::clock::ClockGuard;
 use bulkmark_sync::wire::{self, SnapshotHead, frame};
-use serde::Deserialize;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ impl Stream {
     }
 
     /// Sends a block from byte `at` to byte `end`; `read` reads it again where it is not at hand any more.
-    async fn send_block(
+    pub(super) async fn send_block(
         &self,
         key: &Key,
         (mut at, end): (usize, usize),
@@ -99,35 +100,15 @@ impl Stream {
     }
 }
 
-/// Who reads updates.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Gaps {
-    /// One who takes a snapshot when updates are gone.
-    #[default]
-    Refuse,
-    /// A server, which passes over updates that count nowhere any more.
-    Over,
-    /// A server which does without origins of which others are gone.
-    Leave,
-}
-
-impl Gaps {
-    /// Readers of one kind share what is read for them.
-    fn key(self, theirs: &Vector) -> Key {
-        Key::Updates(format!("{self:?} {theirs}"))
-    }
-}
-
 /// The updates that a holder of `theirs` lacks, or the first of them; none when it lacks none.
 pub(super) async fn next_updates(
     place: &Place,
     ledger: &Ledger,
-    theirs: &Vector,
+    theirs: &Arc<At>,
     gaps: Gaps,
 ) -> Result<Option<Arc<Block>>, Behind> {
-    let (of, ledger, from) = (gaps.key(theirs), ledger.clone(), theirs.clone());
-    place.block(of, move || updates(&ledger, &ledger.vector(), &from, gaps)).await
+    let (of, ledger, from) = (Key::Updates(gaps, theirs.name), ledger.clone(), Arc::clone(theirs));
+    place.block(of, move || updates(&ledger, &ledger.vector(), &from.vector, gaps)).await
 }
 
 /// What a holder of `theirs` lacks of `ours`, as a block.
@@ -141,19 +122,33 @@ fn updates(ledger: &Ledger, ours: &Vector, theirs: &Vector, gaps: Gaps) -> Resul
             reader.missing_at_server(ours, theirs, UPDATES_AT_ONCE, now(), gaps == Gaps::Leave)?
         }
     };
-    let mut block = Block { after: theirs.clone(), ..Block::default() };
+    if past.is_empty() && updates.is_empty() {
+        return Ok(None);
+    }
+    let (mut block, mut after) = (Block::default(), theirs.clone());
     if !past.is_empty() {
-        past.iter().for_each(|past| block.after.set(past.origin, past.mark));
+        past.iter().for_each(|past| after.set(past.origin, past.mark));
         block.begins.push(0);
         block.bytes.extend_from_slice(&frame(&wire::encode_past(&past)));
     }
     for update in &updates {
         let Some((origin, mark)) = mark_of(update) else { continue };
-        block.after.set(origin, mark);
+        after.set(origin, mark);
         block.begins.push(block.bytes.len());
         block.bytes.extend_from_slice(&frame(update));
     }
+    block.after = At::of(after);
     Ok(Some(block).filter(|block| !block.bytes.is_empty()))
+}
+
+/// What is asked of a stream of updates.
+pub(super) struct Wanted {
+    /// How far its reader is.
+    pub(super) theirs: Arc<At>,
+    pub(super) gaps: Gaps,
+    pub(super) alive: Alive,
+    /// When it ends.
+    pub(super) until: Instant,
 }
 
 /// Sends updates, with `first`, until the time is over, nobody reads, or something is wrong.
@@ -161,32 +156,41 @@ pub(super) async fn send_updates(
     stream: Stream,
     access: Access,
     ledger: Ledger,
-    (theirs, gaps): (Vector, Gaps),
+    wanted: Wanted,
     first: Option<Arc<Block>>,
-    until: Instant,
 ) {
-    while_allowed(access, updates_until(&stream, &ledger, (theirs, gaps), first, until)).await;
+    while_allowed(access, updates_until(&stream, &ledger, wanted, first)).await;
 }
 
 async fn updates_until(
     stream: &Stream,
     ledger: &Ledger,
-    (mut theirs, gaps): (Vector, Gaps),
+    Wanted { mut theirs, gaps, alive, until }: Wanted,
     first: Option<Arc<Block>>,
-    until: Instant,
 ) -> Result<(), Ended> {
     let mut moved = ledger.moves();
     let clock = ClockGuard::begin();
     let mut next = first;
-    let alive = || frame(&wire::encode_alive(&ledger.vector()));
+    let told = Mutex::new(Arc::<Vector>::default());
+    let alive = || {
+        let ours = ledger.vector();
+        let before = std::mem::replace(&mut *told.lock(), Arc::clone(&ours));
+        frame(&match alive {
+            Alive::Whole => wire::encode_alive(&ours),
+            Alive::Moved if Arc::ptr_eq(&before, &ours) => wire::encode_alive(&Vector::new()),
+            Alive::Moved => wire::encode_alive(&ours.moved_since(&before)),
+        })
+    };
     stream.send(&[&wire::UPDATES[..], &alive()].concat()).await?;
     while clock.is_steady() {
         if let Some(block) = next.take() {
-            let (after, end) = (block.after.clone(), block.bytes.len());
+            let (after, end) = (Arc::clone(&block.after), block.bytes.len());
             drop(block);
-            let (key, of, from, to) = (gaps.key(&theirs), ledger.clone(), theirs.clone(), after.clone());
+            let (key, of) = (Key::Updates(gaps, theirs.name), ledger.clone());
+            let (from, to) = (Arc::clone(&theirs), Arc::clone(&after));
             // The same updates again, though there may be more by now.
-            stream.send_block(&key, (0, end), move || updates(&of, &to, &from, gaps)).await?;
+            let read = move || updates(&of, &to.vector, &from.vector, gaps);
+            stream.send_block(&key, (0, end), read).await?;
             theirs = after;
         }
         moved.mark_unchanged();

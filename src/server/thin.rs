@@ -3,6 +3,7 @@
 
 use super::access::Access;
 use super::api::{Failure, Service, token};
+use super::blocks::{Block, Key};
 use super::clients::Client;
 use super::gate::Refused;
 use super::streaming::{Ended, Stream, while_allowed};
@@ -99,24 +100,36 @@ async fn bulk_until(stream: &Stream, ledger: &Ledger, since: BulkMark, until: In
     while clock.is_steady() {
         moves.mark_unchanged();
         let (ours, of, from) = (ledger.bulk(), ledger.clone(), theirs);
-        let read = move || Ok(of.reader()?.notes(ours, from, NOTES_AT_ONCE)?);
-        match stream.place.read(read).await? {
-            None => {
-                theirs = send_list(stream, ledger).await?;
-                continue;
-            }
-            Some(notes) if notes.is_empty() => (),
-            Some(notes) => {
-                for (number, bytes) in notes {
-                    stream.send(&frame(&told::note(&bytes))).await?;
-                    theirs = theirs.after(number, &bytes);
-                }
-                continue;
-            }
+        if (ours.list, ours.number, ours.hash) == (from.list, from.number, from.hash) {
+            stream.wait(moves.changed(), until, &alive).await?;
+            continue;
         }
-        stream.wait(moves.changed(), until, &alive).await?;
+        let (key, read) = (Key::Notes(from.list, from.number, from.hash), move || notes(&of, ours, from));
+        // Streams that are equally far read them once.
+        theirs = match stream.place.block(key.clone(), read.clone()).await? {
+            None => send_list(stream, ledger).await?,
+            Some(block) => {
+                let (mark, end) = (block.mark, block.bytes.len());
+                drop(block);
+                stream.send_block(&key, (0, end), read).await?;
+                mark
+            }
+        };
     }
     Ok(())
+}
+
+/// The notes that a holder of `from` lacks of `ours`, or the first of them, as a block; none where it needs the whole list.
+fn notes(ledger: &Ledger, ours: BulkMark, from: BulkMark) -> Result<Option<Block>, Behind> {
+    let notes = ledger.reader()?.notes(ours, from, NOTES_AT_ONCE)?;
+    let Some(notes) = notes.filter(|notes| !notes.is_empty()) else { return Ok(None) };
+    let mut block = Block { mark: from, ..Block::default() };
+    for (number, bytes) in notes {
+        block.begins.push(block.bytes.len());
+        block.bytes.extend_from_slice(&frame(&told::note(&bytes)));
+        block.mark = block.mark.after(number, &bytes);
+    }
+    Ok(Some(block))
 }
 
 /// Sends the whole list, and returns where it stood.

@@ -11,6 +11,7 @@ mod forgotten;
 mod guide;
 mod heal;
 mod hostile;
+mod many_origins;
 mod moving;
 mod people_away;
 mod private;

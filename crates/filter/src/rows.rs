@@ -8,12 +8,19 @@
 //! The price: up to a fifth of the places are free, and a new entry moves up to 128 others (512 bytes in one piece). Since rows grow by
 //! a sixteenth, each entry is moved some 17 times in all, and the addition at which they grow waits for all rows: 20 ms for 20 MB.
 //! A reader pays neither: rows keep still between two additions.
+//!
+//! # The worst case
+//!
+//! Others choose the keys. So no entry is farther than 2,048 places from its home, and a row in which one would be becomes a
+//! [`Crowd`], where each entry takes one step. Rows grow together only when three quarters of all places are used, or half of
+//! them while rows are short. So they never have more than about two places for an entry, and growing moves each entry 34 times
+//! at most, all growing together. Adversarial entries cost at most 4,200 places that are looked at, each, in a row that is no
+//! crowd yet; and one step and 256 bytes, each, in one that is. They cost other rows nothing.
 
 use crate::blocks::{Block, Blocks, prefetch};
+use crate::crowd::Crowd;
+use crate::work::touch;
 use std::alloc::{Layout, handle_alloc_error};
-use std::collections::BTreeMap;
-use std::iter::from_fn;
-use std::mem::take;
 
 /// Bits of the value in an entry. The key is above them.
 pub(crate) const VALUE_BITS: u32 = 15;
@@ -39,20 +46,27 @@ const LINE: usize = size_of::<Block>() / size_of::<Place>();
 /// Rows grow by one place for so many.
 const GROWTH: usize = 16;
 
-/// Lines by which they grow at least.
+/// Lines by which they grow at least; the first few double them, so that a filter of one element takes little. Rows that are shorter
+/// become no crowds.
 const LEAST_GROWTH: usize = 8;
 
 /// Rows are crowded when no more than one place in so many is free. Then they grow as soon as a new entry has no free place
-/// within [`REACH`]; before, only when its row is full.
+/// within [`REACH`]; before, only when it has none within [`FAR`].
 const LEAST_FREE: usize = 8;
 
-/// Lines up to which rows grow when one of them is full, whatever the others hold: a fourth of the blocks that they stand for.
-/// Longer ones grow only when they have entries for half of their places. So entries that somebody directs to one row do not
-/// make thousands of rows as long as it.
-const FREELY: usize = 256;
+/// Lines from which on rows are long: they have so many places that chance fills none of them while a fourth of all is free.
+const LONG: usize = 64;
 
 /// Places from an entry to a free one at most, in rows that are crowded.
 const REACH: usize = 128;
+
+/// The same in others, and from a new entry to its home. Chance does not place so many entries together while a fourth of all
+/// places is free; somebody's aim does.
+const FAR: usize = 1024;
+
+/// Places that are moved or passed on the way to an entry at most: a new one is no farther than [`FAR`] from its home, and makes
+/// those that it moves, [`FAR`] at most, no farther than that from where it is.
+const FARTHEST: usize = 2 * FAR;
 
 /// Places that are fetched at once: two lines, the home of the entry in the middle half.
 const WINDOW: usize = 2 * LINE;
@@ -65,9 +79,14 @@ pub(crate) struct Rows {
     /// Lines of a row.
     length: usize,
     used: usize,
-    /// By row and key, what has no room in its row while the rows must not grow.
-    beside: BTreeMap<(usize, u32), u32>,
+    /// Rows that are no table any more, by row. Empty as long as there are none.
+    crowds: Vec<Option<Box<Crowd>>>,
+    /// Their bytes.
+    crowds_memory: usize,
 }
+
+/// A key and its value.
+pub(crate) type Placed = (u32, u32);
 
 const fn entry(place: Place) -> u32 {
     u32::from_le_bytes(place)
@@ -91,7 +110,14 @@ fn begin(row: &[Place], wanted: u32) -> usize {
     while row.get(at).is_some_and(|&place| place != FREE && key(place) < wanted) {
         at += 1;
     }
+    touch(home(row.len(), wanted).abs_diff(at) + 1);
     at
+}
+
+/// The entries in these places.
+fn placed(places: &[Place]) -> impl Iterator<Item = Placed> {
+    let used = places.iter().filter(|&&place| place != FREE);
+    used.map(|&place| (key(place), entry(place) & VALUE_MAX))
 }
 
 /// Where the window of a key begins, which is fetched at once. None in rows that are shorter.
@@ -141,6 +167,7 @@ fn free_before(places: &[Place]) -> Option<usize> {
 fn insert(row: &mut [Place], at: usize, new: Place, reach: usize) -> bool {
     let after = free_after(&row[at..row.len().min(at.saturating_add(reach))]);
     let nearer = after.unwrap_or(reach);
+    touch(nearer.min(row.len()) * 2);
     match (free_before(&row[at.saturating_sub(nearer)..at]), after) {
         (Some(moved), _) => {
             row.copy_within(at - moved..at, at - moved - 1);
@@ -155,25 +182,29 @@ fn insert(row: &mut [Place], at: usize, new: Place, reach: usize) -> bool {
     true
 }
 
-/// Spreads the entries of a row over a longer one that is free.
-fn spread(old: &[Place], new: &mut [Place]) {
+/// Spreads the entries of a row over a longer one that is free. Returns how far from its home one is at most.
+fn spread(old: &[Place], new: &mut [Place]) -> usize {
+    touch(old.len());
     let mut left = old.iter().filter(|&&place| place != FREE).count();
-    let mut next = 0;
+    let (mut next, mut farthest) = (0, 0);
     for &place in old {
         if left == 0 {
             break;
         }
-        let at = home(new.len(), key(place)).max(next).min(new.len() - left);
+        let home = home(new.len(), key(place));
+        let at = home.max(next).min(new.len() - left);
         // What is free is written, too, and then written over: a jump that nobody can foresee would take longer.
         new[at] = place;
         let moved = usize::from(place != FREE);
+        farthest = farthest.max(home.abs_diff(at) * moved);
         (next, left) = (at + moved, left - moved);
     }
+    farthest
 }
 
 impl Rows {
     pub(crate) const fn new(rows: usize) -> Self {
-        Self { lines: None, rows, length: 0, used: 0, beside: BTreeMap::new() }
+        Self { lines: None, rows, length: 0, used: 0, crowds: Vec::new(), crowds_memory: 0 }
     }
 
     /// The places of a row.
@@ -189,6 +220,12 @@ impl Rows {
         lines[row * self.length..][..self.length].as_flattened_mut().as_chunks_mut().0
     }
 
+    /// The row, if it is no table any more.
+    #[inline]
+    fn crowd(&self, row: usize) -> Option<&Crowd> {
+        self.crowds.get(row)?.as_deref()
+    }
+
     /// Asks the processor to fetch the window of a key.
     #[inline]
     pub(crate) fn prefetch(&self, row: usize, key: u32) {
@@ -201,14 +238,11 @@ impl Rows {
     /// The values of these keys of one home; zero where there is no entry.
     #[inline]
     pub(crate) fn get<const N: usize>(&self, row: usize, keys: [u32; N]) -> [u32; N] {
-        let places = self.row(row);
-        let mut values = locate(places, keys).map(|at| at.map_or(0, |at| entry(places[at]) & VALUE_MAX));
-        if !self.beside.is_empty() {
-            for (value, key) in values.iter_mut().zip(keys) {
-                *value = self.beside.get(&(row, key)).copied().unwrap_or(*value);
-            }
+        if let Some(crowd) = self.crowd(row) {
+            return keys.map(|key| crowd.get(key));
         }
-        values
+        let places = self.row(row);
+        locate(places, keys).map(|at| at.map_or(0, |at| entry(places[at]) & VALUE_MAX))
     }
 
     /// Raises these keys of one home to what `target` makes of their values, when all have an entry. What is there already
@@ -220,6 +254,12 @@ impl Rows {
         keys: [u32; N],
         target: impl FnOnce([u32; N]) -> Option<u32>,
     ) -> Option<u32> {
+        if let Some(crowd) = self.crowds.get_mut(row).and_then(Option::as_mut) {
+            let values = keys.map(|key| crowd.get(key));
+            let target = if values.contains(&0) { None } else { target(values) }?;
+            keys.iter().for_each(|&key| crowd.raise(key, target));
+            return Some(target);
+        }
         let row = self.row_mut(row);
         let mut places = [0; N];
         for (place, found) in places.iter_mut().zip(locate(row, keys)) {
@@ -234,16 +274,17 @@ impl Rows {
 
     /// Raises a key to a value from 1 to [`VALUE_MAX`]; what is there already stays.
     pub(crate) fn raise(&mut self, row: usize, wanted: u32, value: u32) {
-        if let Some(known) = self.beside.get_mut(&(row, wanted)) {
-            *known = value.max(*known);
-            return;
-        }
         let new = wanted << VALUE_BITS | value;
         loop {
+            if let Some(crowd) = self.crowds.get_mut(row).and_then(Option::as_mut) {
+                let before = crowd.memory();
+                crowd.raise(wanted, value);
+                self.crowds_memory += crowd.memory() - before;
+                return;
+            }
             let places = self.rows * self.length * LINE;
             let crowded = places - self.used <= places / LEAST_FREE;
             let in_row = self.row_mut(row);
-            let reach = if crowded { REACH } else { in_row.len() };
             let at = begin(in_row, wanted);
             if let Some(place) = in_row.get_mut(at).filter(|place| **place != FREE && key(**place) == wanted)
             {
@@ -251,62 +292,84 @@ impl Rows {
                 *place = new.max(entry(*place)).to_le_bytes();
                 return;
             }
-            if insert(in_row, at, new.to_le_bytes(), reach) {
+            let near = at.abs_diff(home(in_row.len(), wanted)) <= FAR;
+            if near && insert(in_row, at, new.to_le_bytes(), if crowded { REACH } else { FAR }) {
                 self.used += 1;
                 return;
             }
-            if self.length >= FREELY && (self.used + self.beside.len()) * 2 < places {
-                self.beside.insert((row, wanted), value);
-                return;
+            // Half of the places of short rows, and three quarters of long ones.
+            let many = if self.length < LONG { places / 2 } else { places / 4 * 3 };
+            if crowded || self.used >= many || self.length < LEAST_GROWTH {
+                self.grow();
+            } else {
+                self.crowd_row(row);
             }
-            self.grow();
         }
     }
 
-    /// Makes all rows longer, and takes in what now has room.
+    /// Makes all rows longer.
     fn grow(&mut self) {
-        let length = self.length + (self.length / GROWTH).max(LEAST_GROWTH);
+        let length = self.length + (self.length / GROWTH).max(LEAST_GROWTH.min(self.length)).max(1);
         let lines = self.rows * length;
         let Ok(mut longer) = Blocks::dense(lines) else {
             handle_alloc_error(Layout::array::<Block>(lines).unwrap_or(Layout::new::<Block>()));
         };
+        let mut crowds = Vec::new();
         for (row, new) in longer.chunks_exact_mut(length).enumerate() {
-            spread(self.row(row), new.as_flattened_mut().as_chunks_mut().0);
+            if spread(self.row(row), new.as_flattened_mut().as_chunks_mut().0) > FARTHEST {
+                crowds.push(row);
+            }
         }
         (self.lines, self.length) = (Some(longer), length);
-        for ((row, key), value) in take(&mut self.beside) {
-            self.raise(row, key, value);
-        }
+        crowds.into_iter().for_each(|row| self.crowd_row(row));
+    }
+
+    /// Takes a row out of the table.
+    fn crowd_row(&mut self, row: usize) {
+        self.crowds.resize_with(self.rows, || None);
+        let places = self.row_mut(row);
+        let crowd = Crowd::of(placed(places));
+        let used = places.iter().filter(|&&place| place != FREE).count();
+        places.fill(FREE);
+        self.used -= used;
+        self.crowds_memory += crowd.memory();
+        self.crowds[row] = Some(Box::new(crowd));
     }
 
     /// The keys of a row from `first` on, with their values, ascending.
-    pub(crate) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn entries(&self, row: usize, first: u32) -> impl Iterator<Item = Placed> {
         let places = self.row(row);
-        let in_row = places[begin(places, first)..].iter().filter(|&&place| place != FREE);
-        let mut in_row = in_row.map(|&place| (key(place), entry(place) & VALUE_MAX)).peekable();
-        let beside = self.beside.range((row, first)..(row + 1, 0));
-        let mut beside = beside.map(|(&(_, key), &value)| (key, value)).peekable();
-        from_fn(move || match (in_row.peek(), beside.peek()) {
-            (Some((a, _)), Some((b, _))) if b < a => beside.next(),
-            (None, _) => beside.next(),
-            _ => in_row.next(),
-        })
+        let crowd = self.crowd(row).into_iter().flat_map(move |crowd| crowd.entries(first));
+        placed(&places[begin(places, first)..]).chain(crowd)
     }
 
     /// Bytes, free places included.
     pub(crate) fn memory(&self) -> usize {
-        self.rows * self.length * size_of::<Block>() + self.beside.len() * size_of::<((usize, u32), u32)>()
+        self.rows * self.length * size_of::<Block>()
+            + self.crowds.capacity() * size_of::<Option<Box<Crowd>>>()
+            + self.crowds_memory
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::touched;
 
     const ROWS: usize = 32;
 
+    /// Row and key of the entry of this number.
+    type Aim = fn(u32) -> (usize, u32);
+
     fn entries(rows: &Rows) -> usize {
         (0..ROWS).map(|row| rows.entries(row, 0).count()).sum()
+    }
+
+    /// A row and a key that chance gives.
+    fn anywhere(random: &mut u64, rows: usize) -> (usize, u32) {
+        *random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        let mixed = (*random ^ *random >> 29).wrapping_mul(0x94D0_49BB_1331_11EB) >> 20;
+        ((mixed >> 17) as usize % rows, (mixed & 0x1_FFFF) as u32)
     }
 
     /// What is spread as signatures are leaves at most a fifth free, at any size.
@@ -341,38 +404,84 @@ mod tests {
         assert_eq!(rows.entries(0, 0).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
     }
 
-    /// Entries that somebody directs to a row make the others as long as they may be in any full filter, and no longer. All are
-    /// found, and are taken in when the rows grow for another reason.
+    /// Entries that somebody directs to a row become a crowd, found as they were; the others stay as short as they are.
     #[test]
     fn a_crowd_takes_its_row() {
         let mut rows = Rows::new(ROWS);
         let crowd = (400..440u32).flat_map(|home| (0..128).map(move |key| home << HOME_BITS | key));
-        let holds = |rows: &Rows| {
-            for key in crowd.clone().step_by(17) {
-                let home = key >> HOME_BITS << HOME_BITS;
-                let keys = [0, 1, 60].map(|further| home + (key + further) % 128);
-                assert_eq!(rows.get(7, keys), keys.map(|key| key % 1000 + 1));
-            }
-            assert!(rows.entries(7, 0).eq(crowd.clone().map(|key| (key, key % 1000 + 1))));
-            let later = crowd.clone().skip(10 * 128).map(|key| (key, key % 1000 + 1));
-            assert!(rows.entries(7, 410 << HOME_BITS).eq(later));
-            assert_eq!(rows.get(7, [440 << HOME_BITS]), [0]);
-            assert_eq!(rows.get(6, [400 << HOME_BITS]), [0]);
-        };
-        // Those of one kind fill the row, so that what is beside it comes between them.
+        // Those of one kind fill the row, so that the others come between them.
         for even in [true, false] {
             for key in crowd.clone().filter(|key| key.is_multiple_of(2) == even) {
                 rows.raise(7, key, 1);
                 rows.raise(7, key, key % 1000 + 1);
             }
         }
-        assert!(!rows.beside.is_empty());
-        assert!(rows.memory() < ROWS * FREELY * size_of::<Block>() * 17 / 16 + crowd.clone().count() * 16);
-        holds(&rows);
-        for row in (0..ROWS).filter(|row| ![6, 7].contains(row)) {
-            (0..6000).for_each(|n| rows.raise(row, n * 21, 1));
+        for key in crowd.clone().step_by(17) {
+            let home = key >> HOME_BITS << HOME_BITS;
+            let keys = [0, 1, 60].map(|further| home + (key + further) % 128);
+            assert_eq!(rows.get(7, keys), keys.map(|key| key % 1000 + 1));
         }
-        assert!(rows.beside.is_empty());
-        holds(&rows);
+        assert!(rows.entries(7, 0).eq(crowd.clone().map(|key| (key, key % 1000 + 1))));
+        let later = crowd.clone().skip(10 * 128).map(|key| (key, key % 1000 + 1));
+        assert!(rows.entries(7, 410 << HOME_BITS).eq(later));
+        assert_eq!(rows.get(7, [440 << HOME_BITS]), [0]);
+        assert_eq!(rows.get(6, [400 << HOME_BITS]), [0]);
+        assert_eq!(rows.raise_all(7, [440 << HOME_BITS, 400 << HOME_BITS], |_| Some(9)), None);
+        assert_eq!(rows.raise_all(7, [400 << HOME_BITS], |[value]| Some(value + 3000)), Some(3201));
+        assert_eq!(rows.get(7, [400 << HOME_BITS]), [3201]);
+        assert_eq!(rows.length, LEAST_GROWTH);
+        assert!(rows.memory() < 64 * 1024, "{}", rows.memory());
+    }
+
+    /// Chance makes no crowd, in a table as large as that of a full filter.
+    #[test]
+    fn chance_makes_no_crowd() {
+        let mut rows = Rows::new(2048);
+        let mut random = 1u64;
+        for n in 0..1_500_000 {
+            let (row, key) = anywhere(&mut random, 2048);
+            (0..3).for_each(|n| rows.raise(row, (key & !127) | ((key + 41 * n) % 128), 1));
+            assert!(rows.crowds.is_empty(), "after {n}, with {} lines in a row", rows.length);
+        }
+        assert!(rows.used * size_of::<Place>() * 5 > rows.memory() * 4);
+    }
+
+    /// However a million entries are aimed, one costs a bounded number of places, growth included; and what others do meanwhile,
+    /// in rows of their own, costs them no more than before.
+    #[test]
+    fn aimed_entries_cost_themselves_alone() {
+        let aims: [(&str, Aim); 4] = [
+            ("homes one after the other", |n| (n as usize >> 17, n & 0x1_FFFF)),
+            ("one home in each row, then the next", |n| {
+                (n as usize / 128 % ROWS, ((n >> 12) << 7) | (n & 127))
+            }),
+            ("from the last home down", |n| (n as usize >> 17, 0x1_FFFF - (n & 0x1_FFFF))),
+            ("all homes of a row alike", |n| (n as usize >> 17, (n << 7 | (n >> 10 & 127)) & 0x1_FFFF)),
+        ];
+        for (aim, place) in aims {
+            let mut rows = Rows::new(ROWS);
+            // Honest ones, in the rows behind: so many that rows are full of them now and then.
+            let mut random = 1u64;
+            let mut honest = |rows: &mut Rows| {
+                let (row, key) = anywhere(&mut random, ROWS / 2);
+                (0..3).for_each(|n| rows.raise(ROWS / 2 + row, (key & !127) | ((key + 41 * n) % 128), 1));
+            };
+            let ((), alone) = touched(|| (0..5000).for_each(|_| honest(&mut rows)));
+            let (mut aimed, mut beside) = (0, 0);
+            for n in 0..1 << 20 {
+                let (row, key) = place(n);
+                aimed += touched(|| rows.raise(row, key, n % 1000 + 1)).1;
+                if n % 128 == 0 {
+                    beside += touched(|| honest(&mut rows)).1;
+                }
+            }
+            assert!(aimed < 24 << 20, "{aim}: {aimed} places for a million");
+            assert!(beside / 8192 <= 4 * alone / 5000, "{aim}: {beside} beside, {alone} for 5,000 alone");
+            for n in (0..1 << 20).step_by(1001) {
+                let (row, key) = place(n);
+                assert!(rows.get(row, [key])[0] > n % 1000, "{aim}: {n}");
+            }
+            assert!(rows.memory() < ROWS * HOMES * (1 << HOME_BITS) * 9 / 4, "{aim}: {}", rows.memory());
+        }
     }
 }

@@ -120,7 +120,7 @@ impl Image {
         };
         let Counts { local, mut merged, .. } = state.into_counts();
         for (origin, layer) in layers {
-            merged.layers_mut().insert(origin, layer);
+            merged.layers_mut().insert(origin, layer)?;
         }
         for generation in local.generations.iter().filter(|generation| !generation.row.slices().is_empty()) {
             origins.insert(local.origin());

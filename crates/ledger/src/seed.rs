@@ -136,7 +136,7 @@ impl Seed {
         let origin = Origin(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
         for (name, (_, layer)) in layers {
             // As the fleet knows this client.
-            merged.layers_mut().insert(origin_of_client(origin, &name, 0), layer);
+            merged.layers_mut().insert(origin_of_client(origin, &name, 0), layer)?;
         }
         for generation in local.generations.iter().filter(|generation| !generation.row.slices().is_empty()) {
             merged.merge_generation(generation)?;

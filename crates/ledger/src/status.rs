@@ -120,6 +120,9 @@ pub struct Status {
     /// How far each origin is counted.
     #[serde(skip)]
     pub vector: Vector,
+    /// How many origins are known, gone ones included; 65,536 at most.
+    #[serde(default)]
+    pub origins: usize,
     /// All slices, windows in order.
     pub slices: Vec<SliceStatus>,
     /// A server's limited clients.
@@ -186,10 +189,12 @@ impl Status {
             State::Server(server) => Some(&server.unheard),
             _ => None,
         };
+        let vector = state.vector();
         let held = unheard.map(|unheard| unheard.held().values().map(|held| held.entries.len()).sum());
         Self {
             origin: (state.role() == Role::Server).then(|| state.counts().local.origin().to_string()),
-            vector: state.vector(),
+            origins: vector.len(),
+            vector,
             slices,
             limited: limited.into_iter().map(of_client).collect(),
             bulk: BulkStatus::of(state.counts()),
@@ -209,6 +214,7 @@ impl Status {
         slices.sort_by_key(|slice| (slice.people, slice.window, slice.slice));
         Self {
             origin: None,
+            origins: vector.len(),
             vector,
             slices,
             limited: Vec::new(),

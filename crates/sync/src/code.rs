@@ -23,6 +23,8 @@ pub enum Code {
     Rate,
     /// The client brought as many different signatures as it may in this window.
     Quota,
+    /// The client's signatures are made up, and nothing is taken of it until the administrator says otherwise.
+    MadeUp,
     /// The client has too many connections or streams at a time.
     TooMany,
     /// The client counts otherwise.
@@ -55,13 +57,14 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::TokenMissing,
         Self::TokenInvalid,
         Self::TokenBlocked,
         Self::Role,
         Self::Rate,
         Self::Quota,
+        Self::MadeUp,
         Self::TooMany,
         Self::Parameters,
         Self::Clock,
@@ -88,6 +91,7 @@ impl Code {
             Self::Role => "role",
             Self::Rate => "rate",
             Self::Quota => "quota",
+            Self::MadeUp => "made-up",
             Self::TooMany => "too-many",
             Self::Parameters => "parameters",
             Self::Clock => "clock",
@@ -116,7 +120,9 @@ impl Code {
             Self::Parameters | Self::Clock | Self::BatchNumber | Self::OtherHistory => StatusCode::CONFLICT,
             Self::UpdatesGone | Self::SnapshotGone => StatusCode::GONE,
             Self::BodyTooLong => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TokenBlocked | Self::Rate | Self::Quota | Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::TokenBlocked | Self::Rate | Self::Quota | Self::MadeUp | Self::TooMany => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         }
     }

@@ -101,7 +101,7 @@ pub(super) async fn fetch_rows(
         match stream.next().await {
             Ok(Some(bytes)) if bytes.is_empty() => (),
             Ok(Some(bytes)) => {
-                add_row(&mut assembly, &bytes)?;
+                assembly = add_row(assembly, bytes).await?;
                 stream.progressed();
                 rows += 1;
                 (backoff, tries) = (Backoff::default(), TRIES);
@@ -130,12 +130,16 @@ pub(super) async fn head_of(stream: &mut Stream) -> Result<SnapshotHead, Stopped
     SnapshotHead::decode(&bytes).ok_or_else(cut)
 }
 
-fn add_row(assembly: &mut Assembly, bytes: &[u8]) -> Result<(), Stopped> {
+/// Adds a row on a thread of its own: it may hold 2^23 cells. Whoever stops waits for one row at most.
+async fn add_row(mut assembly: Assembly, bytes: Vec<u8>) -> Result<Assembly, Stopped> {
     let nonsense = || Stopped::Nonsense("a snapshot row that does not fit".to_owned());
-    let row = Row::decode(bytes).ok_or_else(nonsense)?;
-    match assembly.add(&row) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(nonsense()),
-        Err(e) => Err(Stopped::Nonsense(format!("a snapshot row that is impossible: {e}"))),
-    }
+    let work = move || {
+        let row = Row::decode(&bytes).ok_or_else(nonsense)?;
+        match assembly.add(&row) {
+            Ok(true) => Ok(assembly),
+            Ok(false) => Err(nonsense()),
+            Err(e) => Err(Stopped::Nonsense(format!("a snapshot row that is impossible: {e}"))),
+        }
+    };
+    tokio::task::spawn_blocking(work).await.map_err(|_| nonsense())?
 }

@@ -10,7 +10,7 @@ use super::peer;
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::{Flow, Link, Links};
 use super::wire::decode_alive;
-use bulkmark_counts::Applied;
+use bulkmark_counts::{Applied, Vector};
 use bulkmark_ledger::{Ledger, now};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -184,7 +184,7 @@ async fn apply_all(
     mut expected: Vec<u64>,
     answers: impl Fn(),
 ) -> Result<(), Stopped> {
-    let (clock, mut first) = (ClockGuard::begin(), true);
+    let (clock, mut first, mut known) = (ClockGuard::begin(), true, Vector::new());
     while let Some(bytes) = stream.next().await? {
         if !clock.is_steady() {
             return Err(
@@ -200,10 +200,11 @@ async fn apply_all(
         }
         let news = match theirs {
             // Whoever is behind it gets what is missing now.
-            Some(theirs) => {
-                let covered = ledger.vector().covers(&theirs);
+            Some(moved) => {
+                known.follow(&moved);
+                let covered = ledger.vector().covers(&known);
                 if !expected.is_empty() {
-                    ledger.drop_forgotten(std::mem::take(&mut expected), theirs).await?;
+                    ledger.drop_forgotten(std::mem::take(&mut expected), known.clone()).await?;
                 }
                 covered
             }

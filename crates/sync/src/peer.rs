@@ -11,7 +11,7 @@ use super::fetch::{Stopped, catch_up, decode, fetch_rows, head_of};
 use super::remote::{Remote, RemoteError, Stream};
 use super::state::Flow;
 use super::wire::{decode_alive, decode_past};
-use bulkmark_counts::Update;
+use bulkmark_counts::{Update, Vector};
 use bulkmark_ledger::{Ledger, now};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(super) async fn follow_once(
 
 /// Applies what comes.
 async fn apply_all(ledger: &Ledger, remote: &Remote, mut stream: Stream) -> Result<(), Stopped> {
-    let clock = ClockGuard::begin();
+    let (clock, mut known) = (ClockGuard::begin(), Vector::new());
     while let Some(first) = stream.next().await? {
         if !clock.is_steady() {
             let set = "the clock of this machine was set; asking again".to_owned();
@@ -55,12 +55,13 @@ async fn apply_all(ledger: &Ledger, remote: &Remote, mut stream: Stream) -> Resu
         // What came together goes to disk together.
         let (mut updates, mut next) = (Vec::new(), Some(first));
         while let Some(bytes) = next {
-            if let Some(theirs) = decode_alive(&bytes) {
+            if let Some(moved) = decode_alive(&bytes) {
                 apply(ledger, remote, &mut updates).await?;
+                known.follow(&moved);
                 if ledger.listens() {
-                    ledger.hear(remote.url().to_owned(), theirs.clone(), now()).await?;
+                    ledger.hear(remote.url().to_owned(), known.clone(), now()).await?;
                 }
-                if ledger.vector().covers(&theirs) {
+                if ledger.vector().covers(&known) {
                     remote.link.is_fresh();
                 }
             } else if let Some(past) = decode_past(&bytes) {

@@ -27,12 +27,15 @@ const SILENCE: Duration = Duration::from_secs(15);
 const PROGRESS: Duration = Duration::from_secs(30);
 const BYTES_A_SECOND: usize = 4096;
 
+/// Bytes of a vector that stands in an address at most: proxies allow 8 kB, and often less.
+const MAX_SINCE: usize = 4096;
+
 /// Bytes of a reason that are read and logged.
 const MAX_REASON: usize = 500;
 
 /// Bytes of a receipt at most, and of what a server tells of itself.
 const MAX_RECEIPT: usize = 100;
-const MAX_STATUS: usize = 1 << 20;
+const MAX_STATUS: usize = 16 << 20;
 
 /// A server cannot be asked, or has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -259,9 +262,25 @@ impl Remote {
     /// # Errors
     /// When there is no stream; [`Code::UpdatesGone`] when a snapshot must be taken first.
     pub async fn updates(&self, since: &Vector, wait: Duration) -> Result<Stream, RemoteError> {
-        let url = format!("{}/v1/updates?wait={}&since={since}", self.base, wait.as_secs());
-        let response = self.send(self.http.get(url)).await?;
-        Ok(Stream::new(response, wire::UPDATES, &self.link))
+        self.updates_since(&format!("wait={}", wait.as_secs()), since).await
+    }
+
+    /// Asks for updates. A vector of few origins stands in the address; others, for which servers and proxies between have no room
+    /// there, in the body. A server that does not read one yet is asked as before.
+    async fn updates_since(&self, query: &str, since: &Vector) -> Result<Stream, RemoteError> {
+        let (url, since) = (format!("{}/v1/updates?alive=moved&{query}", self.base), since.to_string());
+        let in_address = || self.http.get(format!("{url}&since={since}"));
+        let response = if since.len() <= MAX_SINCE {
+            self.send(in_address()).await
+        } else {
+            match self.send(self.http.post(&url).body(since.clone())).await {
+                Err(RemoteError::Refused { status, .. }) if status == StatusCode::METHOD_NOT_ALLOWED => {
+                    self.send(in_address()).await
+                }
+                other => other,
+            }
+        };
+        Ok(Stream::new(response?, wire::UPDATES, &self.link))
     }
 
     /// What the server tells of bulk from the count `bound` on: what a holder of `since` lacks, and what comes within `wait`.
@@ -308,9 +327,7 @@ impl Remote {
         leave: bool,
     ) -> Result<Stream, RemoteError> {
         let gaps = if leave { "leave" } else { "over" };
-        let url = format!("{}/v1/updates?gaps={gaps}&wait={}&since={since}", self.base, wait.as_secs());
-        let response = self.send(self.http.get(url)).await?;
-        Ok(Stream::new(response, wire::UPDATES, &self.link))
+        self.updates_since(&format!("gaps={gaps}&wait={}", wait.as_secs()), since).await
     }
 
     /// The rows of a snapshot from `from` on: of the newest, or of the one with this number.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The bodies of requests and answers, as bytes; docs/protocol.md describes them. All numbers are little-endian.
 
-use bulkmark_counts::{MAX_BATCH, Origin, Past, Receipt, Vector, checksum, seal};
+use bulkmark_counts::{MAX_BATCH, MAX_VECTOR_BYTES, Origin, Past, Receipt, Vector, checksum, seal};
 use bulkmark_filter::varint;
 use bulkmark_types::Signature;
 use std::borrow::Cow;
@@ -44,9 +44,6 @@ const HEAD: usize = 5 + 8 + 8;
 
 /// Bytes of a frame's content at most: one update, or one row of a snapshot.
 pub const MAX_FRAME: usize = 16 << 20;
-
-/// Bytes of a vector that is told in a stream at most: of more than a thousand origins.
-const MAX_ALIVE: usize = 64 << 10;
 
 /// Bytes are not what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -237,7 +234,8 @@ pub fn frame(content: &[u8]) -> Vec<u8> {
 }
 
 /// The content of a frame of updates by which a server says that it is alive and how far it is: 16 zeros, where an update has its
-/// origin and its version, which is never zero; and the vector.
+/// origin and its version, which is never zero; and the vector. Whoever asked for that gets, from the second on, what moved of it
+/// since the last one.
 #[must_use]
 pub fn encode_alive(vector: &Vector) -> Vec<u8> {
     [&[0; 16][..], vector.to_string().as_bytes()].concat()
@@ -247,7 +245,7 @@ pub fn encode_alive(vector: &Vector) -> Vec<u8> {
 #[must_use]
 pub fn decode_alive(content: &[u8]) -> Option<Vector> {
     let (zeros, vector) = content.split_first_chunk::<16>()?;
-    if *zeros != [0; 16] || vector.len() > MAX_ALIVE {
+    if *zeros != [0; 16] || vector.len() > MAX_VECTOR_BYTES {
         return None;
     }
     std::str::from_utf8(vector).ok()?.parse().ok()

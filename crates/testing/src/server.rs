@@ -111,8 +111,7 @@ impl Server {
         let upstream = Upstream { url: self.url(), token_file, ca_file: None };
         let _ = rustls::crypto::ring::default_provider().install_default();
         let remote = Remote::new(&upstream, None, Arc::new(Link::new(&self.url()))).unwrap();
-        let signature =
-            |n: u64| Signature::from_bytes([n.to_le_bytes(), [7; 8]].concat().try_into().unwrap());
+        let signature = |n: u64| Signature::from_bytes(super::random::element(n).to_be_bytes());
         let reports: Vec<_> = (0..8192).map(|n| (signature(n), 1)).collect();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         // The last one is answered when the checkpoint is over.

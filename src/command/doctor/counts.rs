@@ -6,6 +6,7 @@ use super::report::Report;
 use crate::command::show::{ago, called, next_capacity};
 use crate::control::{self, DaemonStatus};
 use crate::telemetry;
+use bulkmark_counts::MAX_ORIGINS;
 use bulkmark_ledger::{BulkStatus, FILE_NAME, Image, OpenError, SliceStatus, now};
 use bulkmark_sync::{Parameters, Upstream, log};
 use bulkmark_types::FederationKey;
@@ -52,6 +53,7 @@ pub(super) async fn examine(
                 "ledger",
                 "sound when the daemon opened it; bulkmark ledger verify checks it while no daemon runs",
             );
+            examine_origins(status.ledger.origins, report);
             examine_slices(&status.ledger.slices, status.ledger.bulk.as_ref(), of.threshold, report);
             if let Some(line) = next_capacity(status.ledger.next_capacity, now()) {
                 report.ok("capacity", line);
@@ -73,6 +75,15 @@ pub(super) async fn examine(
     }
     examine_file(of, key, report);
     None
+}
+
+/// Long before no new server and no new partner would be counted.
+fn examine_origins(origins: usize, report: &mut Report) {
+    if origins > MAX_ORIGINS / 4 * 3 {
+        let text = format!("{origins} origins are known, and at {MAX_ORIGINS} no new one is counted");
+        let advice = "each server, each partner and each restore of a server adds one; split the federation before that";
+        report.warning("origins", text, advice);
+    }
 }
 
 fn examine_daemon(of: &Daemon<'_>, key: Option<&FederationKey>, status: &DaemonStatus, report: &mut Report) {

@@ -6,6 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+/// Origins that anybody knows at most, over all servers and partners, gone ones included.
+pub const MAX_ORIGINS: usize = 65_536;
+
+/// Bytes of the text of a vector of so many: 16 digits, a version of up to 20, a hash of 32, and what is between.
+pub const MAX_VECTOR_BYTES: usize = MAX_ORIGINS * 71;
+
 /// One server's own community, whose filters only that server writes. A random number, written as 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(pub u64);
@@ -71,6 +77,27 @@ impl Vector {
         self.0.iter().map(|(&origin, &mark)| (origin, mark))
     }
 
+    /// The number of origins.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What moved since `before`: each origin whose mark is another one, with its mark here, which is that before the first update
+    /// for one that is not here any more. It takes one walk through both.
+    #[must_use]
+    pub fn moved_since(&self, before: &Self) -> Self {
+        let moved = self.0.iter().filter(|(origin, mark)| before.0.get(origin) != Some(mark));
+        let gone = before.0.keys().filter(|origin| !self.0.contains_key(origin));
+        let gone = gone.map(|&origin| (origin, Mark::default()));
+        Self(moved.map(|(&origin, &mark)| (origin, mark)).chain(gone).collect())
+    }
+
+    /// Takes over the marks of another vector, and keeps those that it does not have.
+    pub fn follow(&mut self, moved: &Self) {
+        self.0.extend(moved.iter());
+    }
+
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -134,6 +161,9 @@ impl FromStr for Vector {
         let mut vector = Self::default();
         for entry in text.split(',').filter(|entry| !entry.is_empty()) {
             let fault = || ParseError { found: entry.to_owned(), expected: "origin:version:hash" };
+            if vector.len() >= MAX_ORIGINS {
+                return Err(ParseError { found: entry.to_owned(), expected: "no more than 65,536 origins" });
+            }
             let [origin, version, chain] = entry.split(':').collect::<Vec<_>>()[..] else {
                 return Err(fault());
             };
@@ -157,6 +187,28 @@ mod tests {
                 vector.set(Origin(origin), Mark { version, chain: Chain(chain) });
             }
             prop_assert_eq!(vector.to_string().parse(), Ok(vector));
+        }
+
+        /// Whoever follows what moved knows what is known.
+        #[test]
+        fn what_moved_leads_from_one_to_the_other(
+            before in prop::collection::vec((0u64..9, 1u64..3), 0..9),
+            after in prop::collection::vec((0u64..9, 1u64..3), 0..9),
+        ) {
+            let vector = |entries: Vec<(u64, u64)>| {
+                let mut vector = Vector::default();
+                for (origin, version) in entries {
+                    vector.set(Origin(origin), Mark { version, ..Mark::default() });
+                }
+                vector
+            };
+            let (before, after) = (vector(before), vector(after));
+            let moved = after.moved_since(&before);
+            let mut known = before.clone();
+            known.follow(&moved);
+            prop_assert!(known.covers(&after) && after.iter().all(|(origin, mark)| known.get(origin) == mark));
+            prop_assert!(known.iter().all(|(origin, mark)| after.get(origin) == mark));
+            prop_assert!(after.moved_since(&after).is_empty());
         }
 
         #[test]

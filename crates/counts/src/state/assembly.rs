@@ -6,6 +6,7 @@ use crate::history::row::Row;
 use crate::history::update::Update;
 use crate::history::vector::Vector;
 use crate::settings::Settings;
+use crate::state::allowance::Allowance;
 use crate::state::merged::MergedCounts;
 use bulkmark_filter::ParameterError;
 
@@ -13,13 +14,14 @@ use bulkmark_filter::ParameterError;
 pub struct Assembly {
     merged: MergedCounts,
     vector: Vector,
+    allowance: Allowance,
 }
 
 impl Assembly {
     /// Of nothing yet; `vector` is that of the snapshot.
     #[must_use]
     pub fn new(settings: &Settings, vector: Vector) -> Self {
-        Self { merged: MergedCounts::new(settings), vector }
+        Self { merged: MergedCounts::new(settings), vector, allowance: Allowance::default() }
     }
 
     /// How far each origin is in it.
@@ -28,13 +30,14 @@ impl Assembly {
         if self.merged.vector().is_empty() { &self.vector } else { self.merged.vector() }
     }
 
-    /// Adds a row. False when it does not fit its place.
+    /// Adds a row. False when it does not fit its place. It takes time for each cell that the row holds, 2^23 at most.
     ///
     /// # Errors
-    /// When its slice has another size than ours, or one that there is no reason for, or there is no memory.
+    /// When its slice has another size than ours, or one that there is no reason for, or its place has its rows, or there is no memory.
     pub fn add(&mut self, row: &Row) -> Result<bool, ParameterError> {
+        self.allowance.take(row)?;
         if let Some(origin) = row.client {
-            return self.merged.layers_mut().add_row(origin, row);
+            return self.merged.layers_mut().add_row(origin, row, &mut self.allowance);
         }
         self.merged.admit(row.window, row.capacity, row.slice)?;
         self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)

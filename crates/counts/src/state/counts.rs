@@ -5,7 +5,8 @@ use crate::history::bulk::BulkMark;
 use crate::history::refusal::{Refusal, StepRefusal};
 use crate::history::step::Step;
 use crate::history::update::{Scope, Update};
-use crate::history::vector::{Chain, Vector};
+use crate::history::vector::{Chain, Origin, Vector};
+use crate::history::window::Window;
 use crate::settings::Settings;
 use crate::state::cases::Cases;
 use crate::state::changes::{Begun, Changes, JournalEntry};
@@ -20,6 +21,7 @@ use crate::state::trusted::Trust;
 use crate::state::unwritten::{Merged, Unwritten};
 use crate::state::voices::Voices;
 use bulkmark_types::Signature;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The counts of a ledger.
@@ -46,6 +48,8 @@ pub struct Counts {
     pub changes: Changes,
     /// What a checkpoint has to write beside these.
     pub unwritten: Unwritten,
+    /// The windows of limited clients that the file has; none before it was read.
+    pub layers_on_disk: Option<BTreeSet<(Origin, Window)>>,
     /// Why memory and file can no longer be made to agree.
     pub broken: Option<String>,
     /// The time that a request told last.
@@ -69,6 +73,7 @@ impl Counts {
             next,
             changes: Changes::default(),
             unwritten: Unwritten::default(),
+            layers_on_disk: None,
             broken: None,
             clock: 0,
             settings: settings.clone(),
@@ -79,6 +84,12 @@ impl Counts {
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
         let local = self.local.generations.count(signature, now);
         local.saturating_add(self.merged.count(signature, now))
+    }
+
+    /// At least [`count`](Self::count), by one look at all that limited clients of others brought.
+    pub fn bound(&self, signature: Signature, now: u64) -> u32 {
+        let local = self.local.generations.count(signature, now);
+        local.saturating_add(self.merged.bound(signature, now))
     }
 
     /// The same of a milter, whose counts of others may be those of bulk alone. What both tell is the same reports, so the higher holds.

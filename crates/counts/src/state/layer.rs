@@ -6,7 +6,7 @@ use crate::history::update::MAX_CELLS;
 use crate::history::window::{Calendar, Window};
 use crate::state::oddity::{LEAST_SIGNATURES, Oddity, oddity};
 use crate::state::shares::Share;
-use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse};
+use bulkmark_filter::{CELLS_PER_BLOCK, Delta, ParameterError, Refined, Scaling, Sparse, varint};
 use bulkmark_types::Signature;
 use std::collections::BTreeMap;
 
@@ -23,8 +23,13 @@ pub struct LayerWindow {
 }
 
 impl LayerWindow {
+    /// The blocks of a filter for so many signatures.
+    pub fn blocks(capacity: u32) -> usize {
+        Scaling::<Refined>::shape(capacity, 0).1
+    }
+
     pub(crate) fn new(capacity: u32) -> Result<Self, ParameterError> {
-        let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
+        let blocks = Self::blocks(capacity);
         let filter = Sparse::new(blocks)?;
         Ok(Self { capacity, distinct: 0, filter, dirty: vec![false; layer_parts(blocks).len()] })
     }
@@ -63,11 +68,16 @@ impl LayerWindow {
         (!delta.is_empty()).then(|| delta.encode())
     }
 
-    /// Reads what [`part`](Self::part) made. None when it does not fit.
-    pub fn decode_part(capacity: u32, bytes: &[u8]) -> Option<Delta> {
-        let (_, blocks) = Scaling::<Refined>::shape(capacity, 0);
+    /// How many cells the bytes of a [`part`](Self::part) say that they have.
+    pub fn cells_of_part(bytes: &[u8]) -> Option<u64> {
+        varint::take(&mut &*bytes)
+    }
+
+    /// Reads what [`part`](Self::part) made of at most so many cells. None when it does not fit.
+    pub fn decode_part(capacity: u32, bytes: &[u8], most: usize) -> Option<Delta> {
+        let blocks = Self::blocks(capacity);
         // Cells that were aimed at are coded in next to nothing, so the length says nothing of their number.
-        Delta::decode(bytes, blocks, MAX_CELLS).ok()
+        Delta::decode(bytes, blocks, most.min(MAX_CELLS)).ok()
     }
 }
 
@@ -86,6 +96,8 @@ impl Layer {
 
     /// The same, by window.
     pub fn shares(&self, calendar: Calendar, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         let live = self.windows.iter().filter(move |(window, _)| calendar.counts(**window, signature, now));
         live.map(move |(window, held)| Share {
             window: window.start,
@@ -143,4 +155,17 @@ impl Layer {
     pub fn memory(&self) -> usize {
         self.windows.values().map(|held| held.filter.memory()).sum()
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// What `work` returns, and how many layers this thread looked at for it.
+#[cfg(test)]
+pub(crate) fn looked_at<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = LOOKS.get();
+    let made = work();
+    (made, LOOKS.get() - before)
 }

@@ -10,27 +10,31 @@ use crate::history::update::{Update, most_capacity};
 use crate::history::vector::Origin;
 use crate::history::window::{Calendar, NoPlace, Window};
 use crate::settings::Settings;
+use crate::state::allowance::Allowance;
+use crate::state::bounds::Bounds;
 use crate::state::layer::{Layer, LayerWindow};
 use crate::state::shares::Share;
-use bulkmark_filter::ParameterError;
+use bulkmark_filter::{Delta, ParameterError};
 use bulkmark_types::Signature;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Limited clients of all servers together, at most: each costs a look for every signature.
-const MAX_LAYERS: usize = 4096;
+/// Limited clients of all servers together, at most. Each costs a look at what any of them brought, and nothing else.
+const MAX_LAYERS: usize = 16_384;
 
 /// By the origin under which its server tells what a client brought.
 pub struct Layers {
     calendar: Calendar,
     capacity: u32,
     all: BTreeMap<Origin, Layer>,
+    /// What all of them brought together, at most.
+    bounds: Bounds,
 }
 
 impl Layers {
     /// Of nobody yet.
     pub fn new(settings: &Settings) -> Self {
         let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
-        Self { calendar, capacity, all: BTreeMap::new() }
+        Self { calendar, capacity, all: BTreeMap::new(), bounds: Bounds::default() }
     }
 
     /// All layers with their origins.
@@ -49,17 +53,36 @@ impl Layers {
     }
 
     /// Takes a layer over as it is.
-    pub fn insert(&mut self, origin: Origin, layer: Layer) {
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn insert(&mut self, origin: Origin, layer: Layer) -> Result<(), ParameterError> {
+        self.bounds.add(&layer)?;
         self.all.insert(origin, layer);
+        Ok(())
+    }
+
+    /// At least [`count`](Self::count), by one look.
+    pub(crate) fn bound(&self, signature: Signature, now: u64) -> u32 {
+        self.bounds.count(self.calendar, signature, now)
+    }
+
+    /// Bytes of memory of the bounds over all layers.
+    pub fn bounds_memory(&self) -> usize {
+        self.bounds.memory()
     }
 
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
+        if self.bound(signature, now) == 0 {
+            return 0;
+        }
         let counts = self.all.values().map(|layer| layer.count(self.calendar, signature, now));
         counts.fold(0, u32::saturating_add)
     }
 
     pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
-        self.all.values().flat_map(move |layer| layer.shares(self.calendar, signature, now))
+        let layers = (self.bound(signature, now) > 0).then(|| self.all.values());
+        layers.into_iter().flatten().flat_map(move |layer| layer.shares(self.calendar, signature, now))
     }
 
     /// Whether there is anything that people said.
@@ -74,14 +97,26 @@ impl Layers {
     pub fn apply(&mut self, update: &Update, now: u64) -> Result<(), Refusal> {
         self.check(update, now)?;
         let origin = update.origin;
-        for part in update.parts.iter().filter(|part| !self.calendar.is_over(part.window, now)) {
-            let layer = self.all.entry(origin).or_default();
+        let calendar = self.calendar;
+        for part in update.parts.iter().filter(|part| !calendar.is_over(part.window, now)) {
             // The window was admitted, and the delta was read for that size.
-            let held = layer.window_mut(part.window, part.capacity);
-            held.and_then(|held| held.apply(&part.delta))
-                .map_err(|error| Refusal::Parameter { origin, error })?;
+            let added = self.add(origin, part.window, part.capacity, &part.delta);
+            added.map_err(|error| Refusal::Parameter { origin, error })?;
         }
         Ok(())
+    }
+
+    /// Adds cells to a layer and to the bounds.
+    fn add(
+        &mut self,
+        origin: Origin,
+        window: Window,
+        capacity: u32,
+        delta: &Delta,
+    ) -> Result<(), ParameterError> {
+        let held = self.all.entry(origin).or_default().window_mut(window, capacity)?;
+        held.apply(delta)?;
+        self.bounds.window_mut(window, capacity)?.apply(delta)
     }
 
     /// Whether an update can be applied.
@@ -146,18 +181,32 @@ impl Layers {
         self.all.remove(&origin);
     }
 
-    /// Adds a row of a snapshot. False when it does not fit its place.
+    /// Adds a row of a snapshot. False when it does not fit its place. One that has more cells than all rows together may have is left
+    /// out: its client made them up, and nobody is to be kept from a snapshot by that.
     ///
     /// # Errors
     /// When its filter has a size that there is no reason for.
-    pub fn add_row(&mut self, origin: Origin, row: &Row) -> Result<bool, ParameterError> {
+    pub fn add_row(
+        &mut self,
+        origin: Origin,
+        row: &Row,
+        allowance: &mut Allowance,
+    ) -> Result<bool, ParameterError> {
         match self.admit(origin, row.window, row.capacity, row.window.start) {
             Err(NoPlace::Parameter(error)) => return Err(error),
             Err(NoPlace::Clock(_)) => return Ok(false),
             Ok(()) => (),
         }
-        let Some(delta) = LayerWindow::decode_part(row.capacity, &row.bytes) else { return Ok(false) };
-        self.all.entry(origin).or_default().window_mut(row.window, row.capacity)?.apply(&delta)?;
+        let most = allowance.most(row.bytes.len());
+        if LayerWindow::cells_of_part(&row.bytes).is_some_and(|cells| cells > most as u64) {
+            log::warn!(
+                "a snapshot has more made-up cells than it may; what the client {origin} brought is left out"
+            );
+            return Ok(true);
+        }
+        let Some(delta) = LayerWindow::decode_part(row.capacity, &row.bytes, most) else { return Ok(false) };
+        allowance.spend(row.bytes.len(), delta.len());
+        self.add(origin, row.window, row.capacity, &delta)?;
         Ok(true)
     }
 
@@ -167,10 +216,8 @@ impl Layers {
     /// When there is no memory.
     pub fn add_all(&mut self, others: &Self) -> Result<(), ParameterError> {
         for (&origin, layer) in &others.all {
-            let ours = self.all.entry(origin).or_default();
             for (&window, held) in &layer.windows {
-                let target = ours.window_mut(window, held.capacity)?;
-                target.apply(&held.filter.delta(0..held.filter.blocks()))?;
+                self.add(origin, window, held.capacity, &held.filter.delta(0..held.filter.blocks()))?;
             }
         }
         Ok(())
@@ -203,5 +250,6 @@ impl Layers {
             layer.take_expired(self.calendar, now);
         }
         self.all.retain(|_, layer| !layer.windows.is_empty());
+        self.bounds.keep(self.all.values());
     }
 }

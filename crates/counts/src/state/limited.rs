@@ -8,9 +8,11 @@ use crate::history::update::Update;
 use crate::history::vector::{Mark, Origin};
 use crate::history::window::{Calendar, Window};
 use crate::settings::Settings;
+use crate::state::bounds::Bounds;
 use crate::state::layer::Layer;
 use crate::state::member::Member;
 use crate::state::shares::Share;
+use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
 use std::collections::{BTreeMap, HashSet};
 
@@ -61,18 +63,43 @@ pub struct Limited {
     calendar: Calendar,
     capacity: u32,
     members: BTreeMap<String, Member>,
+    /// The client that has or had each origin.
+    by_origin: BTreeMap<Origin, String>,
+    /// What all of them brought together, at most.
+    bounds: Bounds,
 }
 
 impl Limited {
     /// Nobody yet.
     pub fn new(settings: &Settings) -> Self {
         let (calendar, capacity) = (Calendar::new(settings), settings.capacity.get());
-        Self { calendar, capacity, members: BTreeMap::new() }
+        Self {
+            calendar,
+            capacity,
+            members: BTreeMap::new(),
+            by_origin: BTreeMap::new(),
+            bounds: Bounds::default(),
+        }
     }
 
-    /// Puts a client back that was read from disk.
+    /// Puts a client back that was read from disk, without what it brought.
     pub fn restore(&mut self, name: String, member: Member) {
+        for &origin in member.former.iter().chain([&member.origin]) {
+            self.by_origin.insert(origin, name.clone());
+        }
         self.members.insert(name, member);
+    }
+
+    /// Gives all clients what they brought, which is taken out of `layers`.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn restore_layers(&mut self, layers: &mut BTreeMap<Origin, Layer>) -> Result<(), ParameterError> {
+        for member in self.members.values_mut() {
+            member.layer = layers.remove(&member.origin).unwrap_or_default();
+            self.bounds.add(&member.layer)?;
+        }
+        Ok(())
     }
 
     /// All clients with their names.
@@ -87,26 +114,44 @@ impl Limited {
 
     /// The client under this origin.
     pub fn of_origin(&self, origin: Origin) -> Option<&Member> {
-        self.members.values().find(|member| member.origin == origin)
+        self.of_any_origin(origin).filter(|member| member.origin == origin)
     }
 
     /// The client that has or had this origin.
     pub fn of_any_origin(&self, origin: Origin) -> Option<&Member> {
-        self.members.values().find(|member| member.origin == origin || member.former.contains(&origin))
+        self.members.get(self.by_origin.get(&origin)?)
     }
 
-    /// The client under this origin, to add to its layer.
-    pub fn of_origin_mut(&mut self, origin: Origin) -> Option<&mut Member> {
-        self.members.values_mut().find(|member| member.origin == origin)
+    /// The client under this origin, to add to its layer, and the bounds that rise with it.
+    pub fn of_origin_mut(&mut self, origin: Origin) -> Option<(&mut Member, &mut Bounds)> {
+        let member = self.members.get_mut(self.by_origin.get(&origin)?)?;
+        (member.origin == origin).then_some((member, &mut self.bounds))
+    }
+
+    /// At least [`count`](Self::count), by one look.
+    pub(crate) fn bound(&self, signature: Signature, now: u64) -> u32 {
+        self.bounds.count(self.calendar, signature, now)
+    }
+
+    /// Bytes of memory of the bounds over all clients.
+    pub fn bounds_memory(&self) -> usize {
+        self.bounds.memory()
     }
 
     pub(crate) fn count(&self, signature: Signature, now: u64) -> u32 {
+        if self.bound(signature, now) == 0 {
+            return 0;
+        }
         let counts = self.members.values().map(|member| member.layer.count(self.calendar, signature, now));
         counts.fold(0, u32::saturating_add)
     }
 
     pub(crate) fn count_by_window(&self, signature: Signature, now: u64) -> impl Iterator<Item = Share> {
-        self.members.values().flat_map(move |member| member.layer.shares(self.calendar, signature, now))
+        let members = (self.bound(signature, now) > 0).then(|| self.members.values());
+        members
+            .into_iter()
+            .flatten()
+            .flat_map(move |member| member.layer.shares(self.calendar, signature, now))
     }
 
     /// The client of this name.
@@ -114,10 +159,15 @@ impl Limited {
         self.members.get(name)
     }
 
-    /// The client of this name, which is made when it is missing, with an origin of this number.
-    pub fn member(&mut self, name: &str, origin: Origin) -> &mut Member {
-        let new = || Member::new(origin, Mark::default(), Vec::new(), self.capacity);
-        self.members.entry(name.to_owned()).or_insert_with(new)
+    /// The client of this name, which is made when it is missing, with an origin of this number; and the bounds that rise with its
+    /// layer.
+    pub fn member(&mut self, name: &str, origin: Origin) -> (&mut Member, &mut Bounds) {
+        let (by_origin, capacity) = (&mut self.by_origin, self.capacity);
+        let new = || {
+            by_origin.insert(origin, name.to_owned());
+            Member::new(origin, Mark::default(), Vec::new(), capacity)
+        };
+        (self.members.entry(name.to_owned()).or_insert_with(new), &mut self.bounds)
     }
 
     /// How many different signatures a client would have brought to a window after these.
@@ -170,22 +220,26 @@ impl Limited {
 
     /// Takes all back that a client brought: the update that says so. None when there is no such client.
     pub fn withdraw(&mut self, name: &str) -> Option<(Update, Vec<u8>)> {
-        self.members.remove(name).map(|mut member| member.withdraw())
+        let mut member = self.members.remove(name)?;
+        self.by_origin.retain(|_, of| of != name);
+        Some(member.withdraw())
     }
 
     /// All members under new origins and with empty layers. Returns, for each, what it was before.
     pub fn renew(&mut self, mut new: impl FnMut() -> Origin) -> Vec<(String, Member)> {
         let old = std::mem::take(&mut self.members);
+        self.bounds = Bounds::default();
         for (name, member) in &old {
             let former = member.former.iter().copied().chain([member.origin]).collect();
             let fresh = Member::new(new(), Mark::default(), former, member.capacity);
-            self.members.insert(name.clone(), fresh);
+            self.restore(name.clone(), fresh);
         }
         old.into_iter().collect()
     }
 
     /// What each of them brought, by the origin under which it is told; nothing of it stays here.
     pub fn take_layers(&mut self) -> Vec<(Origin, Layer)> {
+        (self.by_origin, self.bounds) = (BTreeMap::new(), Bounds::default());
         let members = std::mem::take(&mut self.members).into_values();
         members.map(|member| (member.origin, member.layer)).collect()
     }
@@ -199,6 +253,7 @@ impl Limited {
                 member.capacity = self.capacity;
             }
         }
+        self.bounds.keep(self.members.values().map(|member| &member.layer));
     }
 }
 
@@ -232,7 +287,8 @@ mod tests {
         let over = OverQuota { brought: 0, quota: 10, more: 11, hours: 24 };
         assert_eq!(check(&limited, 0..11), Err(over));
         for signature in signatures(0..10) {
-            limited.member("a", Origin(1)).add(window, signature, 1, true).unwrap();
+            let (member, bounds) = limited.member("a", Origin(1));
+            member.add(bounds, window, signature, 1, true).unwrap();
         }
         assert_eq!(check(&limited, 0..10), Ok(()));
         assert_eq!(check(&limited, 9..11), Err(OverQuota { brought: 10, more: 1, ..over }));

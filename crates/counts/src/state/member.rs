@@ -4,6 +4,7 @@
 use crate::history::update::{Part, Scope, Update};
 use crate::history::vector::{Mark, Origin};
 use crate::history::window::{Calendar, Window};
+use crate::state::bounds::Bounds;
 use crate::state::layer::{Layer, LayerWindow};
 use crate::state::oddity::Oddity;
 use bulkmark_filter::{Delta, ParameterError};
@@ -87,14 +88,17 @@ impl Member {
         Ok(times.min(reach.saturating_sub(count)))
     }
 
-    /// Adds reports: raises the smallest cells (H1), each once (H2). `records` says whether that is to be in the next update.
+    /// Adds reports: raises the smallest cells (H1), each once (H2), and with them the `bounds` over all clients. `records` says whether
+    /// that is to be in the next update.
     pub fn add(
         &mut self,
+        bounds: &mut Bounds,
         window: Window,
         signature: Signature,
         times: u32,
         records: bool,
     ) -> Result<(), ParameterError> {
+        let sums = bounds.window_mut(window, self.capacity)?;
         let held = self.layer.window_mut(window, self.capacity)?;
         let count = held.filter.count(signature.bits());
         held.distinct += u64::from(count == 0);
@@ -103,6 +107,7 @@ impl Member {
             let by = target.saturating_sub(held.filter.get(cell));
             if by > 0 {
                 held.raise(cell, by);
+                sums.raise(cell, by);
                 if records {
                     *self.growth.entry(window).or_default().entry(cell).or_default() += by;
                 }
@@ -205,7 +210,7 @@ mod tests {
         let window = calendar().at(now);
         let allowed = member.allowed(calendar(), window, (signature, times), MOST, now, |_| 0).unwrap();
         if allowed > 0 {
-            member.add(window, signature, allowed, true).unwrap();
+            member.add(&mut Bounds::default(), window, signature, allowed, true).unwrap();
         }
         allowed
     }

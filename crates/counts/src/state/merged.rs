@@ -4,7 +4,7 @@
 use crate::history::chunks::{CHUNK_BLOCKS, blocks_of};
 use crate::history::refusal::Refusal;
 use crate::history::update::{Part, Scope, Update, most_capacity};
-use crate::history::vector::Vector;
+use crate::history::vector::{MAX_ORIGINS, Vector};
 use crate::history::window::{Calendar, NoPlace, Window};
 use crate::settings::Settings;
 use crate::state::generations::Generation;
@@ -121,9 +121,18 @@ impl MergedCounts {
 
     /// How often `signature` was reported to all origins in the windows that count at the time `now`.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        self.count_of_all(signature, now).saturating_add(self.layers.count(signature, now))
+    }
+
+    /// At least that, by one look at all that limited clients brought.
+    pub fn bound(&self, signature: Signature, now: u64) -> u32 {
+        self.count_of_all(signature, now).saturating_add(self.layers.bound(signature, now))
+    }
+
+    /// What is in no layer of its own.
+    fn count_of_all(&self, signature: Signature, now: u64) -> u32 {
         let live = self.windows.iter().filter(|w| self.calendar.counts(w.window, signature, now));
-        let merged = live.map(|w| w.count(signature)).fold(0, u32::saturating_add);
-        merged.saturating_add(self.layers.count(signature, now))
+        live.map(|w| w.count(signature)).fold(0, u32::saturating_add)
     }
 
     /// The same, for each window in which it was counted.
@@ -149,12 +158,20 @@ impl MergedCounts {
         if update.before != known.chain {
             return Err(Refusal::Fork { origin, version });
         }
+        if known.version == 0 {
+            let origins = self.vector.len() as u64 + 1;
+            ParameterError::check("the number of origins", origins, 0, MAX_ORIGINS as u64)
+                .map_err(|error| Refusal::Parameter { origin, error })?;
+        }
         match update.scope {
             Scope::Community => self.apply_parts(update, now)?,
             Scope::Client => self.layers.apply(update, now)?,
             Scope::Withdrawn => self.layers.withdraw(origin),
         }
         self.vector.set(origin, update.mark(bytes));
+        if known.version == 0 && self.vector.len() == MAX_ORIGINS / 4 * 3 {
+            log::warn!("{} origins are known now; at {MAX_ORIGINS} no new one is counted", self.vector.len());
+        }
         Ok(Applied::New)
     }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is counted, and who has what. Pure: no file, no thread, no clock, no channel; time and random numbers are told.
 
+pub mod allowance;
 pub mod assembly;
+pub mod bounds;
 pub mod cache;
 pub mod cases;
 pub mod changes;

@@ -5,6 +5,7 @@ use crate::history::refusal::Refusal;
 use crate::history::update::{Scope, Update};
 use crate::history::vector::{Mark, Origin, Vector};
 use crate::history::window::Calendar;
+use crate::state::bounds::Bounds;
 use crate::state::changes::JournalEntry;
 use crate::state::counts::Counts;
 use crate::state::generations::Generations;
@@ -64,6 +65,18 @@ impl Server {
         let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
         let counted = self.counts.count(signature, now).saturating_add(self.limited.count(signature, now));
         counted.saturating_add(held)
+    }
+
+    /// At least [`count`](Self::count), by one look at all that limited clients brought.
+    fn bound(&self, signature: Signature, now: u64) -> u32 {
+        let held = self.unheard.count(Calendar::new(&self.counts.settings), signature, now);
+        let counted = self.counts.bound(signature, now).saturating_add(self.limited.bound(signature, now));
+        counted.saturating_add(held)
+    }
+
+    /// Whether the count of a signature is so high. That most are far below takes no exact count to know.
+    pub(crate) fn reaches(&self, signature: Signature, least: u32, now: u64) -> bool {
+        self.bound(signature, now) >= least && self.count(signature, now) >= least
     }
 
     /// Counts a client's batch, once; within its limits, where it has any. `new` is a random name for what needs one.
@@ -137,8 +150,9 @@ impl Server {
         if self.limited.get(client).is_none() {
             self.counts.changes.clients.insert(client.to_owned());
         }
-        let member = self.limited.member(client, new);
-        let added = add_limited(&mut self.counts, &self.unheard, member, reports, limits.influence, now);
+        let (member, bounds) = self.limited.member(client, new);
+        let raised = (&mut *member, bounds);
+        let added = add_limited(&mut self.counts, &self.unheard, raised, reports, limits.influence, now);
         if let Err(e) = added {
             self.counts.broken = Some(format!("no memory for more signatures: {e}"));
         }
@@ -290,11 +304,11 @@ impl Server {
             let (origin, mark) = (member.origin, member.mark);
             let (layer, since) = member.into_told()?;
             let merged = &mut self.counts.merged;
-            merged.layers_mut().insert(origin, layer);
+            merged.layers_mut().insert(origin, layer)?;
             merged.vector_mut().set(origin, mark);
-            let member = self.limited.member(&client, Origin(0));
+            let (member, bounds) = self.limited.member(&client, Origin(0));
             for Reported { window, signature, times } in since {
-                member.add(window, signature, times, true)?;
+                member.add(bounds, window, signature, times, true)?;
             }
         }
         self.cut_limited(now);
@@ -316,7 +330,7 @@ impl Server {
 fn add_limited(
     counts: &mut Counts,
     unheard: &Unheard,
-    member: &mut Member,
+    (member, bounds): (&mut Member, &mut Bounds),
     reports: &[(Signature, u32)],
     most: u32,
     now: u64,
@@ -333,7 +347,7 @@ fn add_limited(
         };
         let times = member.allowed(calendar, window, (signature, times), most, now, elsewhere)?;
         if times > 0 {
-            member.add(window, signature, times, true)?;
+            member.add(bounds, window, signature, times, true)?;
             counts.journal(JournalEntry { window, signature, times, client: Some(member.origin) });
         }
     }

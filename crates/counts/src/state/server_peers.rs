@@ -3,8 +3,9 @@
 
 use crate::history::past::Past;
 use crate::history::refusal::Refusal;
-use crate::history::vector::{Mark, Origin, Vector};
+use crate::history::vector::{MAX_ORIGINS, Mark, Origin, Vector};
 use crate::history::window::Calendar;
+use crate::state::bounds::Bounds;
 use crate::state::changes::{Begun, JournalEntry};
 use crate::state::generations::Generations;
 use crate::state::local::Local;
@@ -76,8 +77,8 @@ impl Server {
     fn count_again(&mut self, entry: &JournalEntry) -> Result<(), ParameterError> {
         let &JournalEntry { window, signature, times, client } = entry;
         if let Some(client) = client {
-            let Some(member) = self.limited.of_origin_mut(client) else { return Ok(()) };
-            member.add(window, signature, times, true)?;
+            let Some((member, bounds)) = self.limited.of_origin_mut(client) else { return Ok(()) };
+            member.add(bounds, window, signature, times, true)?;
         } else {
             if let Some(capacity) = self.counts.local.generations.begin(window) {
                 self.counts.changes.begun.push(Begun { window, first: self.counts.next, capacity });
@@ -98,7 +99,7 @@ impl Server {
             let capacity = self.limited.of_any_origin(origin).map(|member| member.capacity);
             let mut member = Member::new(origin, mark, Vec::new(), capacity.unwrap_or(1));
             for entry in held.entries.iter().filter(|_| capacity.is_some()) {
-                member.add(entry.window, entry.signature, entry.times, true)?;
+                member.add(&mut Bounds::default(), entry.window, entry.signature, entry.times, true)?;
             }
             // Of a client whose counts were taken back meanwhile, these are, too.
             if capacity.is_some() { member.cut() } else { Some(member.withdraw()) }
@@ -129,6 +130,10 @@ impl Server {
             let known = self.counts.merged.vector().get(past.origin);
             let counts = past.over_at > now.saturating_add(CLOCKS);
             if counts || self.own_mark(past.origin).is_some() || past.mark.version <= known.version {
+                continue;
+            }
+            if known.version == 0 && self.counts.merged.vector().len() >= MAX_ORIGINS {
+                // Nothing of it counts, and there is no room to know that.
                 continue;
             }
             log::warn!(

@@ -31,7 +31,7 @@ impl Server {
     /// Notes a signature that was reported, if it is bulk.
     pub fn look_for_bulk(&mut self, signature: Signature, now: u64) {
         let bulk = self.counts.bulk;
-        if bulk.is_begun() && self.count(signature, now) >= bound_for(signature, bulk.bound) {
+        if bulk.is_begun() && self.reaches(signature, bound_for(signature, bulk.bound), now) {
             self.teller.rise(signature);
         }
     }

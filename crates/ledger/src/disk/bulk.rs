@@ -110,10 +110,19 @@ pub(crate) fn write(txn: &WriteTransaction, state: &State, expired: &Expired) ->
     match (state, expired.updates_before) {
         (State::Server(_), None) => (),
         // The newest stays: whoever has it needs nothing.
-        (State::Server(_), Some(before)) => notes.retain(|number, row| {
-            let at = row.first_chunk().map_or(0, |at| u64::from_le_bytes(*at));
-            at >= before || number == counts.bulk.number
-        })?,
+        (State::Server(_), Some(before)) => {
+            let mut end = 0;
+            for row in notes.range(..counts.bulk.number)? {
+                let (number, row) = row?;
+                let at = row.value().first_chunk().map_or(0, |at| u64::from_le_bytes(*at));
+                // They are in the order in which they were made, so those behind it stay as well.
+                if at >= before {
+                    break;
+                }
+                end = number.value() + 1;
+            }
+            notes.retain_in(..end, |_, _| false)?;
+        }
         _ => notes.retain(|_, _| false)?,
     }
     Ok(())

@@ -110,7 +110,7 @@ pub(crate) fn load_merged(
         }
     }
     for (origin, layer) in layers {
-        merged.layers_mut().insert(origin, layer);
+        merged.layers_mut().insert(origin, layer).map_err(no_memory)?;
     }
     Ok(merged)
 }

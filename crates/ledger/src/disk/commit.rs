@@ -6,7 +6,7 @@ use crate::disk::errors::WriteError;
 use crate::disk::past;
 use crate::disk::rows::{
     ChunkKey, Record, SliceKey, chunk_key, chunks_of, encode_batch, encode_batch_record, encode_last_sent,
-    encode_receipt, encode_spool, encode_waiting, merged_slice, seal, slice_key,
+    encode_receipt, encode_spool, encode_waiting, merged_slice, seal, slice_key, unseal,
 };
 use crate::disk::schema::{
     BATCHES, CHECKPOINT, CUT, Cells, JOURNAL, LAST_SENT, LOCAL, MERGED, ORIGIN, RECEIPTS, RETRIES, SPOOL,
@@ -291,7 +291,20 @@ impl<'a> Rows<'a> {
         Ok(Self { slices, cells, names: tables.names })
     }
 
-    /// Writes the chunks of a slice that changed.
+    /// The chunks that the file has of a slice: as its record says, and where that is damaged, as they are counted.
+    fn chunks(&self, window: Window, number: u32) -> Result<u64, redb::Error> {
+        let (start, length) = window.key();
+        let record = self.slices.get((start, length, number))?.and_then(|row| {
+            let row = unseal(self.names[0], &slice_key(window, number), row.value()).ok()?;
+            Record::decode(row).ok()
+        });
+        match record {
+            Some(record) => Ok(record.chunks),
+            None => Ok(self.cells.range(chunks_of(window, number))?.count() as u64),
+        }
+    }
+
+    /// Writes the chunks of a slice that changed. What it reads and writes is in proportion to these.
     fn write(
         &mut self,
         window: Window,
@@ -305,11 +318,12 @@ impl<'a> Rows<'a> {
         }
         let (start, length) = window.key();
         let [slices, cells] = self.names;
+        let mut chunks = self.chunks(window, number)?;
         for (chunk, _) in (0..).zip(dirty).filter(|(_, dirty)| **dirty) {
             let row = seal(cells, &chunk_key(window, number, chunk), &bytes(chunk as usize));
-            self.cells.insert((start, length, number, chunk), &*row)?;
+            let is_new = self.cells.insert((start, length, number, chunk), &*row)?.is_none();
+            chunks += u64::from(is_new);
         }
-        let chunks = self.cells.range(chunks_of(window, number))?.count() as u64;
         let row = seal(slices, &slice_key(window, number), &Record { chunks, ..*record }.encode());
         self.slices.insert((start, length, number), &*row)?;
         Ok(())

@@ -45,7 +45,8 @@ pub struct FleetSnapshot {
     marks: u64,
 }
 
-fn behind<K>(key: Option<K>) -> (Bound<K>, Bound<K>) {
+/// All keys behind this one, or all.
+pub(crate) fn behind<K>(key: Option<K>) -> (Bound<K>, Bound<K>) {
     (key.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)
 }
 

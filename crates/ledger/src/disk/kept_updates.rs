@@ -27,11 +27,48 @@ pub(crate) fn drop_of_holder(
         return Ok(table.retain(|_, _| false)?);
     }
     let Some(before) = expired.updates_before else { return Ok(()) };
-    let vector = state.vector();
-    table.retain(|(origin, version), row| {
-        parts(row).is_some_and(|(at, _)| at >= before) || vector.get(Origin(origin)).version == version
-    })?;
+    let (vector, mut next) = (state.vector(), 0);
+    // Of each origin that has any, known or not.
+    loop {
+        let first = table.range((next, 0)..)?.next().transpose()?;
+        let Some(origin) = first.map(|(key, _)| key.value().0) else { break };
+        let newest = vector.get(Origin(origin)).version;
+        drop_first(&mut table, origin, u64::MAX, |version, row| {
+            version == newest || parts(row).is_some_and(|(at, _)| at >= before)
+        })?;
+        let Some(behind) = origin.checked_add(1) else { break };
+        next = behind;
+    }
     Ok(())
+}
+
+/// Takes out the first updates of an origin that are below `end`, up to the first that `stays`. It reads no row behind that one.
+fn drop_first(
+    table: &mut Updates<'_>,
+    origin: u64,
+    end: u64,
+    mut stays: impl FnMut(u64, &[u8]) -> bool,
+) -> Result<(), redb::Error> {
+    let mut gone = None;
+    for row in table.range((origin, 0)..(origin, end))? {
+        let (key, row) = row?;
+        let (_, version) = key.value();
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
+        if stays(version, row.value()) {
+            break;
+        }
+        gone = Some(version);
+    }
+    if let Some(last) = gone {
+        table.retain_in((origin, 0)..=(origin, last), |_, _| false)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+thread_local! {
+    static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// Which updates may go.
@@ -51,20 +88,17 @@ impl Rule {
         origin: Origin,
         mark: Mark,
     ) -> Result<Option<Past>, redb::Error> {
-        let (mut gone, mut kept) = (None::<Past>, false);
-        table.retain_in((origin.0, 0)..(origin.0, mark.version), |(_, version), row| {
+        let mut gone = None::<Past>;
+        drop_first(table, origin.0, mark.version, |version, row| {
             let found =
                 parts(row).and_then(|(at, update)| Some((at, update, over_at(self.calendar, update)?)));
-            let Some((at, update, over_at)) = found else {
-                kept = true;
-                return true;
-            };
-            kept |= at >= self.before || self.over.is_some_and(|now| now < over_at);
-            if !kept {
+            let Some((at, update, over_at)) = found else { return true };
+            let stays = at >= self.before || self.over.is_some_and(|now| now < over_at);
+            if !stays {
                 let over_at = gone.map_or(0, |past: Past| past.over_at).max(over_at);
                 gone = Some(Past { origin, mark: Mark { version, chain: Chain::of(update) }, over_at });
             }
-            kept
+            stays
         })?;
         Ok(gone)
     }
@@ -89,4 +123,39 @@ pub(crate) fn before_first(table: &Updates<'_>, origin: Origin, mark: Mark) -> R
         let chain = parts(row.value()).and_then(|(_, update)| update.get(16..32)?.try_into().ok());
         Mark { version: key.value().1.saturating_sub(1), chain: Chain(chain.unwrap_or_default()) }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::schema::UPDATES;
+    use bulkmark_counts::settings::Settings;
+    use redb::backends::InMemoryBackend;
+
+    /// However many updates are kept, a checkpoint reads those that go, and one.
+    #[test]
+    fn what_stays_is_not_read() {
+        let db = redb::Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let txn = db.begin_write().unwrap();
+        let mut table = txn.open_table(UPDATES).unwrap();
+        let update = [&[0; 32][..], &[7; 4]].concat();
+        for version in 1..=3000u64 {
+            // The update counts nothing, so it goes by when it came.
+            let row = [&version.to_le_bytes()[..], &update[..32], &[0; 4]].concat();
+            table.insert((5, version), &*row).unwrap();
+        }
+        let calendar = Calendar::new(&Settings::default());
+        let looks = |table: &mut Updates<'_>, before| {
+            let seen = LOOKS.get();
+            let rule = Rule { before, over: None, calendar };
+            let mark = Mark { version: 3000, ..Mark::default() };
+            let gone = rule.drop_of(table, Origin(5), mark).unwrap();
+            (gone.map(|past| past.mark.version), LOOKS.get() - seen)
+        };
+        assert_eq!(looks(&mut table, 0), (None, 1));
+        assert_eq!(looks(&mut table, 11), (Some(10), 11));
+        assert_eq!(looks(&mut table, 11), (None, 1));
+        // The newest stays in any case.
+        assert_eq!(looks(&mut table, 5000), (Some(2999), 2989));
+    }
 }

@@ -6,6 +6,7 @@ use crate::disk::rows::{LayerKey, seal, unseal};
 use crate::disk::schema::{CLIENTS, LAYERS};
 use bulkmark_counts::history::chunks::layer_parts;
 use bulkmark_counts::history::fields::Fields;
+use bulkmark_counts::history::update::MAX_CELLS;
 use bulkmark_counts::history::vector::{Chain, Mark, Origin};
 use bulkmark_counts::history::window::Window;
 use bulkmark_counts::settings::Settings;
@@ -15,7 +16,7 @@ use bulkmark_counts::state::limited::Limited;
 use bulkmark_counts::state::member::Member;
 use bulkmark_counts::state::roles::State;
 use redb::{ReadableTable, WriteTransaction};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a part is, as far as it is not in its key.
 pub(crate) struct LayerRow<'a> {
@@ -99,10 +100,19 @@ fn all(state: &State) -> BTreeMap<Origin, &Layer> {
 pub(crate) fn write(txn: &WriteTransaction, state: &State) -> Result<(), redb::Error> {
     let all = all(state);
     let mut table = txn.open_table(LAYERS)?;
-    table.retain(|(origin, start, length, _), _| {
-        all.get(&Origin(origin))
-            .is_some_and(|layer| layer.windows.contains_key(&Window::from((start, length))))
-    })?;
+    let is_held = |origin, window| all.get(&origin).is_some_and(|layer| layer.windows.contains_key(&window));
+    match &state.counts().layers_on_disk {
+        // Nothing of those that stay is read.
+        Some(stored) => {
+            for &(Origin(origin), window) in stored.iter().filter(|(of, window)| !is_held(*of, *window)) {
+                let (start, length) = window.key();
+                let rows = (origin, start, length, 0)..=(origin, start, length, u32::MAX);
+                table.retain_in(rows, |_, _| false)?;
+            }
+        }
+        None => table
+            .retain(|(origin, start, length, _), _| is_held(Origin(origin), Window::from((start, length))))?,
+    }
     for (origin, layer) in all {
         for (window, held) in &layer.windows {
             let (start, length) = window.key();
@@ -120,8 +130,17 @@ pub(crate) fn write(txn: &WriteTransaction, state: &State) -> Result<(), redb::E
     Ok(())
 }
 
+/// The windows of these layers.
+pub(crate) fn windows_of<'a>(
+    layers: impl Iterator<Item = (Origin, &'a Layer)>,
+) -> BTreeSet<(Origin, Window)> {
+    layers.flat_map(|(origin, layer)| layer.windows.keys().map(move |&window| (origin, window))).collect()
+}
+
 /// All of it is on disk now.
 pub(crate) fn mark_clean(state: &mut State) {
+    let stored = windows_of(all(state).into_iter());
+    state.counts_mut().layers_on_disk = Some(stored);
     if let State::Server(server) = state {
         server.limited.iter_mut().for_each(|member| member.layer.mark_clean());
     }
@@ -147,7 +166,7 @@ pub(crate) fn load(txn: &WriteTransaction) -> Result<BTreeMap<Origin, Layer>, Fa
         let key = key.value();
         let (origin, start, length, part) = key;
         let row = LayerRow::decode(key, row.value())?;
-        let delta = LayerWindow::decode_part(row.capacity, row.bytes)
+        let delta = LayerWindow::decode_part(row.capacity, row.bytes, MAX_CELLS)
             .ok_or_else(|| damaged(format!("part {part} of a limited client does not fit its filter")))?;
         let layer = layers.entry(Origin(origin)).or_default();
         let held = layer.window_mut(Window::from((start, length)), row.capacity).map_err(no_memory)?;

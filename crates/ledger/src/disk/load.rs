@@ -92,8 +92,11 @@ fn load_counts(
     let next =
         replay(txn, checkpoint, checkpoint..u64::MAX, |id, e| own.add(e.window, id, e.signature, e.times))?;
     let local = Local::new(own, origin, Mark::default());
-    let merged = load_merged(txn, settings, &[origin], layers::load(txn)?)?;
+    let layers = layers::load(txn)?;
+    let stored = layers::windows_of(layers.iter().map(|(&origin, layer)| (origin, layer)));
+    let merged = load_merged(txn, settings, &[origin], layers)?;
     let mut counts = Counts::new(local, merged, next, settings);
+    counts.layers_on_disk = Some(stored);
     bulk::load(txn, &mut counts)?;
     voices::load(txn, &mut counts.voices)?;
     cases::load(txn, &mut counts)?;
@@ -119,9 +122,8 @@ fn load_server(
     let mut own = load_local(txn, settings)?;
     let mut limited = layers::load_clients(txn, settings)?;
     let mut all = layers::load(txn)?;
-    for member in limited.iter_mut() {
-        member.layer = all.remove(&member.origin).unwrap_or_default();
-    }
+    let stored = layers::windows_of(all.iter().map(|(&origin, layer)| (origin, layer)));
+    limited.restore_layers(&mut all).map_err(no_memory)?;
     let cut = replay(txn, checkpoint, checkpoint..cut_at, |id, e| match e.client {
         None => own.add(e.window, id, e.signature, e.times),
         Some(client) => replay_limited(&mut limited, client, &e, false),
@@ -154,6 +156,7 @@ fn load_server(
     let origins: Vec<_> =
         [origin].into_iter().chain(limited.iter().map(|(_, member)| member.origin)).collect();
     let mut counts = Counts::new(local, load_merged(txn, settings, &origins, all)?, next, settings);
+    counts.layers_on_disk = Some(stored);
     replay_updates(txn, &mut counts.merged, &origins)?;
     bulk::load(txn, &mut counts)?;
     bulk::load_notes(txn, &mut counts, true)?;

@@ -88,6 +88,6 @@ pub(crate) fn replay_limited(
     entry: &JournalEntry,
     records: bool,
 ) -> Result<(), ParameterError> {
-    let Some(member) = limited.of_origin_mut(client) else { return Ok(()) };
-    member.add(entry.window, entry.signature, entry.times, records)
+    let Some((member, bounds)) = limited.of_origin_mut(client) else { return Ok(()) };
+    member.add(bounds, entry.window, entry.signature, entry.times, records)
 }

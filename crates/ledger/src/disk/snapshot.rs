@@ -2,6 +2,7 @@
 //! A snapshot: the cells of the last checkpoint as rows, read beside the writer.
 
 use crate::disk::errors::unavailable;
+use crate::disk::fleet_snapshot::behind;
 use crate::disk::layers::LayerRow;
 use crate::disk::rows::{ChunkKey, LayerKey, Record, SliceKey, chunk_key, size_and_slice, slice_key, unseal};
 use crate::disk::schema::{Cells, LAYERS, LOCAL, MERGED, META, VECTOR};
@@ -9,9 +10,11 @@ use crate::errors::LedgerError;
 use bulkmark_counts::history::row::Row;
 use bulkmark_counts::history::vector::{Origin, Vector};
 use bulkmark_counts::history::window::Window;
+use parking_lot::Mutex;
 use redb::{
     Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTableMetadata as _, TableDefinition,
 };
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 /// All cells at a checkpoint, and of what they are.
@@ -20,6 +23,18 @@ pub struct Snapshot {
     vector: Vector,
     /// Only to see whether it is open.
     db: Weak<Database>,
+    /// By number of row: where readings ended before it.
+    ends: Mutex<BTreeMap<u64, After>>,
+    #[cfg(test)]
+    read: std::sync::atomic::AtomicU64,
+}
+
+/// The row after which a reading goes on; the first without one.
+#[derive(Clone, Copy)]
+enum After {
+    Local(Option<ChunkKey>),
+    Merged(Option<ChunkKey>),
+    Clients(Option<LayerKey>),
 }
 
 impl Snapshot {
@@ -34,7 +49,15 @@ impl Snapshot {
                 .and_then(|row| std::str::from_utf8(row).ok()?.parse().ok())
                 .ok_or_else(|| LedgerError::Unavailable("its version vector is damaged".to_owned()))?,
         };
-        Ok(Self { txn, vector, db: Arc::downgrade(db) })
+        let (db, ends) = (Arc::downgrade(db), Mutex::default());
+        Ok(Self {
+            txn,
+            vector,
+            db,
+            ends,
+            #[cfg(test)]
+            read: std::sync::atomic::AtomicU64::default(),
+        })
     }
 
     /// Whether the file is still open: it is closed when its disk failed. Then only such rows can be read as are in memory by
@@ -50,18 +73,35 @@ impl Snapshot {
         &self.vector
     }
 
-    /// The rows from number `from` on, `most` of them; fewer at the end only.
+    /// The rows from number `from` on, `most` of them; fewer at the end only. Where a reading ended is noted, so that who goes on
+    /// there reads no row again.
     ///
     /// # Errors
     /// When the disk failed or a row is damaged.
     pub fn rows(&self, from: u64, most: usize) -> Result<Vec<Row>, LedgerError> {
-        let mut rows = Vec::new();
-        let mut skip = from;
-        for tables in [&LOCAL, &MERGED] {
-            self.rows_of(tables, &mut skip, most, &mut rows)?;
+        let known = self.ends.lock().range(..=from).next_back().map(|(&number, after)| (number, *after));
+        let (number, mut after) = known.unwrap_or((0, After::Local(None)));
+        let (mut rows, mut skip) = (Vec::new(), from - number);
+        loop {
+            after = match after {
+                After::Local(last) => match self.rows_of(&LOCAL, last, (&mut skip, most), &mut rows)? {
+                    None => After::Merged(None),
+                    last => After::Local(last),
+                },
+                After::Merged(last) => match self.rows_of(&MERGED, last, (&mut skip, most), &mut rows)? {
+                    None => After::Clients(None),
+                    last => After::Merged(last),
+                },
+                After::Clients(last) => match self.rows_of_clients(last, (&mut skip, most), &mut rows)? {
+                    None => return Ok(rows),
+                    last => After::Clients(last),
+                },
+            };
+            if rows.len() >= most {
+                self.ends.lock().insert(from + rows.len() as u64, after);
+                return Ok(rows);
+            }
         }
-        self.rows_of_clients(&mut skip, most, &mut rows)?;
-        Ok(rows)
     }
 
     /// The number of rows.
@@ -88,13 +128,17 @@ impl Snapshot {
         }
     }
 
-    fn rows_of_clients(&self, skip: &mut u64, most: usize, rows: &mut Vec<Row>) -> Result<(), LedgerError> {
-        let Some(layers) = self.table(LAYERS)? else { return Ok(()) };
-        for row in layers.range::<LayerKey>(..).map_err(unavailable)? {
-            if rows.len() >= most {
-                return Ok(());
-            }
+    /// Some rows behind this one. The last of them, if there may be more.
+    fn rows_of_clients(
+        &self,
+        last: Option<LayerKey>,
+        (skip, most): (&mut u64, usize),
+        rows: &mut Vec<Row>,
+    ) -> Result<Option<LayerKey>, LedgerError> {
+        let Some(layers) = self.table(LAYERS)? else { return Ok(None) };
+        for row in layers.range::<LayerKey>(behind(last)).map_err(unavailable)? {
             let (key, value) = row.map_err(unavailable)?;
+            self.count_read();
             if *skip > 0 {
                 *skip -= 1;
                 continue;
@@ -110,26 +154,28 @@ impl Snapshot {
                 client: Some(Origin(origin)),
                 bytes: bytes.to_vec(),
             });
+            if rows.len() >= most {
+                return Ok(Some(key));
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
+    /// Some rows behind this one. The last of them, if there may be more.
     fn rows_of(
         &self,
         tables: &Cells,
-        skip: &mut u64,
-        most: usize,
+        last: Option<ChunkKey>,
+        (skip, most): (&mut u64, usize),
         rows: &mut Vec<Row>,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<Option<ChunkKey>, LedgerError> {
         let (Some(slices), Some(cells)) = (self.table(tables.slices)?, self.table(tables.cells)?) else {
-            return Ok(());
+            return Ok(None);
         };
         let [slices_name, cells_name] = tables.names;
-        for row in cells.range::<ChunkKey>(..).map_err(unavailable)? {
-            if rows.len() >= most {
-                return Ok(());
-            }
+        for row in cells.range::<ChunkKey>(behind(last)).map_err(unavailable)? {
             let (key, value) = row.map_err(unavailable)?;
+            self.count_read();
             if *skip > 0 {
                 *skip -= 1;
                 continue;
@@ -147,7 +193,59 @@ impl Snapshot {
             let bytes = bytes.to_vec();
             let (_, slice) = size_and_slice(number);
             rows.push(Row { window, capacity: record.capacity, slice, chunk, client: None, bytes });
+            if rows.len() >= most {
+                return Ok(Some(key.value()));
+            }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Rows that were read or passed over, for tests.
+    fn count_read(&self) {
+        #[cfg(test)]
+        self.read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Ledger;
+    use bulkmark_counts::settings::{Role, Settings};
+    use bulkmark_counts::state::receipts::Reporter;
+    use bulkmark_types::{FederationKey, Signature};
+    use std::sync::atomic::Ordering;
+
+    /// All rows of a snapshot, some at a time, are each read once; who goes on elsewhere reads what is between.
+    #[tokio::test]
+    async fn a_row_is_read_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let (settings, now) = (Settings::default(), 1_790_000_000);
+        let ledger =
+            Ledger::open(directory.path(), Role::Server, &settings, &FederationKey::public()).unwrap();
+        let signature = |n: u64| {
+            let mixed = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+            Signature::from_bytes((mixed ^ mixed >> 61).to_le_bytes())
+        };
+        let reporter = Reporter { client: "mx".to_owned(), spool: 1 };
+        let reports = (0..8192).map(|n| (signature(n), 1)).collect();
+        ledger.take_batch(reporter, 1, reports, None, now).await.unwrap().unwrap();
+        ledger.close().await.unwrap();
+        let ledger =
+            Ledger::open(directory.path(), Role::Server, &settings, &FederationKey::public()).unwrap();
+        let snapshot = ledger.reader().unwrap().snapshot().unwrap();
+        let all = snapshot.count_rows().unwrap();
+        assert!(all > 50, "{all} rows");
+        let whole = snapshot.rows(0, usize::MAX).unwrap();
+        snapshot.read.store(0, Ordering::Relaxed);
+        let mut rows = Vec::new();
+        while rows.len() < whole.len() {
+            rows.extend(snapshot.rows(rows.len() as u64, 8).unwrap());
+        }
+        assert_eq!(rows, whole);
+        let read = snapshot.read.load(Ordering::Relaxed);
+        assert!(read <= all, "{read} rows were read for {all}");
+        assert_eq!(snapshot.rows(13, 2).unwrap(), whole[13..15]);
+        assert!(snapshot.read.load(Ordering::Relaxed) <= read + 8);
+        ledger.close().await.unwrap();
     }
 }

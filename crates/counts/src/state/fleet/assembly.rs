@@ -4,6 +4,7 @@
 use crate::history::fleet_mark::FleetMark;
 use crate::history::refusal::StepRefusal;
 use crate::settings::Settings;
+use crate::state::allowance::Allowance;
 use crate::state::fleet::fold::{Fleet, check_parameters};
 use crate::state::fleet::keeps::Keeps;
 use crate::state::fleet::parts::{Entry, Head, Unpacker, other_part};
@@ -17,6 +18,7 @@ pub struct FleetAssembly {
     unpacker: Unpacker,
     keeps: Keeps,
     merged: MergedCounts,
+    allowance: Allowance,
     held: Held,
     sections: u64,
     head: Option<Head>,
@@ -48,6 +50,7 @@ impl FleetAssembly {
             unpacker: Unpacker::default(),
             keeps: Keeps::of(settings),
             merged: MergedCounts::new(settings),
+            allowance: Allowance::default(),
             held: Held::new(settings),
             sections: 0,
             head: None,
@@ -97,8 +100,9 @@ impl FleetAssembly {
             }
             Entry::Row(row) => {
                 self.rows += 1;
+                self.allowance.take(&row).map_err(|e| junk(&e))?;
                 let fits = match row.client {
-                    Some(origin) => self.merged.layers_mut().add_row(origin, &row),
+                    Some(origin) => self.merged.layers_mut().add_row(origin, &row, &mut self.allowance),
                     None => self.merged.admit(row.window, row.capacity, row.slice).and_then(|()| {
                         self.merged.merge_chunk(row.window, row.capacity, row.slice, row.chunk, &row.bytes)
                     }),

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How much the rows of a snapshot may hold: cells by the bytes that came, and each place as often as there is reason for it. A few
+//! kilobytes can be coded cells of some megabytes, and the same row can come for ever.
+
+use crate::history::row::Row;
+use crate::history::update::{CELLS_PER_BYTE, MAX_CELLS};
+use crate::history::vector::Origin;
+use crate::history::window::Window;
+use bulkmark_filter::ParameterError;
+use std::collections::BTreeMap;
+
+/// Cells of all limited clients in a snapshot that need no bytes: partners may make up signatures whose cells are coded in next to
+/// nothing, within their quotas. They take 64 MB.
+const FREE: usize = 1 << 24;
+
+/// Rows of a place that is not one client's: what a server counted itself, and what it merged.
+const OF_ALL: u64 = 2;
+
+/// Where a row belongs: window, capacity, slice, chunk, client.
+type Place = (Window, u32, u32, u32, Option<Origin>);
+
+/// What the rows of a snapshot may still hold.
+pub struct Allowance {
+    free: usize,
+    came: BTreeMap<Place, u64>,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self { free: FREE, came: BTreeMap::new() }
+    }
+}
+
+impl Allowance {
+    /// Notes a row.
+    ///
+    /// # Errors
+    /// When as many came of its place as there can be.
+    pub fn take(&mut self, row: &Row) -> Result<(), ParameterError> {
+        let place = (row.window, row.capacity, row.slice, row.chunk, row.client);
+        let came = self.came.entry(place).or_default();
+        *came += 1;
+        let most = if row.client.is_some() { 1 } else { OF_ALL };
+        ParameterError::check("the number of rows of one place", *came, 1, most)
+    }
+
+    /// Cells that coded bytes of this length may have.
+    pub fn most(&self, bytes: usize) -> usize {
+        bytes.saturating_mul(CELLS_PER_BYTE).saturating_add(self.free).min(MAX_CELLS)
+    }
+
+    /// Notes so many cells in so many bytes.
+    pub fn spend(&mut self, bytes: usize, cells: usize) {
+        self.free = self.free.saturating_sub(cells.saturating_sub(bytes.saturating_mul(CELLS_PER_BYTE)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::vector::Vector;
+    use crate::settings::Settings;
+    use crate::state::assembly::Assembly;
+    use crate::state::layer::LayerWindow;
+    use bulkmark_filter::Delta;
+
+    const CAPACITY: u32 = 958_698;
+
+    fn row(start: u64, client: Option<Origin>, bytes: &[u8]) -> Row {
+        let window = Window { start, length: 86_400 };
+        Row { window, capacity: CAPACITY, slice: 0, chunk: 0, client, bytes: bytes.to_vec() }
+    }
+
+    /// Rows that are all cells in a few kilobytes are taken until the free ones are used up; then such rows are left out, and others
+    /// are still taken.
+    #[test]
+    fn rows_of_coded_cells_have_a_budget() {
+        let blocks = LayerWindow::blocks(CAPACITY);
+        let dense = Delta::from_changes(blocks, (0..1 << 22).map(|cell| (cell, 3))).unwrap().encode();
+        assert!(dense.len() < 40_000);
+        let mut assembly = Assembly::new(&Settings::default(), Vector::new());
+        for n in 0..100 {
+            assert_eq!(assembly.add(&row(86_400 * 20_000, Some(Origin(n)), &dense)), Ok(true));
+        }
+        let cells: BTreeMap<_, _> = (0..1000).map(|n| (n * 4001 % (blocks * 128), 2)).collect();
+        let few = Delta::from_changes(blocks, cells).unwrap().encode();
+        assert_eq!(assembly.add(&row(86_400 * 20_000, Some(Origin(200)), &few)), Ok(true));
+        let counts = assembly.into_counts();
+        let taken: Vec<_> = counts.layers().iter().map(|(Origin(n), _)| n).collect();
+        assert!((5..10).contains(&taken.len()), "{taken:?}");
+        assert_eq!(taken.last(), Some(&200));
+    }
+
+    /// A row that comes again and again is none of a snapshot.
+    #[test]
+    fn a_place_has_its_rows_once() {
+        let mut assembly = Assembly::new(&Settings::default(), Vector::new());
+        let blocks = LayerWindow::blocks(CAPACITY);
+        let few = Delta::from_changes(blocks, [(7, 1)]).unwrap().encode();
+        let of_client = row(86_400 * 20_000, Some(Origin(1)), &few);
+        assert_eq!(assembly.add(&of_client), Ok(true));
+        assert!(assembly.add(&of_client).is_err());
+        let of_all = row(86_400 * 20_000, None, &vec![0x11; 640 * 64]);
+        assert_eq!([(); 2].map(|()| assembly.add(&of_all)), [Ok(true), Ok(true)]);
+        assert!(assembly.add(&of_all).is_err());
+    }
+}

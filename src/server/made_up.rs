@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Clients whose signatures are no hashes of messages. Signatures that somebody aims at few cells cost a server more than others, and
+//! raise the counts of what nobody sent; so their sender is slowed, and then refused.
+
+use bulkmark_counts::state::oddity::{Oddity, oddity};
+use bulkmark_filter::{CELLS_PER_BLOCK, Sparse};
+use bulkmark_types::Signature;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// Different signatures of one client that are looked at together. Of a larger batch these are chosen by chance.
+const SAMPLE: usize = 1024;
+
+/// Blocks of the filter by which samples are looked at. A signature's place is a share of all blocks, however many there are; so what
+/// is aimed at few of others is aimed at few of these.
+const BLOCKS: usize = 1 << 16;
+
+/// Samples in a row, but for one that is as it should be for each that is not, after which nothing is taken any more.
+const STRIKES: u32 = 3;
+
+/// The time between two batches of a client that is slowed.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// What is to be done with a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is taken.
+    Good,
+    /// It is taken, but its sample was strange, for the first time or again.
+    Strange(Oddity, u32),
+    /// It comes too soon after another.
+    Slowed,
+    /// Nothing is taken of this client.
+    Refused,
+}
+
+#[derive(Default)]
+struct Suspect {
+    sample: Vec<u128>,
+    strikes: u32,
+    /// When a batch was taken last.
+    taken: Option<Instant>,
+}
+
+/// What is known of the clients that report. It takes 16 kB for each.
+pub(super) struct MadeUp {
+    /// Nothing is ever in it. None if there were no filters of so many blocks; then nothing is strange.
+    filter: Option<Sparse>,
+    clients: Mutex<HashMap<String, Suspect>>,
+}
+
+impl Default for MadeUp {
+    fn default() -> Self {
+        Self { filter: Sparse::new(BLOCKS).ok(), clients: Mutex::default() }
+    }
+}
+
+impl MadeUp {
+    /// Looks at a batch of a client. `chance` says where its sample begins. It costs a look at each of 1,024 signatures, whatever the
+    /// batch has, and each second at most one batch of a client that was strange is looked at.
+    pub(super) fn judge(
+        &self,
+        client: &str,
+        batch: &[(Signature, u32)],
+        chance: usize,
+        now: Instant,
+    ) -> Verdict {
+        let mut clients = self.clients.lock();
+        let suspect = match clients.get_mut(client) {
+            Some(suspect) => suspect,
+            None => clients.entry(client.to_owned()).or_default(),
+        };
+        if suspect.strikes >= STRIKES {
+            return Verdict::Refused;
+        }
+        let too_soon = |taken: Instant| now.saturating_duration_since(taken) < PAUSE;
+        if suspect.strikes > 0 && suspect.taken.is_some_and(too_soon) {
+            return Verdict::Slowed;
+        }
+        suspect.taken = Some(now);
+        let of_mail = batch.iter().map(|(signature, _)| *signature).filter(|it| !it.is_of_people());
+        let from = chance % batch.len().max(1);
+        let room = SAMPLE - suspect.sample.len().min(SAMPLE);
+        let all = of_mail.clone().skip(from).chain(of_mail.take(from));
+        suspect.sample.extend(all.take(room).map(Signature::bits));
+        suspect.sample.sort_unstable();
+        suspect.sample.dedup();
+        if suspect.sample.len() < SAMPLE {
+            return Verdict::Good;
+        }
+        let sample = std::mem::take(&mut suspect.sample);
+        let found = self.filter.as_ref().and_then(|filter| look(filter, &sample));
+        let Some(odd) = found else {
+            suspect.strikes = suspect.strikes.saturating_sub(1);
+            return Verdict::Good;
+        };
+        suspect.strikes += 1;
+        Verdict::Strange(odd, suspect.strikes)
+    }
+
+    /// Those of whom nothing is taken.
+    pub(super) fn refused(&self, client: &str) -> bool {
+        self.clients.lock().get(client).is_some_and(|suspect| suspect.strikes >= STRIKES)
+    }
+
+    /// Forgets all of whom `is_same` does not hold: they are gone, or the administrator said something else of them.
+    pub(super) fn keep(&self, is_same: impl Fn(&str) -> bool) {
+        self.clients.lock().retain(|name, _| is_same(name));
+    }
+}
+
+/// What is strange about the cells of these signatures.
+fn look(filter: &Sparse, sample: &[u128]) -> Option<Oddity> {
+    let mut cells: Vec<usize> = sample.iter().flat_map(|&element| filter.cells_of(element)).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    let blocks = cells.chunk_by(|a, b| a / CELLS_PER_BLOCK == b / CELLS_PER_BLOCK).count();
+    oddity(sample.len() as u64, filter.blocks(), cells.len(), blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(first: u64, number: u64) -> Vec<(Signature, u32)> {
+        let of = |n: u64| {
+            let mixed = u128::from(n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+            let mixed = (mixed ^ mixed >> 61).wrapping_mul(0x94D0_49BB_1331_11EB_BF58_476D_1CE4_E5B9);
+            Signature::from_bytes((mixed ^ mixed >> 67).to_le_bytes())
+        };
+        (first..first + number).map(|n| (of(n), 1)).collect()
+    }
+
+    /// Signatures whose first halves fall into a hundred blocks.
+    fn aimed() -> Vec<(Signature, u32)> {
+        let aim = |signature: Signature| Signature::from_bytes(((signature.bits() << 9) >> 9).to_be_bytes());
+        hashes(0, 8192).into_iter().map(|(signature, times)| (aim(signature), times)).collect()
+    }
+
+    /// Hashes are taken for as long as they come, in batches of any size.
+    #[test]
+    fn honest_clients_are_never_slowed() {
+        let made_up = MadeUp::default();
+        let now = Instant::now();
+        for n in 0..200u64 {
+            let size = if n % 3 == 0 { 8192 } else { 37 };
+            assert_eq!(made_up.judge("a", &hashes(n * 8192, size), n as usize * 977, now), Verdict::Good);
+        }
+    }
+
+    /// A client whose signatures are aimed is slowed, refused, and taken again once the administrator said so. Others do not notice.
+    #[test]
+    fn aimed_signatures_are_slowed_and_then_refused() {
+        let made_up = MadeUp::default();
+        let mut now = Instant::now();
+        for strike in 1..=STRIKES {
+            let verdict = made_up.judge("a", &aimed(), 5000, now);
+            assert!(matches!(verdict, Verdict::Strange(_, strikes) if strikes == strike), "{verdict:?}");
+            if strike < STRIKES {
+                assert_eq!(made_up.judge("a", &aimed(), 0, now), Verdict::Slowed);
+            }
+            now += PAUSE;
+        }
+        assert_eq!(made_up.judge("a", &hashes(0, 10), 0, now), Verdict::Refused);
+        assert!(made_up.refused("a") && !made_up.refused("b"));
+        assert_eq!(made_up.judge("b", &hashes(0, 8192), 0, now), Verdict::Good);
+        made_up.keep(|name| name == "b");
+        assert_eq!(made_up.judge("a", &hashes(0, 8192), 0, now), Verdict::Good);
+    }
+}
