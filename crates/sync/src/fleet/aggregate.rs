@@ -5,6 +5,7 @@
 use super::basis::Basis;
 use super::cursor::{Cursor, own};
 use super::lost::Lost;
+use super::notes::no_more_epochs;
 use super::queue::{Clients, Queue};
 use super::snapshot::Snapshots;
 use super::state::{Count, Fleet, Stopped};
@@ -99,7 +100,12 @@ impl<L: Log> Aggregator<L> {
         let ends = self.ends().await?;
         let first = self.log.first_batch().await?;
         let ahead = mark.version > 0 && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
-        let mut basis = Basis::of(mark, ends, first, ahead);
+        let mut basis = Basis::of(mark, ends, first, ahead).ok_or_else(|| {
+            Stopped::Unfit(format!(
+                "{}; docs/fleet.md#a-poisoned-chain says how to go back",
+                no_more_epochs(mark)
+            ))
+        })?;
         let mut batches = self.log.batches(Place(basis.covers)).await?;
         (self.queue, self.waits) = (Queue::default(), None);
         self.look_at_clients().await?;

@@ -3,7 +3,7 @@
 
 use super::cursor::{Cursor, own};
 use super::members::{MemberStatus, Members};
-use super::notes::{Among, Notes, uncounted};
+use super::notes::{Among, Notes, impossible, uncounted};
 use super::reporters::{ReporterStatus, Reporters};
 use super::word::FleetMailing;
 use crate::follow_bulk::BulkBound;
@@ -316,7 +316,7 @@ impl Fleet {
             junk_batches: self.counted(Count::JunkBatches),
             batches_again: self.counted(Count::Again),
             snapshots: self.counted(Count::Snapshots),
-            advice: self.notes.told(Instant::now()),
+            advice: impossible(mark).into_iter().chain(self.notes.told(Instant::now())).collect(),
             reporters: self.reporters.status(),
             members: members.as_ref().map(Members::status).unwrap_or_default(),
             mailings: members.as_ref().map(Members::mailings).unwrap_or_default(),

@@ -87,6 +87,9 @@ impl FleetAssembly {
         }
         match entry {
             Entry::Head(head) => {
+                if !head.mark.is_possible() {
+                    return Err(junk("no chain of steps can stand where it says"));
+                }
                 if let Some((key_id, window)) = self.like {
                     // All that follows would be read in vain.
                     check_parameters((key_id, head.key_id), (window, head.window))?;
