@@ -9,6 +9,7 @@ use bulkmark_sync::log::{Log, Place, Reader as _};
 use bulkmark_testing::fleet::Fleet;
 use bulkmark_testing::letters::{letter, wait_for};
 use bulkmark_testing::members::Members;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The last step in the log.
 async fn last_step(log: &impl Log) -> (Place, Vec<u8>) {
@@ -58,6 +59,50 @@ fn a_step_says_what_cannot_be(fleet: &Fleet) {
     let new = fleet.milter("isp");
     let _new = new.start();
     wait_for(&new, &letter(1), 11);
+}
+
+/// An aggregator appends junk as fast as it can; the steps of others find their place between.
+fn a_flood_of_junk(fleet: &Fleet) {
+    let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
+    members.send(0, 1, 3);
+    members.wait_for(1, 3);
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let flooding = || {
+            speak(fleet, "agg2", async |log| flood(&log, &ends).await, async |log| flood(&log, &ends).await)
+        };
+        scope.spawn(flooding);
+        let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for times in 1..=3 {
+                members.send(0, 1, 1);
+                members.wait_for(1, 3 + times);
+            }
+        }));
+        ends.store(true, Ordering::Relaxed);
+        sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    members.settle();
+}
+
+async fn flood(log: &impl Log, ends: &AtomicBool) {
+    let mut place = log.ends().await.unwrap().steps;
+    while !ends.load(Ordering::Relaxed) {
+        match log.append_step(place, b"junk".to_vec()).await {
+            Ok(Some(next)) => place = next,
+            // Another one's, or it is held back.
+            _ => place = log.ends().await.map_or(place, |ends| ends.steps),
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_junk_leaves_room() {
+    Fleet::postgres().iter().for_each(a_flood_of_junk);
+}
+
+#[test]
+fn on_nats_a_flood_of_junk_leaves_room() {
+    Fleet::nats().iter().for_each(a_flood_of_junk);
 }
 
 #[test]

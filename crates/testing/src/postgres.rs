@@ -7,6 +7,7 @@ use super::process::start_server;
 use super::{PATIENCE, repository, skip, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -268,6 +269,28 @@ impl Postgres {
     /// Runs SQL as the superuser until that is dropped.
     pub fn sql_in_background(&self, sql: &str) -> Background {
         Background(self.psql_command("postgres", sql).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Runs SQL as this role, and keeps its connection, and a transaction that it began, until that is dropped.
+    pub fn hold(&self, role: &str, sql: &str) -> Background {
+        let command = self.psql_command(role, "");
+        // What comes by standard input is one statement after the other.
+        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let mut new = Command::new(command.get_program());
+        new.args(&arguments[..arguments.len() - 2])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut child = new.spawn().unwrap();
+        writeln!(child.stdin.as_mut().unwrap(), "{sql}").unwrap();
+        let held = Background(child);
+        wait_until("a transaction that is held open", || {
+            let held =
+                "select count(*) from pg_stat_activity where state = 'idle in transaction' and usename = ";
+            let found = self.sql(&format!("{held}'{role}'"))?;
+            if found == "0" { Err(found) } else { Ok(()) }
+        });
+        held
     }
 
     fn psql(&self, role: &str, sql: &str) -> std::process::Output {

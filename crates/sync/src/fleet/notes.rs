@@ -27,8 +27,8 @@ pub(super) struct Notes(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Steps or batches that are not of this program's forms.
-    met: [Option<Met>; 2],
+    /// Steps or batches that are not of this program's forms, and members that kept others waiting.
+    met: [Option<Met>; 3],
     /// Batches in the log wait to be counted since then, behind this place.
     waits: Option<(Instant, u64)>,
     /// Steps cover batches behind the log's end since then, up to this place.
@@ -42,6 +42,7 @@ struct Inner {
 pub(super) enum Among {
     Steps,
     Batches,
+    Stuck,
 }
 
 impl Notes {
@@ -72,9 +73,14 @@ impl Notes {
     /// All that is odd now, in sentences.
     pub(super) fn told(&self, now: Instant) -> Vec<String> {
         let Inner { met, waits, beyond, passed_over } = &*self.0.lock();
-        let met = met.iter().flatten().filter(|met| met.at + TOLD > now);
+        let met = (met.iter().zip([
+            "passed over in the log",
+            "passed over in the log",
+            "a member kept others waiting",
+        ]))
+        .filter_map(|(met, how)| Some((met.as_ref().filter(|met| met.at + TOLD > now)?, how)));
         let mut told: Vec<String> =
-            met.map(|met| format!("passed over in the log: {}", bulkmark_types::told(&met.what))).collect();
+            met.map(|(met, how)| format!("{how}: {}", bulkmark_types::told(&met.what))).collect();
         if let Some((since, _)) = waits.filter(|(since, _)| *since + UNCOUNTED <= now) {
             told.push(format!(
                 "reports wait in the log for {} s, and no aggregator counts them: is one running, and what does bulkmark fleet status \

@@ -194,6 +194,14 @@ impl Fleet {
         }
     }
 
+    /// A member held something open in the log, and so others up.
+    pub(super) fn ends_stuck(&self, whose: &str) {
+        let what = format!("the connection was ended of {}", told(whose));
+        if self.notes.meets(Among::Stuck, what.clone(), Instant::now()) {
+            log::warn!("{}: a member kept others waiting: {what}", self.url);
+        }
+    }
+
     /// So many own batches were passed over by aggregators again and again.
     pub(super) fn passes_over(&self, batches: u64) {
         if self.notes.passes_over(batches) {

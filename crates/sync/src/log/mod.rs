@@ -92,6 +92,12 @@ pub trait Log: Send + Sync + 'static {
     /// Keeps this as what this member, by its own name, says of itself, in the place of what it said before. At most [`MAX_WORD`] bytes.
     fn tell(&self, word: Vec<u8>) -> impl Future<Output = Result<(), LogError>> + Send;
 
+    /// Ends what members hold open for so long that all others wait for it, and returns whose it was, for people; for those who may append
+    /// steps. Nothing where the engine has no such thing.
+    fn end_stuck(&self) -> impl Future<Output = Result<Vec<String>, LogError>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+
     /// What each member said last of itself within an hour, by their names; for those who may read batches.
     fn words(&self) -> impl Future<Output = Result<Vec<Word>, LogError>> + Send;
 }

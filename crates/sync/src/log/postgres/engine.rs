@@ -67,6 +67,12 @@ pub(super) async fn tell(database: &Database, word: &[u8]) -> Result<(), LogErro
     database.ask("select bulkmark.tell($1)", &[(&word as _, Type::BYTEA)]).await.map(drop)
 }
 
+/// See [`crate::log::Log::end_stuck`].
+pub(super) async fn end_stuck(database: &Database) -> Result<Vec<String>, LogError> {
+    let rows = database.ask("select bulkmark.end_stuck()", &[]).await?;
+    Ok(rows.first().map(|row| row.get(0)).unwrap_or_default())
+}
+
 /// See [`crate::log::Log::words`].
 pub(super) async fn words(database: &Database) -> Result<Vec<Word>, LogError> {
     let sql = "select m.name, m.age, m.word from (

@@ -100,6 +100,10 @@ impl Log for Postgres {
         engine::tell(&self.database, &word).await
     }
 
+    async fn end_stuck(&self) -> Result<Vec<String>, LogError> {
+        engine::end_stuck(&self.database).await
+    }
+
     async fn words(&self) -> Result<Vec<Word>, LogError> {
         engine::words(&self.database).await
     }
