@@ -4,12 +4,17 @@
 
 use super::aggregators::speak;
 
-use bulkmark_counts::{Chain, Step, step_head};
-use bulkmark_sync::log::{Log, Place, Reader as _};
+use bulkmark_counts::{Chain, Step, seal, step_head, unseal};
+use bulkmark_sync::log::{Log, LogError, Part, Place, Reader as _};
+use bulkmark_testing::PATIENCE;
 use bulkmark_testing::fleet::Fleet;
 use bulkmark_testing::letters::{letter, wait_for};
 use bulkmark_testing::members::Members;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::time::timeout;
+
+/// With what each part of a snapshot begins.
+const SNAPSHOT: &[u8] = b"BMFP\x01";
 
 /// The last step in the log.
 async fn last_step(log: &impl Log) -> (Place, Vec<u8>) {
@@ -93,6 +98,108 @@ async fn flood(log: &impl Log, ends: &AtomicBool) {
             _ => place = log.ends().await.map_or(place, |ends| ends.steps),
         }
     }
+}
+
+/// The newest snapshot, all its parts.
+async fn read(log: &impl Log) -> Result<Vec<Part>, LogError> {
+    let (mut reader, mut parts) = (log.snapshot().await?, Vec::new());
+    while let Some(part) = reader.next().await? {
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+async fn put(log: &impl Log, parts: Vec<Part>) {
+    let (sender, receiver) = tokio::sync::mpsc::channel(parts.len() + 1);
+    for part in parts.into_iter().map(Some).chain([None]) {
+        sender.send(part).await.unwrap();
+    }
+    // An engine may refuse one that is empty.
+    let _ = log.put_snapshot(receiver).await;
+}
+
+/// One part of a snapshot, whose head is changed.
+fn with_head(part: &Part, how: impl Fn(&mut [u64; 9])) -> Part {
+    let content = unseal(SNAPSHOT, part).unwrap();
+    // Behind the number of the part, the kind of the entry and its length are nine numbers, the version second and the epoch third.
+    let (before, head) = content.split_at(4 + 1 + 4);
+    let (head, rest) = head.split_at(9 * 8);
+    let mut numbers = [0; 9];
+    for (number, bytes) in numbers.iter_mut().zip(head.chunks(8)) {
+        *number = u64::from_le_bytes(bytes.try_into().unwrap());
+    }
+    how(&mut numbers);
+    seal([SNAPSHOT, before, &numbers.map(u64::to_le_bytes).concat(), rest].concat())
+}
+
+/// Puts a snapshot, and waits until another one is in its place.
+async fn replace_snapshot(log: &impl Log, what: &str, parts: Vec<Part>) -> Vec<Part> {
+    put(log, parts.clone()).await;
+    timeout(PATIENCE, async {
+        loop {
+            match read(log).await {
+                Ok(now) if now != parts => return now,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await
+    .unwrap_or_else(|_| panic!("{what} stays"))
+}
+
+/// Snapshots that nobody can begin with, or that are of no chain.
+async fn put_bad_snapshots(log: &impl Log) {
+    let good = timeout(PATIENCE, async {
+        loop {
+            match read(log).await {
+                Ok(good) => return good,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    });
+    let mut good = good.await.unwrap();
+    let mut cut = good[0].clone();
+    cut.truncate(cut.len() / 2);
+    let rows: [(&str, Vec<Part>); 5] = [
+        ("garbage", vec![vec![7; 1000]]),
+        ("an empty one", Vec::new()),
+        ("one that was cut", vec![cut]),
+        ("the last epoch", vec![with_head(&good[0], |head| (head[1], head[2]) = (u64::MAX, u64::MAX))]),
+        ("one of steps to come", vec![with_head(&good[0], |head| head[1] += 1000)]),
+    ];
+    for (what, parts) in rows {
+        let now = replace_snapshot(log, what, parts).await;
+        let number = |part: &Part| with_head(part, |_| ());
+        assert_eq!(number(&now[0]), now[0], "instead of {what}");
+        good = now;
+    }
+    assert!(good[0].starts_with(SNAPSHOT));
+}
+
+fn bad_snapshots(fleet: &Fleet) {
+    let members = Members::start(fleet, &["agg1"], &["mx1", "mx2"]);
+    members.send(0, 1, 3);
+    members.wait_for(1, 3);
+    speak(
+        fleet,
+        "agg2",
+        async |log| put_bad_snapshots(&log).await,
+        async |log| put_bad_snapshots(&log).await,
+    );
+    let new = fleet.milter("isp");
+    let _new = new.start();
+    wait_for(&new, &letter(1), 3);
+    members.settle();
+}
+
+#[test]
+fn snapshots_that_do_not_do_are_replaced() {
+    Fleet::postgres().iter().for_each(bad_snapshots);
+}
+
+#[test]
+fn on_nats_snapshots_that_do_not_do_are_replaced() {
+    Fleet::nats().iter().for_each(bad_snapshots);
 }
 
 #[test]

@@ -97,6 +97,40 @@ async fn an_aggregator_cannot_flood_the_steps() {
     assert_eq!(rig.sql("select count(*) from bulkmark.steps"), "1", "all of the flood was one transaction");
 }
 
+/// A snapshot claims no more than there is, has parts, and all of them; and what it makes deletable is deleted a minute later.
+#[tokio::test(flavor = "multi_thread")]
+async fn false_snapshots_delete_nothing() {
+    let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
+    let log = rig.log("agg");
+    for _ in 0..5 {
+        append_step(&log, b"step").await;
+    }
+    for sql in [
+        "select bulkmark.publish(1, 0, 0, 0)",
+        "select bulkmark.put_part(2, 1, 'x'); select bulkmark.publish(2, 1, 0, 0)",
+    ] {
+        let error = rig.sql_as("agg", sql).unwrap_err();
+        assert!(error.contains("of its"), "{error}");
+    }
+    for id in 3..7 {
+        let claims = format!(
+            "select bulkmark.put_part({id}, 0, 'x'); select bulkmark.publish({id}, 1, {0}, {0})",
+            u32::MAX
+        );
+        rig.sql_as("agg", &claims).unwrap();
+    }
+    rig.sql_as("agg", "select bulkmark.prune(1000)").unwrap();
+    assert_eq!(rig.sql("select count(*) from bulkmark.steps"), "5");
+    assert_eq!(rig.sql("select max(steps) || ' ' || max(batches) from bulkmark.snapshots"), "5 0");
+    rig.sql("update bulkmark.snapshots set at = at - 61");
+    rig.sql_as("agg", "select bulkmark.prune(1000)").unwrap();
+    assert_eq!(rig.sql("select count(*) from bulkmark.steps"), "1", "as many bytes as a snapshot");
+    let flood = "select count(bulkmark.put_part(n, 0, 'x')) from generate_series(10, 100) n;
+        select count(bulkmark.publish(n, 1, 0, 0)) from generate_series(10, 100) n";
+    let error = rig.sql_as("agg", flood).unwrap_err();
+    assert!(error.contains("agg has put more than a snapshot each five seconds"), "{error}");
+}
+
 /// A partner holds a whole fleet up, as far as it can.
 #[test]
 fn a_fleet_goes_on_and_names_who_held_it_up() {

@@ -8,7 +8,7 @@ use super::guard::guard;
 use super::lost::Lost;
 use super::notes::no_more_epochs;
 use super::queue::{Clients, Queue};
-use super::snapshot::Snapshots;
+use super::snapshots::Snapshots;
 use super::state::{Count, Fleet, Stopped};
 use super::turns::Turns;
 use crate::backoff::Backoff;

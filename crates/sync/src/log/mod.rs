@@ -76,12 +76,16 @@ pub trait Log: Send + Sync + 'static {
     /// The parts of the newest whole snapshot, in their order, then none; [`LogError::Gone`] where there is no snapshot.
     fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot, LogError>> + Send;
 
-    /// Keeps a snapshot, whose parts these are up to `None`, as the newest; older ones may go. Whoever reads it has all of it or an
-    /// error. Nothing is kept when the channel ends without `None`, and a writer that dies leaves nothing for good.
+    /// The number of the newest snapshot, which no other one has; none where there is no snapshot. It costs little.
+    fn newest_snapshot(&self) -> impl Future<Output = Result<Option<u64>, LogError>> + Send;
+
+    /// Keeps a snapshot, whose parts these are up to `None`, as the newest, and returns its number; older ones may go. Whoever reads it has
+    /// all of it or an error. Nothing is kept when the channel ends without `None`, and a writer that dies leaves nothing for good. None
+    /// where another one was put meanwhile, which is as good.
     fn put_snapshot(
         &self,
         parts: mpsc::Receiver<Option<Part>>,
-    ) -> impl Future<Output = Result<(), LogError>> + Send;
+    ) -> impl Future<Output = Result<Option<u64>, LogError>> + Send;
 
     /// Who may report.
     fn clients(&self) -> impl Future<Output = Result<Vec<Client>, LogError>> + Send;

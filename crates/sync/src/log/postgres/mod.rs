@@ -84,7 +84,11 @@ impl Log for Postgres {
         Snapshot::newest(&self.database).await
     }
 
-    async fn put_snapshot(&self, parts: mpsc::Receiver<Option<Part>>) -> Result<(), LogError> {
+    async fn newest_snapshot(&self) -> Result<Option<u64>, LogError> {
+        snapshot::newest(&self.database).await
+    }
+
+    async fn put_snapshot(&self, parts: mpsc::Receiver<Option<Part>>) -> Result<Option<u64>, LogError> {
         snapshot::put(&self.database, parts).await
     }
 

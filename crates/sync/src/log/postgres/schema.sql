@@ -267,7 +267,8 @@ begin
 end
 $$
 --;
--- Makes these parts the newest snapshot, if all of them are there.
+-- Makes these parts the newest snapshot, if all of them are there, from the first one on. It claims no batches and steps that there are not
+-- yet. Of one aggregator it takes one each five seconds, and sixty at once.
 create or replace function bulkmark.publish(_id bigint, _parts integer, _batches bigint, _steps bigint)
 returns bigint
 language plpgsql
@@ -277,15 +278,33 @@ declare
     _last bigint;
     _found bigint;
     _bytes bigint;
+    _lowest integer;
+    _highest integer;
+    _ended_batches bigint;
+    _ended_steps bigint;
+    _meter text := 'snapshots/' || session_user;
+    _now bigint := floor(extract(epoch from clock_timestamp()))::bigint;
+    _since bigint;
+    _level bigint;
 begin
-    select e.last into _last from bulkmark.ends e where e.name = 'snapshots' for update;
-    select count(*), coalesce(sum(octet_length(p.bytes)), 0) into _found, _bytes from bulkmark.parts p where p.id = _id;
-    if _found <> _parts then
+    select count(*), coalesce(sum(octet_length(p.bytes)), 0), min(p.number), max(p.number)
+    into _found, _bytes, _lowest, _highest from bulkmark.parts p where p.id = _id;
+    if _parts < 1 or _found <> _parts or _lowest <> 0 or _highest <> _parts - 1 then
         raise exception 'the snapshot has % of its % parts', _found, _parts using errcode = '55000';
     end if;
+    insert into bulkmark.meters (client, at, bytes) values (_meter, _now, 0) on conflict (client) do nothing;
+    select m.at, m.bytes into _since, _level from bulkmark.meters m where m.client = _meter for update;
+    _level := greatest(0, _level - greatest(0, _now - _since));
+    if _level >= 300 then
+        raise exception '% has put more than a snapshot each five seconds', session_user using errcode = '53400';
+    end if;
+    update bulkmark.meters set at = _now, bytes = _level + 5 where client = _meter;
+    select e.last into _last from bulkmark.ends e where e.name = 'snapshots' for update;
+    select e.last into _ended_batches from bulkmark.ends e where e.name = 'batches';
+    select e.last into _ended_steps from bulkmark.ends e where e.name = 'steps';
     _last := _last + 1;
     insert into bulkmark.snapshots (number, id, at, parts, bytes, batches, steps)
-    values (_last, _id, floor(extract(epoch from clock_timestamp()))::bigint, _parts, _bytes, _batches, _steps);
+    values (_last, _id, _now, _parts, _bytes, least(_batches, _ended_batches), least(_steps, _ended_steps));
     update bulkmark.ends set last = _last where name = 'snapshots';
     return _last;
 end
@@ -304,8 +323,9 @@ end
 $$
 --;
 -- Deletes so many rows of what nobody needs any more (of parts, which are large, a twentieth), and returns how many that was. Of steps, those before the snapshot before
--- last, as far as the others are as many bytes as the newest snapshot: to read it is then less work. Of batches, those from
--- before the snapshot before last that are older than keep_seconds. Of snapshots, all but the last two, and what was begun and
+-- last, as far as the others are as many bytes as the larger of both: to read it is then less work. Of batches, those from
+-- before the snapshot before last that are older than keep_seconds. That snapshot counts once it is a minute old: by then aggregators
+-- have put another one in the place of what cannot be read. Of snapshots, all but the last two, and what was begun and
 -- not continued for an hour.
 create or replace function bulkmark.prune(_most integer)
 returns bigint
@@ -324,8 +344,9 @@ declare
     _rows bigint;
     _sum bigint := 0;
 begin
-    select s.number, s.bytes into _newest, _room from bulkmark.snapshots s order by s.number desc limit 1;
-    select s.steps, s.batches into _steps, _batches from bulkmark.snapshots s where s.number = _newest - 1;
+    select max(s.number), max(s.bytes) into _newest, _room from bulkmark.snapshots s;
+    select s.steps, s.batches into _steps, _batches from bulkmark.snapshots s
+    where s.number < _newest and s.at < _now - 60 order by s.number desc limit 1;
     select e.bytes into _total from bulkmark.ends e where e.name = 'steps';
     select l.keep_seconds into _keep from bulkmark.log l;
     with gone as (
