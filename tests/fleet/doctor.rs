@@ -102,6 +102,14 @@ fn the_log_is_asked_as_the_daemon_would() {
     let mut members = start(&fleet);
     Told::milter(&members.sites[0]).all_ok();
     Told::of(&members.servers[0].config(), true, &[]).all_ok();
+    fleet.sql("grant execute on function lo_create(oid) to public").unwrap();
+    let told = Told::milter(&members.sites[0]);
+    told.has(
+        "log of the fleet",
+        "warning",
+        "1 functions by which they can fill the disk, such as lo_create",
+        "superuser",
+    );
     nobody_counts(&fleet, &mut members);
 
     let mut site = fleet.milter("mx2");

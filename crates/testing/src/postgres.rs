@@ -85,6 +85,16 @@ impl Postgres {
         Self { _disk: disk, directory, port: free_port(), environment: Vec::new(), running: Mutex::new(None) }
     }
 
+    /// Revokes what the guide revokes, by the words of the guide.
+    pub fn harden(&self) {
+        let guide = fs::read_to_string(repository().join("docs/fleet-postgres.md")).unwrap();
+        let (_, block) = guide.split_once("    echo \"DO ").expect("the guide revokes functions");
+        let (sql, _) = block.split_once("\" \\\n").unwrap();
+        let sql =
+            format!("DO {sql}").replace("\\\n", "").replace("\\$", "$").replace("bulkmark_fleet", OWNER);
+        self.sql(&sql).unwrap();
+    }
+
     /// The directory of its data, `data`, and its socket.
     pub fn cluster(&self) -> PathBuf {
         self.directory.path().join("cluster")
@@ -273,24 +283,31 @@ impl Postgres {
 
     /// Runs SQL as this role, and keeps its connection, and a transaction that it began, until that is dropped.
     pub fn hold(&self, role: &str, sql: &str) -> Background {
+        let held = self.idle(role, sql);
+        self.wait_for_state(role, "idle in transaction");
+        held
+    }
+
+    /// The same without a transaction. It reads no more of what it is told than `psql` does, which is nothing.
+    pub fn idle(&self, role: &str, sql: &str) -> Background {
         let command = self.psql_command(role, "");
         // What comes by standard input is one statement after the other.
-        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let arguments: Vec<_> = command.get_args().collect();
         let mut new = Command::new(command.get_program());
-        new.args(&arguments[..arguments.len() - 2])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        let of_input = &arguments[..arguments.len() - 2];
+        new.args(of_input).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = new.spawn().unwrap();
         writeln!(child.stdin.as_mut().unwrap(), "{sql}").unwrap();
-        let held = Background(child);
-        wait_until("a transaction that is held open", || {
-            let held =
-                "select count(*) from pg_stat_activity where state = 'idle in transaction' and usename = ";
-            let found = self.sql(&format!("{held}'{role}'"))?;
+        self.wait_for_state(role, "idle%");
+        Background(child)
+    }
+
+    fn wait_for_state(&self, role: &str, state: &str) {
+        wait_until("a connection that is held open", || {
+            let held = "select count(*) from pg_stat_activity where query <> '' and state like ";
+            let found = self.sql(&format!("{held}'{state}' and usename = '{role}'"))?;
             if found == "0" { Err(found) } else { Ok(()) }
         });
-        held
     }
 
     fn psql(&self, role: &str, sql: &str) -> std::process::Output {

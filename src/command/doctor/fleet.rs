@@ -90,6 +90,8 @@ struct Found {
     waits: bool,
     /// Whether the last step covers batches that the log does not have, and none followed it that does not.
     beyond: bool,
+    /// What this member could harm the others by.
+    exposures: Vec<String>,
 }
 
 async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
@@ -104,7 +106,9 @@ async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
         // The step may be of batches that came since the end was asked for.
         let beyond = covers > ends.batches.0 && covers > log.ends().await?.batches.0;
         if !(waits || beyond) || began.elapsed() >= COUNTED {
-            return Ok(Found { ends, last, waits, beyond });
+            // Another database may have no such thing.
+            let exposures = log.exposures().await.unwrap_or_default();
+            return Ok(Found { ends, last, waits, beyond, exposures });
         }
         tokio::time::sleep(AGAIN).await;
     }
@@ -112,7 +116,17 @@ async fn ask<L: Log>(log: &L) -> Result<Found, LogError> {
 
 impl Found {
     fn tell(&self, counts: &bulkmark_counts::Settings, key: &FederationKey, report: &mut Report) {
-        let Self { ends, last, waits, beyond } = self;
+        let Self { ends, last, waits, beyond, exposures } = self;
+        if let Some(first) = exposures.first() {
+            report.warning(
+                CHECK,
+                format!(
+                    "members may call {} functions by which they can fill the disk, such as {first}",
+                    exposures.len()
+                ),
+                "revoke them as a superuser: docs/fleet-postgres.md#on-the-machine-with-postgresql",
+            );
+        }
         if let Some(last) = last {
             let (ours, theirs) = (key.id(), last.key_id);
             let window = counts.window.as_secs();

@@ -36,7 +36,7 @@ async fn what_is_held_open_is_ended_and_told() {
         }
         tokio::task::yield_now().await;
     };
-    assert!(ended.len() == 1 && ended[0].starts_with("mx2, whose transaction was open for"), "{ended:?}");
+    assert!(ended.len() == 1 && ended[0].starts_with("mx2, whose transaction is open for"), "{ended:?}");
     append(&rig.log("mx1"), batch(1, 1), b"a").await;
     assert_eq!(rig.sql("select count(*) from bulkmark.batches where client = 'mx2'"), "0");
     // Others are none of its business.
@@ -129,6 +129,57 @@ async fn false_snapshots_delete_nothing() {
         select count(bulkmark.publish(n, 1, 0, 0)) from generate_series(10, 100) n";
     let error = rig.sql_as("agg", flood).unwrap_err();
     assert!(error.contains("agg has put more than a snapshot each five seconds"), "{error}");
+}
+
+/// What the guide revokes is denied, and all that members do works without.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fills_the_disk_is_revoked_by_the_guide() {
+    let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
+    assert!(insist(|| async { rig.log("mx1").exposures().await }).await.len() > 10);
+    rig.server.harden();
+    assert_eq!(insist(|| async { rig.log("mx1").exposures().await }).await, [""; 0]);
+    for sql in [
+        "select lo_create(0)",
+        "select lo_creat(-1)",
+        "select lo_from_bytea(0, 'x')",
+        "select lo_put(1, 0, 'x')",
+        "select pg_logical_emit_message(false, 'a', 'b')",
+        "select pg_notify('a', 'b')",
+        "select pg_advisory_lock(1)",
+        "select pg_try_advisory_lock_shared(1)",
+        "do 'begin end'",
+        "set temp_file_limit = -1",
+    ] {
+        let error = rig.sql_as("mx1", sql).expect_err(sql);
+        assert!(error.contains("permission denied"), "{sql}: {error}");
+    }
+    rig.sql("alter table bulkmark.log drop column revision");
+    rig.set_up().await;
+    append(&rig.log("mx1"), batch(1, 1), b"a").await;
+    append_step(&rig.log("agg"), b"step").await;
+}
+
+/// One that listens and reads nothing keeps what all others tell one another, up to a bound.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_listens_and_does_not_read_is_cut_off() {
+    let Some(rig) = Rig::fresh(&own(&["mx1", "mx2"])).await else { return };
+    let _listens = rig.server.hold("mx2", "listen bulkmark_steps; begin; select 1;");
+    let _deaf = rig.server.idle("mx1", "listen bulkmark_steps;");
+    // Its own socket takes some; then the queue grows.
+    let flood =
+        "select count(pg_notify('bulkmark_steps', n || repeat('x', 7900))) from generate_series(1, 12000) n";
+    let agg = rig.log("agg");
+    let usage = || rig.sql("select pg_notification_queue_usage() > 0.02");
+    let mut ended = String::new();
+    while !(ended.contains("mx1, who does not read") && ended.contains("mx2, whose transaction")) {
+        if usage() == "f" {
+            let _ = rig.sql(flood);
+        }
+        ended += &agg.end_stuck().await.unwrap().join(" ");
+    }
+    while usage() == "t" {
+        let _ = rig.sql("notify bulkmark_steps");
+    }
 }
 
 /// A partner holds a whole fleet up, as far as it can.

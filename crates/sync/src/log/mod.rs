@@ -102,6 +102,11 @@ pub trait Log: Send + Sync + 'static {
         std::future::ready(Ok(Vec::new()))
     }
 
+    /// Names of what this member may do, needs not, and can harm the others by. Nothing where the engine has no such thing.
+    fn exposures(&self) -> impl Future<Output = Result<Vec<String>, LogError>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+
     /// What each member said last of itself within an hour, by their names; for those who may read batches.
     fn words(&self) -> impl Future<Output = Result<Vec<Word>, LogError>> + Send;
 }

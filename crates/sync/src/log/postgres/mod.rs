@@ -108,6 +108,10 @@ impl Log for Postgres {
         engine::end_stuck(&self.database).await
     }
 
+    async fn exposures(&self) -> Result<Vec<String>, LogError> {
+        engine::exposures(&self.database).await
+    }
+
     async fn words(&self) -> Result<Vec<Word>, LogError> {
         engine::words(&self.database).await
     }

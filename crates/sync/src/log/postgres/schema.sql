@@ -383,7 +383,8 @@ end
 $$
 --;
 -- Ends the connections of members whose transaction is open for longer than 10 s, or idle for 3 s, and returns whose and why: what such a
--- transaction has locked, all others wait for. Members' own statements are one transaction each, and take no longer.
+-- transaction has locked, all others wait for. Members' own statements are one transaction each, and take no longer. And of those who
+-- listen and do not read, when a fiftieth of the queue of notifications, which all have in common, waits.
 create or replace function bulkmark.end_stuck()
 returns text[]
 language plpgsql
@@ -395,12 +396,15 @@ declare
     _ended text[] := array[]::text[];
 begin
     for _one in
-        select a.pid, a.usename::text as name, a.state,
-            floor(extract(epoch from _now - a.xact_start))::bigint as age
+        select a.pid, a.usename::text as name,
+            case when a.wait_event = 'ClientWrite' then 'who does not read what it is told'
+                else 'whose transaction is open for ' || floor(extract(epoch from _now - a.xact_start))::bigint || ' s (' || a.state || ')'
+            end as why
         from pg_catalog.pg_stat_activity a
         where a.datname = current_database() and a.pid <> pg_backend_pid()
             and (a.xact_start < _now - interval '10 seconds'
-                or a.state like 'idle in transaction%' and a.state_change < _now - interval '3 seconds')
+                or a.state like 'idle in transaction%' and a.state_change < _now - interval '3 seconds'
+                or a.wait_event = 'ClientWrite' and pg_notification_queue_usage() > 0.02)
             and a.usename in (
                 select r.rolname from pg_catalog.pg_auth_members m
                 join pg_catalog.pg_roles g on g.oid = m.roleid join pg_catalog.pg_roles r on r.oid = m.member
@@ -409,12 +413,11 @@ begin
     loop
         begin
             if pg_terminate_backend(_one.pid) then
-                _ended := array_append(_ended, _one.name || ', whose transaction was open for ' || _one.age || ' s (' || _one.state || ')');
+                _ended := array_append(_ended, _one.name || ', ' || _one.why);
             end if;
         exception when insufficient_privilege then
             -- A role that was there before, and that the owner is no member of.
-            _ended := array_append(_ended, _one.name || ', whose transaction has been open for ' || _one.age
-                || ' s and cannot be ended: GRANT ' || quote_ident(_one.name) || ' TO ' || quote_ident(current_user));
+            _ended := array_append(_ended, _one.name || ', ' || _one.why || ', and which cannot be ended: GRANT ' || quote_ident(_one.name) || ' TO ' || quote_ident(current_user));
         end;
     end loop;
     return _ended;
